@@ -1,0 +1,83 @@
+"""Errors that a user of the command line or of the Python API can meet.
+
+Every message says what is wrong, shows the value, and says what to do. The
+command line prints them in one block and exits with ``exit_code``; anything
+that is not a ``DialogError`` is a defect of thincdialog and shows a traceback.
+"""
+
+from typing import List, NamedTuple, Optional, Sequence
+
+
+class DialogError(Exception):
+    """Base of all errors that a user can cause and mend."""
+
+    exit_code = 1
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong in a config.
+
+    where (str): ``config.cfg:41``, or ``--training.max_steps`` for an override.
+    text (str): What is wrong, with section, key and value.
+    hint (str): What to do, or "" if the text says it all.
+    """
+
+    where: str
+    text: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        line = f"{self.where}  {self.text}" if self.where else self.text
+        return f"{line} - {self.hint}" if self.hint else line
+
+
+class ConfigError(DialogError):
+    """All problems found in one config."""
+
+    def __init__(self, problems: Sequence[Problem], path: str = "config"):
+        self.problems: List[Problem] = list(problems)
+        self.path = path
+        n = len(self.problems)
+        head = f"{n} problem{'' if n == 1 else 's'} in {path}"
+        super().__init__("\n  ".join([head, *map(str, self.problems)]))
+
+
+class DataError(DialogError):
+    """Something in a data file, or the file itself, cannot be used.
+
+    path (str): The file, or the name of the task for data that has none.
+    text (str): What is wrong, with the value, and what was expected.
+    line (Optional[int]): Line number, counted from 1.
+    """
+
+    def __init__(self, path: object, text: str, line: Optional[int] = None):
+        self.path = str(path)
+        self.line = line
+        where = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{where}  {text}")
+
+
+class ModelError(DialogError):
+    """A saved model is incomplete, damaged, or not one of ours."""
+
+
+class OutputError(DialogError):
+    """An output folder or file cannot be written or must not be overwritten."""
+
+
+class TrainingError(DialogError):
+    """Training cannot go on, for instance because the loss is not finite."""
+
+
+class MissingPackageError(DialogError):
+    """An optional package is not installed."""
+
+    def __init__(self, package: str, extra: str, need: str):
+        super().__init__(
+            f"{need} needs the package '{package}', which is not installed. "
+            f"Install it with: pip install 'thincdialog[{extra}]'"
+        )
+
+
+class ProtocolError(RuntimeError):
+    """An agent or world was called out of turn (a defect of the caller)."""

@@ -1,0 +1,94 @@
+"""The agent contract: what worlds, trainers and servers may ask of an agent."""
+
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from .errors import ProtocolError
+from .messages import Message
+
+
+class Agent:
+    """Anything that can observe a message and act.
+
+    Optional: ``batch_act(observations) -> Sequence[Message]`` answers many
+    observations at once. Batching worlds use it whenever it is there and
+    ``use_batch_act`` is not False, on the original, never on a copy. An agent
+    that keeps nothing of a conversation but its context can also offer
+    ``batch_observe(messages) -> observations``: then single-turn batches reach
+    it as columns (``MessageBatch``) and no copies are made.
+
+    A reply may hold ``text``, ``text_candidates`` (best first), and any other field.
+    """
+
+    id: str = "agent"
+    use_batch_act: bool = True
+    observation: Optional[Message] = None
+
+    def observe(self, message: Message) -> Message:
+        """Take in what another agent said; returns it, possibly enriched.
+
+        RAISES (ProtocolError): If the same speaker is observed twice without an
+            act between.
+        """
+        pending = self.observation
+        if pending is not None and pending.get("agent") == message.get("agent"):
+            raise ProtocolError(
+                f"{self.id}.observe() was called twice without act(): call act() (or batch_act() "
+                "on the original) and then self_observe() before the next observe()."
+            )
+        self.observation = message
+        return message
+
+    def act(self) -> Message:
+        """Answer the last observation.
+
+        RAISES (ProtocolError): If nothing was observed since the last act.
+        """
+        if self.observation is None:
+            raise ProtocolError(f"{self.id}.act() was called before observe().")
+        batch_act = getattr(self, "batch_act", None)
+        if batch_act is None:
+            raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
+        return batch_act([self.observation])[0]
+
+    def self_observe(self, message: Message) -> None:
+        """Take note of the agent's own act; ends its turn.
+
+        RAISES (ProtocolError): If nothing was observed since the last turn.
+        """
+        if self.observation is None:
+            raise ProtocolError(f"{self.id}.self_observe() was called before observe().")
+        self.observation = None
+
+    def share(self) -> Dict[str, Any]:
+        """What copies have in common with the original (weights, data, counters)."""
+        return dict(self.__dict__)
+
+    def clone(self) -> "Agent":
+        """A copy for another conversation: shares ``share()``, adds its own state."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.share())
+        copy.reset()
+        return copy
+
+    def reset(self) -> None:
+        """Forget the conversation. Must replace its state, not change it in place:
+        a fresh copy still points at the original's."""
+        self.observation = None
+
+    def report(self) -> Mapping[str, Any]:
+        """Metrics (``thincdialog.metrics``) gathered since ``reset_metrics``."""
+        return {}
+
+    def reset_metrics(self) -> None:
+        """Start the metrics afresh."""
+
+    def shutdown(self) -> None:
+        """Release what the agent holds (files, processes)."""
+
+
+def can_batch(agent: Agent) -> bool:
+    """Whether batching worlds shall use the agent's ``batch_act``."""
+    return agent.use_batch_act is not False and hasattr(agent, "batch_act")
+
+
+Observations = Sequence[Message]
