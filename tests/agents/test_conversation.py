@@ -1,0 +1,114 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.agents.conversation import Conversation, ConversationAgent
+from thincdialog.errors import ProtocolError
+from thincdialog.messages import PARTNER, SELF, Message, MessageBatch
+
+TURNS = st.lists(st.tuples(st.sampled_from([PARTNER, SELF]), st.text(max_size=3)), max_size=6)
+SIZES = st.sampled_from([-1, 1, 2, 3, 5])
+
+
+class Parrot(ConversationAgent):
+    def batch_act(self, observations):
+        return [Message(text=f"{len(each['turns'])} turns") for each in observations]
+
+
+def exchange(agent, text, **fields):
+    observation = agent.observe(Message(text=text, agent="teacher", **fields))
+    reply = agent.batch_act([observation])[0]
+    agent.self_observe(reply)
+    return observation
+
+
+def test_conversation_keeps_the_last_turns():
+    conversation = Conversation(2)
+    first = conversation.add(PARTNER, "a")
+    conversation.add(SELF, "b")
+    assert conversation.add(PARTNER, "c") == [(SELF, "b"), (PARTNER, "c")]
+    assert first == [(PARTNER, "a")]
+
+
+@pytest.mark.parametrize("size", [0, -2])
+def test_conversation_refuses_a_history_size_without_meaning(size):
+    with pytest.raises(ValueError, match=f"history_size = {size}"):
+        ConversationAgent(history_size=size)
+
+
+def test_agent_use_reply_must_be_known():
+    with pytest.raises(ValueError, match="'both', expected one of label, model, none"):
+        ConversationAgent(use_reply="both")
+
+
+@pytest.mark.parametrize(
+    "use_reply, own", [("label", ["yes"]), ("model", ["1 turns"]), ("none", [])]
+)
+def test_agent_history_holds_the_chosen_reply(use_reply, own):
+    agent = Parrot(use_reply=use_reply)
+    exchange(agent, "one", labels=["yes", "no"])
+    seen = exchange(agent, "two", eval_labels=["maybe"])
+    assert seen["turns"] == [
+        (PARTNER, "one"), *[(SELF, text) for text in own], (PARTNER, "two")
+    ]  # fmt: skip
+
+
+def test_agent_without_labels_remembers_its_own_reply():
+    agent = Parrot(use_reply="label")
+    exchange(agent, "one")
+    assert exchange(agent, "two")["turns"][1] == (SELF, "1 turns")
+
+
+def test_agent_forgets_after_the_episode_and_at_reset():
+    agent = Parrot()
+    exchange(agent, "one", episode_done=True)
+    assert exchange(agent, "two")["turns"] == [(PARTNER, "two")]
+    agent.reset()
+    assert exchange(agent, "three")["turns"] == [(PARTNER, "three")]
+
+
+def test_agent_takes_a_given_context_as_its_history():
+    agent = Parrot(history_size=2)
+    exchange(agent, "one")
+    seen = exchange(agent, "two", context=[(PARTNER, "x"), (SELF, "y")])
+    assert seen["turns"] == [(SELF, "y"), (PARTNER, "two")]
+
+
+def test_agent_misuse_is_an_error():
+    agent = Parrot()
+    with pytest.raises(ProtocolError, match="self_observe"):
+        agent.self_observe(Message(text="hi"))
+    agent.observe(Message(text="a", agent="teacher"))
+    with pytest.raises(ProtocolError, match="twice"):
+        agent.observe(Message(text="b", agent="teacher"))
+
+
+def test_agent_does_not_change_the_message():
+    message = Message(text="hi", agent="teacher")
+    assert ConversationAgent().observe(message) == {**message, "turns": [(PARTNER, "hi")]}
+    assert message == {"text": "hi", "agent": "teacher"}
+
+
+def test_agent_copies_have_their_own_history():
+    agent = Parrot()
+    copies = [agent.clone() for _ in range(3)]
+    exchange(agent, "zero")
+    for copy in copies:
+        assert exchange(copy, "one")["turns"] == [(PARTNER, "one")]
+    assert exchange(agent, "two")["turns"][0] == (PARTNER, "zero")
+
+
+@given(st.lists(st.tuples(st.none() | TURNS, st.text(max_size=3)), max_size=5), SIZES)
+def test_agent_observes_batches_as_it_observes_messages(rows, size):
+    agent = ConversationAgent(history_size=size)
+    messages = [
+        Message(text=text, **({} if context is None else {"context": context}))
+        for context, text in rows
+    ]
+    expected = [agent.clone().observe(message)["turns"] for message in messages]
+    names = ("text", "context")
+    columns = {name: [message.get(name) for message in messages] for name in names}
+    for batch in (messages, MessageBatch(columns, len(messages))):
+        observed = agent.batch_observe(batch)
+        assert [row["turns"] for row in observed] == expected
+        assert [row["text"] for row in observed] == [text for _, text in rows]
