@@ -1,0 +1,107 @@
+"""F1 of classes: how well each class is found, averaged over the classes."""
+
+import math
+from collections import Counter
+from typing import Dict, Sequence
+
+from ..messages import Message
+from ..registry import registry
+from .example_metric import ExampleMetric
+from .metric import Metric
+
+
+@registry.metrics("thincdialog.ClassF1.v1")
+def ClassF1() -> ExampleMetric:
+    """F1 of each class, averaged over classes; higher is better.
+
+    The class of an example is its label (with several: the one replied, else the
+    first), the class found is the reply's text, compared as they are. The classes
+    are all that occur as either. A reply without text finds no class.
+
+    RETURNS (ExampleMetric): Reports `macro_f1`, each class counting the same, and
+        `weighted_f1`, each class counting as often as it is the label; 0.0 to 1.0.
+    """
+    return ClassF1Metric()
+
+
+class ClassF1Metric(ExampleMetric):
+    """See ``ClassF1``."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def add(self, labels: Sequence[str], reply: Message) -> None:
+        """Count one example."""
+        found = reply.get("text")
+        label = found if found in labels else labels[0]
+        self.n_labels[label] += 1
+        if found is not None:
+            self.n_found[found] += 1
+            self.n_right[label] += found == label
+
+    def report(self) -> Dict[str, Metric]:
+        """`macro_f1` and `weighted_f1`."""
+        return {
+            "macro_f1": MacroF1Metric(self.n_right, self.n_found, self.n_labels),
+            "weighted_f1": WeightedF1Metric(self.n_right, self.n_found, self.n_labels),
+        }
+
+    def reset(self) -> None:
+        """Forget all counts."""
+        self.n_right: Counter = Counter()
+        self.n_found: Counter = Counter()
+        self.n_labels: Counter = Counter()
+
+    def merge(self, other: "ClassF1Metric") -> None:
+        """Add the counts of another one."""
+        self.n_right.update(other.n_right)
+        self.n_found.update(other.n_found)
+        self.n_labels.update(other.n_labels)
+
+
+class MacroF1Metric(Metric):
+    """Mean of the F1 of all classes.
+
+    n_right (Mapping[str, int]): Examples of the class that were found.
+    n_found (Mapping[str, int]): Examples for which the class was replied.
+    n_labels (Mapping[str, int]): Examples of the class.
+    """
+
+    higher_is_better = True
+
+    def __init__(self, n_right: Counter, n_found: Counter, n_labels: Counter):
+        self.n_right = Counter(n_right)
+        self.n_found = Counter(n_found)
+        self.n_labels = Counter(n_labels)
+
+    def weights(self) -> Dict[str, int]:
+        """How much each class counts."""
+        return dict.fromkeys([*self.n_labels, *self.n_found], 1)
+
+    def value(self) -> float:
+        """The mean, 0.0 to 1.0; 0.0 without examples."""
+        weights = self.weights()
+        total = sum(weights.values())
+        if total == 0:
+            return 0.0
+        # fsum rounds once, so the order of the classes does not matter.
+        return math.fsum(self.f1(name) * weight for name, weight in weights.items()) / total
+
+    def f1(self, name: str) -> float:
+        """F1 of one class, 0.0 to 1.0."""
+        return 2 * self.n_right[name] / (self.n_found[name] + self.n_labels[name])
+
+    def __add__(self, other: "MacroF1Metric") -> "MacroF1Metric":
+        return type(self)(
+            self.n_right + other.n_right,
+            self.n_found + other.n_found,
+            self.n_labels + other.n_labels,
+        )
+
+
+class WeightedF1Metric(MacroF1Metric):
+    """Mean of the F1 of all classes, weighted by the number of their examples."""
+
+    def weights(self) -> Dict[str, int]:
+        """How much each class counts."""
+        return dict(self.n_labels)

@@ -1,0 +1,80 @@
+"""A sum of floats without rounding, so that the order of adding never matters."""
+
+from typing import Any
+
+# Every finite double is a whole number of 2 ** -1074, the smallest positive one.
+EXPONENT = 1074
+
+
+class ExactSum:
+    """An exact sum of numbers, held as one integer in units of 2 ** -1074.
+
+    Two sums of the same numbers are equal to the bit, in whatever order and
+    through whatever partial sums they were made. Infinities and NaN are kept
+    apart and win over the finite part.
+
+    units (int): The finite part, in units of 2 ** -1074.
+    special (float): Sum of what was infinite or NaN, else 0.0.
+    """
+
+    __slots__ = ("units", "special")
+
+    def __init__(self, value: Any = 0):
+        self.units = 0
+        self.special = 0.0
+        self.add(value)
+
+    def add(self, value: Any) -> None:
+        """Add a number: int, float, or a NumPy or CuPy scalar."""
+        if not isinstance(value, (int, float)):
+            value = value.item()
+        try:
+            numerator, denominator = value.as_integer_ratio()
+        except (OverflowError, ValueError):
+            self.special += value
+        else:
+            # The denominator is 2 ** k, so its bit length is k + 1.
+            self.units += numerator << (EXPONENT + 1 - denominator.bit_length())
+
+    def merge(self, other: "ExactSum") -> None:
+        """Add another sum."""
+        self.units += other.units
+        self.special += other.special
+
+    def copy(self) -> "ExactSum":
+        """An equal sum that shares nothing."""
+        copy = ExactSum()
+        copy.merge(self)
+        return copy
+
+    def __truediv__(self, other: "ExactSum") -> float:
+        """The quotient of the exact values, rounded once.
+
+        RAISES (ZeroDivisionError): If ``other`` is zero.
+        """
+        if self.special or other.special:
+            return float(self) / float(other)
+        try:
+            return self.units / other.units
+        except OverflowError:
+            return float("inf") if (self.units < 0) == (other.units < 0) else float("-inf")
+
+    def __float__(self) -> float:
+        """The exact value, rounded once to the nearest double."""
+        if self.special:  # NaN is true, too
+            return self.special
+        try:
+            return self.units / (1 << EXPONENT)
+        except OverflowError:
+            return float("inf") if self.units > 0 else float("-inf")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ExactSum):
+            return NotImplemented
+        return self.units == other.units and repr(self.special) == repr(other.special)
+
+    def __bool__(self) -> bool:
+        return bool(self.units or self.special)
+
+    def __repr__(self) -> str:
+        return f"ExactSum({float(self)!r})"

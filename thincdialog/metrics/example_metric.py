@@ -1,0 +1,50 @@
+"""The contract of a metric that is counted example by example."""
+
+from typing import Dict, Sequence, TypeVar
+
+from ..messages import Message
+from .metric import Metric
+
+ExampleMetricT = TypeVar("ExampleMetricT", bound="ExampleMetric")
+
+
+class ExampleMetric:
+    """Compares replies with labels and counts; register one with ``registry.metrics``.
+
+    The counts must be exact (ints, ``ExactSum``), so that a report never depends
+    on the order of the examples or on who counted which.
+    """
+
+    def add(self, labels: Sequence[str], reply: Message) -> None:
+        """Count one example.
+
+        labels (Sequence[str]): What would have been right; at least one.
+        reply (Message): What the agent answered. One without ``text`` (and without
+            ``text_candidates``) is wrong, whatever the label.
+        """
+        raise NotImplementedError
+
+    def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
+        """Count many examples, one reply for each. The same as ``add`` for each;
+        a family whose loop can use columns (``MessageBatch``) overrides it."""
+        for row, reply in zip(labels, replies):
+            self.add(row, reply)
+
+    def report(self) -> Dict[str, Metric]:
+        """Name to metric. All names are there before the first example, too."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Forget all counts."""
+        raise NotImplementedError
+
+    def fresh(self: ExampleMetricT) -> ExampleMetricT:
+        """An empty one with the same settings."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.reset()
+        return copy
+
+    def merge(self: ExampleMetricT, other: ExampleMetricT) -> None:
+        """Add the counts of another one with the same settings."""
+        raise NotImplementedError

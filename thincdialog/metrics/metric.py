@@ -1,0 +1,157 @@
+"""Metrics: values that can be merged exactly, and which direction is better.
+
+A report is a dict from a metric's name to a ``Metric``. Reports of parts of the
+data, of workers or of steps are merged by ``+``; the outcome is the same to the
+bit for any parts and any order, because nothing is rounded before ``value()``.
+"""
+
+import math
+import re
+from typing import Any, Dict, Mapping, Optional, TypeVar, Union
+
+from .exact import ExactSum
+
+Number = Union[int, float, ExactSum]
+MetricT = TypeVar("MetricT", bound="Metric")
+Report = Mapping[str, "Metric"]
+
+# Names (their last part, for names such as `task/accuracy`) by what is better.
+HIGHER = re.compile(r"hits@\d+|(.*_)?(accuracy|precision|recall|f1|mrr|per_second)")
+LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|truncated|cut)")
+
+
+class Metric:
+    """A value that can be merged with others of its kind.
+
+    higher_is_better (Optional[bool]): Set by a subclass whose direction its name
+        does not tell (see ``higher_is_better``).
+    """
+
+    higher_is_better: Optional[bool] = None
+
+    def value(self) -> float:
+        """The value, rounded once."""
+        raise NotImplementedError
+
+    def __add__(self: MetricT, other: MetricT) -> MetricT:
+        """The metric of both parts together; changes neither."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.value():.6g})"
+
+
+class SumMetric(Metric):
+    """A sum, for instance of examples.
+
+    total (Union[int, float, ExactSum]): The sum so far.
+    """
+
+    def __init__(self, total: Number = 0):
+        self.total = _exact(total)
+
+    def value(self) -> float:
+        """The sum."""
+        return float(self.total)
+
+    def __add__(self, other: "SumMetric") -> "SumMetric":
+        return type(self)(_added(self.total, other.total))
+
+
+class AverageMetric(Metric):
+    """A quotient of two sums: 0.0 while the numerator is 0.
+
+    numerator (Union[int, float, ExactSum]): Sum of the values.
+    denominator (Union[int, float, ExactSum]): Number of values, or their weights.
+    """
+
+    def __init__(self, numerator: Number = 0, denominator: Number = 0):
+        self.numerator = _exact(numerator)
+        self.denominator = _exact(denominator)
+
+    def value(self) -> float:
+        """The quotient; NaN if only the denominator is 0."""
+        if not self.numerator:
+            return 0.0
+        if not self.denominator:
+            return math.nan
+        return self.numerator / self.denominator
+
+    def __add__(self: "AverageT", other: "AverageT") -> "AverageT":
+        return type(self)(
+            _added(self.numerator, other.numerator), _added(self.denominator, other.denominator)
+        )
+
+
+AverageT = TypeVar("AverageT", bound=AverageMetric)
+
+
+class RateMetric(AverageMetric):
+    """Something for each second of work; higher is better.
+
+    numerator (Union[int, float, ExactSum]): How many, for instance examples.
+    denominator (Union[int, float, ExactSum]): Seconds of work, added up over workers.
+    """
+
+    higher_is_better = True
+
+
+class PerplexityMetric(AverageMetric):
+    """exp(loss / tokens); lower is better.
+
+    numerator (Union[int, float, ExactSum]): Summed loss in nats.
+    denominator (Union[int, float, ExactSum]): Number of tokens.
+    """
+
+    higher_is_better = False
+
+    def value(self) -> float:
+        """The perplexity, 1.0 or more; infinite if it exceeds a double."""
+        try:
+            return math.exp(super().value())
+        except OverflowError:
+            return math.inf
+
+
+def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[bool]:
+    """Whether a larger value of a metric is the better one.
+
+    name (str): Name in a report, for instance "hits@1" or "dialogue/accuracy".
+    metric (Optional[Metric]): The metric itself, if at hand: its own word counts first.
+    RETURNS (Optional[bool]): None if neither the metric nor its name tells.
+    """
+    if metric is not None and metric.higher_is_better is not None:
+        return metric.higher_is_better
+    last = name.rpartition("/")[2]
+    if HIGHER.fullmatch(last):
+        return True
+    if LOWER.fullmatch(last):
+        return False
+    return None
+
+
+def merge_reports(*reports: Report) -> Dict[str, Metric]:
+    """One report of all parts; a name missing from a report adds nothing there."""
+    merged: Dict[str, Metric] = {}
+    for report in reports:
+        for name, metric in report.items():
+            merged[name] = merged[name] + metric if name in merged else metric
+    return merged
+
+
+def report_values(report: Report) -> Dict[str, float]:
+    """The values of a report, by name."""
+    return {name: metric.value() for name, metric in report.items()}
+
+
+def _exact(value: Any) -> ExactSum:
+    return value.copy() if isinstance(value, ExactSum) else ExactSum(value)
+
+
+def _added(left: ExactSum, right: ExactSum) -> ExactSum:
+    total = left.copy()
+    total.merge(right)
+    return total

@@ -1,0 +1,57 @@
+"""Scores of the tokens of a label, for agents that predict them one by one."""
+
+from typing import Dict, Sequence
+
+from ..messages import Message
+from ..registry import registry
+from .exact import ExactSum
+from .example_metric import ExampleMetric
+from .metric import AverageMetric, Metric, PerplexityMetric
+
+
+@registry.metrics("thincdialog.TokenScores.v1")
+def TokenScores() -> ExampleMetric:
+    """How well the label's tokens were predicted, each given those before it.
+
+    Reads from a reply `n_tokens` (int), `n_tokens_correct` (int) and `token_loss`
+    (float, summed over tokens, nats); a reply without `n_tokens` is not counted.
+
+    RETURNS (ExampleMetric): Reports `token_accuracy`, 0.0 to 1.0, higher is better,
+        and `perplexity`, 1.0 or more, lower is better.
+    """
+    return TokenScoresMetric()
+
+
+class TokenScoresMetric(ExampleMetric):
+    """See ``TokenScores``."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def add(self, labels: Sequence[str], reply: Message) -> None:
+        """Count one example."""
+        n_tokens = reply.get("n_tokens")
+        if n_tokens is None:
+            return
+        self.n_tokens += int(n_tokens)
+        self.n_correct += int(reply["n_tokens_correct"])
+        self.loss.add(reply["token_loss"])
+
+    def report(self) -> Dict[str, Metric]:
+        """`token_accuracy` and `perplexity`."""
+        return {
+            "token_accuracy": AverageMetric(self.n_correct, self.n_tokens),
+            "perplexity": PerplexityMetric(self.loss, self.n_tokens),
+        }
+
+    def reset(self) -> None:
+        """Forget all counts."""
+        self.n_tokens = 0
+        self.n_correct = 0
+        self.loss = ExactSum()
+
+    def merge(self, other: "TokenScoresMetric") -> None:
+        """Add the counts of another one."""
+        self.n_tokens += other.n_tokens
+        self.n_correct += other.n_correct
+        self.loss.merge(other.loss)
