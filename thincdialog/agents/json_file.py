@@ -1,0 +1,33 @@
+"""JSON objects in a saved model's folder, with errors that name the file."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Mapping
+
+from ..errors import ModelError
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON object; non-ASCII text stays readable."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    # Lone surrogates (from broken input) have no UTF-8 form; JSON escapes do.
+    try:
+        path.write_text(text + "\n", encoding="utf8")
+    except UnicodeEncodeError:
+        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf8")
+
+
+def read_json(path: Path) -> Dict[str, Any]:
+    """Read a JSON object.
+
+    RAISES (ModelError): If the file is missing or damaged.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf8"))
+    except OSError as error:
+        raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise ModelError(f"{path}  is damaged: not JSON. Save the model again.") from None
+    if not isinstance(value, dict):
+        raise ModelError(f"{path}  is damaged: not a JSON object. Save the model again.")
+    return value

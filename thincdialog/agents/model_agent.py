@@ -1,0 +1,285 @@
+"""The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from thinc.api import Model, Optimizer, fix_random_seed
+from thinc.types import Ragged
+
+from ..data import TextEncoder, Tokenizer
+from ..errors import ConfigError, ModelError, Problem, TrainingError
+from ..messages import Message, MessageBatch, column
+from ..metrics import AverageMetric, Metric, SumMetric
+from ..models.parameters import FlatParameters
+from ..models.vocabulary_size import set_vocabulary
+from ..protocol import Observations
+from ..teachers import Teacher
+from .conversation import ConversationAgent
+from .json_file import read_json, write_json
+from .weights_file import read_weights, restore_dimensions, write_weights
+
+
+class Counters:
+    """What all copies of an agent count together, since the last reset.
+
+    examples (int): Learnt from since the last update of the weights.
+    ids (List): Of the examples of the last batch, to name them in an error.
+    """
+
+    def __init__(self) -> None:
+        self.examples = 0
+        self.ids: Sequence[Optional[str]] = ()
+        self.last_loss = 0.0
+        self.reset_metrics()
+
+    def reset_metrics(self) -> None:
+        """Start the metrics afresh."""
+        self.loss = AverageMetric(0, 0)
+        self.tokens = 0
+        self.cells = 0
+
+
+class ModelAgent(ConversationAgent):
+    """Base of the agents that learn. A subclass says what it learns besides the
+    weights (``learn``), how to train on a batch and how to answer one.
+
+    model (Model): Input and output as the subclass says.
+    history_size (int): Turns of the conversation that the model sees, the current
+        one included; -1 for all.
+    max_context (int): Tokens of them, the last ones are kept; 0 for no limit.
+    max_label (int): Tokens of a reply, the first ones are kept; 0 for no limit.
+    delimiter (bool): Whether a ``<turn>`` token stands between turns.
+    speaker_tokens (bool): Whether each turn starts with its speaker's token.
+    segments (str): What the model is told to be one unit: "turn" or "line".
+    use_reply (str): What the history keeps of the agent's own side: "label" (the
+        right reply where it is known), "model" (always its own), or "none".
+    """
+
+    needs_text = True
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        history_size: int = -1,
+        max_context: int = 256,
+        max_label: int = 64,
+        delimiter: bool = True,
+        speaker_tokens: bool = False,
+        segments: str = "turn",
+        use_reply: str = "label",
+    ):
+        super().__init__(history_size=history_size, use_reply=use_reply)
+        self.model = model
+        self.text_options = {
+            "history_size": history_size,
+            "max_context": max_context,
+            "max_label": max_label,
+            "delimiter": delimiter,
+            "speaker_tokens": speaker_tokens,
+            "segments": segments,
+        }
+        self.counters = Counters()
+        self.tokenizer: Optional[Tokenizer] = None
+        self.text: Optional[TextEncoder] = None
+        self.parameters: Optional[FlatParameters] = None
+        # Cells are wasted only by layers that make rectangles.
+        self._pads = any("padded" in node.name for node in model.walk())
+
+    # --- life-cycle -------------------------------------------------------------
+
+    def initialize(
+        self, train: Teacher, *, tokenizer: Optional[Tokenizer] = None, seed: int = 0
+    ) -> None:
+        """Build vocabulary, classes or candidates and weights from the training data.
+
+        RAISES (ConfigError): If text is to be read and there is no tokenizer.
+        """
+        self.learn(train)
+        if self.needs_text:
+            if tokenizer is None:
+                raise ConfigError(
+                    [Problem("", "[agent] reads text, but there is no [tokenizer]")], "config"
+                )
+            if tokenizer.needs_texts:
+                tokenizer.build(train.texts())
+        self.set_tokenizer(tokenizer)
+        # Thinc's initializers draw from the global generators.
+        fix_random_seed(seed)
+        self.lay_out_weights()
+
+    def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
+        """Use a built tokenizer; the model's vocabulary takes its size."""
+        self.tokenizer = tokenizer
+        if tokenizer is not None:
+            self.text = TextEncoder(tokenizer, **self.text_options)
+            set_vocabulary(self.model, tokenizer.n_ids)
+
+    def lay_out_weights(self) -> None:
+        """Allocate the weights and put them into one vector."""
+        self.model.initialize(*self.sample())
+        self.parameters = FlatParameters(self.model)
+
+    def learn(self, train: Teacher) -> None:
+        """Take from the training data what is not weights (classes, candidates)."""
+        raise NotImplementedError
+
+    def sample(self) -> Sequence[Any]:
+        """Arguments for ``model.initialize``: a tiny input (and output)."""
+        raise NotImplementedError
+
+    def to_disk(self, folder: Path) -> None:
+        """Write what was learnt into the folder of a saved model."""
+        assert self.parameters is not None
+        write_json(folder / "agent.json", self.state())
+        write_weights(folder, self.model, self.parameters)
+        if self.tokenizer is not None:
+            (folder / "tokenizer").mkdir(exist_ok=True)
+            self.tokenizer.to_disk(folder / "tokenizer")
+
+    def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
+        """Read what ``to_disk`` wrote into an agent built from the same config.
+
+        tokenizer (Optional[Tokenizer]): Built from the config, not yet filled.
+        RAISES (ModelError): If a file is missing, damaged, or of another model.
+        """
+        path = folder / "agent.json"
+        try:
+            self.set_state(read_json(path))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{path}  is not this agent's state ({error!r}).") from None
+        if tokenizer is not None:
+            tokenizer.from_disk(folder / "tokenizer")
+        self.set_tokenizer(tokenizer)
+        restore_dimensions(folder, self.model)
+        self.lay_out_weights()
+        assert self.parameters is not None
+        read_weights(folder, self.parameters)
+
+    def state(self) -> Dict[str, Any]:
+        """What ``learn`` found, as JSON values."""
+        raise NotImplementedError
+
+    def set_state(self, state: Dict[str, Any]) -> None:
+        """Take back what ``state`` gave.
+
+        RAISES (KeyError, TypeError, ValueError): If it is not such a state.
+        """
+        raise NotImplementedError
+
+    # --- acting -----------------------------------------------------------------
+
+    def batch_act(self, observations: Observations) -> Sequence[Message]:
+        """Answer many conversations at once; learn from those that have ``labels``.
+
+        The gradient is added to ``parameters.gradients``; ``update`` applies it.
+        """
+        labels = column(observations, "labels")
+        known = [index for index, answers in enumerate(labels) if answers]
+        if not known:
+            return self.answer(observations)
+        if len(known) < len(labels):
+            observations = [observations[index] for index in known]
+        self.train_batch(observations)
+        return MessageBatch({}, len(labels))
+
+    def train_batch(self, observations: Observations) -> None:
+        """Add the gradient of a batch; every observation has ``labels``."""
+        raise NotImplementedError
+
+    def answer(self, observations: Observations) -> Sequence[Message]:
+        """Replies of the model, with ``text`` and, where there are, ``text_candidates``."""
+        raise NotImplementedError
+
+    def count_loss(self, observations: Observations, losses: Any) -> None:
+        """Count the losses of training examples, and see that they are finite.
+
+        losses (Floats1d): One for each observation.
+        RAISES (TrainingError): If the sum is not finite.
+        """
+        counters = self.counters
+        counters.ids = column(observations, "id")
+        total = float(losses.sum())
+        counters.last_loss = total
+        if total - total != 0.0:  # inf and nan
+            raise self.not_finite("loss")
+        counters.loss = counters.loss + AverageMetric(total, len(observations))
+        counters.examples += len(observations)
+
+    def not_finite(self, what: str) -> TrainingError:
+        """The error for a loss or gradient that is inf or nan."""
+        names = [str(name) for name in self.counters.ids]
+        shown = ", ".join(names[:64]) + (f", ... ({len(names)} in all)" if len(names) > 64 else "")
+        return TrainingError(
+            f"The {what} is not finite; training stopped. Examples of the batch: {shown}. "
+            "Try a lower learn_rate, a smaller grad_clip, or look at these examples."
+        )
+
+    def seed(self, seed: int, step: int, microbatch: int) -> None:
+        """Make all random draws of the next batch (dropout) a function of these."""
+        self.model.ops.seed(seed, step, microbatch)
+
+    def update(self, optimizer: Optimizer) -> float:
+        """Apply the gathered gradient, as a mean over its examples, and clear it.
+
+        RETURNS (float): Norm of the mean gradient, before clipping.
+        RAISES (TrainingError): If the gradient is not finite; the weights stay.
+        """
+        assert self.parameters is not None
+        norm = self.parameters.scale_gradients(1.0 / max(1, self.counters.examples))
+        if norm - norm != 0.0:
+            raise self.not_finite("gradient")
+        self.parameters.update(optimizer)
+        self.counters.examples = 0
+        self.weights_changed()
+        return norm
+
+    def weights_changed(self) -> None:
+        """Called after the weights have changed; a subclass drops what it computed."""
+
+    # --- text -------------------------------------------------------------------
+
+    def contexts(self, conversations: Sequence[Any]) -> Ragged:
+        """The conversations as the model's input, on its device."""
+        assert self.text is not None
+        return self._ragged(*self.text.contexts(conversations))
+
+    def replies(self, texts: Sequence[str]) -> Ragged:
+        """Reply texts as the model's input, on its device."""
+        assert self.text is not None
+        return self._ragged(*self.text.labels(texts))
+
+    def _ragged(self, ids: Any, lengths: Any) -> Ragged:
+        if len(lengths):
+            tokens = int(lengths.sum())
+            self.counters.tokens += tokens
+            self.counters.cells += int(lengths.max()) * len(lengths) if self._pads else tokens
+        ops = self.model.ops
+        return Ragged(ops.asarray2i(ids), ops.asarray1i(lengths))
+
+    # --- metrics ----------------------------------------------------------------
+
+    def report(self) -> Dict[str, Metric]:
+        """Loss per example (nats), tokens, padding and truncation since the reset."""
+        counters = self.counters
+        report: Dict[str, Metric] = {"loss": counters.loss}
+        if self.text is not None:
+            padded = counters.cells - counters.tokens
+            report["tokens"] = SumMetric(counters.tokens)
+            report["padding_fraction"] = AverageMetric(padded, counters.cells)
+            report.update(self.text.report())
+        return {name: metric for name, metric in report.items() if not _is_empty(metric)}
+
+    def reset_metrics(self) -> None:
+        self.counters.reset_metrics()
+        if self.text is not None:
+            self.text.reset_metrics()
+
+
+def first_labels(observations: Observations) -> List[str]:
+    """The first right answer of every observation, in training or evaluation."""
+    return [answers[0] for answers in column(observations, "labels")]
+
+
+def _is_empty(metric: Metric) -> bool:
+    return isinstance(metric, AverageMetric) and not metric.denominator

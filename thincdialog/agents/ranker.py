@@ -1,0 +1,264 @@
+"""Answers with the best of many candidate replies."""
+
+from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple
+
+import numpy as np
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..data import Tokenizer
+from ..errors import ConfigError, DataError, Problem
+from ..messages import PARTNER, SELF, Message, MessageBatch, column
+from ..metrics import AverageMetric
+from ..protocol import Observations
+from ..registry import registry
+from ..teachers import Teacher, read_candidates
+from .candidate_vectors import CandidateVectors
+from .model_agent import ModelAgent, first_labels
+
+# Longest ranking in a reply; a longer list is cut after its best.
+RANKED = 100
+Candidates = Literal["batch", "inline", "fixed", "vocab"]
+
+
+@registry.agents("thincdialog.Ranker.v1")
+def make_ranker(
+    model: Model,
+    loss: Optional[Callable] = None,
+    candidates: Candidates = "batch",
+    fixed_candidates: Optional[str] = None,
+    max_fixed_candidates: int = 50000,
+    history_size: int = -1,
+    max_context: int = 256,
+    max_label: int = 64,
+    delimiter: bool = True,
+    speaker_tokens: bool = False,
+    segments: Literal["turn", "line"] = "turn",
+    use_reply: Literal["label", "model", "none"] = "label",
+) -> "RankerAgent":
+    """A ranker: replies and conversations become vectors, the closest reply is given.
+
+    Trained against ``candidates``; answers from the message's ``label_candidates``,
+    or from the fixed candidates if it has none. The fixed ones are encoded once.
+
+    model (Model): A bi-encoder, ``thincdialog.BiEncoder.v1``.
+    loss (Optional[Callable]): A registered ranking loss; softmax if None.
+    candidates (str): What the right reply is told from in training: "batch" (the
+        right replies of the other examples), "inline" (the message's
+        ``label_candidates``), "fixed", or "vocab" (the words of the vocabulary).
+    fixed_candidates (Optional[str]): File of candidates, one a line; the training
+        data's own replies if None.
+    max_fixed_candidates (int): How many of these to keep, the most frequent first.
+    history_size (int): Turns that the model sees, the current one included; -1 for all.
+    max_context (int): Tokens of them, the last are kept; 0 for no limit.
+    max_label (int): Tokens of a reply, the first are kept; 0 for no limit.
+    delimiter (bool): Whether a ``<turn>`` token stands between turns.
+    speaker_tokens (bool): Whether each turn starts with its speaker's token.
+    segments (str): Unit that the model is told of: "turn" or "line".
+    use_reply (str): What the history keeps as the agent's own turns.
+    RAISES (ValueError): If max_fixed_candidates is below 1.
+    """
+    if max_fixed_candidates < 1:
+        raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
+    return RankerAgent(
+        model,
+        loss=loss or registry.losses.get("thincdialog.RankingSoftmax.v1")(),
+        candidates=candidates,
+        fixed_candidates=fixed_candidates,
+        max_fixed_candidates=max_fixed_candidates,
+        history_size=history_size,
+        max_context=max_context,
+        max_label=max_label,
+        delimiter=delimiter,
+        speaker_tokens=speaker_tokens,
+        segments=segments,
+        use_reply=use_reply,
+    )
+
+
+class RankerAgent(ModelAgent):
+    """See ``make_ranker``."""
+
+    id = "ranker"
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        loss: Callable,
+        candidates: Candidates = "batch",
+        fixed_candidates: Optional[str] = None,
+        max_fixed_candidates: int = 50000,
+        **text_options: Any,
+    ):
+        super().__init__(model, **text_options)
+        for ref in ("context_encoder", "candidate_encoder"):
+            if not model.has_ref(ref):
+                raise ValueError(
+                    f"[agent.model] is '{model.name}', which has no '{ref}'. Put the encoder "
+                    'into [agent.model.encoder] under @models = "thincdialog.BiEncoder.v1"'
+                )
+        self.loss = loss
+        self.candidates = candidates
+        self.fixed_path = fixed_candidates
+        self.max_fixed_candidates = max_fixed_candidates
+        self.fixed: List[str] = []
+        self._vectors = CandidateVectors(model.ops, self._encode_candidates)
+
+    # --- what is learnt besides weights ---------------------------------------------
+
+    def learn(self, train: Teacher) -> None:
+        if self.fixed_path is not None:
+            found = list(dict.fromkeys(read_candidates(self.fixed_path)))
+        else:
+            counts: Dict[str, int] = {}
+            for example in train.examples():
+                for label in example["labels"]:
+                    counts[label] = counts.get(label, 0) + 1
+            # A stable sort: of equally frequent replies the first seen comes first.
+            found = sorted(counts, key=lambda text: -counts[text])
+        self.fixed = found[: self.max_fixed_candidates]
+
+    def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
+        super().set_tokenizer(tokenizer)
+        if self.candidates == "vocab":
+            self.fixed = self._vocabulary(tokenizer)
+
+    @staticmethod
+    def _vocabulary(tokenizer: Optional[Tokenizer]) -> List[str]:
+        words = getattr(tokenizer, "vocabulary", None)
+        if words is None:
+            text = "[agent] candidates = 'vocab', but [tokenizer] has no vocabulary"
+            raise ConfigError([Problem("", text, "use thincdialog.Words.v1")], "config")
+        return list(words.tokens)
+
+    def state(self) -> Dict[str, Any]:
+        return {"fixed_candidates": self.fixed}
+
+    def set_state(self, state: Dict[str, Any]) -> None:
+        self.fixed = [str(text) for text in state["fixed_candidates"]]
+
+    def sample(self) -> Sequence[Any]:
+        return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
+
+    def weights_changed(self) -> None:
+        self._vectors.forget()
+
+    # --- learning ---------------------------------------------------------------------
+
+    def train_batch(self, observations: Observations) -> None:
+        ops = self.model.ops
+        texts, targets, allowed = self._training_candidates(observations)
+        X = (self.contexts(column(observations, "turns")), self.replies(texts))
+        (contexts, candidates), backprop = self.model.begin_update(X)
+        scores = ops.gemm(contexts, candidates, trans2=True)
+        mask = None if allowed is None else ops.asarray(allowed)
+        d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
+        self.count_loss(observations, losses)
+        d_contexts = ops.gemm(d_scores, candidates)
+        d_candidates = ops.gemm(d_scores, contexts, trans1=True)
+        backprop((d_contexts, d_candidates))
+
+    def _training_candidates(
+        self, observations: Observations
+    ) -> Tuple[List[str], List[int], Optional[Any]]:
+        """Distinct candidate texts of the batch, where each example's right one is,
+        and which of them each example may be told from (all if None)."""
+        labels = first_labels(observations)
+        if self.candidates == "batch":
+            rows = _number(labels)
+            return list(rows), [rows[text] for text in labels], None
+        if self.candidates in ("fixed", "vocab"):
+            rows = _number(self.fixed)
+            self._check(observations, labels, [rows] * len(labels), f"{self.candidates} candidates")
+            return self.fixed, [rows[text] for text in labels], None
+        lists = column(observations, "label_candidates")
+        self._check(observations, labels, [c or () for c in lists], "label_candidates")
+        rows = _number(text for row in lists for text in row)
+        allowed = np.zeros((len(labels), len(rows)), dtype=bool)
+        for index, texts in enumerate(lists):
+            allowed[index, [rows[text] for text in texts]] = True
+        return list(rows), [rows[text] for text in labels], allowed
+
+    @staticmethod
+    def _check(observations: Observations, labels: List[str], known: Sequence, what: str) -> None:
+        for index, (label, texts) in enumerate(zip(labels, known)):
+            if label not in texts:
+                name = column(observations, "id")[index]
+                raise DataError(
+                    "training data", f"the label of example {name}, {label!r}, is not among "
+                    f"its {what}. Mend the data, or train with candidates = \"batch\"."
+                )  # fmt: skip
+
+    # --- answering --------------------------------------------------------------------
+
+    def answer(self, observations: Observations) -> Sequence[Message]:
+        if not len(observations):
+            return []
+        vectors = self.model.get_ref("context_encoder").predict(
+            self.contexts(column(observations, "turns"))
+        )
+        lists = column(observations, "label_candidates")
+        inline = [index for index, texts in enumerate(lists) if texts]
+        replies: List[Any] = [None] * len(lists)
+        scored = self._score_inline(vectors, [lists[i] for i in inline], inline) if inline else []
+        for index, scores in zip(inline, scored):
+            replies[index] = self._reply(lists[index], scores, observations[index])
+        others = [index for index in range(len(lists)) if not lists[index]]
+        if others:
+            for index, scores in zip(others, self._score_fixed(vectors, others)):
+                replies[index] = self._reply(self.fixed, scores, observations[index])
+        columns = {name: [reply[name] for reply in replies] for name in replies[0]}
+        return MessageBatch(columns, len(replies))
+
+    def _score_inline(
+        self, vectors: Floats2d, lists: List[Sequence[str]], rows: List[int]
+    ) -> List[Any]:
+        ops = self.model.ops
+        texts = [text for candidates in lists for text in candidates]
+        at = ops.asarray1i(self._vectors.rows(texts))
+        sizes = [len(candidates) for candidates in lists]
+        owner = ops.asarray1i(np.repeat(rows, sizes))
+        # (n_candidates_of_all, width) each: one product a candidate, no padding.
+        scores = (self._vectors.vectors[at] * vectors[owner]).sum(axis=1)
+        return np.split(ops.to_numpy(scores), np.cumsum(sizes)[:-1])
+
+    def _score_fixed(self, vectors: Floats2d, rows: List[int]) -> Any:
+        ops = self.model.ops
+        at = ops.asarray1i(self._vectors.rows(self.fixed))
+        some = vectors[ops.asarray1i(rows)]
+        return ops.to_numpy(ops.gemm(some, self._vectors.vectors[at], trans2=True))
+
+    def _reply(self, texts: Sequence[str], scores: Any, observation: Message) -> Dict[str, Any]:
+        self._count_evaluation_loss(texts, scores, observation)
+        # Stable: among equals the first candidate comes first.
+        order = np.argsort(-scores, kind="stable")[:RANKED].tolist()
+        ranked = [texts[index] for index in order]
+        text = ranked[0]
+        if not observation.all_labels:
+            # In a chat, say nothing twice if there is anything else to say.
+            said = {turn for role, turn in observation.get("turns", ()) if role == SELF}
+            text = next((candidate for candidate in ranked if candidate not in said), text)
+        return {"text": text, "text_candidates": ranked}
+
+    def _count_evaluation_loss(self, texts: Sequence[str], scores: Any, observed: Message) -> None:
+        right = observed.get("eval_labels")
+        if not right or right[0] not in texts:
+            return
+        at = texts.index(right[0])
+        high = scores.max()
+        loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
+        self.counters.loss = self.counters.loss + AverageMetric(loss, 1)
+
+    def _encode_candidates(self, texts: List[str]) -> Floats2d:
+        return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+
+
+def _number(texts: Any) -> Dict[str, int]:
+    """Each distinct text to its number, in order of first sight."""
+    numbers: Dict[str, int] = {}
+    for text in texts:
+        numbers.setdefault(text, len(numbers))
+    return numbers
+
+

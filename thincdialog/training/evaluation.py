@@ -1,0 +1,82 @@
+"""Evaluates an agent on one split of a task."""
+
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ..batchers import Fixed
+from ..messages import Message
+from ..metrics import ExampleMetric
+from ..protocol import Agent
+from ..teachers import Teacher
+from ..worlds import BatchWorld
+
+# Samples of examples and candidates stay the same whatever the seed of the training,
+# so that runs can be compared.
+EVALUATION_SEED = 0
+
+
+def evaluation_teacher(
+    task: Teacher, split: str, settings: Mapping[str, Any], metrics: List[ExampleMetric]
+) -> Teacher:
+    """The teacher of a split as ``[evaluation]`` wants it.
+
+    settings (Mapping[str, Any]): max_examples and n_candidates (ints, 0 = off).
+    """
+    teacher = task.for_split(
+        split,
+        max_examples=settings["max_examples"],
+        n_candidates=settings["n_candidates"],
+        seed=EVALUATION_SEED,
+    )
+    teacher.set_metrics([metric.fresh() for metric in metrics])
+    return teacher
+
+
+def evaluate_agent(agent: Agent, teacher: Teacher, batch_size: int) -> Dict[str, float]:
+    """One pass over the teacher's examples, each exactly once.
+
+    The result does not depend on batch_size, but for float rounding inside a model.
+
+    batch_size (int): Conversations that go through the agent together.
+    RETURNS (Dict[str, float]): Metric name to value.
+    """
+    agent.reset_metrics()
+    teacher.reset_metrics()
+    teacher.start_epoch(0, 0)
+    with BatchWorld(teacher, agent, Fixed(batch_size)) as world:
+        while not world.epoch_done():
+            world.parley()
+        report = {name: metric.value() for name, metric in world.report().items()}
+    agent.reset_metrics()
+    return report
+
+
+def sample_exchanges(
+    agent: Agent, teacher: Teacher, n_conversations: int
+) -> List[List[Tuple[Message, Message]]]:
+    """Plays the first conversations of a split, one by one.
+
+    Turns of a conversation that was flattened into single examples stand together.
+
+    RETURNS (List[List[Tuple[Message, Message]]]): For each conversation the
+        teacher's messages and the agent's replies, in order.
+    """
+    conversations: List[List[Tuple[Message, Message]]] = []
+    name = None
+    teacher.start_epoch(0, 0)
+    player = agent.clone()
+    while not teacher.epoch_done():
+        message = teacher.act()
+        conversation = str(message["id"]).rpartition("/")[0]
+        if conversation != name or not conversation:
+            if len(conversations) == n_conversations:
+                break
+            conversations.append([])
+            name = conversation
+        player.observe(message)
+        reply = player.act()
+        teacher.observe(reply)
+        player.self_observe(reply)
+        conversations[-1].append((message, reply))
+    agent.reset_metrics()
+    teacher.reset_metrics()
+    return conversations

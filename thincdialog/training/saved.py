@@ -1,0 +1,119 @@
+"""Saved models at work: load, evaluate, talk."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+
+from ..config import CheckedConfig, load_code, load_config, resolve_config
+from ..errors import DataError, ModelError
+from ..messages import Message
+from ..ops import get_dialog_ops, using_ops
+from ..protocol import Agent
+from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
+from .model_folder import read_meta
+from .results import Exchange
+
+
+class Chatbot:
+    """A saved model to talk to; keeps the conversation.
+
+    path (Path): Folder of the saved model.
+    overrides (Optional[Mapping[str, Any]]): Changes to its config, such as
+        {"system.gpu_id": 0}.
+    code (Union[str, Path, None]): Python file that registers what the config names.
+    RAISES (DialogError): If the folder is not a whole saved model.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, Path],
+        *,
+        overrides: Optional[Mapping[str, Any]] = None,
+        code: Union[str, Path, None] = None,
+    ):
+        self.path = Path(path)
+        self.meta = read_meta(self.path)
+        load_code(code)
+        self.checked = read_config(self.path, overrides or {})
+        with using_ops(get_dialog_ops(self.checked.interpolated["system"]["gpu_id"])):
+            parts = resolve_config(self.checked, sections=("tokenizer", "agent"))
+            self.agent: Agent = parts["agent"]
+            self.agent.from_disk(self.path, tokenizer=parts.get("tokenizer"))
+        self._talker = self.agent.clone()
+
+    def respond(self, text: str, candidates: Optional[List[str]] = None) -> str:
+        """The model's reply to what a user says next.
+
+        candidates (Optional[List[str]]): Replies to choose from, for a ranker; what
+            it was trained with if None.
+        """
+        message = Message(text=text, episode_done=False, agent="user")
+        if candidates is not None:
+            message["label_candidates"] = list(candidates)
+        self._talker.observe(message)
+        reply = self._talker.act()
+        self._talker.self_observe(reply)
+        return reply.get("text") or ""
+
+    def reset(self) -> None:
+        """Start a new conversation."""
+        self._talker.reset()
+
+
+def read_config(folder: Path, overrides: Mapping[str, Any]) -> CheckedConfig:
+    """The config of a saved model.
+
+    RAISES (ModelError): If it is missing. (ConfigError): If it, or an override, is bad.
+    """
+    path = folder / "config.cfg"
+    if not path.is_file():
+        raise ModelError(f"{path}  is missing: the saved model is incomplete.")
+    return load_config(path, overrides)
+
+
+def evaluate(
+    path: Union[str, Path],
+    *,
+    split: str = "test",
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+) -> Dict[str, float]:
+    """Evaluate a saved model on one split of its task.
+
+    split (str): "train", "dev" or "test".
+    overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
+    RETURNS (Dict[str, float]): Metric name to value.
+    RAISES (DialogError): If the model or the data cannot be used.
+    """
+    report, _ = evaluate_with_samples(path, 0, split=split, overrides=overrides, code=code)
+    return report
+
+
+def evaluate_with_samples(
+    path: Union[str, Path],
+    n_samples: int,
+    *,
+    split: str = "test",
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+) -> Tuple[Dict[str, float], List[List[Exchange]]]:
+    """Like ``evaluate``, and the first conversations with the model's replies too."""
+    chatbot = Chatbot(path, overrides=overrides, code=code)
+    with using_ops(chatbot_ops(chatbot)):
+        parts = resolve_config(chatbot.checked, sections=("tasks", "evaluation"))
+        name, task = next(iter(parts["tasks"].items()))
+        if split not in task.splits:
+            known = ", ".join(task.splits) or "none"
+            raise DataError(
+                f"[tasks.{name}]",
+                f"has no {split} data (it has: {known}). Give it with --paths.{split} FILE.",
+            )
+        settings = parts["evaluation"]
+        teacher = evaluation_teacher(task, split, settings, settings["metrics"])
+        report = evaluate_agent(chatbot.agent, teacher, settings["batch_size"])
+        samples = sample_exchanges(chatbot.agent, teacher, n_samples) if n_samples else []
+    return report, samples
+
+
+def chatbot_ops(chatbot: Chatbot) -> Any:
+    """The ops (CPU or GPU) that a loaded model computes with."""
+    return get_dialog_ops(chatbot.checked.interpolated["system"]["gpu_id"])

@@ -1,0 +1,221 @@
+"""Trains a dialogue model as a config says, evaluates it and saves it."""
+
+import sys
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, TextIO, Union
+
+from thinc.api import Config
+
+from ..agents import ModelAgent
+from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
+from ..errors import OutputError
+from ..loggers.logger import Logger
+from ..ops import get_dialog_ops, using_ops
+from ..protocol import Agent
+from ..teachers import Teacher
+from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
+from .loop import LoopSettings, TrainingLoop
+from .model_folder import save_model
+from .results import Result
+from .stopping import Every, Limits, Position
+
+BEST, LAST = "model-best", "model-last"
+
+
+def train(
+    config: Union[str, Path, Config],
+    *,
+    output: Union[str, Path, None] = None,
+    overrides: Optional[Mapping[str, Any]] = None,
+    force: bool = False,
+    code: Optional[Union[str, Path]] = None,
+    stdout: Optional[TextIO] = None,
+    stderr: Optional[TextIO] = None,
+) -> Result:
+    """Train, evaluate and save a model.
+
+    config (Union[str, Path, Config]): Path of a config, or the config itself.
+    output (Union[str, Path, None]): Folder for model-best and model-last; None saves
+        nothing.
+    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+    force (bool): Whether models that are in the folder may be replaced.
+    code (Union[str, Path, None]): Python file to import first; it may register
+        functions that the config names.
+    stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
+    stderr (Optional[TextIO]): Where loggers write progress; sys.stderr if None.
+    RETURNS (Result): Scores, samples and where the model lies.
+    RAISES (DialogError): If config, data, output folder or training go wrong; before
+        the config is good, no data is read and nothing is written.
+    """
+    load_code(code)
+    checked = load_config(config, overrides or {})
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        check_output(folder, force)
+    ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
+    with using_ops(ops):
+        run = _Run(checked, folder, stdout or sys.stdout, stderr or sys.stderr)
+        return run.train()
+
+
+def check_output(folder: Path, force: bool) -> None:
+    """See, before any work is done, that a model can be saved into a folder.
+
+    RAISES (OutputError): If it holds something and ``force`` is not set, or if it
+        cannot be written.
+    """
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder}  is a file. Choose a folder with --output.")
+        if folder.is_dir() and any(folder.iterdir()) and not force:
+            raise OutputError(
+                f"{folder}  is not empty. Choose another folder with --output, or replace "
+                "the models in it with --force."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        trial = folder / ".can_be_written"
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}  cannot be written: {error.strerror}. Choose another folder with --output."
+        ) from None
+
+
+class _Run:
+    """One call of ``train``: the built parts, and where they go."""
+
+    def __init__(
+        self, checked: CheckedConfig, folder: Optional[Path], stdout: TextIO, stderr: TextIO
+    ):
+        parts = resolve_config(checked)
+        self.checked, self.folder = checked, folder
+        self.stdout, self.stderr = stdout, stderr
+        self.seed: int = parts["system"]["seed"]
+        self.evaluation: Dict[str, Any] = parts["evaluation"]
+        self.training: Dict[str, Any] = parts["training"]
+        self.agent: Agent = parts["agent"]
+        self.tokenizer = parts.get("tokenizer")
+        self.make_world = parts["world"]
+        self.baselines: Dict[str, Agent] = parts.get("baselines") or {}
+        self.task_name, self.task = next(iter(parts["tasks"].items()))
+        self.best_values: Any = None
+
+    def train(self) -> Result:
+        teacher = self.task.for_split("train", training=True)
+        dev = self._split("dev")
+        self.agent.initialize(teacher, tokenizer=self.tokenizer, seed=self.seed)
+        if isinstance(self.agent, ModelAgent):
+            result = self._learn(self.agent, teacher, dev)
+        else:
+            result = Result(self.training["score"], "it has no weights to train", 0, 0.0, 0)
+            self._save(BEST, Position(), {})
+        self._finish(result, dev)
+        return result
+
+    def _split(self, split: str) -> Optional[Teacher]:
+        if split not in self.task.splits:
+            return None
+        return evaluation_teacher(self.task, split, self.evaluation, self.evaluation["metrics"])
+
+    # --- learning -------------------------------------------------------------------
+
+    def _learn(self, agent: ModelAgent, teacher: Teacher, dev: Optional[Teacher]) -> Result:
+        training = self.training
+        settings = LoopSettings(
+            seed=self.seed,
+            optimizer=training["optimizer"],
+            limits=Limits(training["max_epochs"], training["max_steps"], training["max_seconds"]),
+            every=Every(
+                training["eval_every_epochs"],
+                training["eval_every_steps"],
+                training["eval_every_seconds"],
+            ),
+            score=training["score"],
+            score_direction=training["score_direction"],
+            patience=training["patience"],
+            target_score=training["target_score"],
+            accumulate_gradient=training["accumulate_gradient"],
+            callbacks=list(training.get("callbacks") or ()),
+        )
+        logger: Logger = training["logger"](
+            self.stdout, self.stderr, settings.limits.total_steps(None)
+        )
+        batch_size = self.evaluation["batch_size"]
+        with self.make_world(teacher, agent) as world:
+            loop = TrainingLoop(
+                agent,
+                teacher,
+                world,
+                settings,
+                logger,
+                (lambda: evaluate_agent(agent, dev, batch_size)) if dev is not None else None,
+                self._save_evaluated,
+            )
+            try:
+                reason = loop.run()
+            except KeyboardInterrupt:
+                self._save(LAST, loop.position, {})
+                raise
+            finally:
+                logger.finish()
+        best_step = loop.best.step if loop.best is not None else loop.position.step
+        assert agent.parameters is not None
+        return Result(
+            score_name=settings.score,
+            stopped_because=reason,
+            best_step=best_step,
+            seconds=loop.clock.seconds(),
+            n_parameters=agent.parameters.size,
+        )
+
+    def _save_evaluated(
+        self, position: Position, report: Mapping[str, float], is_best: bool
+    ) -> None:
+        """Keep the weights that were just evaluated (averaged ones, if any)."""
+        if is_best:
+            assert isinstance(self.agent, ModelAgent) and self.agent.parameters is not None
+            self.best_values = self.agent.parameters.values.copy()
+            self._save(BEST, position, report)
+        self._save(LAST, position, report)
+
+    def _save(self, name: str, position: Position, report: Mapping[str, float]) -> None:
+        if self.folder is None:
+            return
+        meta = {
+            "agent": self.checked.interpolated["agent"]["@agents"],
+            "task": self.task_name,
+            "step": position.step,
+            "epoch": position.epoch,
+            "examples": position.examples,
+            "dev": dict(report),
+        }
+        save_model(self.agent, self.folder / name, write_config(self.checked.config), meta)
+
+    # --- afterwards -----------------------------------------------------------------
+
+    def _finish(self, result: Result, dev: Optional[Teacher]) -> None:
+        """Scores of the best weights and of the baselines, and a few conversations."""
+        if isinstance(self.agent, ModelAgent) and self.best_values is not None:
+            assert self.agent.parameters is not None
+            self.agent.parameters.load(self.best_values)
+            self.agent.weights_changed()
+        teachers = {"dev": dev, "test": self._split("test")}
+        known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
+        batch_size = self.evaluation["batch_size"]
+        for split, teacher in known.items():
+            result.scores[split] = evaluate_agent(self.agent, teacher, batch_size)
+        for name, baseline in self.baselines.items():
+            baseline.initialize(
+                self.task.for_split("train", training=True),
+                tokenizer=None,
+                seed=self.seed,
+            )
+            result.baselines[name] = {
+                split: evaluate_agent(baseline, teacher, batch_size)
+                for split, teacher in known.items()
+            }
+        if known:
+            last = list(known.values())[-1]
+            result.samples = sample_exchanges(self.agent, last, self.training["n_samples"])
+        result.output = self.folder
