@@ -226,10 +226,11 @@ class ModelAgent(ConversationAgent):
         RAISES (TrainingError): If the gradient is not finite; the weights stay.
         """
         assert self.parameters is not None
-        norm = self.parameters.scale_gradients(1.0 / max(1, self.counters.examples))
-        if norm - norm != 0.0:
-            raise self.not_finite("gradient")
-        self.parameters.update(optimizer)
+        scale = 1.0 / max(1, self.counters.examples)
+        try:
+            norm = self.parameters.update(optimizer, scale)
+        except TrainingError:
+            raise self.not_finite("gradient") from None
         self.counters.examples = 0
         self.weights_changed()
         return norm

@@ -17,7 +17,7 @@ from ..agents.model_agent import ModelAgent
 from ..errors import ConfigError, Problem
 from ..loggers.logger import Logger, Progress
 from ..metrics import higher_is_better
-from ..optimizers.averages import averaged_weights
+from ..models.averages import averaged_weights
 from ..teachers import Teacher
 from ..worlds import World
 from .gradients import GradientTree

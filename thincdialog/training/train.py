@@ -166,7 +166,7 @@ class _Run:
             stopped_because=reason,
             best_step=best_step,
             seconds=loop.clock.seconds(),
-            n_parameters=agent.parameters.size,
+            n_parameters=agent.parameters.n_parameters,
         )
 
     def _save_evaluated(

@@ -3,12 +3,11 @@
 from contextlib import contextmanager
 from typing import Any, Iterator
 
-# The key under which optimizers see the one vector of all parameters.
-PARAMETERS = (0, "parameters")
+from .parameters import KEY, FlatParameters
 
 
 @contextmanager
-def averaged_weights(parameters: Any, optimizer: Any) -> Iterator[bool]:
+def averaged_weights(parameters: FlatParameters, optimizer: Any) -> Iterator[bool]:
     """Put the moving average of the weights in their place for a while.
 
     parameters (FlatParameters): Whose values are exchanged and restored.
@@ -16,8 +15,8 @@ def averaged_weights(parameters: Any, optimizer: Any) -> Iterator[bool]:
     YIELDS (bool): Whether there is an average; if not, the weights stay.
     """
     averages = getattr(optimizer, "averages", None) or {}
-    if PARAMETERS not in averages:
+    if KEY not in averages:
         yield False
         return
-    with parameters.using(averages[PARAMETERS]):
+    with parameters.using(averages[KEY]):
         yield True
