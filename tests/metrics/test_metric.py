@@ -136,6 +136,7 @@ def test_merge_reports_unites_names():
         ("loss_per_example", False),
         ("perplexity", False),
         ("padding_fraction", False),
+        ("truncated_contexts", False),
         ("dialogue/f1", True),
         ("dialogue/loss", False),
         ("examples", None),

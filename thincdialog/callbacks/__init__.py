@@ -1,0 +1,5 @@
+"""Callbacks: functions of the user's that are called after every evaluation."""
+
+from .callback import Callback
+
+__all__ = ["Callback"]

@@ -1,0 +1,6 @@
+"""Loggers: what a training run tells its user, one way per file."""
+
+from . import chain, console, jsonl  # noqa: F401
+from .logger import Logger, Progress, Setup
+
+__all__ = ["Logger", "Progress", "Setup"]

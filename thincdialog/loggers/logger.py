@@ -21,7 +21,7 @@ examples (int): Training examples seen since the start of the run.
 loss_per_example (Optional[float]): Mean training loss since the last row (nats);
     None before the first step.
 score_name (str): Name of the metric that is optimised.
-score (float): Its value.
+score (Optional[float]): Its value; None without dev data.
 scores (Dict[str, float]): All metrics of the evaluation, by name.
 is_best (bool): Whether this is the best score so far.
 learn_rate (Optional[float]): Of the last step.
@@ -30,7 +30,10 @@ examples_per_second (Optional[float]): Training examples since the last row, by
     the seconds spent training (not evaluating) on them.
 tokens_per_second (Optional[float]): The same of tokens.
 seconds (float): Since the start of the run.
-total_steps (Optional[int]): Steps of the whole run, if known.
+total_steps (Optional[float]): Steps of the whole run as far as is known now.
+
+More keys may be there (padding_fraction, for instance); a logger that writes all
+writes them, too.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, TextIO
@@ -44,12 +47,14 @@ class Progress(NamedTuple):
     examples (int): Training examples seen since the start of the run.
     loss_per_example (Optional[float]): Mean training loss since the last row
         (nats); None if it was not read from the device.
+    total_steps (Optional[float]): Steps of the whole run as far as is known now.
     """
 
     step: int
     epoch: float
     examples: int
     loss_per_example: Optional[float]
+    total_steps: Optional[float] = None
 
 
 class Logger:
@@ -65,5 +70,5 @@ class Logger:
         """The run ends, well or badly. Called once."""
 
 
-# (stdout, stderr, total_steps) -> Logger; total_steps is None if it is not known.
-Setup = Callable[[TextIO, TextIO, Optional[int]], Logger]
+# (stdout, stderr, total_steps) -> Logger; total_steps is None if it is not known yet.
+Setup = Callable[[TextIO, TextIO, Optional[float]], Logger]

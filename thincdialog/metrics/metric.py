@@ -17,7 +17,7 @@ Report = Mapping[str, "Metric"]
 
 # Names (their last part, for names such as `task/accuracy`) by what is better.
 HIGHER = re.compile(r"hits@\d+|(.*_)?(accuracy|precision|recall|f1|mrr|per_second)")
-LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|truncated|cut)")
+LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|truncated|truncated_\w+)")
 
 
 class Metric:

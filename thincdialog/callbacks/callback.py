@@ -1,0 +1,24 @@
+"""The callback contract: a user's own function, called after every evaluation.
+
+    from thincdialog.api import registry
+
+    @registry.callbacks("stop_when_slow.v1")
+    def stop_when_slow(examples_per_second: float):
+        def callback(info, agent):
+            rate = info["examples_per_second"]
+            return rate is not None and rate < examples_per_second
+        return callback
+
+A registered function returns the callback. It is called with ``info``, the same
+row that loggers get (see ``thincdialog/loggers/logger.py``; ``scores`` holds all dev
+metrics), and with the agent, which has its latest weights again, not the averaged
+ones that were evaluated. True ends training; anything else lets it go on. Limits,
+patience and a target score are settings of ``[training]`` and need no callback.
+"""
+
+from typing import Any, Callable, Mapping, Optional
+
+from ..protocol import Agent
+
+# (info, agent) -> True to end training.
+Callback = Callable[[Mapping[str, Any], Agent], Optional[bool]]

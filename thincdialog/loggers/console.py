@@ -1,0 +1,161 @@
+"""Rows of a table on stdout, and a progress bar on stderr where that is a terminal."""
+
+import os
+import time
+from typing import Any, Dict, List, Optional, TextIO
+
+from tqdm import tqdm
+
+from ..metrics import higher_is_better
+from ..registry import registry
+from .logger import Logger, Progress, Setup
+
+# Scores shown unless the config names them, and the seconds between two looks of the bar.
+MAX_SCORES = 5
+REFRESH_SECONDS = 0.1
+BAR_FORMAT = "{l_bar}{bar:20}| step {n:.0f}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
+BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+@registry.loggers("thincdialog.Console.v1")
+def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Setup:
+    """A table with a row for each evaluation, and a progress bar between them.
+
+    The loss is the mean over the training examples since the row above. The best
+    row so far is marked with a star. Colour and the bar show only on a terminal;
+    with the environment variable NO_COLOR set there is no colour.
+
+    scores (Optional[List[str]]): Names of the metrics to show; if null the one that
+        is optimised and up to four more.
+    progress_bar (bool): Whether to show the bar.
+    """
+
+    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
+        with_bar = progress_bar and stderr.isatty()
+        return ConsoleLogger(stdout, stderr if with_bar else None, total_steps, scores)
+
+    return setup
+
+
+class ConsoleLogger(Logger):
+    """See ``Console``.
+
+    stdout (TextIO): Where the table goes.
+    bar_stream (Optional[TextIO]): Where the progress bar goes; None for no bar.
+    total_steps (Optional[float]): Steps of the whole run, if known.
+    scores (Optional[List[str]]): Metrics to show.
+    """
+
+    def __init__(
+        self,
+        stdout: TextIO,
+        bar_stream: Optional[TextIO],
+        total_steps: Optional[float] = None,
+        scores: Optional[List[str]] = None,
+    ):
+        self.stdout = stdout
+        self.scores = scores
+        self.widths: List[int] = []
+        self.has_colour = stdout.isatty() and not os.environ.get("NO_COLOR")
+        self.bar: Optional[tqdm] = None
+        if bar_stream is not None:
+            self.bar = tqdm(
+                total=total_steps,
+                file=bar_stream,
+                leave=False,
+                dynamic_ncols=True,
+                bar_format=BAR_FORMAT,
+            )
+        self._looked_at = 0.0
+        self._start_rate(0)
+
+    def _start_rate(self, examples: int) -> None:
+        self._rate_examples = examples
+        self._rate_since = time.perf_counter()
+
+    def step(self, progress: Progress) -> None:
+        """Move the bar, at most ten times a second."""
+        if self.bar is None:
+            return
+        now = time.perf_counter()
+        if now - self._looked_at < REFRESH_SECONDS:
+            return
+        self._looked_at = now
+        rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
+        parts = [f"epoch {progress.epoch:.2f}"]
+        if progress.loss_per_example is not None:
+            parts.append(f"loss {progress.loss_per_example:.4g}/example")
+        parts.append(f"{rate:,.0f} examples/s")
+        self.bar.set_postfix_str(", ".join(parts), refresh=False)
+        self._move(progress.step, progress.total_steps)
+
+    def _move(self, step: int, total_steps: Optional[float]) -> None:
+        assert self.bar is not None
+        self.bar.n = step
+        if total_steps is not None:
+            self.bar.total = max(round(total_steps), step)
+        self.bar.refresh()
+
+    def row(self, info: Dict[str, Any]) -> None:
+        """Write a row, and above the first one the names of the columns."""
+        if self.bar is not None:
+            self.bar.clear()
+        if not self.widths:
+            self._choose_scores(info)
+            names = list(self._cells(info))
+            self.widths = [max(len(name), 7) for name in names]
+            self._write(names)
+            self._write(["-" * width for width in self.widths])
+        self._write(list(self._cells(info).values()), bold=bool(info.get("is_best")))
+        if self.bar is not None:
+            self._move(info["step"], info.get("total_steps"))
+        self._start_rate(info["examples"])
+
+    def _choose_scores(self, info: Dict[str, Any]) -> None:
+        if self.scores is None:
+            others = [name for name in info["scores"] if _is_score(name)]
+            names = dict.fromkeys([info.get("score_name"), *others])
+            self.scores = [name for name in names if name in info["scores"]][:MAX_SCORES]
+
+    def _cells(self, info: Dict[str, Any]) -> Dict[str, str]:
+        """Column name, with its unit, to what stands in the row."""
+        cells = {
+            "epoch": f"{info['epoch']:.2f}",
+            "step": f"{info['step']:,}",
+            "examples": f"{info['examples']:,}",
+            "loss/example": _number(info["loss_per_example"], ".4f"),
+        }
+        for name in self.scores or ():
+            cells[name] = _number(info["scores"].get(name), ".4f")
+        cells["examples/s"] = _number(info["examples_per_second"], ",.0f")
+        cells["time"] = duration(info["seconds"])
+        cells["best"] = "*" if info.get("is_best") else ""
+        return cells
+
+    def _write(self, cells: List[str], bold: bool = False) -> None:
+        line = "  ".join(cell.rjust(width) for cell, width in zip(cells, self.widths)).rstrip()
+        if bold and self.has_colour:
+            line = f"{BOLD}{line}{PLAIN}"
+        self.stdout.write(line + "\n")
+        self.stdout.flush()
+
+    def finish(self) -> None:
+        """Take the bar away."""
+        if self.bar is not None:
+            self.bar.close()
+
+
+def duration(seconds: float) -> str:
+    """Seconds as h:mm:ss, or m:ss below one hour."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _number(value: Optional[float], form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _is_score(name: str) -> bool:
+    # What tells of the text that was cut or padded is no score of the agent.
+    return higher_is_better(name) is not None and not name.startswith(("truncated", "padding"))

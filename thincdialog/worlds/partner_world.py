@@ -1,0 +1,37 @@
+"""A teacher and an agent, one conversation at a time."""
+
+from ..protocol import Agent
+from ..registry import registry
+from ..teachers.teacher import Teacher
+from .world import World, WorldFactory
+
+
+@registry.worlds("thincdialog.PartnerWorld.v1")
+def build_partner_world() -> WorldFactory:
+    """One conversation at a time: for display, debugging and comparison."""
+    return PartnerWorld
+
+
+class PartnerWorld(World):
+    """The teacher acts, the agent observes and answers, the teacher observes.
+
+    teacher (Teacher): Where the messages come from.
+    agent (Agent): Who answers.
+    """
+
+    def __init__(self, teacher: Teacher, agent: Agent):
+        super().__init__([teacher, agent])
+        self.teacher = teacher
+        self.agent = agent
+
+    def _parley(self) -> None:
+        message = self.teacher.act()
+        self.agent.observe(message)
+        reply = self.agent.act()
+        self.teacher.observe(reply)
+        self.agent.self_observe(reply)
+        self.acts = (message, reply)
+
+    def epoch_done(self) -> bool:
+        """Whether the teacher has nothing left to say."""
+        return self.teacher.epoch_done()

@@ -1,0 +1,101 @@
+"""The world contract: who acts when. A world never touches numbers."""
+
+from types import TracebackType
+from typing import Callable, Dict, Optional, Sequence, Type, TypeVar
+
+from ..errors import ProtocolError
+from ..metrics import Metric
+from ..protocol import Agent
+from ..teachers.teacher import Teacher
+
+WorldT = TypeVar("WorldT", bound="World")
+
+
+class World:
+    """Lets agents talk, one ``parley`` after the other. A subclass gives ``_parley``.
+
+    The agents belong to whoever made them: a world shuts down its own copies only.
+
+    agents (Sequence[Agent]): Who takes part.
+    acts: What was said in the last parley, for display: one entry for each agent,
+        a message or, in worlds of many conversations, a sequence of messages.
+    """
+
+    def __init__(self, agents: Sequence[Agent]):
+        self.agents = list(agents)
+        self.acts: Sequence = ()
+        self.is_shut_down = False
+
+    def parley(self) -> None:
+        """One step: every agent acts once and the others observe.
+
+        RAISES (ProtocolError): If the epoch is done, or after ``shutdown``.
+        """
+        name = type(self).__name__
+        if self.is_shut_down:
+            raise ProtocolError(f"{name}.parley() was called after shutdown().")
+        if self.epoch_done():
+            raise ProtocolError(
+                f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
+            )
+        self.parley_init()
+        self._parley()
+
+    def parley_init(self) -> None:
+        """Called as each parley begins; a world of several tasks chooses one here."""
+
+    def _parley(self) -> None:
+        raise NotImplementedError
+
+    def epoch_done(self) -> bool:
+        """Whether every example was handed out and answered."""
+        raise NotImplementedError
+
+    def start_epoch(self, epoch: int, seed: int) -> None:
+        """Begin a pass over the data, whatever is left of the last one.
+
+        epoch (int): Number of the epoch, counted from 0.
+        seed (int): With the epoch, fixes the order of training examples.
+        """
+        self.reset()
+        for agent in self.agents:
+            if isinstance(agent, Teacher):
+                agent.start_epoch(epoch, seed)
+
+    def report(self) -> Dict[str, Metric]:
+        """Metrics of all agents since ``reset_metrics``; where two of them report
+        the same name, that of the first agent counts."""
+        report: Dict[str, Metric] = {}
+        for agent in reversed(self.agents):
+            report.update(agent.report())
+        return report
+
+    def reset_metrics(self) -> None:
+        """Start the metrics of all agents afresh."""
+        for agent in self.agents:
+            agent.reset_metrics()
+
+    def reset(self) -> None:
+        """Make all agents forget their conversations."""
+        self.acts = ()
+        for agent in self.agents:
+            agent.reset()
+
+    def shutdown(self) -> None:
+        """Let go of the world's copies. Calling it again does nothing."""
+        self.is_shut_down = True
+
+    def __enter__(self: WorldT) -> WorldT:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.shutdown()
+
+
+# What a registered world returns: (teacher, agent) -> World.
+WorldFactory = Callable[[Teacher, Agent], World]
