@@ -1,0 +1,8 @@
+"""Tokenizers, one per file; importing the package registers all of them."""
+
+from .byte_tokenizer import ByteTokenizer as ByteTokenizer
+from .character_tokenizer import CharacterTokenizer as CharacterTokenizer
+from .hash_ngrams import HashNgramTokenizer as HashNgramTokenizer
+from .tokenizer import Tokenizer as Tokenizer
+from .whitespace import WhitespaceTokenizer as WhitespaceTokenizer
+from .word_tokenizer import WordTokenizer as WordTokenizer

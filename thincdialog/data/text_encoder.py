@@ -1,0 +1,179 @@
+"""Conversations and replies as arrays of token ids."""
+
+from typing import Any, Dict, List, Literal, Sequence, Tuple
+
+import numpy as np
+
+from ..messages import SELF, Turn
+from ..metrics import AverageMetric, Metric
+from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
+from .tokenizers import Tokenizer
+from .turn_store import TurnStore
+
+_MAX_CACHED = 1 << 24  # token rows of 8 bytes
+
+Encoded = Tuple[np.ndarray, np.ndarray]
+
+
+class TextEncoder:
+    """Turns conversations into token rows for a model, and replies likewise.
+
+    A row is (token id, segment). The segment says how many units back a token
+    stands: 0 is the current turn (or line), 1 the one before it. With ``delimiter``,
+    every turn but the last ends with the ``<turn>`` token, which belongs to the
+    turn it ends; with ``speaker_tokens``, every turn begins with its speaker's.
+
+    A turn is tokenized once and then remembered, within a bound of memory.
+
+    tokenizer (Tokenizer): Built already.
+    history_size (int): Turns of a conversation to use, the current one counted; -1 all.
+    max_context (int): Tokens of a context to keep, the last ones; 0 for no limit.
+    max_label (int): Tokens of a reply to keep, the first ones; 0 for no limit.
+    delimiter (bool): Whether ``<turn>`` stands between turns.
+    speaker_tokens (bool): Whether ``<partner>`` or ``<self>`` opens each turn.
+    segments (str): Units that segments count: "turn", or "line" (of all turns; lines
+        of nothing but white space do not count).
+    max_cached (int): Token rows to remember, about 16 bytes each with their texts.
+    RAISES (ValueError): If a value is out of range.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        history_size: int = -1,
+        max_context: int = 256,
+        max_label: int = 64,
+        delimiter: bool = True,
+        speaker_tokens: bool = False,
+        segments: Literal["turn", "line"] = "turn",
+        max_cached: int = _MAX_CACHED,
+    ):
+        if history_size == 0 or history_size < -1:
+            raise ValueError(f"history_size = {history_size}, expected 1 or more, or -1 for all")
+        for name, value in (("max_context", max_context), ("max_label", max_label)):
+            if value < 0:
+                raise ValueError(f"{name} = {value}, expected 1 or more, or 0 for no limit")
+        if segments not in ("turn", "line"):
+            raise ValueError(f"segments = '{segments}', expected 'turn' or 'line'")
+        self.tokenizer = tokenizer
+        self.history_size = history_size
+        self.max_context = max_context
+        self.max_label = max_label
+        self.delimiter = delimiter
+        self.speaker_tokens = speaker_tokens
+        self.segments = segments
+        self._store = TurnStore(max_cached)
+        self.reset_metrics()
+
+    def contexts(self, conversations: Sequence[Sequence[Turn]]) -> Encoded:
+        """Encode conversations, each with its current turn last.
+
+        RETURNS (Tuple[np.ndarray, np.ndarray]): Token rows, shape (n_tokens, 2), int32,
+            and the number of tokens of each conversation, shape (n,), int32.
+        """
+        if self.history_size > 0:
+            kept = slice(-self.history_size, None)
+            conversations = [turns[kept] for turns in conversations]
+        n_turns = np.array([len(turns) for turns in conversations], dtype=np.int64)
+        numbers = self._numbers([turn for turns in conversations for turn in turns])
+        starts, lengths, n_units = self._store.entries[:, numbers]
+        last = n_turns.cumsum()  # one past the last turn of each conversation
+        if self.delimiter:
+            lengths[last[n_turns > 0] - 1] -= 1
+        else:
+            lengths -= 1  # the store keeps a delimiter behind every turn
+        # Units behind each turn, to the end of its conversation.
+        units = n_units.cumsum()
+        segments = _at(units, last).repeat(n_turns) - units
+        first = last - n_turns
+        ends = lengths.cumsum()
+        totals = _at(ends, last) - _at(ends, first)
+        self._n_contexts += len(totals)
+        if self.max_context and (totals > self.max_context).any():
+            excess = np.maximum(totals - self.max_context, 0)
+            before = ends - lengths - _at(ends, first).repeat(n_turns)
+            cut = np.clip(excess.repeat(n_turns) - before, 0, lengths)
+            starts = starts + cut
+            lengths = lengths - cut
+            totals = totals - excess
+            self._n_truncated_contexts += int(np.count_nonzero(excess))
+            self._n_cut_of_contexts += int(excess.sum())
+        return self._store.gather(starts, lengths, segments), totals.astype(np.int32)
+
+    def labels(self, texts: Sequence[str]) -> Encoded:
+        """Encode replies. No speaker and no delimiter is added.
+
+        RETURNS (Tuple[np.ndarray, np.ndarray]): As from ``contexts``.
+        """
+        numbers = self._numbers([(SELF, text) for text in texts])
+        starts, lengths, _ = self._store.entries[:, numbers]
+        lengths -= 1  # the delimiter
+        if self.speaker_tokens:
+            starts += 1
+            lengths -= 1
+        self._n_labels += len(lengths)
+        if self.max_label and (lengths > self.max_label).any():
+            excess = np.maximum(lengths - self.max_label, 0)
+            lengths = lengths - excess
+            self._n_truncated_labels += int(np.count_nonzero(excess))
+            self._n_cut_of_labels += int(excess.sum())
+        rows = self._store.gather(starts, lengths, np.zeros_like(lengths))
+        return rows, lengths.astype(np.int32)
+
+    def report(self) -> Dict[str, Metric]:
+        """Since the last reset: the shares of contexts and labels that were truncated,
+        and the tokens cut from those, on average. All are better lower."""
+        return {
+            "truncated_contexts": AverageMetric(self._n_truncated_contexts, self._n_contexts),
+            "truncated_labels": AverageMetric(self._n_truncated_labels, self._n_labels),
+            "truncated_context_tokens": AverageMetric(
+                self._n_cut_of_contexts, self._n_truncated_contexts
+            ),
+            "truncated_label_tokens": AverageMetric(
+                self._n_cut_of_labels, self._n_truncated_labels
+            ),
+        }
+
+    def reset_metrics(self) -> None:
+        """Start counting afresh."""
+        self._n_contexts = self._n_truncated_contexts = self._n_cut_of_contexts = 0
+        self._n_labels = self._n_truncated_labels = self._n_cut_of_labels = 0
+
+    def _numbers(self, turns: Sequence[Turn]) -> np.ndarray:
+        """The store's entry of each turn; shape (n_turns,), int64."""
+        self._store.trim()
+        known = self._store.rows
+        if self.speaker_tokens:
+            numbers = list(map(known.get, map(tuple, turns)))
+        else:
+            numbers = [known.get(text) for _, text in turns]
+        if None in numbers:
+            numbers = [
+                self._add(turn) if number is None else number
+                for turn, number in zip(turns, numbers)
+            ]
+        return np.array(numbers, dtype=np.int64)
+
+    def _add(self, turn: Turn) -> int:
+        role, text = turn
+        key: Any = (role, text) if self.speaker_tokens else text
+        number = self._store.rows.get(key)  # added for an earlier turn of this batch?
+        if number is not None:
+            return number
+        lines = [text]
+        if self.segments == "line":
+            lines = [line for line in text.split("\n") if line.strip()] or [""]
+        units: List[np.ndarray] = [self.tokenizer.encode(line) for line in lines]
+        if self.speaker_tokens:
+            speaker = SELF_SPEAKS if role == SELF else PARTNER_SPEAKS
+            units[0] = np.concatenate(([speaker], units[0]))
+        units[-1] = np.concatenate((units[-1], [TURN]))
+        return self._store.add(key, units)
+
+
+def _at(sums: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Running sums up to, and without, each index."""
+    if not len(sums):
+        return np.zeros(len(index), dtype=np.int64)
+    return np.where(index > 0, sums[index - 1], 0)

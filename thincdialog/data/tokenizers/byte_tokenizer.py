@@ -1,0 +1,31 @@
+from typing import Iterable, List
+
+import numpy as np
+
+from ...registry import registry
+from ..special_tokens import N_SPECIAL
+from .byte_ids import N_BYTES, from_bytes, to_bytes
+from .tokenizer import Tokenizer
+
+
+@registry.tokenizers("thincdialog.Bytes.v1")
+class ByteTokenizer(Tokenizer):
+    """The bytes of a text in UTF-8, 256 ids. Needs no vocabulary, knows every
+    text, and ``decode`` gives back exactly what was encoded."""
+
+    needs_texts = False
+
+    @property
+    def n_ids(self) -> int:
+        return N_SPECIAL + N_BYTES
+
+    def pieces(self, text: str) -> List[str]:
+        return [
+            f"<{byte:02x}>" if byte > 126 or byte < 32 else chr(byte) for byte in to_bytes(text)
+        ]
+
+    def encode(self, text: str) -> np.ndarray:
+        return np.frombuffer(to_bytes(text), dtype=np.uint8).astype(np.int32) + N_SPECIAL
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return from_bytes(bytes(each - N_SPECIAL for each in ids if each >= N_SPECIAL))

@@ -1,0 +1,101 @@
+"""The tokens a model knows, the most frequent first."""
+
+import json
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from ..errors import DataError, ModelError
+
+Progress = Callable[[int], None]
+_PROGRESS_EVERY = 1000  # texts
+
+
+class Vocabulary:
+    """Tokens and their counts, ordered by (-count, token).
+
+    rows (Sequence[Tuple[str, int]]): Token and count, in order.
+    """
+
+    def __init__(self, rows: Sequence[Tuple[str, int]]):
+        self.tokens: List[str] = [token for token, _ in rows]
+        self.counts: List[int] = [count for _, count in rows]
+        self.index: Dict[str, int] = {token: i for i, token in enumerate(self.tokens)}
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def build(
+        cls,
+        texts: Iterable[str],
+        split: Callable[[str], List[str]],
+        *,
+        min_freq: int = 1,
+        max_size: int = 0,
+        progress: Optional[Progress] = None,
+    ) -> "Vocabulary":
+        """Count the tokens of all texts.
+
+        split (Callable): Cuts a text into tokens.
+        min_freq (int): Rarer tokens are left out, 1 or more.
+        max_size (int): Keep only so many, the most frequent; 0 for no limit.
+        progress (Optional[Callable]): Called with the number of texts read so far.
+        RAISES (DataError): If no token is left.
+        """
+        counter: Counter = Counter()
+        n_texts = 0
+        for text in texts:
+            counter.update(split(text))
+            n_texts += 1
+            if progress is not None and n_texts % _PROGRESS_EVERY == 0:
+                progress(n_texts)
+        if progress is not None:
+            progress(n_texts)
+        rows = [(token, count) for token, count in counter.items() if count >= min_freq]
+        if not rows:
+            most = max(counter.values(), default=0)
+            raise DataError(
+                "vocabulary",
+                f"nothing is left for the vocabulary: {n_texts} texts hold {len(counter)} "
+                f"different tokens, the most frequent {most} times, and min_freq is {min_freq}",
+            )
+        rows.sort(key=lambda row: (-row[1], row[0]))
+        return cls(rows[:max_size] if max_size else rows)
+
+    def to_disk(self, path: Path) -> None:
+        """Write one JSON row a line, ``["token", count]``, after a line that tells
+        how many follow and their checksum."""
+        lines = [
+            json.dumps([token, count], ensure_ascii=False)
+            for token, count in zip(self.tokens, self.counts)
+        ]
+        # What UTF-8 cannot hold (lone surrogates) is written as JSON writes it: \udXXX.
+        body = "\n".join([*lines, ""]).encode("utf-8", "backslashreplace")
+        head = json.dumps({"tokens": len(lines), "crc32": zlib.crc32(body)})
+        path.write_bytes(head.encode("ascii") + b"\n" + body)
+
+    @classmethod
+    def from_disk(cls, path: Path) -> "Vocabulary":
+        """Read what ``to_disk`` wrote.
+
+        RAISES (ModelError): If the file is missing, cut, changed or something else.
+        """
+        try:
+            head, _, body = path.read_bytes().partition(b"\n")
+        except OSError as error:
+            raise ModelError(f"{path}: cannot read the vocabulary ({error.strerror})") from None
+        try:
+            expected = json.loads(head)
+            intact = expected["crc32"] == zlib.crc32(body)
+            rows = [json.loads(line) for line in body.split(b"\n")[:-1]] if intact else []
+            intact = intact and expected["tokens"] == len(rows)
+        except (ValueError, KeyError, TypeError):
+            intact = False
+        if not intact:
+            raise ModelError(
+                f"{path}: this vocabulary is damaged or was changed since it was saved; "
+                "train again or restore the file"
+            )
+        return cls([(token, count) for token, count in rows])
