@@ -14,6 +14,9 @@ PARTNER = 0
 SELF = 1
 Turn = Tuple[int, str]
 
+# What an agent "hears" when it opens a conversation: nobody has said a thing yet.
+SILENCE = "__SILENCE__"
+
 
 class Message(dict):
     """A message. A plain dict with a name of its own and short access to what

@@ -1,0 +1,60 @@
+"""Flatten: every turn becomes an example of its own, with its context inside."""
+
+from typing import List
+
+from ..errors import ConfigError, Problem
+from ..messages import PARTNER, SELF, SILENCE, Message, Turn
+from ..registry import registry
+from .mutator import Episode, Mutator
+
+
+@registry.mutators("thincdialog.Flatten.v1")
+def Flatten(context_length: int = -1, include_labels: bool = True) -> Mutator:
+    """Make of each turn a single-turn episode whose `context` holds the turns before.
+
+    With turns x1 y1 ... x4 y4, context_length 3 and labels included, the fourth
+    example is x2 y2 x3 y3 x4 -> y4; with -1 and labels left out it is
+    x1 x2 x3 x4 -> y4. Of several labels the first stands in the context. Silence
+    (`__SILENCE__`) before an opening is no turn and is left out of contexts.
+
+    context_length (int): Number of the partner's turns, the current one counted,
+        1 or more; -1 for all.
+    include_labels (bool): Whether the answers given so far are part of the context.
+    RETURNS (Mutator): Episode of n turns to n episodes of one turn.
+    RAISES (ConfigError): If context_length is 0 or less than -1.
+    """
+    if context_length == 0 or context_length < -1:
+        text = f"'context_length' of thincdialog.Flatten.v1 is {context_length}"
+        raise ConfigError([Problem("", text, "give 1 or more turns, or -1 for all")])
+    return FlattenMutator(context_length, include_labels)
+
+
+class FlattenMutator:
+    """See ``Flatten``."""
+
+    single_turn = True
+
+    def __init__(self, context_length: int = -1, include_labels: bool = True):
+        self.context_length = context_length
+        self.include_labels = include_labels
+
+    def __call__(self, episode: Episode) -> List[Episode]:
+        """One single-turn episode for each turn."""
+        # All turns so far. A context that is there already stays.
+        history: List[Turn] = list(episode[0].get("context", ())) if episode else []
+        starts: List[int] = []  # Where in it each turn of the partner starts.
+        examples: List[Episode] = []
+        for message in episode:
+            first = 0
+            if self.context_length > 0:
+                n_past = self.context_length - 1
+                first = starts[-n_past] if 0 < n_past <= len(starts) else 0
+                first = len(history) if n_past == 0 else first
+            examples.append([Message(message, context=history[first:])])
+            starts.append(len(history))
+            if message["text"] != SILENCE:
+                history.append((PARTNER, message["text"]))
+            labels = message.get("labels")
+            if self.include_labels and labels:
+                history.append((SELF, labels[0]))
+        return examples

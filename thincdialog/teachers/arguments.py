@@ -1,0 +1,65 @@
+"""What the arguments that registered teachers share mean."""
+
+from functools import partial
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+
+from .reading import PathOrPaths, read_list
+from .split import Episode, Source
+
+# Mutators as a list, or as the named sub-sections of a config give them.
+Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
+
+Reader = Callable[[str], Iterable[Episode]]
+
+
+def mutator_list(mutators: Mutators) -> List[Callable]:
+    """Mutators in order, from a list, or from the config's sections
+    `[tasks.x.mutators.name]` or `[tasks.x.mutators.*.name]`."""
+    if not mutators:
+        return []
+    if not isinstance(mutators, Mapping):
+        return list(mutators)
+    return [
+        step
+        for key, value in mutators.items()
+        for step in (value if key == "*" else [value])
+    ]
+
+
+def file_sources(
+    reader: Reader,
+    train: Optional[PathOrPaths] = None,
+    dev: Optional[PathOrPaths] = None,
+    test: Optional[PathOrPaths] = None,
+) -> Dict[str, Source]:
+    """A source for each split that has a path.
+
+    reader (Reader): Gives the episodes of one file.
+    train (Optional[PathOrPaths]): File, or files one after the other; None for no split.
+    """
+    given = {"train": train, "dev": dev, "test": test}
+    return {
+        split: partial(read_files, reader, [paths] if isinstance(paths, str) else list(paths))
+        for split, paths in given.items()
+        if paths
+    }
+
+
+def read_files(reader: Reader, paths: Sequence[str]) -> Iterable[Episode]:
+    """The episodes of several files; from the second on, ids start with the file's
+    number, so that they stay unique."""
+    for number, path in enumerate(paths):
+        for episode in reader(path):
+            if number:
+                for message in episode:
+                    message["id"] = f"{number}:{message['id']}"
+            yield episode
+
+
+def candidate_file(path: Optional[str], numbered: bool = False) -> Optional[Callable]:
+    """A function that reads the fixed candidates, one a line, when they are needed.
+
+    path (Optional[str]): The file; None for no fixed candidates.
+    numbered (bool): Whether leading line numbers are taken off (fbdialog).
+    """
+    return partial(read_list, path, numbered) if path else None

@@ -1,0 +1,52 @@
+"""Draw candidates for an example from the other replies of its split."""
+
+import random
+from typing import List, Sequence
+
+# Draws for each wanted candidate before the rest is taken from the distinct replies:
+# only where a few replies make up nearly all of the split.
+MAX_DRAWS = 20
+
+
+class CandidateSampler:
+    """Gives each example its label and other replies, all different, shuffled.
+
+    The draw depends on the seed and the example's id alone, so that every
+    evaluation ranks the same candidates.
+
+    replies (Sequence[str]): The first label of every example of the split; a reply
+        that is there twice is drawn twice as often.
+    n_candidates (int): Candidates for each example, the label counted, 2 or more;
+        fewer where the split has no more distinct replies.
+    seed (int): Seed of the draws.
+    """
+
+    def __init__(self, replies: Sequence[str], n_candidates: int, seed: int):
+        self.replies = replies
+        self.n_candidates = n_candidates
+        self.seed = seed
+        self.distinct = list(dict.fromkeys(replies))
+
+    def candidates(self, example_id: str, label: str) -> List[str]:
+        """The candidates of one example.
+
+        example_id (str): The message's `id`.
+        label (str): The right reply, which is one of them.
+        """
+        rng = random.Random(f"{self.seed}/{example_id}")
+        uniform = rng.random
+        replies = self.replies
+        n_replies = len(replies)
+        n_others = min(self.n_candidates, len(self.distinct)) - 1
+        chosen = {label: None}
+        for _ in range(MAX_DRAWS * n_others):
+            if len(chosen) > n_others:
+                break
+            chosen[replies[int(uniform() * n_replies)]] = None
+        else:
+            rest = [reply for reply in self.distinct if reply not in chosen]
+            chosen.update(dict.fromkeys(rng.sample(rest, n_others + 1 - len(chosen))))
+        del chosen[label]
+        ranked = list(chosen)
+        ranked.insert(int(uniform() * (len(ranked) + 1)), label)
+        return ranked

@@ -1,0 +1,148 @@
+"""Conversations in JSONL, as turns with speakers or as ParlAI writes them."""
+
+from functools import partial
+from itertools import chain
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+
+from ..errors import DataError
+from ..messages import SILENCE, Message
+from ..registry import registry
+from .arguments import candidate_file, file_sources
+from .reading import PathOrPaths, kind, nearest, read_json_lines, short
+from .split import Episode
+from .teacher import Teacher
+
+Said = Tuple[str, str]  # Speaker and text.
+
+
+@registry.teachers("thincdialog.Conversations.v1")
+def Conversations(
+    train: Optional[PathOrPaths] = None,
+    dev: Optional[PathOrPaths] = None,
+    test: Optional[PathOrPaths] = None,
+    label_speaker: str = "second",
+    mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
+    candidates: Optional[str] = None,
+    streaming: bool = False,
+) -> Teacher:
+    """One conversation a line: `{"id": ..., "turns": [{"speaker": ..., "text": ...}]}`,
+    or ParlAI's `{"dialog": [[{"id": ..., "text": ...}, ...], ...]}`.
+
+    Consecutive turns of one speaker become one, joined by a line end; likewise the
+    turns between two of a named label speaker. Where the label side opens the
+    conversation, its first turn answers `__SILENCE__` (see
+    `thincdialog.WithoutOpenings.v1`). Turns of ParlAI's speaker `context` are left out.
+
+    train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
+    dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
+    test (Optional[Union[str, List[str]]]): The same for the split `test`.
+    label_speaker (str): Whose turns are the labels: "second" (every second turn),
+        "first" (the others), "both" (two episodes a conversation), or the name of a
+        speaker, who then answers all the others.
+    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    candidates (Optional[str]): File of candidates for all messages, one a line.
+    streaming (bool): Read the files for every epoch instead of holding them.
+    """
+    return Teacher(
+        file_sources(partial(read_conversations, label_speaker=label_speaker), train, dev, test),
+        candidates=candidate_file(candidates),
+        mutators=mutators,
+        streaming=streaming,
+        # With both sides every turn is a label once, and most are a text as well.
+        text_fields=("labels",) if label_speaker == "both" else ("text", "labels"),
+    )
+
+
+def read_conversations(path: str, label_speaker: str = "second") -> Iterator[Episode]:
+    """The episodes of one file.
+
+    RAISES (DataError): With the line, if a conversation is malformed; without, if no
+        conversation has a turn to answer and an answer.
+    """
+    speakers: Dict[str, None] = {}
+    n_conversations = 0
+    is_empty = True
+    for number, conversation in read_json_lines(path):
+        n_conversations += 1
+        said = list(_turns(conversation, path, number))
+        name = conversation.get("id")
+        name = str(number) if name is None else str(name)
+        if len(speakers) < 100:
+            speakers.update((speaker, None) for speaker, _ in said)
+        for episode in _episodes(said, label_speaker, name):
+            is_empty = False
+            yield episode
+    if is_empty:
+        raise DataError(path, _why_empty(n_conversations, label_speaker, list(speakers)))
+
+
+def _episodes(said: List[Said], label_speaker: str, name: str) -> Iterator[Episode]:
+    if label_speaker in ("first", "second", "both"):
+        texts = [text for _, text in _merged(said)]
+        if label_speaker != "second":
+            suffix = "#first" if label_speaker == "both" else ""
+            yield from _paired([SILENCE, *texts], name + suffix)
+        if label_speaker != "first":
+            suffix = "#second" if label_speaker == "both" else ""
+            yield from _paired(texts, name + suffix)
+    elif any(speaker == label_speaker for speaker, _ in said):
+        sides = _merged([("" if who != label_speaker else "label", text) for who, text in said])
+        texts = [text for _, text in sides]
+        yield from _paired([SILENCE, *texts] if sides[0][0] else texts, name)
+
+
+def _paired(texts: List[str], name: str) -> Iterator[Episode]:
+    """The episode in which every second text answers the one before, if there is any."""
+    if len(texts) > 1:
+        yield [
+            Message(id=f"{name}/{turn}", text=text, labels=[label])
+            for turn, (text, label) in enumerate(zip(texts[::2], texts[1::2]))
+        ]
+
+
+def _merged(said: List[Said]) -> List[Said]:
+    """Consecutive turns of one speaker joined by a line end."""
+    merged: List[Said] = []
+    for speaker, text in said:
+        if merged and merged[-1][0] == speaker:
+            merged[-1] = (speaker, f"{merged[-1][1]}\n{text}")
+        else:
+            merged.append((speaker, text))
+    return merged
+
+
+def _turns(conversation: Dict[str, Any], path: str, number: int) -> Iterator[Said]:
+    if "turns" in conversation:
+        turns, speaker_field = conversation["turns"], "speaker"
+        if not isinstance(turns, list):
+            raise DataError(path, f"'turns' must be a list, found {kind(turns)}", number)
+    elif "dialog" in conversation:
+        pairs, speaker_field = conversation["dialog"], "id"
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in pairs):
+            raise DataError(path, "'dialog' must be a list of lists of turns", number)
+        turns = list(chain.from_iterable(pairs))
+    else:
+        hint = next((hint for name in ("turns", "dialog")
+                     if (hint := nearest(name, list(conversation)))), "")  # fmt: skip
+        text = f"has neither 'turns' nor 'dialog'{hint} (see thincdialog.Conversations.v1)"
+        raise DataError(path, text, number)
+    for place, turn in enumerate(turns, start=1):
+        if not isinstance(turn, dict):
+            raise DataError(path, f"turn {place} must be an object, found {kind(turn)}", number)
+        speaker, text = turn.get(speaker_field), turn.get("text")
+        for field, value in ((speaker_field, speaker), ("text", text)):
+            if not isinstance(value, str):
+                what = f"is {kind(value)}, not a string" if field in turn else "is missing"
+                raise DataError(path, f"'{field}' of turn {place} {what}", number)
+        if speaker_field == "speaker" or speaker != "context":
+            yield speaker, text
+
+
+def _why_empty(n_conversations: int, label_speaker: str, speakers: List[str]) -> str:
+    if not n_conversations:
+        return "holds no examples: all lines are blank"
+    if label_speaker in ("first", "second", "both") or label_speaker in speakers:
+        return "holds no examples: no conversation has a turn and an answer to it"
+    known = ", ".join(short(speaker) for speaker in speakers[:8]) or "none"
+    hint = nearest(label_speaker, speakers)
+    return f"nobody is called label_speaker '{label_speaker}'{hint}; speakers here: {known}"

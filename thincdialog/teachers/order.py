@@ -1,0 +1,41 @@
+"""Which episodes come when: pure functions of the seed and the epoch."""
+
+from typing import Sequence
+
+import numpy as np
+
+# Streams of draws that must not repeat each other.
+SHUFFLE, SAMPLE = 0, 1
+
+
+def block_order(n_episodes: int, seed: int, epoch: int, block: int) -> np.ndarray:
+    """The training order of one block of episodes.
+
+    n_episodes (int): Episodes in the block.
+    seed (int): The run's seed.
+    epoch (int): Epoch, counted from 0.
+    block (int): Number of the block in file order, counted from 0.
+    RETURNS (np.ndarray): A permutation of 0 .. n_episodes - 1, int64.
+    """
+    return _generator(SHUFFLE, seed, epoch, block).permutation(n_episodes)
+
+
+def sample_episodes(lengths: Sequence[int], max_examples: int, seed: int) -> np.ndarray:
+    """Draw whole episodes until they hold enough examples.
+
+    lengths (Sequence[int]): Examples of every episode of the split.
+    max_examples (int): Examples wanted, 1 or more. The last episode drawn may
+        bring more than are missing.
+    seed (int): Seed of the sample.
+    RETURNS (np.ndarray): Numbers of the drawn episodes in file order, int64.
+    """
+    order = _generator(SAMPLE, seed, 0, 0).permutation(len(lengths))
+    totals = np.cumsum(np.asarray(lengths)[order])
+    n_taken = int(np.searchsorted(totals, max_examples)) + 1
+    return np.sort(order[:n_taken])
+
+
+def _generator(stream: int, seed: int, epoch: int, block: int) -> np.random.Generator:
+    # A seed sequence takes no negative numbers; a seed of a config may be one.
+    words = [stream, seed & 0xFFFFFFFFFFFFFFFF, epoch, block]
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))

@@ -1,0 +1,185 @@
+"""Read text files line by line, plain or gzip'd, and say exactly what is wrong."""
+
+import difflib
+import gzip
+import io
+import json
+import zlib
+from pathlib import Path
+from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple, Union
+
+from ..errors import DataError
+
+PathOrPaths = Union[str, List[str]]
+
+# Longest line in bytes. A longer one is hardly text, and would be held in memory whole.
+MAX_LINE = 1 << 26
+
+GZIP_MAGIC = b"\x1f\x8b"
+UTF8_BOM = b"\xef\xbb\xbf"
+UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+def read_lines(path: Union[str, Path]) -> Iterator[Tuple[int, str]]:
+    """Every line of a UTF-8 file without its line end, with its number from 1.
+
+    Lines end with LF or CRLF; a byte order mark at the start is dropped. Gzip is
+    known by its content, whatever the file's name.
+
+    path (Union[str, Path]): The file.
+    RAISES (DataError): If the file is missing, a directory, empty, unreadable,
+        damaged, not UTF-8, or has a NUL byte or a line of more than MAX_LINE bytes.
+    """
+    number = 0
+    try:
+        with _open(path) as stream:
+            readline = stream.readline
+            while raw := readline(MAX_LINE + 1):
+                number += 1
+                yield number, _decoded(raw, path, number)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        text = f"the gzip data is damaged or cut off after line {number} ({error}): copy it anew"
+        raise DataError(path, text) from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if number == 0:
+        raise DataError(path, "the file is empty")
+
+
+def read_json_lines(path: Union[str, Path]) -> Iterator[Tuple[int, Dict[str, Any]]]:
+    """Every object of a JSONL file with its line number; blank lines are skipped.
+
+    path (Union[str, Path]): The file.
+    RAISES (DataError): As ``read_lines``, or if a line holds no JSON object.
+    """
+    for number, line in read_lines(path):
+        if not line or line.isspace():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            text = f"not valid JSON at column {error.colno}: {error.msg}; it reads {short(line)}"
+            raise DataError(path, text, number) from None
+        except (ValueError, RecursionError) as error:
+            raise DataError(path, f"not readable as JSON: {error}", number) from None
+        if not isinstance(value, dict):
+            text = f"expected a JSON object such as {{...}}, found {kind(value)}: {short(line)}"
+            raise DataError(path, text, number)
+        if "\\u" in line:
+            _check_surrogates(value, path, number)
+        yield number, value
+
+
+def read_list(path: Union[str, Path], numbered: bool = False) -> List[str]:
+    """The distinct non-blank lines of a file, in their order, for instance candidates.
+
+    path (Union[str, Path]): The file, one text a line.
+    numbered (bool): Take the leading number off each line if the first starts
+        with "1 ", as fbdialog files have it.
+    RAISES (DataError): As ``read_lines``, or if all lines are blank.
+    """
+    lines = [line for _, line in read_lines(path) if line and not line.isspace()]
+    if numbered and lines and lines[0].startswith("1 "):
+        lines = [line.partition(" ")[2] for line in lines]
+    if not lines:
+        raise DataError(path, "holds no candidates: expected one a line")
+    return list(dict.fromkeys(lines))
+
+
+def check_candidates(
+    labels: Sequence[str], candidates: Sequence[str], path: object, line: int
+) -> None:
+    """RAISES (DataError): If a label is not among the candidates of its message."""
+    for label in labels:
+        if label not in candidates:
+            text = (
+                f"the label {short(label)} is not among the {len(candidates)} label_candidates: "
+                "add it there, or leave label_candidates out"
+            )
+            raise DataError(path, text, line)
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+    return "null" if value is None else names.get(type(value), "a number")
+
+
+def short(text: object, limit: int = 60) -> str:
+    """A value for an error message: quoted, and cut in its middle if long."""
+    text = str(text)
+    return repr(text if len(text) <= limit else f"{text[: limit - 20]} ... {text[-15:]}")
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """``; did you mean 'x'?`` for an unknown name, or ""."""
+    matches = difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean '{matches[0]}'?" if matches else ""
+
+
+def _open(path: Union[str, Path]) -> BinaryIO:
+    stream = open(path, "rb", buffering=1 << 18)
+    if stream.peek(2)[:2] != GZIP_MAGIC:
+        return stream
+    return io.BufferedReader(_OwningGzip(stream), 1 << 18)
+
+
+class _OwningGzip(gzip.GzipFile):
+    """A gzip reader that closes the file under it."""
+
+    def __init__(self, stream: BinaryIO):
+        super().__init__(fileobj=stream, mode="rb")
+        self._stream = stream
+
+    def close(self) -> None:
+        super().close()
+        self._stream.close()
+
+
+def _decoded(raw: bytes, path: object, number: int) -> str:
+    if len(raw) > MAX_LINE:
+        text = f"the line is longer than {MAX_LINE >> 20} MB: is this a text file?"
+        raise DataError(path, text, number)
+    if number == 1:
+        if raw.startswith(UTF16_BOMS):
+            raise DataError(path, "the file is UTF-16, not UTF-8: save it as UTF-8", number)
+        raw = raw.removeprefix(UTF8_BOM)
+    if b"\0" in raw:
+        at = raw.index(b"\0")
+        text = f"NUL byte at byte {at + 1}: the file is binary, UTF-16 or damaged; save it as UTF-8"
+        raise DataError(path, text, number)
+    try:
+        line = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = (
+            f"not UTF-8: byte {error.start + 1} is 0x{raw[error.start]:02x} "
+            "(Latin-1 or Windows-1252?); save the file as UTF-8"
+        )
+        raise DataError(path, text, number) from None
+    if line.endswith("\n"):
+        return line[:-2] if line.endswith("\r\n") else line[:-1]
+    return line.removesuffix("\r")
+
+
+def _check_surrogates(value: Any, path: object, number: int) -> None:
+    """JSON can spell half of a surrogate pair, which no file can be written with."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        text = f"{half} is half of a character (a lone surrogate): correct or remove it"
+        raise DataError(path, text, number) from None
+
+
+def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
+    target = Path(path)
+    if isinstance(error, IsADirectoryError):
+        return DataError(path, "is a directory: give the file in it")
+    if isinstance(error, FileNotFoundError):
+        folder = target.parent
+        try:
+            names = [entry.name for entry in folder.iterdir()]
+        except OSError:
+            return DataError(path, f"file not found: the folder {folder} cannot be read")
+        return DataError(path, "file not found" + nearest(target.name, names))
+    return DataError(path, f"cannot be read: {error.strerror or error}")

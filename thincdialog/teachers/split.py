@@ -1,0 +1,195 @@
+"""One split of a task: reads its episodes, mutates, counts and orders them."""
+
+from typing import Callable, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from ..errors import DataError
+from ..messages import Message
+from .reading import short
+from .store import EpisodeStore
+
+Episode = List[Message]
+Source = Callable[[], Iterable[Episode]]
+Members = Sequence[int]
+
+
+class Split:
+    """The episodes of a split, held in memory or read anew for each epoch.
+
+    name (str): For instance "train".
+    source (Source): Gives the episodes in file order; the same ones at each call.
+    mutators (Sequence[Callable]): Applied in order to every episode.
+    candidates (Optional[Callable]): Gives the candidates of every message.
+    streaming (bool): Read the source for each epoch instead of holding it.
+    single_turn (bool): Whether the source's episodes are known to have one turn each.
+    window (int): Episodes in a block.
+    origin (str): What the data is, for error messages.
+    text_fields (Sequence[str]): Fields that together hold every text once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: Source,
+        *,
+        mutators: Sequence[Callable[[Episode], List[Episode]]] = (),
+        candidates: Optional[Callable[[], List[str]]] = None,
+        streaming: bool = False,
+        single_turn: bool = False,
+        window: int,
+        origin: str,
+        text_fields: Sequence[str] = ("text", "labels"),
+    ):
+        self.name = name
+        self.source = source
+        self.mutators = mutators
+        self.candidates = candidates
+        self.streaming = streaming
+        self.window = window
+        self.origin = origin
+        self.text_fields = text_fields
+        self._single_turn = _stays_single(mutators, single_turn)
+        self._store: Optional[EpisodeStore] = None
+        self._lengths: Optional[List[int]] = None
+        self._replies: Optional[List[str]] = None
+        self._fixed: Optional[List[str]] = None
+
+    def episodes(self) -> Iterator[Episode]:
+        """The mutated episodes in file order.
+
+        RAISES (DataError): If there is none, or a label is not among the fixed
+            candidates.
+        """
+        fixed = self.fixed_candidates()
+        allowed = frozenset(fixed or ())
+        is_empty = True
+        for number, episode in enumerate(self.source()):
+            for turn, message in enumerate(episode):
+                if "id" not in message:
+                    message["id"] = f"{number}/{turn}"
+            for mutated in self._mutate(episode):
+                if mutated:
+                    is_empty = False
+                    if fixed is not None:
+                        self._fix_candidates(mutated, fixed, allowed)
+                    yield mutated
+        if is_empty:
+            cause = ", or its mutators left none" if self.mutators else ""
+            raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
+
+    def fixed_candidates(self) -> Optional[List[str]]:
+        """The one list of candidates of all messages, if there is one."""
+        if self.candidates is not None and self._fixed is None:
+            self._fixed = self.candidates()
+        return self._fixed
+
+    def store(self) -> EpisodeStore:
+        """All episodes, read once."""
+        if self._store is None:
+            store = EpisodeStore()
+            for episode in self.episodes():
+                store.append(episode)
+            self._store = store
+        return self._store
+
+    @property
+    def is_single_turn(self) -> bool:
+        """Whether every episode has one turn (of a stream: whether it is declared so)."""
+        if self.streaming:
+            return self._single_turn
+        store = self.store()
+        return store.n_turns == store.n_episodes
+
+    def lengths(self) -> Sequence[int]:
+        """Turns of each episode; of a stream, by reading it once."""
+        if self._lengths is None:
+            if self.streaming:
+                self._lengths = [len(episode) for episode in self.episodes()]
+            else:
+                starts = self.store().starts
+                self._lengths = [end - start for start, end in zip(starts, starts[1:])]
+        return self._lengths
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of episodes is known without reading a stream."""
+        return not self.streaming or self._lengths is not None
+
+    def replies(self) -> Sequence[str]:
+        """The first label of each example; of a stream, by reading it once."""
+        if self._replies is None:
+            if self.streaming:
+                turns = (message for episode in self.episodes() for message in episode)
+                self._replies = [turn["labels"][0] for turn in turns if turn.get("labels")]
+            else:
+                self._replies = list(self.store().replies())
+        return self._replies
+
+    def blocks(self, picked: Optional[Sequence[int]]) -> Iterator[Tuple[EpisodeStore, Members]]:
+        """The episodes in blocks of ``window``, in file order.
+
+        picked (Optional[Sequence[int]]): Numbers of the episodes to use, ascending;
+            all if None.
+        RETURNS (Iterator[Tuple[EpisodeStore, Members]]): For each block a store, and
+            the numbers of the block's episodes in it.
+        """
+        return self._streamed(picked) if self.streaming else self._held(picked)
+
+    def texts(self) -> Iterator[str]:
+        """Every text and label once, in file order."""
+        use_text, use_labels = "text" in self.text_fields, "labels" in self.text_fields
+        streamed = (store for store, _ in self._streamed(None))
+        for store in streamed if self.streaming else [self.store()]:
+            nothing = [None] * store.n_turns
+            texts = store.columns.get("text", nothing) if use_text else nothing
+            labels = store.columns.get("labels", nothing) if use_labels else nothing
+            for text, answers in zip(texts, labels):
+                if text is not None:
+                    yield text
+                if answers:
+                    yield from answers
+
+    def _held(self, picked: Optional[Sequence[int]]) -> Iterator[Tuple[EpisodeStore, Members]]:
+        store = self.store()
+        members = range(store.n_episodes) if picked is None else picked
+        for start in range(0, len(members), self.window):
+            yield store, members[start : start + self.window]
+
+    def _streamed(self, picked: Optional[Sequence[int]]) -> Iterator[Tuple[EpisodeStore, Members]]:
+        wanted = None if picked is None else frozenset(picked)
+        store = EpisodeStore()
+        for number, episode in enumerate(self.episodes()):
+            if wanted is None or number in wanted:
+                if self._single_turn and len(episode) > 1:
+                    text = f"{short(episode[0]['id'])} was to be a single turn, but has more"
+                    raise DataError(self.origin, text)
+                store.append(episode)
+            if store.n_episodes == self.window:
+                yield store, range(store.n_episodes)
+                store = EpisodeStore()
+        if store.n_episodes:
+            yield store, range(store.n_episodes)
+
+    def _mutate(self, episode: Episode) -> List[Episode]:
+        episodes = [episode]
+        for mutator in self.mutators:
+            episodes = [made for given in episodes if given for made in mutator(given)]
+        return episodes
+
+    def _fix_candidates(
+        self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]
+    ) -> None:
+        for message in episode:
+            for label in message.get("labels", ()):
+                if label not in allowed:
+                    text = (
+                        f"the label {short(label)} of example {short(message['id'])} is not "
+                        f"among the {len(fixed)} fixed candidates: add it to their file"
+                    )
+                    raise DataError(self.origin, text)
+            message["label_candidates"] = fixed
+
+
+def _stays_single(mutators: Sequence[Callable], is_single: bool) -> bool:
+    """Whether episodes have one turn behind the mutators, as far as is declared. One
+    that declares nothing is taken to change turns, not to add any."""
+    return is_single or any(getattr(mutator, "single_turn", False) for mutator in mutators)
