@@ -1,0 +1,289 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.worlds.talkers import (
+    BatchListener,
+    ColumnListener,
+    Listener,
+    expected_conversations,
+    make_teacher,
+)
+from thincdialog.batchers import Fixed
+from thincdialog.errors import ConfigError, ProtocolError
+from thincdialog.messages import Message, MessageBatch
+from thincdialog.metrics import report_values
+from thincdialog.protocol import Agent
+from thincdialog.registry import registry
+from thincdialog.worlds import BatchWorld, MultiAgentWorld, PartnerWorld
+
+METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
+
+episode_lengths = st.lists(st.integers(1, 5), min_size=1, max_size=20)
+sizes = st.integers(1, 25)
+
+
+def run_epoch(world, epoch=0, seed=0):
+    world.start_epoch(epoch, seed)
+    n_parleys = 0
+    while not world.epoch_done():
+        world.parley()
+        n_parleys += 1
+    return n_parleys
+
+
+def scored(teacher):
+    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
+    return teacher
+
+
+def check_conversations(agent, lengths):
+    """Every example once, each conversation whole, in order, and at one copy."""
+    expected = expected_conversations(lengths)
+    assert Counter(agent.heard) == Counter(name for turns in expected for name in turns)
+    assert sorted(map(tuple, agent.conversations)) == sorted(map(tuple, expected))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("kind", [Listener, BatchListener, ColumnListener])
+@given(lengths=episode_lengths, size=sizes, window=st.integers(1, 30), seed=st.integers(0, 99))
+def test_batch_world_every_example_once_and_in_its_conversation(
+    kind, training, streaming, lengths, size, window, seed
+):
+    agent = kind()
+    teacher = make_teacher(lengths, training, streaming=streaming, shuffle_window=window)
+    world = BatchWorld(teacher, agent, Fixed(size))
+    for epoch in range(2):
+        agent.heard.clear()
+        agent.conversations.clear()
+        run_epoch(world, epoch, seed)
+        check_conversations(agent, lengths)
+    assert report_values(world.report())["examples"] == 2 * sum(lengths)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@given(lengths=episode_lengths, seed=st.integers(0, 99))
+def test_partner_world_every_example_once_and_in_its_conversation(training, lengths, seed):
+    agent = Listener()
+    world = PartnerWorld(make_teacher(lengths, training), agent)
+    assert run_epoch(world, seed=seed) == sum(lengths)
+    check_conversations(agent, lengths)
+
+
+@given(lengths=episode_lengths, sizes=st.lists(sizes, min_size=1, max_size=3))
+def test_batch_world_report_does_not_depend_on_batch_size(lengths, sizes):
+    partner = PartnerWorld(scored(make_teacher(lengths, False)), Listener())
+    run_epoch(partner)
+    for size in sizes:
+        for kind in (Listener, BatchListener, ColumnListener):
+            world = BatchWorld(scored(make_teacher(lengths, False)), kind(), Fixed(size))
+            run_epoch(world)
+            assert world.report() == partner.report()
+
+
+@given(n_examples=st.integers(1, 40), size=sizes, training=st.booleans())
+def test_batch_world_columns_and_copies_agree(n_examples, size, training):
+    results = []
+    for kind in (BatchListener, ColumnListener):
+        agent = kind()
+        world = BatchWorld(scored(make_teacher([1] * n_examples, training)), agent, Fixed(size))
+        run_epoch(world, epoch=3, seed=5)
+        results.append((world.report(), agent.heard, agent.batches))
+        assert world.in_columns is (kind is ColumnListener)
+        assert bool(world.rows) is (kind is BatchListener)
+    assert results[0] == results[1]
+
+
+def test_batch_world_batches_are_full_while_data_lasts():
+    agent = BatchListener()
+    run_epoch(BatchWorld(make_teacher([1] * 10, False), agent, Fixed(4)))
+    assert agent.batches == [4, 4, 2]
+    agent = BatchListener()
+    # Three rows for three conversations, of 1, 3 and 2 turns; no filling.
+    world = BatchWorld(make_teacher([1, 3, 2], False), agent, Fixed(64))
+    run_epoch(world)
+    assert agent.batches == [3, 2, 1]
+    assert len(world.rows) == 3
+
+
+def test_batch_world_uses_batch_act_of_the_original_unless_told_not_to():
+    agent = BatchListener()
+    world = BatchWorld(make_teacher([2, 2], False), agent, Fixed(2))
+    run_epoch(world)
+    assert agent.batches == [2, 2]
+
+    class OneByOne(ColumnListener):
+        use_batch_act = False
+
+        def act(self):
+            return Listener.act(self)
+
+    agent = OneByOne()
+    world = BatchWorld(make_teacher([1, 1], False), agent, Fixed(2))
+    run_epoch(world)
+    assert agent.batches == []
+    check_conversations(agent, [1, 1])
+
+
+def test_batch_world_epoch_can_be_left_in_the_middle():
+    agent = BatchListener()
+    world = BatchWorld(make_teacher([3, 3, 3], True), agent, Fixed(2))
+    world.start_epoch(0, 0)
+    world.parley()
+    agent.heard.clear()
+    agent.conversations.clear()
+    run_epoch(world, epoch=1)
+    check_conversations(agent, [3, 3, 3])
+
+
+def test_batch_world_refuses_missing_replies():
+    class Forgetful(BatchListener):
+        def batch_act(self, observations):
+            return super().batch_act(observations)[1:]
+
+    world = BatchWorld(make_teacher([1, 1], False), Forgetful(), Fixed(2))
+    with pytest.raises(ProtocolError, match=r"batch_act\(\) gave 1 replies to 2 observations"):
+        world.parley()
+
+
+def test_batch_world_acts_are_messages_and_replies():
+    world = BatchWorld(make_teacher([1, 1], False), ColumnListener(), Fixed(2))
+    world.parley()
+    messages, replies = world.acts
+    assert [message["text"] for message in messages] == ["say 0 0", "say 1 0"]
+    assert [reply["text"] for reply in replies] == ["0/0", "1/0"]
+    assert isinstance(messages, MessageBatch)
+
+
+@pytest.fixture(params=["PartnerWorld", "BatchWorld", "MultiAgentWorld"])
+def world(request):
+    teacher = make_teacher([2], False)
+    if request.param == "PartnerWorld":
+        return PartnerWorld(teacher, Listener())
+    if request.param == "BatchWorld":
+        return BatchWorld(teacher, BatchListener(), Fixed(4))
+    return MultiAgentWorld([teacher, Listener()])
+
+
+def test_world_misuse_names_the_call(world):
+    name = type(world).__name__
+    run_epoch(world)
+    with pytest.raises(ProtocolError, match=rf"{name}\.parley\(\).*start_epoch\(\)"):
+        world.parley()
+    world.start_epoch(1, 0)
+    with world:
+        world.parley()
+    with pytest.raises(ProtocolError, match=rf"{name}\.parley\(\).*shutdown\(\)"):
+        world.parley()
+    world.shutdown()
+
+
+def test_world_leaves_given_agents_open_and_resets_metrics(world):
+    class Open(Listener):
+        def shutdown(self):
+            raise AssertionError("the agent belongs to the caller")
+
+    agent = Open()
+    run_epoch(world)
+    assert [value for key, value in report_values(world.report()).items() if "examples" in key] == [
+        2.0
+    ]
+    world.reset_metrics()
+    assert not any(report_values(world.report()).values())
+    with PartnerWorld(make_teacher([1], False), agent) as partner:
+        run_epoch(partner)
+    assert agent.heard == ["0/0"]
+
+
+def test_world_reset_forgets_conversations():
+    agent = Listener()
+    world = PartnerWorld(make_teacher([3], False), agent)
+    world.parley()
+    assert agent.turns == ["0/0"]
+    world.reset()
+    assert agent.turns == [] and world.acts == ()
+
+
+def test_world_report_first_agent_wins():
+    class Reporting(Listener):
+        def report(self):
+            return {"examples": None, "loss": "its own"}
+
+    world = PartnerWorld(make_teacher([1], False), Reporting())
+    run_epoch(world)
+    report = world.report()
+    assert report["examples"].value() == 1.0
+    assert report["loss"] == "its own"
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_fixed_refuses_sizes_below_one(size):
+    with pytest.raises(ConfigError, match=f"'size' of thincdialog.Fixed.v1 is {size}"):
+        Fixed(size)
+
+
+def test_registered_worlds_build_from_a_config():
+    config = {
+        "batch": {
+            "@worlds": "thincdialog.BatchWorld.v1",
+            "batcher": {"@batchers": "thincdialog.Fixed.v1", "size": 3},
+        },
+        "partner": {"@worlds": "thincdialog.PartnerWorld.v1"},
+    }
+    built = registry.resolve(config)
+    teacher, agent = make_teacher([1, 2], False), BatchListener()
+    world = built["batch"](teacher, agent)
+    assert isinstance(world, BatchWorld) and world.batcher.size == 3
+    assert isinstance(built["partner"](teacher, agent), PartnerWorld)
+
+
+class Speaker(Agent):
+    """Says its id and whom it heard since its last act."""
+
+    def __init__(self, name):
+        self.id = name
+        self.since = []
+
+    def observe(self, message):
+        super().observe(message)
+        self.since.append((message["agent"], message["text"]))
+        return message
+
+    def act(self):
+        text = f"{self.id} heard {len(self.since)}"
+        self.heard, self.since = self.since, []
+        return Message(text=text)
+
+
+def test_multi_agent_world_round_robin():
+    a, b, c = (Speaker(name) for name in "abc")
+    world = MultiAgentWorld([a, b, c])
+    world.parley()
+    assert [act["text"] for act in world.acts] == ["a heard 0", "b heard 1", "c heard 2"]
+    assert c.heard == [("a", "a heard 0"), ("b", "b heard 1")]
+    world.parley()
+    assert [act["text"] for act in world.acts] == ["a heard 2", "b heard 2", "c heard 2"]
+    assert a.heard == [("b", "b heard 1"), ("c", "c heard 2")]
+    assert [act["agent"] for act in world.acts] == ["a", "b", "c"]
+    assert not world.epoch_done()
+
+
+def test_multi_agent_world_numbers_equal_names_and_refuses_misuse():
+    world = MultiAgentWorld([Speaker("bot"), Speaker("bot"), Speaker("other")])
+    assert world.names == ["bot_1", "bot_2", "other"]
+    with pytest.raises(ValueError, match="two agents or more, got 1"):
+        MultiAgentWorld([Speaker("bot")])
+    speaker = Speaker("bot")
+    with pytest.raises(ValueError, match="same agent twice"):
+        MultiAgentWorld([speaker, speaker])
+
+
+def test_multi_agent_world_with_a_teacher_is_a_partner_world():
+    agent = Listener()
+    world = MultiAgentWorld([make_teacher([2, 3], False), agent])
+    assert run_epoch(world) == 5
+    check_conversations(agent, [2, 3])
+    assert report_values(world.report()) == {"task/examples": 5.0}
