@@ -11,7 +11,8 @@ registry: ``thincdialog_teachers``, ``thincdialog_agents``, ... and ``thinc_laye
 """
 
 import importlib
-from typing import Any, Callable, Dict, Optional
+from importlib.metadata import EntryPoint
+from typing import Any, Callable, Dict, List, Optional
 
 import catalogue
 import thinc.api  # noqa: F401 - fills Thinc's own registries
@@ -30,8 +31,13 @@ class DuplicateNameError(DialogError):
     """Two different functions were registered under one name."""
 
 
+class BrokenEntryPointError(DialogError):
+    """An installed package offers a function that cannot be imported."""
+
+
 class DialogRegistry(catalogue.Registry):
-    """A catalogue registry that refuses to overwrite a name."""
+    """A catalogue registry that refuses to overwrite a name, and that an installed
+    package cannot break: only asking for its broken function by name is an error."""
 
     def register(self, name: str, *, func: Optional[Any] = None) -> Callable[[Any], Any]:
         """Register a function under a name; use as a decorator or call.
@@ -49,17 +55,100 @@ class DialogRegistry(catalogue.Registry):
                     f"by {_origin(known)} and by {_origin(func)}. Rename one of them "
                     "(change of behaviour: use the next version, as in 'name.v2')."
                 )
-        elif self.entry_points and self._entry_point(name) is not None:
+        entry_point = self._entry_point(name)
+        if entry_point is not None and not _leads_to(entry_point, func):
             raise DuplicateNameError(
-                f"'{name}' is registered twice in '{self.namespace[-1]}': by {_origin(func)} "
-                f"and by the installed package of the entry point {self._entry_point(name)}. "
+                f"'{name}' is registered twice in '{self.namespace[-1]}': by {_origin(func)} and "
+                f"by the installed package '{_package(entry_point)}' ({entry_point.value}). "
                 "Rename yours, or uninstall the package."
             )
         catalogue._set(path, func)
         return func
 
-    def _entry_point(self, name: str) -> Optional[Any]:
+    def __contains__(self, name: object) -> bool:
+        is_registered = catalogue.check_exists(*self.namespace, str(name))
+        return is_registered or self._entry_point(str(name)) is not None
+
+    def get_entry_point(self, name: str, default: Optional[Any] = None) -> Any:
+        """The function that an installed package registers under a name.
+
+        RAISES (BrokenEntryPointError): If it cannot be imported.
+        """
+        entry_point = self._entry_point(name)
+        return default if entry_point is None else _load(entry_point, self.namespace[-1])
+
+    def get_entry_points(self) -> Dict[str, Any]:
+        """All functions of installed packages that can be imported."""
+        found: Dict[str, Any] = {}
+        for entry_point in self._get_entry_points():
+            try:
+                found[entry_point.name] = _load(entry_point, self.namespace[-1])
+            except BrokenEntryPointError:
+                pass
+        return found
+
+    def broken_entry_points(self) -> List[str]:
+        """What is wrong with functions of installed packages that cannot be imported."""
+        messages = []
+        for entry_point in self._get_entry_points():
+            try:
+                _load(entry_point, self.namespace[-1])
+            except BrokenEntryPointError as error:
+                messages.append(str(error))
+        return messages
+
+    def check_entry_points(self) -> None:
+        """See that no installed package takes a name that another function holds.
+
+        RAISES (DuplicateNameError): If one does.
+        """
+        seen: Dict[str, EntryPoint] = {}
+        for entry_point in self._get_entry_points():
+            first = seen.setdefault(entry_point.name, entry_point)
+            path = (*self.namespace, entry_point.name)
+            other = f"'{_package(first)}' ({first.value})"
+            taken = first.value != entry_point.value
+            if catalogue.check_exists(*path):
+                known = catalogue._get(path)
+                other = _origin(known)
+                taken = not _leads_to(entry_point, known)
+            if taken:
+                raise DuplicateNameError(
+                    f"'{entry_point.name}' is registered twice in '{self.namespace[-1]}': by "
+                    f"{other} and by the installed package '{_package(entry_point)}' "
+                    f"({entry_point.value}). Uninstall one of them."
+                )
+
+    def _entry_point(self, name: str) -> Optional[EntryPoint]:
         return next((ep for ep in self._get_entry_points() if ep.name == name), None)
+
+
+def _load(entry_point: EntryPoint, registry_name: str) -> Any:
+    try:
+        return entry_point.load()
+    except DuplicateNameError:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise BrokenEntryPointError(
+            f"'{entry_point.name}' in '{registry_name}' comes from the installed package "
+            f"'{_package(entry_point)}' ({entry_point.value}), which cannot be imported: "
+            f"{type(error).__name__}: {reason}. Update or uninstall the package."
+        ) from error
+
+
+def _package(entry_point: EntryPoint) -> str:
+    distribution = entry_point.dist
+    return distribution.name if distribution is not None else "?"
+
+
+def _leads_to(entry_point: EntryPoint, function: Any) -> bool:
+    """Whether an entry point, written ``module:name``, means this function; the module
+    may be another one of the same package, which imports it."""
+    module, _, name = entry_point.value.partition(":")
+    defined_in = getattr(function, "__module__", None) or "?"
+    is_same_package = defined_in.split(".")[0] == module.strip().split(".")[0]
+    return is_same_package and getattr(function, "__qualname__", "?") == name.strip()
 
 
 def _origin(function: Any) -> str:
@@ -102,11 +191,22 @@ class registry(thinc_registry):
     loggers: Any = _ours("loggers")
     callbacks: Any = _ours("callbacks")
 
+    _is_populated = False
+
     @classmethod
     def ensure_populated(cls) -> None:
-        """Import, once, every package of ours that registers something."""
+        """Import, once, every package of ours that registers something.
+
+        RAISES (DuplicateNameError): If an installed package takes a name of ours, of
+            Thinc's or of another package.
+        """
+        if cls._is_populated:
+            return
         for name in DEFINING_PACKAGES:
             importlib.import_module(f"thincdialog.{name}")
+        for known in cls.all_registries().values():
+            known.check_entry_points()
+        cls._is_populated = True
 
     @classmethod
     def all_registries(cls) -> Dict[str, DialogRegistry]:

@@ -1,0 +1,19 @@
+"""Configs: read, complete, check, build, write."""
+
+from .code import CodeError, load_code
+from .load import CheckedConfig, check_config, load_config
+from .resolve import resolve_config
+from .shipped import find_shipped, shipped_configs
+from .write import write_config
+
+__all__ = [
+    "CheckedConfig",
+    "CodeError",
+    "check_config",
+    "find_shipped",
+    "load_code",
+    "load_config",
+    "resolve_config",
+    "shipped_configs",
+    "write_config",
+]

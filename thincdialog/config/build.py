@@ -1,0 +1,108 @@
+"""Builds the objects that a config's blocks describe."""
+
+from typing import Any, Callable, Dict, List
+
+from ..errors import ConfigError, Problem
+from .annotations import describe, fits
+from .blocks import is_block, is_group, positional_names
+from .functions import FunctionInfo, describe_function
+from .reading import Reading
+from .variables import Path
+
+
+class _Unbuilt:
+    """Stands for what could not be built; the reason is among the problems."""
+
+
+UNBUILT = _Unbuilt()
+
+
+class Builder:
+    """Builds blocks from the inside out, and goes on after a mistake.
+
+    reading (Reading): Knows where each block stands.
+    """
+
+    def __init__(self, reading: Reading):
+        self.reading = reading
+        self.problems: List[Problem] = []
+
+    def build_section(self, path: Path, section: Dict[str, Any]) -> Dict[str, Any]:
+        return {key: self.build_value((*path, key), value) for key, value in section.items()}
+
+    def build_value(self, path: Path, value: Any) -> Any:
+        """The object for a block; a list for a ``*`` group; else the value itself."""
+        if is_block(value):
+            return self._build_block(path, value)
+        if is_group(value):
+            group = value["*"].items()
+            return [self.build_value((*path, "*", key), element) for key, element in group]
+        if isinstance(value, dict):
+            return self.build_section(path, value)
+        if isinstance(value, list):
+            return [self.build_value((*path, str(i)), element) for i, element in enumerate(value)]
+        return value
+
+    def build_sound_blocks(
+        self, path: Path, section: Dict[str, Any], is_sound: Callable[[Path], bool]
+    ) -> None:
+        """Build, for their problems alone, the blocks in which nothing is wrong yet."""
+        for key, value in section.items():
+            inner = (*path, key)
+            if is_block(value) and is_sound(inner):
+                self._build_block(inner, value)
+            elif isinstance(value, dict):
+                self.build_sound_blocks(inner, value, is_sound)
+
+    def _build_block(self, path: Path, block: Dict[str, Any]) -> Any:
+        reference = next(key for key in block if key.startswith("@"))
+        info = describe_function(reference[1:], block[reference])
+        group = block.get("*", {})
+        positional = [self.build_value((*path, "*", k), value) for k, value in group.items()]
+        named = {
+            key: self.build_value((*path, key), value)
+            for key, value in block.items()
+            if not key.startswith("@") and key != "*"
+        }
+        if _holds_unbuilt([*positional, *named.values()]):
+            return UNBUILT
+        n_before = len(self.problems)
+        self._check_built(path, dict(zip(group, positional)), info, group=True)
+        self._check_built(path, named, info)
+        if len(self.problems) > n_before:
+            return UNBUILT
+        try:
+            return info.function(*positional, **named)
+        except ConfigError as error:
+            self.problems.extend(error.problems)
+        except ValueError as error:
+            text = " ".join(str(error).split()) or type(error).__name__
+            where = self.reading.where(*path)
+            self.problems.append(
+                Problem(where, f"[{'.'.join(path)}] {info.name}: {text}", f"see {info.where}")
+            )
+        return UNBUILT
+
+    def _check_built(
+        self, path: Path, values: Dict[str, Any], info: FunctionInfo, group: bool = False
+    ) -> None:
+        """Built objects against annotations; plain values were checked before."""
+        names = positional_names(info, len(values)) if group else []
+        for index, (key, value) in enumerate(values.items()):
+            argument = info.arguments.get(names[index] if index < len(names) else key)
+            annotation = argument.annotation if argument else info.variadic
+            if annotation is None or value is None or fits(value, annotation):
+                continue
+            inner = (*path, "*", key) if group else (*path, key)
+            wanted, got = describe(annotation), type(value).__name__
+            text = f"[{'.'.join(path)}] '{key}' of {info.name} should be {wanted}, got a {got}"
+            hint = info.hint(argument.name) if argument else f"see {info.where}"
+            self.problems.append(Problem(self.reading.where(*inner), text, hint))
+
+
+def _holds_unbuilt(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return any(map(_holds_unbuilt, value))
+    return value is UNBUILT

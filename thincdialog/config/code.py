@@ -1,0 +1,59 @@
+"""Imports a user's Python file, so that what it registers can stand in a config."""
+
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Dict, Optional, Union
+
+from ..errors import DialogError
+
+_IMPORTED: Dict[Path, ModuleType] = {}
+
+
+class CodeError(DialogError):
+    """A file given with ``--code`` cannot be imported."""
+
+
+def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
+    """Import one Python file, once in a process.
+
+    path (Optional[Union[str, Path]]): The file; None does nothing.
+    RETURNS (Optional[ModuleType]): The module.
+    RAISES (CodeError): If there is no such file, or if importing it fails; names the
+        file's line that failed.
+    """
+    if path is None:
+        return None
+    file = Path(path).resolve()
+    if file in _IMPORTED:
+        return _IMPORTED[file]
+    if not file.is_file():
+        raise CodeError(f"{path}  there is no such Python file; check the path given with --code")
+    name = f"thincdialog_code_{file.stem}_{len(_IMPORTED)}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise CodeError(f"{path}  is not a Python file; its name should end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except DialogError:
+        del sys.modules[name]
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        line = _line_of(error, file)
+        reason = " ".join(str(error).split()) if not isinstance(error, SyntaxError) else error.msg
+        text = f"{path}:{line}  cannot be imported: {type(error).__name__}: {reason}"
+        raise CodeError(text) from error
+    _IMPORTED[file] = module
+    return module
+
+
+def _line_of(error: Exception, file: Path) -> int:
+    if isinstance(error, SyntaxError) and error.lineno and error.filename == str(file):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno for f in reversed(frames) if f.filename == str(file) and f.lineno), 1)

@@ -1,0 +1,118 @@
+"""What a registered function says about itself: arguments, types, documentation."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, get_type_hints
+
+from ..registry import registry
+
+REQUIRED = inspect.Parameter.empty
+_DOCUMENTED = re.compile(r"^\s{0,8}(?P<name>\*{0,2}\w+) ?(\((?P<type>.*?)\))?:\s+(?P<text>\S.*)$")
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Argument(NamedTuple):
+    """One argument of a registered function.
+
+    annotation (Any): Its type, ``Any`` if it has none.
+    default (Any): ``REQUIRED`` if it has none.
+    is_positional (bool): Whether a block of a ``*`` group can fill it.
+    """
+
+    name: str
+    annotation: Any
+    default: Any
+    is_positional: bool
+
+
+class FunctionInfo(NamedTuple):
+    """A registered function.
+
+    where (str): File and line of its definition.
+    variadic (Any): Annotation of ``*args``; None if it takes none.
+    takes_any (bool): Whether it has ``**kwargs``.
+    """
+
+    registry: str
+    name: str
+    function: Callable
+    where: str
+    arguments: Dict[str, Argument]
+    variadic: Any
+    takes_any: bool
+
+    def documentation(self, argument: str) -> str:
+        """The docstring's words on one argument, "" if there are none."""
+        lines = inspect.getdoc(self.function) or ""
+        found: List[str] = []
+        for line in lines.splitlines():
+            match = _DOCUMENTED.match(line)
+            if match and match["name"].lstrip("*") == argument:
+                kind = f" ({match['type']})" if match["type"] else ""
+                found = [f"{argument}{kind}: {match['text'].strip()}"]
+            elif found and line.strip() and line.startswith((" ", "\t")):
+                found.append(line.strip())
+            elif found:
+                break
+        return " ".join(found)
+
+    def hint(self, argument: str) -> str:
+        """Where the function stands, and what it says about an argument."""
+        text = self.documentation(argument)
+        return f"{text} ({self.where})" if text else f"see {self.where}"
+
+
+def describe_function(registry_name: str, name: str) -> FunctionInfo:
+    """Look up a registered function.
+
+    RAISES (catalogue.RegistryError): If it is not registered.
+    """
+    function = registry.get(registry_name, name)
+    arguments: Dict[str, Argument] = {}
+    variadic, takes_any = None, False
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # Compiled functions may have no signature.
+        parameters, takes_any = [], True
+    hints = _hints(function)
+    for parameter in parameters:
+        annotation = hints.get(parameter.name, parameter.annotation)
+        if annotation is REQUIRED or isinstance(annotation, str):
+            annotation = Any
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            variadic = annotation
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            takes_any = True
+        else:
+            is_positional = parameter.kind in _POSITIONAL
+            arguments[parameter.name] = Argument(
+                parameter.name, annotation, parameter.default, is_positional
+            )
+    where = locate(function)
+    return FunctionInfo(registry_name, name, function, where, arguments, variadic, takes_any)
+
+
+def _hints(function: Callable) -> Dict[str, Any]:
+    target: Any = function.__init__ if inspect.isclass(function) else function
+    try:
+        return get_type_hints(target)
+    except Exception:  # A name that cannot be resolved: the others still count.
+        return {}
+
+
+def locate(function: Callable) -> str:
+    """File and line of a function, the file relative to where it is imported from."""
+    function = inspect.unwrap(function)
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    try:
+        file: Optional[str] = inspect.getsourcefile(function)
+        line = inspect.getsourcelines(function)[1]
+    except (OSError, TypeError):
+        return getattr(module, "__name__", "?")
+    path = Path(file or "?")
+    n_parts = module.__name__.count(".") + (2 if path.name == "__init__.py" else 1) if module else 1
+    if module is None or module.__name__.startswith("thincdialog_code_"):
+        n_parts = 1
+    return f"{'/'.join(path.parts[-n_parts:])}:{line}"

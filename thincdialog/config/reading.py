@@ -1,0 +1,176 @@
+"""Brings a config from wherever it is given into nested sections, and remembers
+where every part of it stands."""
+
+import difflib
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Union
+
+from confection import Config
+
+from ..errors import ConfigError, Problem
+from .schemas import BLOCKS, SETTINGS
+from .source import Source, read_source
+from .values import parse_value, read_override
+
+ConfigLike = Union[str, Path, Config, Dict[str, Any]]
+DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
+
+
+@dataclass
+class Reading:
+    """A config as given, with defaults of sections and overrides.
+
+    data (Dict[str, Any]): Nested sections, variables not filled in.
+    locations (Dict[str, str]): Dotted name of a section or key to where it stands.
+    overrides (List[str]): Dotted names that overrides set.
+    """
+
+    name: str
+    data: Dict[str, Any] = field(default_factory=dict)
+    locations: Dict[str, str] = field(default_factory=dict)
+    overrides: List[str] = field(default_factory=list)
+    problems: List[Problem] = field(default_factory=list)
+    source: Optional[Source] = None
+
+    def where(self, *path: str) -> str:
+        """Where a section or key stands, or else the nearest part around it."""
+        for end in range(len(path), 0, -1):
+            found = self.locations.get(".".join(path[:end]))
+            if found:
+                return found
+        return self.name if self.source else ""
+
+
+def read_config(config: ConfigLike, overrides: Optional[Mapping[str, Any]] = None) -> Reading:
+    """Read a config without judging it: file, defaults, overrides.
+
+    config (ConfigLike): A path, a config's text, a Config or a dict.
+    overrides (Optional[Mapping[str, Any]]): Dotted name to value.
+    RETURNS (Reading): ``problems`` holds mistakes of syntax and of overrides.
+    RAISES (ConfigError): If there is no such file or it is no text.
+    """
+    if isinstance(config, dict):
+        reading = Reading("config")
+        is_literal = (
+            isinstance(config, Config) and config.is_interpolated and type(config) is Config
+        )
+        reading.data = _copy_values(reading, (), config, is_literal)
+    else:
+        reading = _from_source(_read_text(config))
+    add_section_defaults(reading.data)
+    for name, value in (overrides or {}).items():
+        _apply_override(reading, name, value, f"--{name}")
+    return reading
+
+
+def _read_text(config: Union[str, Path]) -> Source:
+    if isinstance(config, str) and ("\n" in config or config.lstrip().startswith("[")):
+        return read_source(config)
+    path, name = Path(config), str(config)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        hint = "list the configs that come along with: python -m thincdialog init config --list"
+        raise ConfigError([Problem("", f"there is no file '{name}'", hint)], name) from None
+    except UnicodeDecodeError as error:
+        text = f"byte {error.start} is not UTF-8"
+        raise ConfigError([Problem(name, text, "save the file as UTF-8")], name) from None
+    except OSError as error:
+        reason = (error.strerror or "it cannot be read").lower()
+        raise ConfigError([Problem("", f"'{name}' cannot be read: {reason}")], name) from None
+    return read_source(text.replace("\r\n", "\n").replace("\r", "\n"), name)
+
+
+def _from_source(source: Source) -> Reading:
+    reading = Reading(source.name, problems=list(source.problems), source=source)
+    # Parents first: a child section may stand before its parent.
+    for section in sorted(source.sections.values(), key=lambda s: s.name.count(".")):
+        node = reading.data
+        parts = section.name.split(".")
+        for end, part in enumerate(parts, start=1):
+            reading.locations.setdefault(".".join(parts[:end]), source.where(section.line))
+            inner = node.setdefault(part, {})
+            if not isinstance(inner, dict):
+                where = reading.where(*parts[:end])
+                text = f"[{'.'.join(parts[: end - 1])}] '{part}' is both a value and a section"
+                hint = f"see [{section.name}] at line {section.line}: keep one"
+                reading.problems.append(Problem(where, text, hint))
+                inner = {}
+            node = inner
+        reading.locations[section.name] = source.where(section.line)
+        for key, entry in section.entries.items():
+            node[key] = parse_value(entry.raw)
+            reading.locations[f"{section.name}.{key}"] = source.where(entry.line)
+    return reading
+
+
+def _copy_values(reading: Reading, path: tuple, value: Any, is_literal: bool) -> Any:
+    """A copy that holds only what JSON can hold; dollars doubled if literal."""
+    if isinstance(value, Mapping):
+        items = value.items()
+        return {str(k): _copy_values(reading, (*path, str(k)), v, is_literal) for k, v in items}
+    if isinstance(value, (list, tuple)):
+        return [_copy_values(reading, path, element, is_literal) for element in value]
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, str):
+        return value.replace("$", "$$") if is_literal else value
+    if value is not None and not isinstance(value, (bool, int, float)):
+        text = f"[{'.'.join(path[:-1])}] '{path[-1]}' is a {type(value).__name__}"
+        hint = "a config holds numbers, strings, lists and sections; build objects with '@'"
+        reading.problems.append(Problem("", text, hint))
+        return None
+    return value
+
+
+@lru_cache(maxsize=1)
+def default_source() -> Source:
+    """``default_config.cfg``, with its comments."""
+    return read_source(DEFAULTS_FILE.read_text("utf8"), DEFAULTS_FILE.name)
+
+
+def add_section_defaults(data: Dict[str, Any]) -> None:
+    """Add the settings and blocks that the config does not mention, in place."""
+    _merge(data, _from_source(default_source()).data, ())
+
+
+def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: tuple) -> None:
+    for key, value in defaults.items():
+        name = ".".join((*path, key))
+        if key not in data:
+            data[key] = value
+        elif name in SETTINGS and isinstance(data[key], dict) or name == "paths":
+            _merge(data[key], value, (*path, key))
+
+
+def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None:
+    path = name.split(".")
+    value = _copy_values(reading, tuple(path), read_override(value), False)
+    node = reading.data
+    for end, part in enumerate(path[:-1], start=1):
+        if part not in node and ".".join(path[:end]) in BLOCKS:
+            node[part] = {}
+        inner = node.get(part)
+        if not isinstance(inner, dict):
+            reading.problems.append(_no_section(name, path[:end], node, where))
+            return
+        node = inner
+    if len(path) < 2:
+        hint = "name its section too, as in --training.max_steps"
+        reading.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
+        return
+    node[path[-1]] = value
+    reading.locations[name] = where
+    reading.overrides.append(name)
+
+
+def _no_section(name: str, path: List[str], node: Dict[str, Any], where: str) -> Problem:
+    sections = [key for key, value in node.items() if isinstance(value, dict)]
+    close = difflib.get_close_matches(path[-1], sections, 1)
+    text = f"the config has no section [{'.'.join(path)}]"
+    if close:
+        better = ".".join([*path[:-1], close[0], *name.split(".")[len(path) :]])
+        return Problem(where, text, f"did you mean --{better}?")
+    return Problem(where, text, f"it has: {', '.join(sections) or 'none here'}")

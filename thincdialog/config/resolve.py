@@ -1,0 +1,30 @@
+"""Builds everything that a checked config describes."""
+
+from typing import Any, Dict
+
+from ..errors import ConfigError
+from .build import Builder
+from .load import CheckedConfig
+
+
+def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
+    """Build the objects of all sections. No data is read.
+
+    checked (CheckedConfig): From ``load_config``.
+    RETURNS (Dict[str, Any]): ``paths`` and ``system`` (dicts); ``tasks`` (name to
+        teacher); ``tokenizer`` (None if the config has none); ``agent``; ``world`` (a
+        function of teacher and agent); ``evaluation`` (its settings, and ``metrics``,
+        a list); ``training`` (its settings, ``optimizer``, ``logger``, and
+        ``callbacks``, a list); ``baselines`` (name to agent).
+    RAISES (ConfigError): If a registered function refuses its arguments.
+    """
+    builder = Builder(checked.reading)
+    sections = builder.build_section((), checked.interpolated)
+    if builder.problems:
+        raise ConfigError(builder.problems, checked.name)
+    sections.setdefault("tokenizer", None)
+    sections.setdefault("baselines", {})
+    evaluation, training = sections["evaluation"], sections["training"]
+    evaluation["metrics"] = list(evaluation["metrics"].values())
+    training["callbacks"] = list(training.get("callbacks", {}).values())
+    return sections

@@ -1,0 +1,83 @@
+"""The sections of a config: which settings and blocks they hold. Defaults and what
+each setting means stand in ``default_config.cfg``."""
+
+from typing import Any, Dict, List, Literal, NamedTuple, Optional
+
+SECTION_ORDER = (
+    "paths", "system", "tasks", "tokenizer", "agent", "world", "evaluation", "training",
+    "baselines",
+)  # fmt: skip
+
+
+class Setting(NamedTuple):
+    """A setting of a section.
+
+    annotation (Any): Its type.
+    least (Optional[float]): Smallest allowed value.
+    """
+
+    annotation: Any
+    least: Optional[float] = None
+
+
+class Blocks(NamedTuple):
+    """A section that a registered function builds, or a group of such sections.
+
+    registry (str): Which registry the function comes from.
+    is_group (bool): Whether the section holds named blocks, ``[tasks.NAME]``.
+    required (bool): Whether a config must have it.
+    """
+
+    registry: str
+    is_group: bool = False
+    required: bool = False
+
+
+SETTINGS: Dict[str, Dict[str, Setting]] = {
+    "system": {
+        "seed": Setting(int, 0),
+        "gpu_id": Setting(int, -1),
+    },
+    "evaluation": {
+        "batch_size": Setting(int, 1),
+        "max_examples": Setting(int, 0),
+        "n_candidates": Setting(int, 0),
+    },
+    "training": {
+        "max_epochs": Setting(float, 0),
+        "max_steps": Setting(int, 0),
+        "max_seconds": Setting(float, 0),
+        "eval_every_epochs": Setting(float, 0),
+        "eval_every_steps": Setting(int, 0),
+        "eval_every_seconds": Setting(float, 0),
+        "score": Setting(str),
+        "score_direction": Setting(Literal["auto", "max", "min"]),
+        "patience": Setting(int, 0),
+        "target_score": Setting(Optional[float]),
+        "accumulate_gradient": Setting(int, 1),
+        "n_samples": Setting(int, 0),
+    },
+}
+
+BLOCKS: Dict[str, Blocks] = {
+    "tasks": Blocks("teachers", is_group=True, required=True),
+    "tokenizer": Blocks("tokenizers"),
+    "agent": Blocks("agents", required=True),
+    "world": Blocks("worlds"),
+    "evaluation.metrics": Blocks("metrics", is_group=True),
+    "training.optimizer": Blocks("optimizers"),
+    "training.logger": Blocks("loggers"),
+    "training.callbacks": Blocks("callbacks", is_group=True),
+    "baselines": Blocks("agents", is_group=True),
+}
+
+# The type of everything in [paths], whose keys are free.
+PATH = Optional[str]
+PATHS = Optional[List[str]]
+
+
+def known_keys(section: str) -> List[str]:
+    """Settings and sub-sections that a section may hold."""
+    prefix = f"{section}."
+    blocks = [name[len(prefix) :] for name in BLOCKS if name.startswith(prefix)]
+    return [*SETTINGS.get(section, ()), *blocks]

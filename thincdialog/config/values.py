@@ -1,0 +1,101 @@
+"""Values of a config: JSON, or else a plain string, as confection reads them."""
+
+import json
+import re
+from typing import Any, Optional, Tuple
+
+_LITERALS = {"True": True, "False": False, "None": None}
+_COMMENT = re.compile(r"\s[#;]")
+_VARIABLE = re.compile(r"\$\{[^}]*\}")
+
+
+def has_variable(text: str) -> bool:
+    """Whether a text refers to a variable, as in ``${paths.train}``."""
+    return _VARIABLE.search(text) is not None
+
+
+def parse_value(raw: str) -> Any:
+    """The value that a text stands for. A string with variables stays as written,
+    quotes included, until they are filled in."""
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return _LITERALS.get(raw, raw)
+    return raw if isinstance(value, str) and has_variable(raw) else value
+
+
+def dump_value(value: Any) -> str:
+    """The text of a value; the inverse of ``parse_value``."""
+    if isinstance(value, str) and has_variable(value) and parse_value(value) == value:
+        lines = value.split("\n")
+        if all(line and line == line.strip() and line[0] not in "#;" for line in lines):
+            return "\n    ".join(lines)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_override(value: Any) -> Any:
+    """The value of an override: JSON if it can be read as such, else the text itself.
+    Dollar signs that are no variables are kept."""
+    if not isinstance(value, str) or has_variable(value):
+        return value
+    value = parse_value(value)
+    return value.replace("$", "$$") if isinstance(value, str) else value
+
+
+def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
+    """What is wrong with a value that JSON cannot read, and that was surely not
+    meant as a plain string.
+
+    RETURNS (Optional[Tuple[str, str]]): What is wrong, and what to do; None if nothing.
+    """
+    if not raw:
+        return "has no value", 'write null for nothing, "" for an empty string'
+    try:
+        return _find_not_finite(json.loads(raw))
+    except ValueError as error:
+        reason = str(error)
+    shown = _shorten(raw)
+    if _COMMENT.search(re.sub(r'"(\\.|[^"\\])*"', '""', raw)):
+        return f"is {shown}", "a comment needs a line of its own, above the key"
+    if len(raw) > 1 and raw[0] == raw[-1] == "'":
+        return f"is {shown}", "strings are written with double quotes"
+    if raw[0] in '[{"' and not has_variable(raw):
+        return f"is {shown}, which is not JSON", reason
+    number = _read_number(raw)
+    if number is not None:
+        return f"is {shown}, which is not a number in JSON", f"write {number}"
+    return None
+
+
+def _find_not_finite(value: Any) -> Optional[Tuple[str, str]]:
+    parts = value.values() if isinstance(value, dict) else value
+    if isinstance(value, (list, dict)):
+        return next((found for found in map(_find_not_finite, parts) if found), None)
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return f"is {value}", "write a finite number"
+    return None
+
+
+def _read_number(raw: str) -> Optional[str]:
+    """How JSON would write a number that Python would read."""
+    for convert in (int, float):
+        try:
+            number = convert(raw)
+        except ValueError:
+            continue
+        finite = abs(number) < float("inf")
+        return json.dumps(number) if finite else "a finite number"
+    return None
+
+
+def _shorten(text: str, limit: int = 60) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def show_value(value: Any) -> str:
+    """A value for a message: as JSON, shortened."""
+    try:
+        return _shorten(json.dumps(value, ensure_ascii=False))
+    except TypeError:
+        return f"a {type(value).__name__}"
