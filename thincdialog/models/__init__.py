@@ -1,0 +1,5 @@
+"""Architectures, one a file, and how their parameters lie in memory."""
+
+from . import averages, bag_encoder, bi_encoder, parameters, vocabulary_size
+
+__all__ = ["averages", "bag_encoder", "bi_encoder", "parameters", "vocabulary_size"]

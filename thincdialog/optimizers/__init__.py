@@ -1,0 +1,5 @@
+"""Optimizers beside Thinc's own."""
+
+from . import lazy_adam
+
+__all__ = ["lazy_adam"]

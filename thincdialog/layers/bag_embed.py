@@ -1,0 +1,129 @@
+"""Embedding table, summed over each example's tokens."""
+
+from typing import Callable, Literal, Optional, Tuple, cast
+
+from thinc.api import Model, Ops
+from thinc.initializers import uniform_init
+from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+from thinc.util import ArrayInfo, partial
+
+from ..ops.bags import bag_numbers, row_gradients, sum_bags
+from ..ops.touched_rows import TouchedRows
+from ..registry import registry
+
+InT = Ragged
+OutT = Floats2d
+Pooling = Literal["mean", "sum", "sqrt"]
+Segments = Literal["merge", "weight", "separate"]
+
+
+@registry.layers("thincdialog.BagEmbed.v1")
+def BagEmbed(
+    nO: int,
+    nV: Optional[int] = None,
+    *,
+    pooling: Pooling = "mean",
+    segments: Segments = "merge",
+    n_segments: int = 2,
+    init_E: Optional[Callable] = None,
+) -> Model[InT, OutT]:
+    """Sum of the embeddings of an example's tokens. Fast, and blind to word order.
+
+        Y[b] = sum_t E[id_t] / n   (or / sqrt(n), or not divided)
+
+    nO (int): Width of the output. With separate segments, it must be a multiple of
+        n_segments: each has nO / n_segments columns of its own.
+    nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
+    pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
+        or not at all ("sum").
+    segments (str): "merge" pools all tokens alike. "weight" pools each segment by
+        itself and adds them up by learned weights, 1 at first. "separate" pools each by
+        itself and puts them side by side. A segment is how many turns back a token
+        lies; those from n_segments - 1 on count as one.
+    n_segments (int): Segments told apart, 1 or more; not used by "merge".
+    init_E (Optional[Callable]): Initializer of the table; uniform in +-0.1 if None.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros where an
+        example has no tokens.
+    RAISES (ValueError): If nO cannot be divided among the segments.
+    """
+    n_pools = 1 if segments == "merge" else n_segments
+    if n_pools < 1:
+        raise ValueError(f"BagEmbed: n_segments is {n_segments}, but must be 1 or more")
+    if segments == "separate" and nO % n_pools:
+        raise ValueError(f"BagEmbed: nO = {nO} cannot be divided by n_segments = {n_pools}")
+    return Model(
+        "bag_embed",
+        forward,
+        init=partial(init, init_E or partial(uniform_init, lo=-0.1, hi=0.1)),
+        dims={"nO": nO, "nV": nV, "nS": n_pools},
+        params={"E": None, "w": None} if segments == "weight" else {"E": None},
+        attrs={"pooling": pooling, "segments": segments, "touched_rows": TouchedRows()},
+    )
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    ops, nS = model.ops, model.get_dim("nS")
+    E = cast(Floats2d, model.get_param("E"))
+    n_examples = X.lengths.shape[0]
+    ids, lengths = _bags(ops, X, nS)  # lengths: (n_examples * nS,)
+    scale = _scale(ops, lengths, model.attrs["pooling"])
+    pooled = sum_bags(ops, E, ids, lengths)
+    pooled *= scale
+    if model.attrs["segments"] == "weight":
+        w = cast(Floats1d, model.get_param("w"))
+        by_segment = pooled.reshape((n_examples, nS, -1))
+        Y = ops.xp.einsum("bsd,s->bd", by_segment, w)
+    else:
+        Y = pooled.reshape((n_examples, -1))
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        if model.attrs["segments"] == "weight":
+            model.inc_grad("w", ops.xp.einsum("bsd,bd->s", by_segment, dY))
+            d_pooled = (dY[:, None] * w[:, None]).reshape(pooled.shape)
+        else:
+            d_pooled = dY.reshape(pooled.shape)
+        rows, values = row_gradients(ops, d_pooled * scale, ids, lengths)
+        if not model.has_grad("E"):
+            model.set_grad("E", ops.alloc2f(*E.shape))
+        dE = cast(Floats2d, model.get_grad("E"))
+        model.attrs["touched_rows"].add(ops, dE, rows, values)
+        return Ragged(ops.xp.zeros_like(X.dataXd), X.lengths)
+
+    return Y, backprop
+
+
+def init(
+    init_E: Callable,
+    model: Model[InT, OutT],
+    X: Optional[InT] = None,
+    Y: Optional[OutT] = None,
+) -> None:
+    width = model.get_dim("nO")
+    if model.attrs["segments"] == "separate":
+        width //= model.get_dim("nS")
+    model.set_param("E", init_E(model.ops, (model.get_dim("nV"), width)))
+    if model.has_param("w") is not False:
+        model.set_param("w", model.ops.alloc1f(model.get_dim("nS")) + 1)
+
+
+def _bags(ops: Ops, X: Ragged, nS: int) -> Tuple[Ints1d, Ints1d]:
+    """Ids, and the number in each (example, segment); ids sorted by these."""
+    ids = ops.xp.ascontiguousarray(X.dataXd[:, 0])
+    if nS == 1:
+        return ids, X.lengths
+    segments = ops.xp.minimum(X.dataXd[:, 1], nS - 1)
+    pools = bag_numbers(ops, X.lengths, ids.shape[0]) * nS + segments
+    lengths = ops.xp.bincount(pools, minlength=X.lengths.shape[0] * nS)
+    order = ops.xp.argsort(pools, kind="stable")
+    return ids[order], lengths.astype("int32")
+
+
+def _scale(ops: Ops, lengths: Ints1d, pooling: str) -> Floats2d:
+    """Factor of each bag's sum, shape (n_bags, 1)."""
+    n = ops.xp.maximum(lengths, 1).astype("f")[:, None]
+    if pooling == "sum":
+        return ops.xp.ones_like(n)
+    return 1 / n if pooling == "mean" else 1 / ops.xp.sqrt(n)

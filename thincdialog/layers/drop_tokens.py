@@ -1,0 +1,49 @@
+"""Some of the tokens left out in training."""
+
+from typing import Callable, Tuple
+
+from thinc.api import Model
+from thinc.types import Ragged
+
+from ..ops.bags import bag_numbers
+from ..registry import registry
+
+InT = Ragged
+OutT = Ragged
+
+
+@registry.layers("thincdialog.drop_tokens.v1")
+def drop_tokens(rate: float = 0.1) -> Model[InT, OutT]:
+    """Leave out tokens at random in training, so that no single word decides.
+
+    An example whose tokens would all be left out keeps them all.
+
+    rate (float): Probability of leaving a token out, at least 0 and below 1.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): The tokens that stay, in order.
+    RAISES (ValueError): If rate is out of range.
+    """
+    if not 0.0 <= rate < 1.0:
+        raise ValueError(f"drop_tokens: rate = {rate}, but it must be at least 0 and below 1")
+    # Thinc's set_dropout_rate knows attributes of this name.
+    return Model("drop_tokens", forward, attrs={"dropout_rate": rate})
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    n_tokens = X.dataXd.shape[0]
+    rate = model.attrs["dropout_rate"]
+    if not is_train or not rate or not n_tokens:
+        return X, lambda dY: dY
+    xp, n_examples = model.ops.xp, X.lengths.shape[0]
+    stays = model.ops.get_dropout_mask((n_tokens,), rate) > 0
+    owners = bag_numbers(model.ops, X.lengths, n_tokens)
+    is_empty = xp.bincount(owners[stays], minlength=n_examples) == 0
+    stays |= is_empty[owners]
+    lengths = xp.bincount(owners[stays], minlength=n_examples).astype("int32")
+
+    def backprop(dY: OutT) -> InT:
+        dX = xp.zeros(X.dataXd.shape, dtype=dY.dataXd.dtype)
+        dX[stays] = dY.dataXd
+        return Ragged(dX, X.lengths)
+
+    return Ragged(X.dataXd[stays], lengths), backprop

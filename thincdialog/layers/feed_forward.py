@@ -1,0 +1,26 @@
+"""A feed-forward net beside a short cut."""
+
+from typing import Optional
+
+from thinc.api import Dropout, LayerNorm, Linear, Model, Relu, chain, residual
+from thinc.types import Floats2d
+
+from ..registry import registry
+
+
+@registry.layers("thincdialog.ResidualFeedForward.v1")
+def ResidualFeedForward(
+    nO: int, nH: Optional[int] = None, *, dropout: float = 0.0
+) -> Model[Floats2d, Floats2d]:
+    """One hidden layer, its output added to the input, and layer normalisation.
+
+        Y = layer_norm(X + dropout(W2 relu(W1 X + b1) + b2))
+
+    nO (int): Width of input and output.
+    nH (Optional[int]): Width of the hidden layer; 2 * nO if None.
+    dropout (float): Probability of zeroing a cell of the net's output, 0.0 to 1.0.
+    X (Floats2d): Shape (nB, nO), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nO).
+    """
+    net = chain(Relu(nH or 2 * nO, nO), Linear(nO, nH or 2 * nO), Dropout(dropout))
+    return chain(residual(net), LayerNorm(nO))

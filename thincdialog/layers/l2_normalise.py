@@ -1,0 +1,51 @@
+"""Rows scaled to length 1."""
+
+from typing import Callable, Optional, Tuple
+
+from thinc.api import Model
+from thinc.types import Floats2d
+from thinc.util import ArrayInfo, get_width
+
+from ..registry import registry
+
+InT = Floats2d
+OutT = Floats2d
+
+# Shorter rows are not stretched to length 1, so that an empty text stays near zero.
+_SHORTEST = 1e-6
+
+
+@registry.layers("thincdialog.L2Normalise.v1")
+def L2Normalise() -> Model[InT, OutT]:
+    """Scale every row to length 1, so that dot products are cosines.
+
+        Y = X / max(|X|, 1e-6)
+
+    X (Floats2d): Shape (nB, nI), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
+    """
+    return Model("l2_normalise", forward, init=init, dims={"nI": None, "nO": None})
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    xp = model.ops.xp
+    lengths = xp.sqrt((X * X).sum(axis=1, keepdims=True))  # (nB, 1)
+    is_free = lengths > _SHORTEST
+    factors = 1 / xp.maximum(lengths, xp.float32(_SHORTEST))
+    Y = X * factors
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        # What lies along Y changes the length only, and is lost.
+        along = (dY * Y).sum(axis=1, keepdims=True) * is_free
+        return (dY - Y * along) * factors
+
+    return Y, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    if X is not None or Y is not None:
+        width = get_width(X if X is not None else Y)
+        model.set_dim("nI", width)
+        model.set_dim("nO", width)

@@ -1,0 +1,64 @@
+"""Multiplication by one learned number."""
+
+import math
+from typing import Callable, Optional, Tuple
+
+from thinc.api import Model
+from thinc.types import Floats2d
+from thinc.util import ArrayInfo, get_width
+
+from ..registry import registry
+
+InT = Floats2d
+OutT = Floats2d
+
+
+@registry.layers("thincdialog.Scale.v1")
+def Scale(initial: float = 10.0, *, maximum: float = 100.0) -> Model[InT, OutT]:
+    """Multiply by a learned positive number: an inverse temperature for cosines, which
+    alone are too small for a softmax.
+
+        Y = min(exp(s), maximum) * X
+
+    initial (float): exp(s) at first, above 0.
+    maximum (float): Where it stops growing, at least ``initial``.
+    X (Floats2d): Shape (nB, nI), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
+    RAISES (ValueError): If not 0 < initial <= maximum.
+    SOURCE: Radford et al. 2021, https://arxiv.org/abs/2103.00020, section 2.5
+    """
+    if not 0 < initial <= maximum:
+        raise ValueError(f"Scale: initial = {initial}, but it must be in (0, {maximum}]")
+    return Model(
+        "scale",
+        forward,
+        init=init,
+        dims={"nI": None, "nO": None},
+        params={"s": None},
+        attrs={"initial": initial, "maximum": maximum},
+    )
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    xp = model.ops.xp
+    s = model.get_param("s")
+    grown = xp.exp(s)
+    factor = xp.minimum(grown, xp.float32(model.attrs["maximum"]))  # (1,)
+    Y = X * factor
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        is_free = grown <= model.attrs["maximum"]
+        model.inc_grad("s", ((dY * X).sum() * factor * is_free).astype("f"))
+        return dY * factor
+
+    return Y, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    if X is not None or Y is not None:
+        width = get_width(X if X is not None else Y)
+        model.set_dim("nI", width)
+        model.set_dim("nO", width)
+    model.set_param("s", model.ops.alloc1f(1) + math.log(model.attrs["initial"]))

@@ -1,0 +1,63 @@
+"""Cross-entropy over classes."""
+
+from typing import Callable, Optional, Tuple
+
+from thinc.types import Floats1d, Floats2d, Ints1d
+from thinc.util import get_array_module
+
+from ..registry import registry
+
+
+class ClassSoftmax:
+    """See ``configure_class_softmax``."""
+
+    def __init__(self, label_smoothing: float):
+        self.label_smoothing = label_smoothing
+
+    def __call__(
+        self, logits: Floats2d, targets: Ints1d, weights: Optional[Floats1d] = None
+    ) -> Tuple[Floats2d, Floats1d]:
+        """Loss and gradient.
+
+        logits (Floats2d): Shape (n_examples, n_classes), float32.
+        targets (Ints1d): Number of the right class, shape (n_examples,).
+        weights (Optional[Floats1d]): Weight of each class's examples, shape
+            (n_classes,); None for 1.
+        RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
+            respect to the logits, and the (weighted) loss of each example in nats.
+        """
+        xp = get_array_module(logits)
+        at = (xp.arange(logits.shape[0]), targets)
+        # Wanted probabilities: spread over all classes, the rest to the right one.
+        spread = self.label_smoothing / max(1, logits.shape[1])
+        log_P = logits - logits.max(axis=1, keepdims=True)
+        log_P -= xp.log(xp.exp(log_P).sum(axis=1, keepdims=True))
+        losses = -(1 - self.label_smoothing) * log_P[at]
+        if spread:
+            losses -= spread * log_P.sum(axis=1)
+        gradient = xp.exp(log_P)
+        gradient -= xp.float32(spread)
+        gradient[at] -= xp.float32(1 - self.label_smoothing)
+        if weights is not None:
+            of_example = weights[targets]
+            losses *= of_example
+            gradient *= of_example[:, None]
+        return gradient, losses
+
+
+@registry.losses("thincdialog.ClassSoftmax.v1")
+def configure_class_softmax(label_smoothing: float = 0.0) -> Callable:
+    """Softmax cross-entropy of the right class.
+
+        loss = -w[right] * ((1 - e) log P[right] + e * mean over c of log P[c])
+
+    label_smoothing (float): The e above, at least 0 and below 1.
+    RETURNS (Callable): ``loss(logits, targets, weights=None) -> (gradient, losses)``.
+    RAISES (ValueError): If label_smoothing is out of range.
+    SOURCE: Szegedy et al. 2016, https://arxiv.org/abs/1512.00567, section 7
+    """
+    if not 0.0 <= label_smoothing < 1.0:
+        raise ValueError(
+            f"label_smoothing = {label_smoothing}, but it must be at least 0 and below 1"
+        )
+    return ClassSoftmax(label_smoothing)

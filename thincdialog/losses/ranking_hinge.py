@@ -1,0 +1,65 @@
+"""Margin by which the right candidate must beat the others."""
+
+from typing import Callable, Literal, Optional, Tuple
+
+from thinc.types import Array2d, Floats1d, Floats2d, Ints1d
+from thinc.util import get_array_module
+
+from ..registry import registry
+
+
+class RankingHinge:
+    """See ``configure_ranking_hinge``."""
+
+    def __init__(self, margin: float, negatives: str):
+        self.margin = margin
+        self.negatives = negatives
+
+    def __call__(
+        self, scores: Floats2d, targets: Ints1d, allowed: Optional[Array2d] = None
+    ) -> Tuple[Floats2d, Floats1d]:
+        """Loss and gradient.
+
+        scores (Floats2d): Shape (n_examples, n_candidates), float32.
+        targets (Ints1d): Number of the right candidate, shape (n_examples,).
+        allowed (Optional[Array2d]): Bools of the shape of scores: the candidates that an
+            example is told from; None for all.
+        RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
+            respect to the scores, and the loss of each example in units of the score.
+        """
+        xp = get_array_module(scores)
+        rows = xp.arange(scores.shape[0])
+        others = xp.ones(scores.shape, dtype=bool) if allowed is None else allowed.copy()
+        others[rows, targets] = False
+        excess = scores - scores[rows, targets][:, None] + xp.float32(self.margin)
+        excess = xp.where(others, xp.maximum(excess, 0), xp.float32(0))
+        if self.negatives == "hardest" and scores.shape[1]:
+            hardest = excess.argmax(axis=1)
+            losses = excess[rows, hardest]
+            gradient = xp.zeros_like(excess)
+            gradient[rows, hardest] = losses > 0
+        else:
+            n_others = xp.maximum(others.sum(axis=1), 1).astype("f")
+            losses = excess.sum(axis=1) / n_others
+            gradient = (excess > 0) / n_others[:, None]
+        gradient[rows, targets] -= gradient.sum(axis=1)
+        return gradient, losses
+
+
+@registry.losses("thincdialog.RankingHinge.v1")
+def configure_ranking_hinge(
+    margin: float = 0.2, negatives: Literal["mean", "hardest"] = "mean"
+) -> Callable:
+    """Hinge over candidates: each wrong one that comes within a margin of the right one.
+
+        loss = mean over c of max(0, margin - s[right] + s[c])
+
+    margin (float): Wanted distance in units of the score, above 0.
+    negatives (str): Average over all wrong candidates ("mean"), or take the one with the
+        highest score ("hardest").
+    RETURNS (Callable): ``loss(scores, targets, allowed=None) -> (gradient, losses)``.
+    RAISES (ValueError): If margin is not above 0.
+    """
+    if margin <= 0:
+        raise ValueError(f"margin = {margin}, but it must be above 0")
+    return RankingHinge(margin, negatives)

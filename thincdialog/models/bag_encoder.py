@@ -1,0 +1,55 @@
+"""Bag of embeddings, then a small net."""
+
+from typing import Callable, List, Literal, Optional, cast
+
+from thinc.api import Dropout, Linear, Model, chain
+from thinc.types import Floats2d, Ragged
+
+from ..layers.bag_embed import BagEmbed
+from ..layers.drop_tokens import drop_tokens
+from ..layers.feed_forward import ResidualFeedForward
+from ..registry import registry
+
+
+@registry.models("thincdialog.BagEncoder.v1")
+def BagEncoder(
+    width: int = 256,
+    embed_width: Optional[int] = None,
+    depth: int = 0,
+    pooling: Literal["mean", "sum", "sqrt"] = "mean",
+    segments: Literal["merge", "weight", "separate"] = "separate",
+    n_segments: int = 2,
+    dropout: float = 0.0,
+    token_dropout: float = 0.0,
+    init_E: Optional[Callable] = None,
+) -> Model[Ragged, Floats2d]:
+    """The fastest encoder: pooled embeddings, a linear layer, and residual nets.
+
+    Blind to word order, unless the tokenizer gives n-grams.
+
+    width (int): Width of the output.
+    embed_width (Optional[int]): Width of an embedding; ``width`` if None.
+    depth (int): Residual feed-forward nets after the linear layer, 0 or more.
+    pooling (str): "mean", "sum" or "sqrt": see ``thincdialog.BagEmbed.v1``.
+    segments (str): "separate" keeps the current turn and the history apart, "weight"
+        adds them up by learned weights, "merge" does not tell them apart.
+    n_segments (int): Segments told apart, the last stands for all older turns.
+    dropout (float): Probability of zeroing a cell of the pooled embedding, and of each
+        net's output.
+    token_dropout (float): Probability of leaving a token out in training.
+    init_E (Optional[Callable]): Initializer of the embeddings.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
+    RAISES (ValueError): If depth is below 0.
+    """
+    if depth < 0:
+        raise ValueError(f"depth = {depth}, but it must be 0 or more")
+    pooled_width = (embed_width or width) * (n_segments if segments == "separate" else 1)
+    embed = BagEmbed(
+        pooled_width, pooling=pooling, segments=segments, n_segments=n_segments, init_E=init_E
+    )
+    layers: List[Model] = [embed, Dropout(dropout), Linear(width, pooled_width)]
+    layers.extend(ResidualFeedForward(width, dropout=dropout) for _ in range(depth))
+    if token_dropout:
+        layers.insert(0, drop_tokens(token_dropout))
+    return cast(Model[Ragged, Floats2d], chain(*layers))

@@ -1,0 +1,106 @@
+"""Two encoders whose outputs are compared by dot product."""
+
+from typing import Any, Callable, List, Literal, Optional, Tuple
+
+from thinc.api import Model, chain
+from thinc.types import Floats2d, Ragged
+
+from ..layers.l2_normalise import L2Normalise
+from ..layers.scale import Scale
+from ..registry import registry
+
+InT = Tuple[Ragged, Ragged]
+OutT = Tuple[Floats2d, Floats2d]
+
+
+@registry.models("thincdialog.BiEncoder.v1")
+def BiEncoder(
+    encoder: Model,
+    candidate_encoder: Optional[Model] = None,
+    share: Literal["all", "embeddings", "nothing"] = "embeddings",
+    normalise: bool = True,
+    scale: float = 10.0,
+) -> Model[InT, OutT]:
+    """Encodes conversations and candidate replies; the score of a pair is the dot product.
+
+    Both parts are nodes of their own, ``model.get_ref("context_encoder")`` and
+    ``model.get_ref("candidate_encoder")`` (Ragged -> Floats2d), so that candidates can
+    be encoded once.
+
+    encoder (Model): For conversations: any Model[Ragged, Floats2d].
+    candidate_encoder (Optional[Model]): For replies; if None, a copy of ``encoder``.
+    share (str): What the two have in common: "all" (one encoder for both), "embeddings"
+        (their embedding tables, the nodes with a dimension "nV"), or "nothing".
+    normalise (bool): Scale the vectors to length 1, so that scores are cosines, and
+        multiply them by a learned factor.
+    scale (float): That factor at first, above 0.
+    X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
+    RETURNS (Model[Tuple[Ragged, Ragged], Tuple[Floats2d, Floats2d]]): Output shapes
+        (n_examples, width) and (n_candidates, width).
+    RAISES (ValueError): If "all" is shared and a candidate encoder given, or if their
+        embedding tables cannot be matched.
+    """
+    if share == "all":
+        if candidate_encoder is not None:
+            raise ValueError("share = 'all', so candidate_encoder must be left out")
+        candidate_encoder = encoder
+    elif candidate_encoder is None:
+        if any(node.ref_names for node in encoder.walk()):
+            raise ValueError(
+                f"encoder '{encoder.name}' has references to its nodes, which a copy would "
+                "lose: give a candidate_encoder, or share = 'all'"
+            )
+        candidate_encoder = encoder.copy()
+    if share == "embeddings":
+        candidate_encoder = _tie_embeddings(encoder, candidate_encoder)
+    contexts, candidates = encoder, candidate_encoder
+    if normalise:
+        contexts = chain(encoder, L2Normalise(), Scale(scale))
+        candidates = chain(candidate_encoder, L2Normalise())
+    return Model(
+        "bi_encoder",
+        forward,
+        init=init,
+        layers=[contexts] if contexts is candidates else [contexts, candidates],
+        refs={"context_encoder": contexts, "candidate_encoder": candidates},
+        dims={"nO": None},
+    )
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    contexts, backprop_contexts = model.get_ref("context_encoder")(X[0], is_train)
+    candidates, backprop_candidates = model.get_ref("candidate_encoder")(X[1], is_train)
+
+    def backprop(dY: OutT) -> InT:
+        return backprop_contexts(dY[0]), backprop_candidates(dY[1])
+
+    return (contexts, candidates), backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = None) -> None:
+    names = ("context_encoder", "candidate_encoder")
+    for index, name in enumerate(names):
+        encoder = model.get_ref(name)
+        encoder.initialize(X=None if X is None else X[index], Y=None if Y is None else Y[index])
+        if encoder.has_dim("nO"):
+            model.set_dim("nO", encoder.get_dim("nO"))
+
+
+def _tables(encoder: Model) -> List[Model]:
+    return [node for node in encoder.walk() if node.has_dim("nV") is not False]
+
+
+def _tie_embeddings(encoder: Model, other: Model) -> Model:
+    """Put the first encoder's embedding nodes into the second; returns the second."""
+    ours, theirs = _tables(encoder), _tables(other)
+    if len(ours) != len(theirs):
+        raise ValueError(
+            f"share = 'embeddings', but encoder has {len(ours)} embedding tables and "
+            f"candidate_encoder {len(theirs)}. Use share = 'nothing', or encoders alike."
+        )
+    for mine, own in zip(ours, theirs):
+        if own is other:
+            other = mine
+        else:
+            other.replace_node(own, mine)
+    return other

@@ -1,0 +1,227 @@
+"""All parameters of a model in one vector, all gradients in another."""
+
+import math
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+from thinc.api import Model, Optimizer
+from thinc.types import Floats1d
+from thinc.util import get_array_module
+
+from ..errors import ModelError, TrainingError
+from ..ops.touched_rows import TouchedRows
+from ..optimizers.lazy_adam import LazyAdam, Part
+
+# The optimizer sees one parameter; its state lies under this key.
+KEY = (0, "parameters")
+# Every parameter starts at a multiple of 64 bytes (a cache line, an AVX-512 register).
+_ALIGN_BYTES = 64
+_ALIGN = _ALIGN_BYTES // 4
+
+
+class Slot(NamedTuple):
+    """Where one parameter lies in the flat vectors.
+
+    node (int): Position of its node in ``model.walk()``.
+    node_name (str): Name of the node, for messages.
+    param (str): Name of the parameter in the node.
+    shape (Tuple[int, ...]): Its shape.
+    offset (int): Its first float. Tied parameters share one.
+    """
+
+    node: int
+    node_name: str
+    param: str
+    shape: Tuple[int, ...]
+    offset: int
+
+    @property
+    def size(self) -> int:
+        """Floats it holds."""
+        return math.prod(self.shape)
+
+
+class FlatParameters:
+    """Moves a model's parameters and gradients into two flat vectors.
+
+    The nodes' own parameters and gradients become views of them, and stay views
+    through ``inc_grad`` and in-place optimizers. (``model.from_bytes`` would replace
+    them: use ``load``.) Arrays that several nodes share are laid once.
+
+    model (Model): An initialised model of native Thinc layers, all on the same ops.
+    values (Floats1d): All parameters; the few floats between them are zero.
+    gradients (Floats1d): Their gradients, laid out alike; zero at first.
+    slots (List[Slot]): One for every parameter of every node, in the order of
+        ``model.walk()``.
+    n_parameters (int): Number of floats to learn, tied ones counted once.
+    RAISES (ModelError): If the model has PyTorch or other foreign layers, or a
+        parameter without a value.
+    """
+
+    def __init__(self, model: Model):
+        self.ops = model.ops
+        self.slots: List[Slot] = []
+        nodes = list(model.walk())
+        arrays: Dict[int, Any] = {}
+        offsets: Dict[int, int] = {}
+        length = 0
+        for index, node in enumerate(nodes):
+            if node.shims:
+                raise ModelError(
+                    f"layer '{node.name}' wraps a model of another library; its parameters "
+                    "cannot lie in one vector with Thinc's. Use native Thinc layers."
+                )
+            for name in node.param_names:
+                if not node.has_param(name):
+                    raise ModelError(
+                        f"parameter '{name}' of layer '{node.name}' has no value: call "
+                        "model.initialize() with example data first."
+                    )
+                array = node.get_param(name)
+                if id(array) not in offsets:
+                    offsets[id(array)], arrays[id(array)] = length, array
+                    length += _aligned(array.size)
+                offset = offsets[id(array)]
+                self.slots.append(Slot(index, node.name, name, array.shape, offset))
+        self.n_parameters = sum(array.size for array in arrays.values())
+        self.values = _aligned_zeros(self.ops, length)
+        self.gradients = _aligned_zeros(self.ops, length)
+        self._tables = self._watch_tables(nodes)
+        for slot in self.slots:
+            node, stretch = nodes[slot.node], slice(slot.offset, slot.offset + slot.size)
+            value = self.values[stretch].reshape(slot.shape)
+            value[...] = node.get_param(slot.param)
+            node.set_param(slot.param, value)
+            node.set_grad(slot.param, self.gradients[stretch].reshape(slot.shape))
+
+    def clear_gradients(self) -> None:
+        """Set all gradients to zero. ``update`` does it itself.
+
+        The rows that were touched stay so until ``update``: gradients of several
+        microbatches may be summed elsewhere and written back.
+        """
+        self.gradients[:] = 0
+
+    def load(self, vector: Floats1d) -> None:
+        """Copy other values in; every view of them changes with it.
+
+        RAISES (ModelError): If the vector has another length.
+        """
+        if vector.shape != self.values.shape:
+            raise ModelError(
+                f"the weights have {vector.size} numbers, but the model has {self.values.size}: "
+                "they belong to a model of another size."
+            )
+        self.values[:] = self.ops.asarray1f(vector)
+
+    @contextmanager
+    def using(self, vector: Floats1d) -> Iterator[None]:
+        """Other values (such as averages) for a while; the old come back bit by bit."""
+        before = self.values.copy()
+        self.load(vector)
+        try:
+            yield
+        finally:
+            self.values[:] = before
+
+    def update(self, optimizer: Optimizer, scale: float = 1.0) -> float:
+        """Apply the gradients once, advance the optimizer's schedules, clear the gradients.
+
+        With ``LazyAdam``, embedding tables cost only the rows that have a gradient.
+
+        optimizer (Optimizer): Thinc's, called once, on the whole vector: its
+            ``grad_clip`` limits the norm of the whole gradient.
+        scale (float): Factor of the gradients, such as 1 / number of examples.
+        RETURNS (float): Norm of the scaled gradient before clipping.
+        RAISES (TrainingError): If the gradient is not finite; nothing is changed then.
+        """
+        is_lazy = isinstance(optimizer, LazyAdam)
+        parts = self._parts() if is_lazy else [Part(0, self.gradients.shape[0])]
+        norm = abs(scale) * _norm(self.gradients, parts)
+        if not math.isfinite(norm):
+            raise TrainingError(
+                "the gradient is not finite (NaN or infinity). Lower the learning rate, or set "
+                "training.optimizer.grad_clip."
+            )
+        if isinstance(optimizer, LazyAdam):
+            scale *= optimizer.clip_scale(norm)
+            optimizer.update_parts(KEY, self.values, self.gradients, parts, scale=scale)
+            self._clear_parts(parts)
+        else:
+            if scale != 1.0:
+                self.gradients *= self.values.dtype.type(scale)
+            values, _ = optimizer(KEY, self.values, self.gradients)
+            if _address(values) != _address(self.values):  # an optimizer not in place
+                self.values[:] = values
+            self.gradients[:] = 0
+        for _, touched in self._tables:
+            for rows in touched:
+                rows.clear()
+        optimizer.step_schedules()
+        return norm
+
+    def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Slot, List[TouchedRows]]]:
+        """Tables whose every owner notes the rows it adds to."""
+        owners: Dict[int, List[Slot]] = {}
+        for slot in self.slots:
+            owners.setdefault(slot.offset, []).append(slot)
+        tables = []
+        for slots in owners.values():
+            touched = [nodes[slot.node].attrs.get("touched_rows") for slot in slots]
+            if len(slots[0].shape) == 2 and all(isinstance(t, TouchedRows) for t in touched):
+                for rows in touched:
+                    rows.watch(self.ops, slots[0].shape[0])
+                tables.append((slots[0], touched))
+        return tables
+
+    def _parts(self) -> List[Part]:
+        """What can have a gradient: touched rows of tables, and all that lies between."""
+        parts, start = [], 0
+        for slot, touched in self._tables:
+            if slot.offset > start:
+                parts.append(Part(start, slot.offset))
+            rows = touched[0].rows()
+            if len(touched) > 1:
+                rows = self.ops.xp.unique(self.ops.xp.concatenate([t.rows() for t in touched]))
+            parts.append(Part(slot.offset, slot.offset + slot.size, slot.shape[1], rows))
+            start = slot.offset + _aligned(slot.size)
+        if self.gradients.shape[0] > start:
+            parts.append(Part(start, self.gradients.shape[0]))
+        return parts
+
+    def _clear_parts(self, parts: List[Part]) -> None:
+        for part in parts:
+            view = part.view(self.gradients)
+            if part.rows is None:
+                view[:] = 0
+            else:
+                view[part.rows] = 0
+
+
+def _aligned(size: int) -> int:
+    """Floats that a parameter takes up, the gap to the next one included."""
+    return -(-size // _ALIGN) * _ALIGN
+
+
+def _aligned_zeros(ops: Any, length: int) -> Floats1d:
+    """Zeros whose first byte lies at a multiple of 64."""
+    array = ops.alloc1f(length + _ALIGN)
+    start = -_address(array) % _ALIGN_BYTES // 4
+    return array[start : start + length]
+
+
+def _address(array: Any) -> int:
+    """Where the array's first byte lies, on its device."""
+    return array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data
+
+
+def _norm(gradients: Floats1d, parts: List[Part]) -> float:
+    """Root of the sum of squares, summed in an order that does not depend on threads."""
+    xp = get_array_module(gradients)
+    total = 0.0
+    for part in parts:
+        view = part.view(gradients)
+        for index in part.blocks(view):
+            block = view[index].reshape(-1)
+            total += float(xp.einsum("i,i->", block, block))
+    return math.sqrt(total)

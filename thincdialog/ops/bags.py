@@ -1,0 +1,88 @@
+"""Kernels over bags of ids: sums of table rows, and the gradient of such sums.
+
+Both work in blocks that stay in the CPU's cache; a GPU takes everything at once.
+They are made of what every Thinc ops has, so they run on stock ops too.
+"""
+
+from typing import Iterator, Tuple
+
+import numpy
+from thinc.api import Ops
+from thinc.types import Floats2d, Ints1d
+from thinc.util import is_numpy_array
+
+# Ids a block: 1,024 rows of 256 floats are 1 MB, one core's second-level cache.
+_BLOCK_IDS = 1024
+
+
+def sum_bags(ops: Ops, table: Floats2d, ids: Ints1d, lengths: Ints1d) -> Floats2d:
+    """Sum the table's rows of every bag.
+
+    table (Floats2d): Shape (n_rows, width), float32.
+    ids (Ints1d): Row numbers of all bags, one after another, int32.
+    lengths (Ints1d): Ids of each bag, shape (n_bags,), int32; 0 is allowed.
+    RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
+    """
+    Y = ops.alloc2f(lengths.shape[0], table.shape[1])
+    for bags, part in _blocks(lengths):
+        if part.stop > part.start:
+            rows = table.take(ids[part], axis=0)  # (n_ids in the block, width)
+            Y[bags] = ops.reduce_sum(rows, lengths[bags])
+    return Y
+
+
+def row_gradients(
+    ops: Ops, d_sums: Floats2d, ids: Ints1d, lengths: Ints1d
+) -> Tuple[Ints1d, Floats2d]:
+    """The gradient of ``sum_bags`` for the rows that occur, summed over occurrences.
+
+    The order of the sums is fixed by (row, bag), so the same bags give the same bits.
+
+    d_sums (Floats2d): Gradient of the sums, shape (n_bags, width).
+    ids (Ints1d): As for ``sum_bags``.
+    lengths (Ints1d): As for ``sum_bags``.
+    RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, shape (n,),
+        and the gradient of each, shape (n, width).
+    """
+    xp = ops.xp
+    if ids.shape[0] == 0:
+        return ops.alloc1i(0), ops.alloc2f(0, d_sums.shape[1])
+    bag_of_id = bag_numbers(ops, lengths, ids.shape[0])
+    # One sort by (row, bag): the row in the upper half of the key, the bag in the lower.
+    keys = xp.sort((ids.astype("int64") << 32) | bag_of_id)
+    sorted_rows = (keys >> 32).astype("int32")
+    sorted_bags = keys & 0xFFFFFFFF
+    is_first = xp.ones(keys.shape, dtype=bool)
+    is_first[1:] = sorted_rows[1:] != sorted_rows[:-1]
+    firsts = xp.flatnonzero(is_first)
+    counts = xp.diff(firsts, append=keys.shape[0]).astype("int32")
+    values = ops.alloc2f(firsts.shape[0], d_sums.shape[1])
+    for rows, part in _blocks(counts):
+        values[rows] = ops.reduce_sum(d_sums.take(sorted_bags[part], axis=0), counts[rows])
+    return sorted_rows[firsts], values
+
+
+def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:
+    """The bag each id lies in.
+
+    lengths (Ints1d): Ids of each bag, shape (n_bags,).
+    n_ids (int): Sum of the lengths.
+    RETURNS (Ints1d): Shape (n_ids,), int64.
+    """
+    ends = ops.xp.cumsum(lengths)
+    # An id's bag is the number of bags that end at or before it.
+    return ops.xp.cumsum(ops.xp.bincount(ends, minlength=n_ids + 1)[:n_ids])
+
+
+def _blocks(lengths: Ints1d) -> Iterator[Tuple[slice, slice]]:
+    """Cut bags into blocks of about ``_BLOCK_IDS`` ids: (bags, their ids)."""
+    if not is_numpy_array(lengths):
+        yield slice(0, lengths.shape[0]), slice(0, int(lengths.sum()))
+        return
+    ends = numpy.concatenate(([0], numpy.cumsum(lengths)))
+    n_bags, first = lengths.shape[0], 0
+    while first < n_bags:
+        full = int(numpy.searchsorted(ends, ends[first] + _BLOCK_IDS, side="right")) - 1
+        last = max(first + 1, full)
+        yield slice(first, last), slice(int(ends[first]), int(ends[last]))
+        first = last

@@ -1,0 +1,56 @@
+"""Which ops a run uses: the CPU's or a GPU's."""
+
+from contextlib import contextmanager
+from typing import Iterator, Union
+
+from thinc.api import Ops, get_current_ops, set_current_ops
+from thinc.compat import has_cupy, has_cupy_gpu
+from thinc.util import set_active_gpu
+
+from ..errors import DialogError
+from .dialog_cupy_ops import DialogCupyOps
+from .dialog_numpy_ops import DialogNumpyOps
+
+DialogOps = Union[DialogNumpyOps, DialogCupyOps]
+
+
+def get_dialog_ops(gpu_id: int = -1) -> DialogOps:
+    """Ops for the CPU, or for one GPU. Changes nothing but CuPy's current device.
+
+    gpu_id (int): Number of the GPU, from 0; -1 for the CPU.
+    RETURNS (DialogOps): New ops with a generator of their own.
+    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
+    """
+    if gpu_id < 0:
+        return DialogNumpyOps()
+    if not has_cupy:
+        raise DialogError(
+            f"gpu_id = {gpu_id} asks for a GPU, but CuPy is not installed. Install it with: "
+            "pip install 'thincdialog[cuda12x]' (or cuda13x), or use --gpu-id -1 for the CPU."
+        )
+    if not has_cupy_gpu:
+        raise DialogError(
+            f"gpu_id = {gpu_id} asks for a GPU, but CuPy finds none. Check the driver with "
+            "nvidia-smi, or use --gpu-id -1 for the CPU."
+        )
+    import cupy
+
+    n_gpus = cupy.cuda.runtime.getDeviceCount()
+    if gpu_id >= n_gpus:
+        raise DialogError(
+            f"gpu_id = {gpu_id}, but this machine has {n_gpus} GPU(s), numbered from 0. "
+            "Use --gpu-id with one of them, or -1 for the CPU."
+        )
+    set_active_gpu(gpu_id)
+    return DialogCupyOps(device_id=gpu_id)
+
+
+@contextmanager
+def using_ops(ops: Ops) -> Iterator[Ops]:
+    """Make ``ops`` Thinc's current ops, which new models take, for a while."""
+    before = get_current_ops()
+    set_current_ops(ops)
+    try:
+        yield ops
+    finally:
+        set_current_ops(before)
