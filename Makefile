@@ -1,0 +1,53 @@
+# Needs Python 3.10 or newer, make and git. Everything is installed into .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
+
+.PHONY: help quickstart test test-slow lint types format bench clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+quickstart: .venv/base ## Train a small dialogue model and talk to it (under 2 minutes, no download)
+	$(BIN)/python -m thincdialog train configs/quickstart.cfg --output output/quickstart --force
+
+test: .venv/test ## Run the tests
+	$(BIN)/python -m pytest -q
+
+test-slow: .venv/test ## Run the slow tests
+	$(BIN)/python -m pytest -q -m "slow and not gpu"
+
+lint: .venv/dev ## Check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/dev ## Check types
+	$(BIN)/mypy
+
+format: .venv/dev ## Put the code into its form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/test ## Time the hot paths
+	@set -e; for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+clean: ## Remove .venv, caches and builds; trained models in output/ stay
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.exit("thincdialog needs Python 3.10 or newer; name one: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
+	$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/base: pyproject.toml .venv/created
+	$(INSTALL) .
+	@touch $@
+
+.venv/test: pyproject.toml .venv/created
+	$(INSTALL) '.[test]'
+	@touch $@
+
+.venv/dev: pyproject.toml .venv/created
+	$(INSTALL) '.[test,dev]'
+	@touch $@

@@ -1,0 +1,37 @@
+"""What all tests share: seeds, relaxed deadlines, and the real data where it is."""
+
+import random
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The machine may be busy with other work; a slow example is no failure.
+settings.register_profile("thincdialog", deadline=None)
+settings.load_profile("thincdialog")
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Every test starts from the same global random state."""
+    random.seed(0)
+    numpy.random.seed(0)
+    return 0
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real dialogue data beside the project."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("needs the real data in ../shared/data")
+    return folder
