@@ -1,9 +1,11 @@
 """The agent contract: what worlds, trainers and servers may ask of an agent."""
 
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, TypeVar
 
 from .errors import ProtocolError
 from .messages import Message
+
+AgentT = TypeVar("AgentT", bound="Agent")
 
 
 class Agent:
@@ -63,7 +65,7 @@ class Agent:
         """What copies have in common with the original (weights, data, counters)."""
         return dict(self.__dict__)
 
-    def clone(self) -> "Agent":
+    def clone(self: AgentT) -> AgentT:
         """A copy for another conversation: shares ``share()``, adds its own state."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.share())
