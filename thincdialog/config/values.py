@@ -61,6 +61,8 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
         return f"is {shown}", "strings are written with double quotes"
     if raw[0] in '[{"' and not has_variable(raw):
         return f"is {shown}, which is not JSON", reason
+    if "\n" in raw and raw[0] not in '[{"':
+        return f"is {shown}", "an indented line continues the value above it: indent it less"
     number = _read_number(raw)
     if number is not None:
         return f"is {shown}, which is not a number in JSON", f"write {number}"

@@ -98,11 +98,8 @@ class _Filler:
         if "$" not in raw:
             return value
         pieces = self._split(path, raw)
-        inner = [piece for piece in pieces if piece not in ('"', "")]
-        if len(inner) == 1 and isinstance(inner[0], _Reference):
-            found = self._look_up(path, inner[0].name)
-            if len(pieces) == 1 or isinstance(found, dict):
-                return deepcopy(found)
+        if len(pieces) == 1 and isinstance(pieces[0], _Reference):
+            return deepcopy(self._look_up(path, pieces[0].name))
         quoted = raw[0] in '"[{'
         texts = [
             self._as_text(path, piece, quoted) if isinstance(piece, _Reference) else piece

@@ -1,0 +1,66 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.cli.overrides import ENVIRONMENT, environment_overrides, split_overrides
+from thincdialog.cli.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "line, rest, found",
+    [
+        ("train x.cfg --a.b 3", ["train", "x.cfg"], {"a.b": "3"}),
+        ("--a.b 3 train x.cfg", ["train", "x.cfg"], {"a.b": "3"}),
+        ("train --a.b=3 x.cfg -o out", ["train", "x.cfg", "-o", "out"], {"a.b": "3"}),
+        ("train x.cfg --a.b", ["train", "x.cfg"], {"a.b": "true"}),
+        ("train --a.b --force x.cfg", ["train", "--force", "x.cfg"], {"a.b": "true"}),
+        ("--a.b --c.d 1", [], {"a.b": "true", "c.d": "1"}),
+        ("--a.b -1 --a.c -.5 --a.d -1e3", [], {"a.b": "-1", "a.c": "-.5", "a.d": "-1e3"}),
+        ("--a.b -o x", ["-o", "x"], {"a.b": "true"}),
+        ("--a.b=c=d --a.c=", [], {"a.b": "c=d", "a.c": ""}),
+        ("--training.max-steps 3", [], {"training.max_steps": "3"}),
+        ("--a.@b.c x.v1", [], {"a.@b.c": "x.v1"}),
+        ("--a.b 1 --a.b 2", [], {"a.b": "2"}),
+        (
+            "--force --output x.y --code=my.file.py",
+            ["--force", "--output", "x.y", "--code=my.file.py"],
+            {},
+        ),
+        ("--a.b 1 -- --c.d 2", ["--", "--c.d", "2"], {"a.b": "1"}),
+    ],
+)
+def test_overrides_split(line, rest, found):
+    assert split_overrides(line.split()) == (rest, found)
+
+
+names = st.from_regex(r"[a-z]{1,4}(\.[a-z]{1,4}){1,2}", fullmatch=True)
+words = st.one_of(
+    st.from_regex(r"[a-z0-9./]{1,6}", fullmatch=True),
+    st.text(min_size=1, max_size=5).filter(lambda text: not text.startswith("-")),
+    st.integers().map(str),
+    st.floats(allow_nan=False, allow_infinity=False).map(str),
+)
+others = st.lists(st.sampled_from(["x.cfg", "--force", "train"]), max_size=3)
+
+
+@given(st.dictionaries(names, words, max_size=4), st.booleans(), others, st.data())
+def test_overrides_are_found_wherever_they_stand(wanted, equals, other, data):
+    groups = [[f"--{k}={v}"] if equals else [f"--{k}", v] for k, v in wanted.items()]
+    groups += [[word] for word in other]
+    groups = data.draw(st.permutations(groups))
+    rest, found = split_overrides([word for group in groups for word in group])
+    assert found == wanted
+    assert sorted(rest) == sorted(other)
+
+
+def test_overrides_environment():
+    line = "--a.b 3 --paths.train 'my file.jsonl' --c.d"
+    found = environment_overrides({ENVIRONMENT: line})
+    assert found == {"a.b": "3", "paths.train": "my file.jsonl", "c.d": "true"}
+    assert environment_overrides({}) == {}
+
+
+@pytest.mark.parametrize("line", ["a.b 3", "--a 3", "--a.b 'open"])
+def test_overrides_environment_mistakes(line):
+    with pytest.raises(UsageError, match=ENVIRONMENT):
+        environment_overrides({ENVIRONMENT: line})

@@ -1,0 +1,66 @@
+"""Settings given on the command line as ``--section.key value``, or in the environment."""
+
+import os
+import shlex
+from typing import Dict, List, Mapping, Tuple
+
+from .errors import UsageError
+
+ENVIRONMENT = "THINCDIALOG_CONFIG_OVERRIDES"
+
+
+def split_overrides(arguments: List[str]) -> Tuple[List[str], Dict[str, str]]:
+    """Take the dotted options out of a command line, wherever they stand.
+
+        ["--a.b", "3", "x.cfg", "--c.d=e"]  ->  ["x.cfg"], {"a.b": "3", "c.d": "e"}
+
+    An option followed by another option, or by nothing, is "true". Dashes in the name
+    mean underscores. After ``--`` nothing is taken.
+
+    arguments (List[str]): The command line.
+    RETURNS (Tuple[List[str], Dict[str, str]]): What is left, and name to text.
+    """
+    rest: List[str] = []
+    found: Dict[str, str] = {}
+    index = 0
+    while index < len(arguments):
+        argument = arguments[index]
+        index += 1
+        if argument == "--":
+            return [*rest, *arguments[index - 1 :]], found
+        name, equals, value = argument.partition("=")
+        if not name.startswith("--") or "." not in name:
+            rest.append(argument)
+            continue
+        if not equals:
+            value = "true"
+            if index < len(arguments) and not _is_option(arguments[index]):
+                value = arguments[index]
+                index += 1
+        found[name[2:].replace("-", "_")] = value
+    return rest, found
+
+
+def _is_option(argument: str) -> bool:
+    """Whether an argument is an option, not a value such as ``-1`` or ``-.5``."""
+    if not argument.startswith("-") or argument == "-":
+        return False
+    try:
+        float(argument)
+        return False
+    except ValueError:
+        return " " not in argument
+
+
+def environment_overrides(environment: Mapping[str, str] = os.environ) -> Dict[str, str]:
+    """Overrides in the variable THINCDIALOG_CONFIG_OVERRIDES, written as on the command line.
+
+    RAISES (UsageError): If there is anything else in it.
+    """
+    try:
+        rest, found = split_overrides(shlex.split(environment.get(ENVIRONMENT, "")))
+    except ValueError as error:
+        raise UsageError(f"{ENVIRONMENT}: {error}; check its quotes") from None
+    if rest:
+        raise UsageError(f"{ENVIRONMENT}: '{rest[0]}' is not an option like --section.key value")
+    return found
