@@ -1,7 +1,7 @@
 """What the arguments that registered teachers share mean."""
 
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from .reading import PathOrPaths, read_list
 from .split import Episode, Source
@@ -26,6 +26,30 @@ def mutator_list(mutators: Mutators) -> List[Callable]:
     ]
 
 
+class FileSource:
+    """The episodes of some files, one file after the other.
+
+    From the second file on, ids start with the file's number, so that they stay unique.
+
+    reader (Reader): Gives the episodes of one file.
+    paths (PathOrPaths): The file or files.
+    """
+
+    def __init__(self, reader: Reader, paths: PathOrPaths):
+        self.reader = reader
+        self.paths = [paths] if isinstance(paths, str) else list(paths)
+        self.origin = ", ".join(self.paths)
+
+    def __call__(self) -> Iterator[Episode]:
+        """Read them."""
+        for number, path in enumerate(self.paths):
+            for episode in self.reader(path):
+                if number:
+                    for message in episode:
+                        message["id"] = f"{number}:{message['id']}"
+                yield episode
+
+
 def file_sources(
     reader: Reader,
     train: Optional[PathOrPaths] = None,
@@ -36,24 +60,11 @@ def file_sources(
 
     reader (Reader): Gives the episodes of one file.
     train (Optional[PathOrPaths]): File, or files one after the other; None for no split.
+    dev (Optional[PathOrPaths]): The same.
+    test (Optional[PathOrPaths]): The same.
     """
     given = {"train": train, "dev": dev, "test": test}
-    return {
-        split: partial(read_files, reader, [paths] if isinstance(paths, str) else list(paths))
-        for split, paths in given.items()
-        if paths
-    }
-
-
-def read_files(reader: Reader, paths: Sequence[str]) -> Iterable[Episode]:
-    """The episodes of several files; from the second on, ids start with the file's
-    number, so that they stay unique."""
-    for number, path in enumerate(paths):
-        for episode in reader(path):
-            if number:
-                for message in episode:
-                    message["id"] = f"{number}:{message['id']}"
-            yield episode
+    return {split: FileSource(reader, paths) for split, paths in given.items() if paths}
 
 
 def candidate_file(path: Optional[str], numbered: bool = False) -> Optional[Callable]:

@@ -4,12 +4,12 @@ import csv
 import hashlib
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import ConfigError, DataError, Problem
 from ..messages import Message
 from ..registry import registry
-from .arguments import candidate_file, file_sources, read_files
+from .arguments import FileSource, Reader, candidate_file, file_sources
 from .reading import MAX_LINE, PathOrPaths, kind, nearest, read_json_lines, read_lines, short
 from .split import Episode
 from .teacher import Teacher
@@ -62,14 +62,9 @@ def LabelledText(
     )
     sources = file_sources(reader, train, dev, test)
     if dev_share and train:
-        paths = [train] if isinstance(train, str) else train
-        source = partial(read_files, reader, paths)
-        held_out = partial(_is_held_out, share=dev_share, seed=dev_seed)
-        sources = {
-            **sources,
-            "train": partial(_part, source, lambda name: not held_out(name)),
-            "dev": partial(_part, source, held_out),
-        }
+        draw = partial(_is_held_out, share=dev_share, seed=dev_seed)
+        sources["train"] = FileSource(partial(_read_part, reader, draw, False), train)
+        sources["dev"] = FileSource(partial(_read_part, reader, draw, True), train)
     return Teacher(
         sources,
         candidates=candidate_file(candidates),
@@ -167,8 +162,10 @@ def _missing(field: str, names: Sequence[str], what: str) -> str:
     return f"the {what} '{field}' is missing{nearest(field, names)} (there is: {have})"
 
 
-def _part(source: Callable[[], Iterable[Episode]], wanted: Callable[[str], bool]) -> Iterator:
-    return (episode for episode in source() if wanted(episode[0]["id"]))
+def _read_part(
+    reader: Reader, draw: Callable[[str], bool], drawn: bool, path: str
+) -> Iterator[Episode]:
+    return (episode for episode in reader(path) if draw(episode[0]["id"]) is drawn)
 
 
 def _is_held_out(name: str, share: float, seed: int) -> bool:

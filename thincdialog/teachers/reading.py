@@ -6,7 +6,7 @@ import io
 import json
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterator, List, Sequence, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError
 
@@ -87,7 +87,7 @@ def read_list(path: Union[str, Path], numbered: bool = False) -> List[str]:
 
 
 def check_candidates(
-    labels: Sequence[str], candidates: Sequence[str], path: object, line: int
+    labels: Sequence[str], candidates: Sequence[str], path: object, line: Optional[int] = None
 ) -> None:
     """RAISES (DataError): If a label is not among the candidates of its message."""
     for label in labels:

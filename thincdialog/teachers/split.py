@@ -22,7 +22,8 @@ class Split:
     streaming (bool): Read the source for each epoch instead of holding it.
     single_turn (bool): Whether the source's episodes are known to have one turn each.
     window (int): Episodes in a block.
-    origin (str): What the data is, for error messages.
+    origin (str): What the data is, for error messages, unless the source has an
+        `origin` of its own.
     text_fields (Sequence[str]): Fields that together hold every text once.
     """
 
@@ -45,7 +46,7 @@ class Split:
         self.candidates = candidates
         self.streaming = streaming
         self.window = window
-        self.origin = origin
+        self.origin = getattr(source, "origin", origin)
         self.text_fields = text_fields
         self._single_turn = _stays_single(mutators, single_turn)
         self._store: Optional[EpisodeStore] = None

@@ -1,0 +1,175 @@
+"""A dialogue task that needs no download: ordering in a cafe with a language of its own."""
+
+import random
+import re
+from functools import partial
+from itertools import product
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+
+from ..errors import ConfigError, Problem
+from ..messages import Message
+from ..registry import registry
+from . import coffee_menu as menu
+from .split import Episode
+from .teacher import Teacher
+
+DRINKS, CUPS, EXTRAS = list(menu.DRINKS), list(menu.CUPS), list(menu.EXTRAS)
+TEMPERATURES = list(menu.TEMPERATURES)
+N_CANDIDATES = 20
+CHEAPEST = 3  # acorns
+
+
+@registry.teachers("thincdialog.CoffeeOrder.v1")
+def CoffeeOrder(
+    n_train: int = 3000,
+    n_dev: int = 500,
+    n_test: int = 500,
+    seed: int = 0,
+    mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
+    streaming: bool = False,
+) -> Teacher:
+    """Guests order, change their minds and pay; the barista answers in the words of
+    the house. Dialogues of 4 to 6 turns are generated from a seed.
+
+    Each turn has 20 candidates, the same sentence with other drinks, cups, toppings,
+    people or prices. The guest's words and the barista's hardly overlap, later turns
+    change earlier choices, and most replies need what was said turns ago: what the
+    drink costs depends on drink, topping and the cup as changed. So neither word
+    overlap nor the most similar known dialogue finds the reply, but a small network
+    learns it in seconds.
+
+    n_train (int): Dialogues to train on, 1 or more.
+    n_dev (int): Dialogues of the split `dev`, 1 or more.
+    n_test (int): Dialogues of the split `test`, 1 or more.
+    seed (int): Another seed makes other dialogues.
+    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    streaming (bool): Make the dialogues anew for every epoch instead of holding them.
+    RAISES (ConfigError): If a split is to have no dialogue.
+    """
+    sizes = {"train": n_train, "dev": n_dev, "test": n_test}
+    problems = [
+        Problem("", f"'n_{split}' of thincdialog.CoffeeOrder.v1 is {n}", "give 1 or more")
+        for split, n in sizes.items()
+        if n < 1
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return Teacher(
+        {split: partial(coffee_orders, n, f"{seed}/{split}") for split, n in sizes.items()},
+        mutators=mutators,
+        streaming=streaming,
+        origin="thincdialog.CoffeeOrder.v1",
+    )
+
+
+def coffee_orders(n_dialogues: int, seed: str) -> Iterator[Episode]:
+    """Dialogues of guests with the barista; the same for the same seed.
+
+    n_dialogues (int): How many.
+    seed (str): Seed of the first draw of every dialogue, with its number.
+    """
+    for number in range(n_dialogues):
+        yield CoffeeDialogue(random.Random(f"{seed}/{number}")).turns()
+
+
+class CoffeeDialogue:
+    """One guest: what was ordered so far, and how it is said.
+
+    rng (random.Random): Decides on everything.
+    """
+
+    def __init__(self, rng: random.Random):
+        self.rng = rng
+        self.drink = rng.choice(DRINKS)
+        self.temperature = rng.choice(TEMPERATURES)
+        self.cup = rng.choice(CUPS)
+        self.extra = rng.choice(EXTRAS)
+
+    def turns(self) -> Episode:
+        """The dialogue: order, cup and topping, one to three of (a new cup, another
+        temperature, where to wait) in any order, and the bill."""
+        middle = [self._resize, self._reheat, self._where]
+        self.rng.shuffle(middle)
+        n_middle = self.rng.choice([1, 2, 2, 3])
+        return [step() for step in (self._order, self._size, *middle[:n_middle], self._pay)]
+
+    def _order(self) -> Message:
+        text = self._say(
+            menu.ORDERS,
+            drink=self.rng.choice(menu.DRINKS[self.drink]),
+            served=self.rng.choice(menu.TEMPERATURES[self.temperature]),
+            stay=self.rng.choice(menu.STAYS),
+        )
+        text = f"{self.rng.choice(menu.OPENINGS)} {text[0].upper()}{text[1:]}"
+        return self._turn(text, "order", {"temperature": TEMPERATURES, "drink": DRINKS})
+
+    def _size(self) -> Message:
+        text = self._say(
+            menu.SIZES,
+            size=self.rng.choice(menu.CUPS[self.cup]),
+            extra=self.rng.choice(menu.EXTRAS[self.extra]),
+        )
+        values = {"drink": self._some(DRINKS, 2), "cup": self._some(CUPS, 2), "extra": EXTRAS}
+        return self._turn(f"{text[0].upper()}{text[1:]}", "size", values)
+
+    def _resize(self) -> Message:
+        place = CUPS.index(self.cup)
+        steps = [step for step in (-1, 1) if 0 <= place + step < len(CUPS)]
+        step = self.rng.choice(steps)
+        old, self.cup = self.cup, CUPS[place + step]
+        cups = [old, self.cup]
+        return self._change(self._say(menu.BIGGER if step > 0 else menu.SMALLER), cups)
+
+    def _reheat(self) -> Message:
+        (self.temperature,) = set(TEMPERATURES) - {self.temperature}
+        served = self.rng.choice(menu.TEMPERATURES[self.temperature])
+        return self._change(self._say(menu.OTHER_WAY, served=served), self._some(CUPS, 2))
+
+    def _change(self, text: str, cups: Sequence[str]) -> Message:
+        values = {"temperature": TEMPERATURES, "drink": self._some(DRINKS, 5), "cup": cups}
+        return self._turn(text, "change", values)
+
+    def _where(self) -> Message:
+        values = {"waiter": list(menu.WAITERS.values()), "place": menu.PLACES}
+        return self._turn(self._say(menu.WHERE), "where", values)
+
+    def _pay(self) -> Message:
+        prices = [str(CHEAPEST + acorns) for acorns in range(N_CANDIDATES)]
+        return self._turn(self._say(menu.PAY), "pay", {"acorns": prices})
+
+    def _facts(self) -> Dict[str, str]:
+        """What the barista knows by now, in the words of the house."""
+        place = DRINKS.index(self.drink)
+        acorns = CHEAPEST + place + 2 * CUPS.index(self.cup) + EXTRAS.index(self.extra)
+        return {
+            "drink": self.drink,
+            "temperature": self.temperature,
+            "cup": self.cup,
+            "extra": self.extra,
+            "waiter": menu.WAITERS[self.cup],
+            "place": menu.PLACES[place % len(menu.PLACES)],
+            "acorns": str(acorns),
+        }
+
+    def _turn(self, text: str, kind: str, values: Dict[str, Sequence[str]]) -> Message:
+        """A turn whose candidates are one sentence with all combinations of values."""
+        sentence = self.rng.choice(menu.REPLIES[kind])
+        replies = [
+            _sentence(sentence, dict(zip(values, combination)))
+            for combination in product(*values.values())
+        ]
+        self.rng.shuffle(replies)
+        label = _sentence(sentence, self._facts())
+        return Message(text=text, labels=[label], label_candidates=replies)
+
+    def _say(self, sentences: Sequence[str], **words: str) -> str:
+        return self.rng.choice(sentences).format(**words)
+
+    def _some(self, names: Sequence[str], n_names: int) -> List[str]:
+        """The true one of ``names`` and others."""
+        true = next(name for name in (self.drink, self.cup) if name in names)
+        return [true, *self.rng.sample([name for name in names if name != true], n_names - 1)]
+
+
+def _sentence(sentence: str, words: Dict[str, str]) -> str:
+    return re.sub(r"\b([Aa]) (?=Albatross)", r"\1n ", sentence.format(**words))

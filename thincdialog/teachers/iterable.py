@@ -1,0 +1,106 @@
+"""Episodes from Python: lists, or functions that give iterables."""
+
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+
+from ..errors import DataError
+from ..messages import Message
+from .arguments import Mutators
+from .reading import check_candidates, kind, short
+from .split import Episode
+from .teacher import Teacher
+
+# A message as a mapping, or as a pair (text, label).
+Example = Union[Mapping[str, Any], Sequence[str]]
+Episodes = Union[Sequence[Any], Callable[[], Iterable[Any]]]
+
+
+class IterableTeacher(Teacher):
+    """Shows episodes that Python code gives.
+
+        IterableTeacher({"train": [[("hi", "hello"), ("how are you?", "fine")]]})
+
+    An episode is a list of messages; a message is a mapping with `text` (or
+    `features`) and `labels` (a string, or a list of them), or a pair (text, label). A
+    message that stands where an episode is expected is an episode of its own.
+
+    splits (Dict[str, Episodes]): Split name to a list of episodes, or to a function
+        that gives an iterable of the same ones at each call (needed for streaming).
+    candidates (Optional[List[str]]): Candidates for all messages.
+    mutators (Mutators): Applied in order at reading.
+    streaming (bool): Call the functions for every epoch instead of holding the episodes.
+    task (str): Name of the task, for error messages.
+    """
+
+    def __init__(
+        self,
+        splits: Dict[str, Episodes],
+        *,
+        candidates: Optional[List[str]] = None,
+        mutators: Mutators = None,
+        streaming: bool = False,
+        shuffle_window: int = 65536,
+        task: str = "task",
+    ):
+        super().__init__(
+            {split: _Source(episodes, f"{task}/{split}") for split, episodes in splits.items()},
+            candidates=None if candidates is None else lambda: list(candidates),
+            mutators=mutators,
+            streaming=streaming,
+            shuffle_window=shuffle_window,
+            origin=task,
+        )
+        self.task = task
+
+
+class _Source:
+    def __init__(self, episodes: Episodes, origin: str):
+        self.episodes = episodes
+        self.origin = origin
+
+    def __call__(self) -> Iterator[Episode]:
+        episodes = self.episodes() if callable(self.episodes) else self.episodes
+        for number, episode in enumerate(episodes):
+            examples = [episode] if _is_example(episode) else episode
+            if isinstance(examples, (str, bytes)) or not isinstance(examples, Iterable):
+                text = f"episode {number} is {short(examples)}: expected a list of messages"
+                raise DataError(self.origin, text)
+            yield [self._message(example, number) for example in examples]
+
+    def _message(self, example: Any, number: int) -> Message:
+        where = f"a message of episode {number}"
+        if isinstance(example, Mapping):
+            message = Message(example)
+        elif _is_example(example):
+            message = Message(text=example[0], labels=[example[1]])
+        else:
+            text = f"{where} is {short(example)}: expected a mapping or a pair (text, label)"
+            raise DataError(self.origin, text)
+        message.pop("episode_done", None)
+        if "eval_labels" in message:
+            message.setdefault("labels", message.pop("eval_labels"))
+        if "text" not in message and "features" in message:
+            message["text"] = ""
+        if not isinstance(message.get("text"), str):
+            found = f"has {kind(message['text'])} as" if "text" in message else "lacks"
+            raise DataError(self.origin, f"{where} {found} 'text': expected a string")
+        for name in ("labels", "label_candidates"):
+            if name in message:
+                message[name] = self._strings(message[name], f"'{name}' of {where}")
+        if "label_candidates" in message:
+            labels = message.get("labels", ())
+            check_candidates(labels, message["label_candidates"], f"{self.origin}: {where}")
+        return message
+
+    def _strings(self, value: Any, where: str) -> List[str]:
+        values = [value] if isinstance(value, str) else list(value)
+        if not all(isinstance(item, str) for item in values):
+            raise DataError(self.origin, f"{where} must be strings, found {short(values)}")
+        return values
+
+
+def _is_example(value: Any) -> bool:
+    """A mapping, or a pair of strings."""
+    if isinstance(value, Mapping):
+        return True
+    is_pair = isinstance(value, (tuple, list)) and len(value) == 2
+    return is_pair and all(isinstance(part, str) for part in value)
