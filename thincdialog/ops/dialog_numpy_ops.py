@@ -1,10 +1,12 @@
 """CPU ops: Thinc's, with NumPy's matrix product and seeded dropout."""
 
+from functools import lru_cache
 from typing import Optional, cast
 
 import numpy
 from thinc.api import NumpyOps
 from thinc.types import DeviceTypes, FloatsXd, Shape
+from threadpoolctl import threadpool_limits
 
 from ..registry import registry
 from .random_stream import stream_seed
@@ -18,6 +20,10 @@ class DialogNumpyOps(NumpyOps):
     """Thinc's NumpyOps, with two changes: ``gemm`` is NumPy's (OpenBLAS: a third of
     the CPU time of BLIS on AVX-512), and dropout masks are drawn from the ops' own
     generator, which ``seed`` sets, never from NumPy's global one.
+
+    Making one limits BLAS to one thread in this process: the same bits on any number
+    of cores, and no threads that wait for each other on a busy machine (where small
+    products in two threads were measured to take 100 times as long as in one).
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
@@ -34,6 +40,7 @@ class DialogNumpyOps(NumpyOps):
         use_blis: bool = False,
     ) -> None:
         super().__init__(device_type, device_id, use_blis=use_blis)
+        _limit_blas_threads()
         self.seed(0)
 
     def seed(self, seed: int, step: int = 0, microbatch: int = 0) -> None:
@@ -57,3 +64,9 @@ class DialogNumpyOps(NumpyOps):
         levels = self.generator.integers(0, _LEVELS, size=shape, dtype=numpy.uint16)
         kept = numpy.float32(_LEVELS / (_LEVELS - dropped))
         return cast(FloatsXd, numpy.multiply(levels >= dropped, kept, dtype="f"))
+
+
+@lru_cache(maxsize=None)
+def _limit_blas_threads() -> None:
+    """One BLAS thread from now on; asked for once, as it searches the loaded libraries."""
+    threadpool_limits(1, user_api="blas")
