@@ -4,7 +4,7 @@ import json
 import zlib
 from collections import Counter
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..errors import DataError, ModelError
 
@@ -21,7 +21,6 @@ class Vocabulary:
     def __init__(self, rows: Sequence[Tuple[str, int]]):
         self.tokens: List[str] = [token for token, _ in rows]
         self.counts: List[int] = [count for _, count in rows]
-        self.index: Dict[str, int] = {token: i for i, token in enumerate(self.tokens)}
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -45,21 +44,15 @@ class Vocabulary:
         RAISES (DataError): If no token is left.
         """
         counter: Counter = Counter()
-        n_texts = 0
-        for text in texts:
+        for text in counted(texts, progress):
             counter.update(split(text))
-            n_texts += 1
-            if progress is not None and n_texts % _PROGRESS_EVERY == 0:
-                progress(n_texts)
-        if progress is not None:
-            progress(n_texts)
         rows = [(token, count) for token, count in counter.items() if count >= min_freq]
         if not rows:
             most = max(counter.values(), default=0)
             raise DataError(
                 "vocabulary",
-                f"nothing is left for the vocabulary: {n_texts} texts hold {len(counter)} "
-                f"different tokens, the most frequent {most} times, and min_freq is {min_freq}",
+                f"nothing is left for the vocabulary: the texts hold {len(counter)} different "
+                f"tokens, the most frequent {most} times, and min_freq is {min_freq}",
             )
         rows.sort(key=lambda row: (-row[1], row[0]))
         return cls(rows[:max_size] if max_size else rows)
@@ -99,3 +92,16 @@ class Vocabulary:
                 "train again or restore the file"
             )
         return cls([(token, count) for token, count in rows])
+
+
+def counted(texts: Iterable[str], progress: Optional[Progress]) -> Iterator[str]:
+    """The same texts; tells ``progress`` every 1,000 texts, and at the end, how many."""
+    if progress is None:
+        yield from texts
+        return
+    n_texts = 0
+    for n_texts, text in enumerate(texts, 1):
+        yield text
+        if n_texts % _PROGRESS_EVERY == 0:
+            progress(n_texts)
+    progress(n_texts)

@@ -13,7 +13,9 @@ SOURCE: after the rules of Unicode Standard Annex 29, https://unicode.org/report
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Iterable, List, Pattern
+from typing import Iterable, List, Literal, Pattern
+
+NormalForm = Literal["NFC", "NFKC", "none"]
 
 # Scripts without spaces between words, as ranges of code points.
 _UNSPACED = (
@@ -56,7 +58,7 @@ def join_words(words: Iterable[str]) -> str:
     return "".join(parts)
 
 
-def normalise(text: str, form: str, lower: bool) -> str:
+def normalise(text: str, form: NormalForm, lower: bool) -> str:
     """A text in a normal form of Unicode, and in lower case if wanted.
 
     form (str): "NFC" (composed), "NFKC" (composed, compatible characters as one:

@@ -3,6 +3,7 @@
 from .byte_tokenizer import ByteTokenizer as ByteTokenizer
 from .character_tokenizer import CharacterTokenizer as CharacterTokenizer
 from .hash_ngrams import HashNgramTokenizer as HashNgramTokenizer
+from .subwords import SubwordTokenizer as SubwordTokenizer
 from .tokenizer import Tokenizer as Tokenizer
 from .whitespace import WhitespaceTokenizer as WhitespaceTokenizer
 from .word_tokenizer import WordTokenizer as WordTokenizer

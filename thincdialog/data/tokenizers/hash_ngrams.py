@@ -1,11 +1,11 @@
-from typing import Dict, Iterable, List, Literal, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 from murmurhash.mrmr import hash_bytes
 
 from ...registry import registry
 from ..special_tokens import N_SPECIAL
-from ..words import normalise, split_words
+from ..words import NormalForm, normalise, split_words
 from .byte_ids import to_bytes
 from .tokenizer import Tokenizer, check_range
 
@@ -43,7 +43,7 @@ class HashNgramTokenizer(Tokenizer):
         ngrams: int = 2,
         char_ngrams: Optional[List[int]] = None,
         lower: bool = True,
-        normalize: Literal["NFC", "NFKC", "none"] = "NFC",
+        normalize: NormalForm = "NFC",
     ):
         self.n_rows = check_range("n_rows", n_rows, 1)
         self.ngrams = check_range("ngrams", ngrams, 1)

@@ -65,16 +65,17 @@ class VocabularyTokenizer(Tokenizer):
 
     def _set(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._ids = {token: i for i, token in enumerate(vocabulary.tokens, self.first_id)}
+        self._ids = self._index()
+
+    def _index(self) -> Dict[str, int]:
+        return {token: i for i, token in enumerate(self.vocabulary.tokens, self.first_id)}
 
     def pieces(self, text: str) -> List[str]:
         return self.split(text)
 
     def encode(self, text: str) -> np.ndarray:
         pieces = self.split(text)
-        known = self._ids
-        if not known:
-            self.vocabulary  # says that it is not built
+        known = self._ids or self._index()
         ids = [known.get(piece, UNKNOWN) for piece in pieces]
         if self.byte_fallback and UNKNOWN in ids:
             ids = self._with_bytes(pieces, ids)

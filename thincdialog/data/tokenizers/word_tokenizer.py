@@ -1,7 +1,7 @@
-from typing import Iterable, List, Literal
+from typing import Iterable, List
 
 from ...registry import registry
-from ..words import join_words, normalise, split_words
+from ..words import NormalForm, join_words, normalise, split_words
 from .vocabulary_tokenizer import VocabularyTokenizer
 
 
@@ -18,7 +18,7 @@ class WordTokenizer(VocabularyTokenizer):
         self,
         *,
         lower: bool = True,
-        normalize: Literal["NFC", "NFKC", "none"] = "NFC",
+        normalize: NormalForm = "NFC",
         min_freq: int = 1,
         max_size: int = 0,
         byte_fallback: bool = False,

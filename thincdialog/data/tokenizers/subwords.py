@@ -1,0 +1,164 @@
+import io
+import json
+import zlib
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Iterable, Iterator, List, Literal, Optional
+
+import numpy as np
+
+from ...errors import DataError, MissingPackageError, ModelError
+from ...registry import registry
+from ..special_tokens import N_SPECIAL, UNKNOWN
+from ..vocabulary import Progress, counted
+from ..words import NormalForm, normalise
+from .byte_ids import N_BYTES
+from .tokenizer import Tokenizer, check_range
+
+_MODEL, _CHECK = "subwords.model", "subwords.json"
+# Characters of a text that sentencepiece gets at once; it skips what is too long.
+_LONGEST = 4096
+
+
+@registry.tokenizers("thincdialog.Subwords.v1")
+class SubwordTokenizer(Tokenizer):
+    """Subwords learnt from the texts by sentencepiece; spaces belong to the pieces.
+
+    With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode``
+    gives back every text that UTF-8 can hold, but for the sign U+2581, which stands
+    for a space.
+
+    size (int): Subwords to learn; with byte fallback, 256 of them are the bytes.
+        Fewer if the texts are too small.
+    algorithm (str): "unigram" (Kudo 2018, https://arxiv.org/abs/1804.10959) or "bpe"
+        (Sennrich et al. 2016, https://arxiv.org/abs/1508.07909), which trains faster.
+    lower (bool): Whether to put everything into lower case.
+    normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
+    byte_fallback (bool): Whether an unknown character becomes its bytes.
+    RAISES (MissingPackageError): If sentencepiece is not installed.
+    RAISES (ValueError): If a value is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        size: int = 8000,
+        algorithm: Literal["unigram", "bpe"] = "unigram",
+        lower: bool = True,
+        normalize: NormalForm = "NFC",
+        byte_fallback: bool = True,
+    ):
+        self._package = _sentencepiece()
+        self.size = check_range("size", size, N_BYTES + 2 if byte_fallback else 2)
+        self.algorithm = algorithm
+        self.lower = lower
+        self.normalize = normalize
+        self.byte_fallback = byte_fallback
+        self._processor: Any = None
+
+    @property
+    def n_ids(self) -> int:
+        # sentencepiece's first id is its unknown piece; ours is among the special ones.
+        return N_SPECIAL + self._loaded.vocab_size() - 1
+
+    @property
+    def _loaded(self) -> Any:
+        if self._processor is None:
+            raise ValueError("SubwordTokenizer has no subwords yet: call build() first")
+        return self._processor
+
+    def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
+        parts = self._parts(counted(texts, progress))
+        first = list(islice(parts, 1))
+        if not first:
+            raise DataError("subwords", "there is no text to learn subwords from")
+        model = io.BytesIO()
+        try:
+            self._package.SentencePieceTrainer.train(
+                sentence_iterator=chain(first, parts),
+                model_writer=model,
+                model_type=self.algorithm,
+                vocab_size=self.size,
+                hard_vocab_limit=False,
+                byte_fallback=self.byte_fallback,
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                max_sentence_length=4 * _LONGEST,
+                unk_id=0,
+                bos_id=-1,
+                eos_id=-1,
+                pad_id=-1,
+                unk_surface="<unk>",
+                num_threads=1,  # more give other rounding
+                minloglevel=3,
+            )
+        except RuntimeError as error:
+            raise DataError(
+                "subwords", f"cannot learn {self.size} subwords from these texts: {error}"
+            ) from None
+        self._load(model.getvalue())
+
+    def _load(self, model: bytes) -> None:
+        self._processor = self._package.SentencePieceProcessor(model_proto=model)
+
+    def _parts(self, texts: Iterable[str]) -> Iterator[str]:
+        for text in texts:
+            clean = self._clean(text)
+            for start in range(0, len(clean), _LONGEST):
+                part = clean[start : start + _LONGEST]
+                if part.strip():
+                    yield part
+
+    def _clean(self, text: str) -> str:
+        text = normalise(text, self.normalize, self.lower)
+        # sentencepiece takes UTF-8 only, which has no lone surrogates.
+        return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+    def pieces(self, text: str) -> List[str]:
+        return self._loaded.encode(self._clean(text), out_type=str)
+
+    def encode(self, text: str) -> np.ndarray:
+        ids = np.array(self._loaded.encode(self._clean(text)), dtype=np.int32)
+        return np.where(ids == 0, UNKNOWN, ids + (N_SPECIAL - 1)).astype(np.int32)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        kept = [
+            0 if each == UNKNOWN else int(each) - (N_SPECIAL - 1)
+            for each in ids
+            if each == UNKNOWN or each >= N_SPECIAL
+        ]
+        return self._loaded.decode(kept)
+
+    def to_disk(self, folder: Path) -> None:
+        model = self._loaded.serialized_model_proto()
+        super().to_disk(folder)
+        (folder / _MODEL).write_bytes(model)
+        check = {"bytes": len(model), "crc32": zlib.crc32(model)}
+        (folder / _CHECK).write_text(json.dumps(check) + "\n", encoding="utf-8")
+
+    def from_disk(self, folder: Path) -> None:
+        try:
+            model = (folder / _MODEL).read_bytes()
+            check = json.loads((folder / _CHECK).read_bytes())
+        except OSError as error:
+            raise ModelError(
+                f"{error.filename}: cannot read the subwords ({error.strerror})"
+            ) from None
+        except ValueError:
+            check = None
+        if check != {"bytes": len(model), "crc32": zlib.crc32(model)}:
+            raise ModelError(
+                f"{folder / _MODEL}: these subwords are damaged or were changed since they "
+                "were saved; train again or restore the file"
+            )
+        self._load(model)
+
+
+def _sentencepiece() -> Any:
+    try:
+        import sentencepiece
+    except ImportError:
+        raise MissingPackageError(
+            "sentencepiece", "subwords", "The tokenizer thincdialog.Subwords.v1"
+        ) from None
+    return sentencepiece
