@@ -15,7 +15,7 @@ test: .venv/test ## Run the tests
 	$(BIN)/python -m pytest -q
 
 test-slow: .venv/test ## Run the slow tests
-	$(BIN)/python -m pytest -q -m "slow and not gpu"
+	$(BIN)/python -m pytest -q -m slow
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .

@@ -14,6 +14,17 @@ settings.register_profile("thincdialog", deadline=None)
 settings.load_profile("thincdialog")
 
 
+def pytest_collection_modifyitems(items):
+    """Tests marked gpu run where CuPy sees a device."""
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_gpu:
+        from thinc.compat import has_cupy_gpu
+
+        if not has_cupy_gpu:
+            for item in on_gpu:
+                item.add_marker(pytest.mark.skip(reason="needs a CUDA device and CuPy"))
+
+
 @pytest.fixture(autouse=True)
 def seed():
     """Every test starts from the same global random state."""
