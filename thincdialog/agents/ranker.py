@@ -12,7 +12,8 @@ from ..messages import PARTNER, SELF, Message, MessageBatch, column
 from ..metrics import AverageMetric
 from ..protocol import Observations
 from ..registry import registry
-from ..teachers import Teacher, read_candidates
+from ..teachers import Teacher
+from ..teachers.reading import read_list
 from .candidate_vectors import CandidateVectors
 from .model_agent import ModelAgent, first_labels
 
@@ -109,7 +110,7 @@ class RankerAgent(ModelAgent):
 
     def learn(self, train: Teacher) -> None:
         if self.fixed_path is not None:
-            found = list(dict.fromkeys(read_candidates(self.fixed_path)))
+            found = list(dict.fromkeys(read_list(self.fixed_path)))
         else:
             counts: Dict[str, int] = {}
             for example in train.examples():

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..errors import DataError, ModelError
 from ..messages import Message
-from ..ops import get_dialog_ops, using_ops
+from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .model_folder import read_meta
@@ -34,10 +34,11 @@ class Chatbot:
         self.meta = read_meta(self.path)
         load_code(code)
         self.checked = read_config(self.path, overrides or {})
-        with using_ops(get_dialog_ops(self.checked.interpolated["system"]["gpu_id"])):
-            parts = resolve_config(self.checked, sections=("tokenizer", "agent"))
-            self.agent: Agent = parts["agent"]
-            self.agent.from_disk(self.path, tokenizer=parts.get("tokenizer"))
+        self.ops = get_dialog_ops(self.checked.interpolated["system"]["gpu_id"])
+        with using_ops(self.ops):
+            self.parts = resolve_config(self.checked)
+            self.agent: Agent = self.parts["agent"]
+            self.agent.from_disk(self.path, tokenizer=self.parts["tokenizer"])
         self._talker = self.agent.clone()
 
     def respond(self, text: str, candidates: Optional[List[str]] = None) -> str:
@@ -98,22 +99,16 @@ def evaluate_with_samples(
 ) -> Tuple[Dict[str, float], List[List[Exchange]]]:
     """Like ``evaluate``, and the first conversations with the model's replies too."""
     chatbot = Chatbot(path, overrides=overrides, code=code)
-    with using_ops(chatbot_ops(chatbot)):
-        parts = resolve_config(chatbot.checked, sections=("tasks", "evaluation"))
-        name, task = next(iter(parts["tasks"].items()))
+    with using_ops(chatbot.ops):
+        name, task = next(iter(chatbot.parts["tasks"].items()))
         if split not in task.splits:
             known = ", ".join(task.splits) or "none"
             raise DataError(
                 f"[tasks.{name}]",
                 f"has no {split} data (it has: {known}). Give it with --paths.{split} FILE.",
             )
-        settings = parts["evaluation"]
+        settings = chatbot.parts["evaluation"]
         teacher = evaluation_teacher(task, split, settings, settings["metrics"])
         report = evaluate_agent(chatbot.agent, teacher, settings["batch_size"])
         samples = sample_exchanges(chatbot.agent, teacher, n_samples) if n_samples else []
     return report, samples
-
-
-def chatbot_ops(chatbot: Chatbot) -> Any:
-    """The ops (CPU or GPU) that a loaded model computes with."""
-    return get_dialog_ops(chatbot.checked.interpolated["system"]["gpu_id"])

@@ -10,7 +10,7 @@ from ..agents import ModelAgent
 from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
 from ..errors import OutputError
 from ..loggers.logger import Logger
-from ..ops import get_dialog_ops, using_ops
+from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
@@ -95,9 +95,9 @@ class _Run:
         self.evaluation: Dict[str, Any] = parts["evaluation"]
         self.training: Dict[str, Any] = parts["training"]
         self.agent: Agent = parts["agent"]
-        self.tokenizer = parts.get("tokenizer")
+        self.tokenizer = parts["tokenizer"]
         self.make_world = parts["world"]
-        self.baselines: Dict[str, Agent] = parts.get("baselines") or {}
+        self.baselines: Dict[str, Agent] = parts["baselines"]
         self.task_name, self.task = next(iter(parts["tasks"].items()))
         self.best_values: Any = None
 
@@ -136,7 +136,7 @@ class _Run:
             patience=training["patience"],
             target_score=training["target_score"],
             accumulate_gradient=training["accumulate_gradient"],
-            callbacks=list(training.get("callbacks") or ()),
+            callbacks=training["callbacks"],
         )
         logger: Logger = training["logger"](
             self.stdout, self.stderr, settings.limits.total_steps(None)
