@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thincdialog.data import TextEncoder
+from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
+from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
+from thincdialog.messages import PARTNER, SELF
+from thincdialog.metrics import AverageMetric
+
+TEXTS = st.text(st.sampled_from("ab \n\x00\ud800é"), max_size=8)
+TURNS = st.tuples(st.sampled_from([PARTNER, SELF]), TEXTS)
+CONVERSATIONS = st.lists(st.lists(TURNS, max_size=5), max_size=5)
+OPTIONS = st.fixed_dictionaries(
+    {
+        "history_size": st.sampled_from([-1, 1, 2, 3]),
+        "max_context": st.sampled_from([0, 1, 2, 5, 9]),
+        "max_label": st.sampled_from([0, 1, 3]),
+        "delimiter": st.booleans(),
+        "speaker_tokens": st.booleans(),
+        "segments": st.sampled_from(["turn", "line"]),
+        "max_cached": st.sampled_from([0, 20, 1 << 20]),
+    }
+)
+TOKENIZERS = st.sampled_from([ByteTokenizer(), HashNgramTokenizer(n_rows=50)])
+
+
+def units(text, segments):
+    if segments == "turn":
+        return [text]
+    return [line for line in text.split("\n") if line.strip()] or [""]
+
+
+def reference_context(tokenizer, turns, options):
+    """Token rows of one conversation before truncation, the obvious way."""
+    if options["history_size"] > 0:
+        turns = turns[-options["history_size"] :]
+    rows = []
+    unit = -1
+    for i, (role, text) in enumerate(turns):
+        lines = units(text, options["segments"])
+        if options["speaker_tokens"]:
+            rows.append([SELF_SPEAKS if role == SELF else PARTNER_SPEAKS, unit + 1])
+        for line in lines:
+            unit += 1
+            rows.extend([int(each), unit] for each in tokenizer.encode(line))
+        if options["delimiter"] and i < len(turns) - 1:
+            rows.append([TURN, unit])
+    return [[each, unit - at] for each, at in rows]
+
+
+def reference_label(tokenizer, text, options):
+    lines = units(text, options["segments"])
+    return [
+        [int(each), len(lines) - 1 - at]
+        for at, line in enumerate(lines)
+        for each in tokenizer.encode(line)
+    ]
+
+
+def unpack(rows, lengths):
+    assert rows.dtype == np.int32 and lengths.dtype == np.int32
+    assert rows.shape == (lengths.sum(), 2)
+    return (
+        [part.tolist() for part in np.split(rows, np.cumsum(lengths)[:-1])] if len(lengths) else []
+    )
+
+
+@given(TOKENIZERS, OPTIONS, st.lists(st.one_of(CONVERSATIONS, st.lists(TEXTS)), max_size=4))
+@settings(max_examples=300)
+def test_encoder_agrees_with_the_obvious_way(tokenizer, options, batches):
+    # Several batches through one encoder, so that what it remembers is used.
+    encoder = TextEncoder(tokenizer, **options)
+    counts = {"context": [0, 0, 0], "label": [0, 0, 0]}
+    for batch in batches:
+        if batch and isinstance(batch[0], str):
+            kind, limit = "label", options["max_label"]
+            whole = [reference_label(tokenizer, text, options) for text in batch]
+            expected = [rows[:limit] if limit else rows for rows in whole]
+            assert unpack(*encoder.labels(batch)) == expected
+        else:
+            kind, limit = "context", options["max_context"]
+            whole = [reference_context(tokenizer, turns, options) for turns in batch]
+            expected = [rows[-limit:] if limit else rows for rows in whole]
+            assert unpack(*encoder.contexts(batch)) == expected
+        cut = [len(a) - len(b) for a, b in zip(whole, expected)]
+        counts[kind][0] += len(cut)
+        counts[kind][1] += sum(each > 0 for each in cut)
+        counts[kind][2] += sum(cut)
+    report = encoder.report()
+    for kind, (n, n_truncated, n_cut) in counts.items():
+        assert report[f"truncated_{kind}s"] == AverageMetric(n_truncated, n)
+        assert report[f"truncated_{kind}_tokens"] == AverageMetric(n_cut, n_truncated)
+
+
+def test_encoder_example():
+    tokenizer = WordTokenizer()
+    tokenizer.build(["hi how are you fine"])
+    encoder = TextEncoder(tokenizer, max_context=6, speaker_tokens=True)
+    turns = [(PARTNER, "hi"), (SELF, "hi you"), (PARTNER, "how are you")]
+    rows, lengths = encoder.contexts([turns, [(PARTNER, "fine")]])
+    names = {TURN: "<turn>", PARTNER_SPEAKS: "<partner>", SELF_SPEAKS: "<self>"}
+    shown = [names.get(each) or tokenizer.decode([each]) for each in rows[:, 0]]
+    assert shown == ["you", "<turn>", "<partner>", "how", "are", "you", "<partner>", "fine"]
+    assert rows[:, 1].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+    assert lengths.tolist() == [6, 2]
+    assert encoder.report()["truncated_contexts"].value() == 0.5
+    assert encoder.report()["truncated_context_tokens"].value() == 5
+    encoder.reset_metrics()
+    assert encoder.report()["truncated_contexts"] == AverageMetric(0, 0)
+
+
+def test_encoder_segments_count_lines_of_a_story():
+    encoder = TextEncoder(ByteTokenizer(), segments="line", delimiter=False)
+    rows, _ = encoder.contexts([[(PARTNER, "A\nB\n\nQ?"), (SELF, "z"), (PARTNER, "C\r\nR?")]])
+    assert rows[:, 1].tolist() == [5, 4, 3, 3, 2, 1, 1, 0, 0]
+
+
+def test_encoder_results_can_be_changed_without_harm():
+    encoder = TextEncoder(ByteTokenizer())
+    first, _ = encoder.contexts([[(PARTNER, "abc")]])
+    before = first.copy()
+    first[:] = -1
+    assert encoder.contexts([[(PARTNER, "abc")]])[0].tolist() == before.tolist()
+
+
+def test_encoder_tokenizes_a_turn_once():
+    seen = []
+
+    class Counting(ByteTokenizer):
+        def encode(self, text):
+            seen.append(text)
+            return super().encode(text)
+
+    encoder = TextEncoder(Counting())
+    for _ in range(3):
+        encoder.contexts([[(PARTNER, "a"), (SELF, "b")], [(SELF, "a")]])
+        encoder.labels(["b", "c", "c"])
+    assert seen == ["a", "b", "c"]
+
+
+def test_encoder_memory_is_bounded():
+    encoder = TextEncoder(ByteTokenizer(), max_cached=1000)
+    for i in range(300):
+        encoder.contexts([[(PARTNER, f"{i:020d}")]])
+        assert len(encoder._store.rows) <= 36
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"history_size": 0}, "history_size = 0"),
+        ({"max_context": -1}, "max_context = -1"),
+        ({"max_label": -1}, "max_label = -1"),
+        ({"segments": "word"}, "segments = 'word', expected 'turn' or 'line'"),
+    ],
+)
+def test_encoder_settings_out_of_range_are_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        TextEncoder(ByteTokenizer(), **options)
