@@ -1,6 +1,6 @@
 """Metrics: exact, mergeable values, and one family of example metrics per file."""
 
-from . import accuracy, class_f1, f1, ranking, token_scores  # noqa: F401
+from . import accuracy, class_f1, f1, ranking, token_scores
 from .exact import ExactSum
 from .example_metric import ExampleMetric
 from .metric import (
