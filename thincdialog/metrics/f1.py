@@ -37,7 +37,9 @@ class F1Metric(ExampleMetric):
             return
         scores = [overlap(text, label) for label in labels]
         for total, values in zip(self.totals, zip(*scores)):
-            total.add(max(values))
+            best = max(values)
+            if best:
+                total.add(best)
 
     def report(self) -> Dict[str, Metric]:
         """`precision`, `recall`, `f1`."""
@@ -62,7 +64,12 @@ def overlap(guess: str, label: str) -> Tuple[float, float, float]:
     """Precision, recall and F1 of a guess against one label, each 0.0 to 1.0."""
     guess_words = normalize_answer(guess).split()
     label_words = normalize_answer(label).split()
-    n_same = sum((Counter(guess_words) & Counter(label_words)).values())
+    unmatched = Counter(label_words)
+    n_same = 0
+    for word in guess_words:
+        if unmatched.get(word):
+            unmatched[word] -= 1
+            n_same += 1
     if n_same == 0:
         return 0.0, 0.0, 0.0
     n_words = len(guess_words) + len(label_words)

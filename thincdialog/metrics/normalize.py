@@ -1,10 +1,12 @@
 """ParlAI's normalisation of answers, so that scores can be compared with its own."""
 
 import re
+import string
 from functools import lru_cache
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
-PUNCTUATION = re.compile(r"[!\"#$%&()*+,\-./:;<=>?@\[\]\\^`{|}~_']")
+# Each ASCII punctuation mark to a space.
+PUNCTUATION = str.maketrans(string.punctuation, " " * len(string.punctuation))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -16,5 +18,5 @@ def normalize_answer(text: str) -> str:
     SOURCE: Miller et al. 2017 (ParlAI), https://arxiv.org/abs/1705.06476; the
         formula is that of the SQuAD evaluation, https://arxiv.org/abs/1606.05250
     """
-    without = ARTICLES.sub(" ", PUNCTUATION.sub(" ", text.lower()))
+    without = ARTICLES.sub(" ", text.lower().translate(PUNCTUATION))
     return " ".join(without.split())
