@@ -1,6 +1,13 @@
 """Teachers: agents whose acts come from data, one source of data per file."""
 
-from . import conversations, labelled_text, numbered_text, parlai_text  # noqa: F401
+from . import (  # noqa: F401
+    coffee_order,
+    conversations,
+    labelled_text,
+    ml_datasets,
+    numbered_text,
+    parlai_text,
+)
 from .iterable import IterableTeacher
 from .teacher import Teacher
 

@@ -19,11 +19,7 @@ def mutator_list(mutators: Mutators) -> List[Callable]:
         return []
     if not isinstance(mutators, Mapping):
         return list(mutators)
-    return [
-        step
-        for key, value in mutators.items()
-        for step in (value if key == "*" else [value])
-    ]
+    return [step for key, value in mutators.items() for step in (value if key == "*" else [value])]
 
 
 class FileSource:

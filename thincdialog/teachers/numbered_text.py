@@ -91,9 +91,7 @@ def read_numbered_text(path: str, supporting: bool = True) -> Iterator[Episode]:
                 message["reward"] = reward
             if len(cells) > 3 and cells[3]:
                 message["label_candidates"] = cells[3].split("|")
-                check_candidates(
-                    message["labels"], message["label_candidates"], path, line_number
-                )
+                check_candidates(message["labels"], message["label_candidates"], path, line_number)
             episode.append(message)
             statements, reward = [], 0.0
     if episode:

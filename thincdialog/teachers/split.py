@@ -176,9 +176,7 @@ class Split:
             episodes = [made for given in episodes if given for made in mutator(given)]
         return episodes
 
-    def _fix_candidates(
-        self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]
-    ) -> None:
+    def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
         for message in episode:
             for label in message.get("labels", ()):
                 if label not in allowed:

@@ -1,0 +1,181 @@
+"""The data sets of the package ml_datasets, by the names of its loaders."""
+
+import inspect
+import random
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from urllib.error import URLError
+
+import numpy as np
+
+from ..errors import ConfigError, DataError, Problem
+from ..messages import Message
+from ..registry import registry
+from .reading import nearest, short
+from .split import Episode
+from .teacher import Teacher
+
+NAME = "thincdialog.MLDatasets.v1"
+
+
+@registry.teachers("thincdialog.MLDatasets.v1")
+def MLDatasets(
+    loader: str,
+    arguments: Optional[Dict[str, Any]] = None,
+    limit: int = 0,
+    seed: int = 0,
+    mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
+) -> Teacher:
+    """A loader of ml_datasets, or one registered with it: `mnist`, `imdb`, `quora_questions`,
+    ... Its first part is the split `train`, its second `dev` (`wikiner` has none).
+
+    A text, or a pair of texts joined by a line end, becomes a message's `text`; word
+    numbers and words are joined by blanks. Arrays of floats become `features`, flat,
+    with an empty text. Labels are strings, of one-hot rows the class number, of tag
+    sequences the tags joined by blanks; unless they are tags, all classes are the
+    `label_candidates`. Loaders download on first use, into ~/.keras.
+
+    loader (str): Name of the loader.
+    arguments (Optional[Dict]): Further arguments of the loader, for instance `variant`
+        of mnist, or `loc`, `train_loc`, `dev_loc` and `file_`, which are paths. `shuffle`
+        is false unless given: teachers shuffle.
+    limit (int): Examples to take of each split, the first ones; 0 for all.
+    seed (int): Seed of the draws that some loaders make to split their data.
+    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    RAISES (ConfigError): If there is no such loader, or it lacks or has not an argument.
+    """
+    function = _loader(loader)
+    given = dict(arguments or {})
+    parameters = inspect.signature(function).parameters
+    if "shuffle" in parameters:
+        given.setdefault("shuffle", False)
+    try:
+        inspect.signature(function).bind(**given)
+    except TypeError as error:
+        text = f"'arguments' of {NAME} do not fit the loader '{loader}': {error}"
+        raise ConfigError(
+            [Problem("", text, f"it takes {', '.join(parameters) or 'none'}")]
+        ) from None
+    origin = f"ml_datasets.{loader}"
+
+    @lru_cache(maxsize=1)
+    def parts() -> List[List[Episode]]:
+        loaded = _load(function, given, seed, origin)
+        return _episodes([_pairs(part, limit, origin) for part in loaded], origin)
+
+    def source(number: int) -> Iterator[Episode]:
+        return ([Message(message) for message in episode] for episode in parts()[number])
+
+    splits = ["train"] if "file_" in parameters else ["train", "dev"]
+    return Teacher(
+        {split: partial(source, number) for number, split in enumerate(splits)},
+        mutators=mutators,
+        single_turn=True,
+        origin=origin,
+    )
+
+
+def _loader(name: str) -> Callable:
+    import ml_datasets.loaders
+    from ml_datasets._registry import register_loader
+
+    known: Dict[str, Callable] = {
+        key: value for key, value in vars(ml_datasets.loaders).items() if inspect.isfunction(value)
+    }
+    known.update(register_loader.get_all())
+    if name not in known:
+        text = f"'loader' of {NAME} is '{name}', which ml_datasets does not have"
+        hint = nearest(name, list(known)).lstrip("; ")
+        raise ConfigError([Problem("", text, hint or f"it has {', '.join(sorted(known))}")])
+    return known[name]
+
+
+def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> List[Any]:
+    """The parts that the loader gives. Its draws are seeded, ours stay as they were."""
+    states = random.getstate(), np.random.get_state()
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+    given = {
+        name: Path(value) if name in ("loc", "train_loc", "dev_loc") else value
+        for name, value in given.items()
+    }
+    try:
+        if "file_" in given:
+            with open(given["file_"], encoding="utf8") as stream:
+                return [list(function(**{**given, "file_": stream}))]
+        loaded = function(**given)
+        return list(loaded) if isinstance(loaded, tuple) else [list(loaded)]
+    except URLError as error:
+        text = f"the data could not be downloaded ({error.reason}): connect to the network once"
+        raise DataError(origin, f"{text}, or give the place of a copy in 'arguments'") from None
+    except Exception as error:  # Loaders raise whatever their parsing of the files does.
+        text = f"the loader failed with {type(error).__name__}: {error}"
+        raise DataError(origin, text) from error
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+
+
+def _pairs(part: Any, limit: int, origin: str) -> List[Tuple[Any, Any]]:
+    """Inputs with their labels. Loaders give (inputs, labels) or a list of pairs."""
+    if isinstance(part, tuple) and len(part) == 2:
+        inputs, labels = part
+        if len(inputs) != len(labels):
+            text = f"the loader gives {len(inputs)} inputs, but {len(labels)} labels"
+            raise DataError(origin, text)
+        pairs: Iterable[Tuple[Any, Any]] = zip(inputs, labels)
+    else:
+        pairs = part
+    rows = list(pairs)
+    return rows[:limit] if limit else rows
+
+
+def _episodes(parts: List[List[Tuple[Any, Any]]], origin: str) -> List[List[Episode]]:
+    classes: Dict[str, None] = {}
+    made: List[List[Episode]] = []
+    for pairs in parts:
+        episodes: List[Episode] = []
+        for number, (given, label) in enumerate(pairs):
+            has_tags = _is_sequence(given) and _is_sequence(label)
+            message = _message(given, has_tags, origin)
+            message["id"] = f"{number}/0"
+            if has_tags:
+                message["labels"] = [" ".join(_class(tag) for tag in label)]
+            else:
+                # Sorted, because cmu takes its labels from a set.
+                several = sorted(label) if isinstance(label, (list, tuple, set)) else [label]
+                message["labels"] = [_class(one) for one in several]
+                classes.update(dict.fromkeys(message["labels"]))
+            episodes.append([message])
+        made.append(episodes)
+    if classes:
+        are_numbers = all(name.isdecimal() for name in classes)
+        candidates = sorted(classes, key=int if are_numbers else str)
+        for episodes in made:
+            for episode in episodes:
+                episode[0]["label_candidates"] = candidates
+    return made
+
+
+def _message(given: Any, has_tags: bool, origin: str) -> Message:
+    if isinstance(given, str):
+        return Message(text=given)
+    if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+        return Message(text="", features=np.ascontiguousarray(given, dtype="f").ravel())
+    if isinstance(given, (list, tuple, np.ndarray)):
+        is_pair = not has_tags and all(isinstance(part, str) for part in given)
+        return Message(text=("\n" if is_pair else " ").join(map(str, given)))
+    raise DataError(origin, f"cannot make a message of {short(given)}: expected text or an array")
+
+
+def _is_sequence(value: Any) -> bool:
+    """A label for each word, or the words: a list, or an array that is no one-hot row."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 2 or value.dtype.kind in "iu"
+    return isinstance(value, (list, tuple)) and not isinstance(value, str)
+
+
+def _class(label: Any) -> str:
+    """Of a one-hot row the number of its class; else the label as text."""
+    return str(int(label.argmax())) if isinstance(label, np.ndarray) else str(label)
