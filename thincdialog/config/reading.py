@@ -2,6 +2,7 @@
 where every part of it stands."""
 
 import difflib
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -22,12 +23,14 @@ DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
 class Reading:
     """A config as given, with defaults of sections and overrides.
 
-    data (Dict[str, Any]): Nested sections, variables not filled in.
+    written (Dict[str, Any]): Nested sections as they were given.
+    data (Dict[str, Any]): With defaults and overrides; variables not filled in.
     locations (Dict[str, str]): Dotted name of a section or key to where it stands.
     overrides (List[str]): Dotted names that overrides set.
     """
 
     name: str
+    written: Dict[str, Any] = field(default_factory=dict)
     data: Dict[str, Any] = field(default_factory=dict)
     locations: Dict[str, str] = field(default_factory=dict)
     overrides: List[str] = field(default_factory=list)
@@ -59,6 +62,7 @@ def read_config(config: ConfigLike, overrides: Optional[Mapping[str, Any]] = Non
         reading.data = _copy_values(reading, (), config, is_literal)
     else:
         reading = _from_source(_read_text(config))
+    reading.written = deepcopy(reading.data)
     add_section_defaults(reading.data)
     for name, value in (overrides or {}).items():
         _apply_override(reading, name, value, f"--{name}")

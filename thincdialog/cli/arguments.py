@@ -1,0 +1,37 @@
+"""Arguments that several commands have."""
+
+import argparse
+from typing import Any, Dict
+
+
+def add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", metavar="CONFIG", help="config file, such as quickstart.cfg")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="folder of a saved model")
+
+
+def add_code(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-c", "--code", metavar="FILE", help="Python file that registers functions of yours"
+    )
+
+
+def add_gpu(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-g", "--gpu-id", metavar="N", type=int, help="number of the GPU, -1 for the CPU"
+    )
+
+
+def with_gpu(overrides: Dict[str, str], gpu_id: Any) -> Dict[str, Any]:
+    """The overrides, and what ``--gpu-id`` says."""
+    return dict(overrides) if gpu_id is None else {**overrides, "system.gpu_id": gpu_id}
+
+
+def count(text: str) -> int:
+    """A whole number, 0 or more."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"should be 0 or more, got {number}")
+    return number

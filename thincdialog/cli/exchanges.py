@@ -1,0 +1,26 @@
+"""Shows conversations with a model's replies."""
+
+from typing import Any, Sequence, Tuple
+
+from .output import shorten
+
+Exchange = Tuple[Any, Any]
+
+
+def show_exchanges(conversations: Sequence[Sequence[Exchange]], limit: int = 200) -> None:
+    """Print conversations: what the partner said, the model's reply, and the label
+    where the reply differs from it.
+
+    limit (int): Letters of a text that are shown; 0 for all.
+    """
+    for exchanges in conversations:
+        print()
+        for message, reply in exchanges:
+            for text in (message.get("text") or "(no text)").split("\n"):
+                print(f"  partner  {shorten(text, limit)}")
+            answer = reply.get("text") or ""
+            labels = list(message.all_labels)
+            sign = " " if not labels else "=" if answer in labels else "x"
+            print(f"{sign} model    {shorten(answer, limit)}")
+            if sign == "x":
+                print(f"  label    {shorten(' | '.join(labels), limit)}")

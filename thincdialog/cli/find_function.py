@@ -1,0 +1,97 @@
+"""``find-function``: where a registered function is, and how it is used."""
+
+import argparse
+import difflib
+import inspect
+import sys
+from typing import Dict, List
+
+from .arguments import add_code
+from .errors import UsageError
+from .output import Messages, table
+
+EXAMPLES = [
+    "find-function thincdialog.Ranker.v1",
+    "find-function Adam.v1 --registry optimizers",
+    "find-function --list agents",
+    "find-function --list",
+]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="its registered name")
+    parser.add_argument("-r", "--registry", metavar="REGISTRY", help="look only in this one")
+    parser.add_argument(
+        "--list",
+        metavar="REGISTRY",
+        nargs="?",
+        const="",
+        help="list a registry, or the registries",
+    )
+    add_code(parser)
+
+
+def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    from ..config import load_code
+    from ..registry import registry
+
+    registry.ensure_populated()
+    load_code(arguments.code)
+    known = registry.all_registries()
+    for name in (arguments.registry, arguments.list):
+        if name and name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
+            raise UsageError(f"there is no registry '{name}' - {hint}")
+    if arguments.list is not None:
+        print(_list(arguments.list))
+        return 0
+    if arguments.name is None:
+        raise UsageError("find-function needs NAME, or --list REGISTRY")
+    return _show(arguments.name, [arguments.registry] if arguments.registry else list(known))
+
+
+def _list(registry_name: str) -> str:
+    from ..config.functions import describe_function
+    from ..registry import registry
+
+    known = registry.all_registries()
+    if not registry_name:
+        rows = [[name, str(len(value.get_all()))] for name, value in sorted(known.items())]
+        return table([["registry", "functions"], *rows])
+    rows = []
+    for name in sorted(known[registry_name].get_all()):
+        info = describe_function(registry_name, name)
+        about = (inspect.getdoc(info.function) or "").split("\n\n")[0].replace("\n", " ")
+        rows.append([name, info.where, about])
+    return table([["name", "file", "what it does"], *rows], n_left=3)
+
+
+def _show(name: str, registries: List[str]) -> int:
+    from ..config.functions import describe_function
+    from ..registry import registry
+
+    known = registry.all_registries()
+    found = [registry_name for registry_name in registries if name in known[registry_name]]
+    for registry_name in found:
+        info = describe_function(registry_name, name)
+        print(f'@{registry_name} = "{name}"\n{info.where}\n')
+        try:
+            shown = inspect.formatannotation
+            parameters = inspect.signature(info.function).parameters.values()
+            lines = [f"    {str(parameter)}," for parameter in parameters]
+            returned = inspect.signature(info.function).return_annotation
+            arrow = "" if returned is inspect.Signature.empty else f" -> {shown(returned)}"
+            print("\n".join([f"{info.function.__name__}(", *lines, f"){arrow}"]))
+        except (TypeError, ValueError):
+            print("its signature is not known")
+        documentation = inspect.getdoc(info.function)
+        print(f"\n{documentation}\n" if documentation else "\nIt has no documentation.\n")
+    if found:
+        return 0
+    names = {other for registry_name in registries for other in known[registry_name].get_all()}
+    short = {other.replace("thincdialog.", "").lower(): other for other in names}
+    close = difflib.get_close_matches(name.replace("thincdialog.", "").lower(), short, 3)
+    hint = f"did you mean {' or '.join(short[c] for c in close)}?" if close else "see --list"
+    Messages(sys.stderr).fail(f"there is no registered function '{name}' - {hint}")
+    return 1

@@ -1,0 +1,160 @@
+"""Finds the command that was asked for, runs it, and shows what went wrong."""
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from .. import __version__
+from ..errors import ConfigError, DialogError
+from .errors import UsageError
+from .output import Messages
+from .overrides import ENVIRONMENT, environment_overrides, split_overrides
+
+INTERRUPTED = 130
+
+
+class Command(NamedTuple):
+    """A command: its module in this package, and what it does in one line."""
+
+    module: str
+    about: str
+    aliases: Tuple[str, ...] = ()
+    takes_overrides: bool = True
+
+
+COMMANDS: Dict[str, Command] = {
+    "train": Command("train", "Train, evaluate and save a model"),
+    "evaluate": Command("evaluate", "Measure a saved model on a split of its data", ("eval",)),
+    "display-data": Command("display_data", "Show examples of a task", ("dd",)),
+    "display-model": Command("display_model", "Show a saved model's replies to examples", ("dm",)),
+    "chat": Command("chat", "Talk to a saved model", ("interactive", "i")),
+    "init config": Command("init_config", "Copy a config that comes along", (), False),
+    "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),
+    "debug config": Command("debug_config", "Check a config, all problems at once"),
+    "find-function": Command("find_function", "Show a registered function", (), False),
+    "info": Command("info", "Show versions, or what a saved model is", (), False),
+}
+GROUPS = sorted({name.split()[0] for name in COMMANDS if " " in name})
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Run a command line.
+
+    arguments (Optional[List[str]]): The words after the program's name; sys.argv's if None.
+    RETURNS (int): 0 done, 1 config, data or model at fault, 2 command line at fault,
+        130 interrupted.
+    """
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # Text that the terminal cannot show is no error.
+            stream.reconfigure(errors="backslashreplace")
+    verbose = "-V" in arguments or "--verbose" in arguments
+    messages = Messages(sys.stderr)
+    try:
+        return _run(arguments, messages)
+    except KeyboardInterrupt:
+        messages.warn("Interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # As in "... | head": the reader has had enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except DialogError as error:
+        if verbose:
+            traceback.print_exc()
+        messages.fail(str(error))
+        if isinstance(error, ConfigError) and not verbose:
+            messages.info("Nothing was written.")
+        return error.exit_code
+    except SystemExit as error:  # From argparse.
+        return error.code if isinstance(error.code, int) else 2
+
+
+def _run(arguments: List[str], messages: Messages) -> int:
+    rest, overrides = split_overrides(arguments)
+    if not rest or rest[0] in ("-h", "--help"):
+        print(_overview())
+        return 0 if rest else 2
+    if rest[0] == "--version":
+        print(__version__)
+        return 0
+    name, rest = _find_command(rest)
+    command = COMMANDS[name]
+    module = importlib.import_module(f"thincdialog.cli.{command.module}")
+    parser = argparse.ArgumentParser(
+        prog=f"thincdialog {name}",
+        description=command.about + ".",
+        epilog=_examples(module.EXAMPLES, command.takes_overrides),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    parser.add_argument("-V", "--verbose", action="store_true", help="show tracebacks of errors")
+    parsed, unknown = parser.parse_known_args(rest)
+    if unknown:
+        parser.error(f"unrecognized argument {unknown[0]}{_hint(unknown[0], parser)}")
+    if not command.takes_overrides:
+        if overrides:
+            parser.error(f"--{next(iter(overrides))}: this command changes no settings")
+        return module.run(parsed, {})
+    from_environment = environment_overrides()
+    for setting, value in from_environment.items():
+        if setting not in overrides:
+            messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
+    return module.run(parsed, {**from_environment, **overrides})
+
+
+def _find_command(words: List[str]) -> Tuple[str, List[str]]:
+    """The command's name, and the words after it."""
+    first = words[0]
+    if first in GROUPS:
+        inside = [name for name in COMMANDS if name.startswith(f"{first} ")]
+        if len(words) > 1 and f"{first} {words[1]}" in inside:
+            return f"{first} {words[1]}", words[2:]
+        if "-h" in words or "--help" in words:
+            print(_overview(inside))
+            raise SystemExit(0)
+        raise UsageError(f"'{first}' needs one of: {', '.join(n.split()[1] for n in inside)}")
+    for name, command in COMMANDS.items():
+        if first == name or first in command.aliases or first.replace("_", "-") == name:
+            return name, words[1:]
+    known = [*COMMANDS, *(alias for command in COMMANDS.values() for alias in command.aliases)]
+    close = difflib.get_close_matches(first, known, 1)
+    hint = f"did you mean '{close[0]}'?" if close else "see python -m thincdialog --help"
+    raise UsageError(f"there is no command '{first}' - {hint}")
+
+
+def _overview(names: Optional[List[str]] = None) -> str:
+    lines = ["usage: python -m thincdialog COMMAND ...", "", "commands:"]
+    for name in names or COMMANDS:
+        command = COMMANDS[name]
+        titles = ", ".join([name, *command.aliases])
+        lines.append(f"  {titles:<26}{command.about}")
+    lines += ["", "Each has its own help: python -m thincdialog train --help"]
+    return "\n".join(lines)
+
+
+def _examples(examples: List[str], takes_overrides: bool) -> str:
+    lines = []
+    if takes_overrides:
+        lines += ["Any setting of the config can be changed: --section.key VALUE", ""]
+    lines += ["examples:", *(f"  python -m thincdialog {example}" for example in examples)]
+    return "\n".join(lines)
+
+
+def _hint(word: str, parser: argparse.ArgumentParser) -> str:
+    """What an unknown option may have been meant to be."""
+    name = word.lstrip("-").split("=")[0]
+    section = ""
+    defaults = Path(__file__).parent.parent / "config" / "default_config.cfg"
+    for line in defaults.read_text(encoding="utf8").splitlines():
+        section = line.strip("[]") if line.startswith("[") else section
+        if line.partition(" = ")[0] == name.replace("-", "_"):
+            return f" - did you mean --{section}.{name.replace('-', '_')}?"
+    options = [option for action in parser._actions for option in action.option_strings]
+    close = difflib.get_close_matches(word.split("=")[0], options, 1)
+    return f" - did you mean {close[0]}?" if close else ""

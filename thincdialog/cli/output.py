@@ -1,0 +1,88 @@
+"""What the command line shows: messages on stderr, tables for stdout.
+
+Colour only on a terminal, and never if NO_COLOR is set.
+"""
+
+import os
+import unicodedata
+from typing import List, Sequence, TextIO
+
+# Sign, sign where the terminal has no such letters, and the ANSI code of its colour.
+_SIGNS = {
+    "good": ("✔", "[+]", 32),
+    "info": ("ℹ", "[i]", 34),
+    "warn": ("⚠", "[!]", 33),
+    "fail": ("✘", "[x]", 31),
+}
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Whether to colour what goes to a stream."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def coloured(text: str, code: int, stream: TextIO) -> str:
+    """A text in a colour (an ANSI code), if the stream shows colours."""
+    return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream) else text
+
+
+class Messages:
+    """Messages to the user, each with a sign that says what kind it is."""
+
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+
+    def good(self, text: str) -> None:
+        self._show("good", text)
+
+    def info(self, text: str) -> None:
+        self._show("info", text)
+
+    def warn(self, text: str) -> None:
+        self._show("warn", text)
+
+    def fail(self, text: str) -> None:
+        self._show("fail", text)
+
+    def _show(self, kind: str, text: str) -> None:
+        sign, plain, code = _SIGNS[kind]
+        try:
+            sign.encode(self.stream.encoding or "ascii")
+        except UnicodeEncodeError:
+            sign = plain
+        self.stream.write(f"{coloured(sign, code, self.stream)} {text}\n")
+        self.stream.flush()
+
+
+def table(rows: Sequence[Sequence[str]], n_left: int = 1, divider: bool = True) -> str:
+    """Rows in columns.
+
+    rows (Sequence[Sequence[str]]): The header first.
+    n_left (int): So many columns stand to the left of their width, the others to
+        the right.
+    divider (bool): Draw a line under the header.
+    """
+    widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines: List[str] = []
+    for index, row in enumerate(rows):
+        cells = []
+        for column, (cell, width) in enumerate(zip(row, widths)):
+            space = " " * (width - _width(cell))
+            cells.append(cell + space if column < n_left else space + cell)
+        lines.append("  ".join(cells).rstrip())
+        if divider and index == 0:
+            lines.append("  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal: letters of East Asia take two."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    marks = sum(unicodedata.combining(letter) > 0 for letter in text)
+    return len(text) + wide - marks
+
+
+def shorten(text: str, limit: int) -> str:
+    """A text on one line, cut to a number of letters; 0 for no limit."""
+    text = text.replace("\n", "\\n")
+    return text if limit <= 0 or len(text) <= limit else text[: max(limit - 3, 1)] + "..."

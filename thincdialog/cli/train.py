@@ -1,0 +1,63 @@
+"""``train``: train, evaluate and save a model."""
+
+import argparse
+import sys
+from typing import Any, Dict
+
+from .arguments import add_code, add_config, add_gpu, with_gpu
+from .exchanges import show_exchanges
+from .output import Messages, table
+
+EXAMPLES = [
+    "train quickstart.cfg --output output/quickstart",
+    "train ranker.cfg -o output/ranker --paths.train train.jsonl --paths.dev dev.jsonl",
+    "train quickstart.cfg -o output/short --force --training.max_steps 100",
+]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_config(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", help="where to save model-best and model-last"
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="replace models that are in the folder already"
+    )
+    add_code(parser)
+    add_gpu(parser)
+
+
+def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    from ..api import train
+
+    messages = Messages(sys.stderr)
+    result = train(
+        arguments.config,
+        output=arguments.output,
+        overrides=with_gpu(overrides, arguments.gpu_id),
+        force=arguments.force,
+        code=arguments.code,
+    )
+    show_result(result)
+    if result.output is None:
+        messages.warn("The model was not saved: give a folder with --output.")
+    else:
+        best = result.output / "model-best"
+        messages.good(f"Saved {best}")
+        messages.info(f"Talk to it: python -m thincdialog chat {best}")
+    return 0
+
+
+def show_result(result: Any) -> None:
+    """Why training ended, the scores beside the baselines', and sample exchanges."""
+    summary = f"Ended: {result.stopped_because}."
+    if result.n_parameters:
+        summary += f" {result.n_parameters:,} parameters, {result.seconds:.1f} s of training,"
+        summary += f" best step {result.best_step}."
+    print(f"\n{summary}")
+    rows = result.table()
+    if len(rows) > 1:
+        print("\n" + table(rows, n_left=2))
+    if result.samples:
+        print("\nSample exchanges:")
+        show_exchanges(result.samples)

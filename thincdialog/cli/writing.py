@@ -1,0 +1,25 @@
+"""Writes a text file that a command was asked for."""
+
+import sys
+from pathlib import Path
+
+from ..errors import OutputError
+
+
+def write_text(output: str, text: str, force: bool) -> None:
+    """Write a text to a file, or to stdout if it is called "-".
+
+    RAISES (OutputError): If the file is there already and ``force`` is not set, or if
+        it cannot be written.
+    """
+    if output == "-":
+        sys.stdout.write(text)
+        return
+    path = Path(output)
+    if path.exists() and not force:
+        raise OutputError(f"{output}  is there already. Choose another name, or add --force.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf8")
+    except OSError as error:
+        raise OutputError(f"{output}  cannot be written: {error.strerror}") from None
