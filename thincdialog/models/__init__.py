@@ -1,5 +1,21 @@
 """Architectures, one a file, and how their parameters lie in memory."""
 
-from . import averages, bag_encoder, bi_encoder, parameters, vocabulary_size
+from . import (
+    averages,
+    bag_encoder,
+    bi_encoder,
+    classifier,
+    memory_reader,
+    parameters,
+    vocabulary_size,
+)
 
-__all__ = ["averages", "bag_encoder", "bi_encoder", "parameters", "vocabulary_size"]
+__all__ = [
+    "averages",
+    "bag_encoder",
+    "bi_encoder",
+    "classifier",
+    "memory_reader",
+    "parameters",
+    "vocabulary_size",
+]

@@ -4,7 +4,7 @@ Both work in blocks that stay in the CPU's cache; a GPU takes everything at once
 They are made of what every Thinc ops has, so they run on stock ops too.
 """
 
-from typing import Iterator, Tuple
+from typing import Iterator, Optional, Tuple
 
 import numpy
 from thinc.api import Ops
@@ -36,30 +36,47 @@ def row_gradients(
 ) -> Tuple[Ints1d, Floats2d]:
     """The gradient of ``sum_bags`` for the rows that occur, summed over occurrences.
 
-    The order of the sums is fixed by (row, bag), so the same bags give the same bits.
-
     d_sums (Floats2d): Gradient of the sums, shape (n_bags, width).
     ids (Ints1d): As for ``sum_bags``.
     lengths (Ints1d): As for ``sum_bags``.
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, shape (n,),
         and the gradient of each, shape (n, width).
     """
-    xp = ops.xp
-    if ids.shape[0] == 0:
-        return ops.alloc1i(0), ops.alloc2f(0, d_sums.shape[1])
-    bag_of_id = bag_numbers(ops, lengths, ids.shape[0])
-    # One sort by (row, bag): the row in the upper half of the key, the bag in the lower.
-    keys = xp.sort((ids.astype("int64") << 32) | bag_of_id)
-    sorted_rows = (keys >> 32).astype("int32")
-    sorted_bags = keys & 0xFFFFFFFF
-    is_first = xp.ones(keys.shape, dtype=bool)
-    is_first[1:] = sorted_rows[1:] != sorted_rows[:-1]
+    bags = bag_numbers(ops, lengths, ids.shape[0])
+    return sum_by_key(ops, d_sums, ids, sources=bags)
+
+
+def sum_by_key(
+    ops: Ops, values: Floats2d, keys: Ints1d, sources: Optional[Ints1d] = None
+) -> Tuple[Ints1d, Floats2d]:
+    """Sum the rows that have the same key, in their order: the same bits each time,
+    on a GPU too (where adding by key in parallel would not give them).
+
+    values (Floats2d): Shape (n_values, width), float32.
+    keys (Ints1d): From 0, below 2**31, shape (n,).
+    sources (Optional[Ints1d]): Number of the row of ``values`` that each key stands
+        for, shape (n,); None if key i stands for row i.
+    RETURNS (Tuple[Ints1d, Floats2d]): The distinct keys, ascending, int32, shape
+        (n_distinct,), and the sum for each, shape (n_distinct, width).
+    """
+    xp, n = ops.xp, keys.shape[0]
+    if n == 0:
+        return ops.alloc1i(0), ops.alloc2f(0, values.shape[1])
+    # One sort by (key, position): the key in the upper half, the position in the lower.
+    both = xp.sort((keys.astype("int64") << 32) | xp.arange(n, dtype="int64"))
+    in_order, rows = (both >> 32).astype("int32"), both & 0xFFFFFFFF
+    if sources is not None:
+        rows = sources[rows]
+    is_first = xp.ones((n,), dtype=bool)
+    is_first[1:] = in_order[1:] != in_order[:-1]
     firsts = xp.flatnonzero(is_first)
-    counts = xp.diff(firsts, append=keys.shape[0]).astype("int32")
-    values = ops.alloc2f(firsts.shape[0], d_sums.shape[1])
-    for rows, part in _blocks(counts):
-        values[rows] = ops.reduce_sum(d_sums.take(sorted_bags[part], axis=0), counts[rows])
-    return sorted_rows[firsts], values
+    counts = ops.alloc1i(firsts.shape[0])
+    counts[:-1] = firsts[1:] - firsts[:-1]
+    counts[-1:] = n - firsts[-1:]
+    sums = ops.alloc2f(firsts.shape[0], values.shape[1])
+    for groups, part in _blocks(counts):
+        sums[groups] = ops.reduce_sum(values.take(rows[part], axis=0), counts[groups])
+    return in_order[firsts], sums
 
 
 def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:

@@ -1,0 +1,112 @@
+"""Reads memories in several hops, led by a question."""
+
+from typing import Callable, List, Optional, Tuple, cast
+
+from thinc.api import Model, Ops
+from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+from thinc.util import ArrayInfo, get_width
+
+from ..ops.bags import bag_numbers
+from ..registry import registry
+
+InT = Ragged
+OutT = Floats2d
+
+
+@registry.layers("thincdialog.MemoryHops.v1")
+def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]:
+    """Attention over an example's vectors, led by its last one, several times.
+
+        u_0     = Q_0
+        p_k     = softmax over memories i of u_k . M_ik
+        u_(k+1) = u_k + sum_i p_ki M_i(k+1)
+
+    A row holds n_hops + 1 vectors side by side; row i of an example's memories gives
+    M_i0 ... M_i(n_hops), its last row gives Q_0 (adjacent tying: the output vectors of
+    a hop are the keys of the next). An example without memories gives Q_0.
+
+    nO (Optional[int]): Width of one vector; from the data if None.
+    n_hops (int): Readings, 1 or more.
+    X (Ragged): Memories and, last, the question; shape (n_rows, (n_hops + 1) * nO),
+        float32; every example has a question.
+    RETURNS (Model[Ragged, Floats2d]): u_(n_hops), shape (n_examples, nO).
+    RAISES (ValueError): If n_hops is below 1.
+    SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895, section 2.2
+    """
+    if n_hops < 1:
+        raise ValueError(f"MemoryHops: n_hops = {n_hops}, but it must be 1 or more")
+    return Model(
+        "memory_hops", forward, init=init, dims={"nO": nO, "nI": None}, attrs={"n_hops": n_hops}
+    )
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
+    rows = cast(Floats2d, X.dataXd)
+    n_examples = X.lengths.shape[0]
+    ends = xp.cumsum(X.lengths)
+    is_memory = xp.ones((rows.shape[0],), dtype=bool)
+    is_memory[ends - 1] = False
+    sizes = X.lengths - 1
+    vectors = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
+    memories = vectors[is_memory]  # (n_memories, n_hops + 1, nO)
+    owners = bag_numbers(ops, sizes, memories.shape[0])
+    u = vectors[ends - 1, 0]  # (n_examples, nO)
+    readings: List[Tuple[Floats2d, Floats1d]] = []
+    for k in range(n_hops):
+        P = _softmax(ops, (u[owners] * memories[:, k]).sum(axis=1), owners, sizes)
+        readings.append((u, P))
+        u = u + _sum(ops, P[:, None] * memories[:, k + 1], sizes)
+    info = ArrayInfo.from_array(u)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        d_memories = xp.zeros_like(memories)
+        du = dY
+        for k in reversed(range(n_hops)):
+            u, P = readings[k]
+            d_read = du[owners]  # (n_memories, nO)
+            d_memories[:, k + 1] += P[:, None] * d_read
+            dP = (d_read * memories[:, k + 1]).sum(axis=1)
+            mean = _sum(ops, (P * dP)[:, None], sizes)[:, 0]
+            d_logits = (P * (dP - mean[owners]))[:, None]
+            d_memories[:, k] += d_logits * u[owners]
+            du = du + _sum(ops, d_logits * memories[:, k], sizes)
+        dX = xp.zeros_like(vectors)
+        dX[is_memory] = d_memories
+        dX[ends - 1, 0] += du
+        return Ragged(dX.reshape(rows.shape), X.lengths)
+
+    return u.reshape((n_examples, -1)), backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    n_vectors = model.attrs["n_hops"] + 1
+    if X is not None:
+        width = get_width(X)
+        if width % n_vectors:
+            raise ValueError(
+                f"MemoryHops: the input is {width} wide, which cannot be divided into "
+                f"n_hops + 1 = {n_vectors} vectors"
+            )
+        model.set_dim("nI", width)
+        model.set_dim("nO", width // n_vectors)
+    elif Y is not None:
+        model.set_dim("nO", get_width(Y))
+
+
+def _sum(ops: Ops, X: Floats2d, lengths: Ints1d) -> Floats2d:
+    """Sum the rows of each example; no rows give zeros."""
+    if not X.shape[0]:
+        return ops.alloc2f(lengths.shape[0], X.shape[1])
+    return ops.reduce_sum(ops.as_contig(X), lengths)
+
+
+def _softmax(ops: Ops, logits: Floats1d, owners: Ints1d, sizes: Ints1d) -> Floats1d:
+    """Softmax among the memories of each example."""
+    if not logits.shape[0]:
+        return logits
+    some = sizes[sizes > 0]
+    highest = ops.reduce_max(logits[:, None], some)[0][:, 0]
+    P = ops.xp.exp(logits - highest[bag_numbers(ops, some, logits.shape[0])])
+    return P / _sum(ops, P[:, None], sizes)[owners, 0]
