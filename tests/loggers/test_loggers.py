@@ -106,10 +106,11 @@ def test_console_colour_only_on_a_terminal_without_no_color(monkeypatch, no_colo
 def test_console_bar_on_a_terminal():
     stderr = Terminal()
     logger = Console()(io.StringIO(), stderr, None)
+    assert "step 0 [" in stderr.getvalue() and "%" not in stderr.getvalue()
     logger.step(make_progress(50))
     shown = stderr.getvalue()
     assert "25%" in shown and "step 50/200" in shown
-    assert "epoch 0.50" in shown and "loss 2.5/example" in shown and "examples/s" in shown
+    assert "epoch 0.50" in shown and "loss 2.5000/example" in shown and "examples/s" in shown
     logger.row(make_info(300, total_steps=None))
     # More steps than were expected move the end, and nothing warns.
     logger.step(Progress(301, 3.0, 301 * 64, None, 200))

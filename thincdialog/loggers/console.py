@@ -11,9 +11,10 @@ from ..registry import registry
 from .logger import Logger, Progress, Setup
 
 # Scores shown unless the config names them, and the seconds between two looks of the bar.
-MAX_SCORES = 5
+MAX_SCORES = 4
 REFRESH_SECONDS = 0.1
 BAR_FORMAT = "{l_bar}{bar:20}| step {n:.0f}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
+ENDLESS_FORMAT = "step {n:.0f} [{elapsed}{postfix}]"
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -26,7 +27,7 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
     with the environment variable NO_COLOR set there is no colour.
 
     scores (Optional[List[str]]): Names of the metrics to show; if null the one that
-        is optimised and up to four more.
+        is optimised and up to three more.
     progress_bar (bool): Whether to show the bar.
     """
 
@@ -64,7 +65,7 @@ class ConsoleLogger(Logger):
                 file=bar_stream,
                 leave=False,
                 dynamic_ncols=True,
-                bar_format=BAR_FORMAT,
+                bar_format=BAR_FORMAT if total_steps else ENDLESS_FORMAT,
             )
         self._looked_at = 0.0
         self._start_rate(0)
@@ -84,7 +85,7 @@ class ConsoleLogger(Logger):
         rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
         parts = [f"epoch {progress.epoch:.2f}"]
         if progress.loss_per_example is not None:
-            parts.append(f"loss {progress.loss_per_example:.4g}/example")
+            parts.append(f"loss {progress.loss_per_example:.4f}/example")
         parts.append(f"{rate:,.0f} examples/s")
         self.bar.set_postfix_str(", ".join(parts), refresh=False)
         self._move(progress.step, progress.total_steps)
@@ -94,6 +95,7 @@ class ConsoleLogger(Logger):
         self.bar.n = step
         if total_steps is not None:
             self.bar.total = max(round(total_steps), step)
+            self.bar.bar_format = BAR_FORMAT
         self.bar.refresh()
 
     def row(self, info: Dict[str, Any]) -> None:
@@ -157,5 +159,6 @@ def _number(value: Optional[float], form: str) -> str:
 
 
 def _is_score(name: str) -> bool:
-    # What tells of the text that was cut or padded is no score of the agent.
-    return higher_is_better(name) is not None and not name.startswith(("truncated", "padding"))
+    # Cut or padded text is no score of the agent; f1 speaks for precision and recall.
+    left_out = ("truncated", "padding", "precision", "recall")
+    return higher_is_better(name) is not None and not name.startswith(left_out)
