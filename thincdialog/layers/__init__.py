@@ -1,13 +1,31 @@
 """Layers of our own, one a file; Thinc's own stand beside them in the registry."""
 
-from . import bag_embed, drop_tokens, feed_forward, l2_normalise, line_embed, memory_hops, scale
+from . import (
+    bag_embed,
+    bilstm,
+    drop_tokens,
+    feed_forward,
+    fill_empty,
+    l2_normalise,
+    line_embed,
+    memory_hops,
+    pool,
+    scale,
+    token_embed,
+    window_block,
+)
 
 __all__ = [
     "bag_embed",
+    "bilstm",
     "drop_tokens",
     "feed_forward",
+    "fill_empty",
     "l2_normalise",
     "line_embed",
     "memory_hops",
+    "pool",
     "scale",
+    "token_embed",
+    "window_block",
 ]

@@ -42,7 +42,7 @@ def LineEmbed(
     """
     if n_positions < 1 or n_segments < 1:
         raise ValueError(
-            f"LineEmbed: n_positions = {n_positions} and n_segments = {n_segments} must be 1 or more"
+            f"LineEmbed: n_positions = {n_positions} and n_segments = {n_segments} must be above 0"
         )
     return Model(
         "line_embed",

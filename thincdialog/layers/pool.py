@@ -1,0 +1,65 @@
+"""One vector for each sequence."""
+
+from typing import Callable, Literal, Optional, Tuple, cast
+
+from thinc.api import Model
+from thinc.types import Floats2d, Ragged
+from thinc.util import ArrayInfo, get_width
+
+from ..registry import registry
+
+InT = Ragged
+OutT = Floats2d
+How = Literal["max", "mean", "max+mean"]
+
+
+@registry.layers("thincdialog.pool.v1")
+def pool(how: How = "max") -> Model[InT, OutT]:
+    """Highest value, mean, or both side by side, over each sequence's tokens. Unlike
+    Thinc's reduce_max, an empty sequence is allowed and gives zeros.
+
+    how (str): "max", "mean" or "max+mean".
+    X (Ragged): Shape (n_tokens, nI), float32.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI), or twice as wide
+        for "max+mean".
+    """
+    return Model("pool", forward, init=init, dims={"nI": None, "nO": None}, attrs={"how": how})
+
+
+def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    ops, how = model.ops, model.attrs["how"]
+    X = cast(Floats2d, Xr.dataXd)
+    is_full = Xr.lengths > 0
+    lengths = Xr.lengths[is_full]
+    highest, which, means = X[:0], None, X[:0]
+    if "max" in how and X.shape[0]:
+        highest, which = ops.reduce_max(X, lengths)
+    if "mean" in how and X.shape[0]:
+        means = ops.reduce_mean(X, lengths)
+    pooled = {"max": [highest], "mean": [means], "max+mean": [highest, means]}[how]
+    width = X.shape[1]
+    Y = ops.alloc2f(Xr.lengths.shape[0], width * len(pooled))
+    Y[is_full] = ops.xp.concatenate(pooled, axis=1)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        dX = ops.alloc2f(*X.shape)
+        if not X.shape[0]:
+            return Ragged(dX, Xr.lengths)
+        d_full = dY[is_full]
+        if "max" in how:
+            d_highest = ops.as_contig(d_full[:, :width])
+            dX += ops.backprop_reduce_max(d_highest, which, lengths)
+        if "mean" in how:
+            dX += ops.backprop_reduce_mean(ops.as_contig(d_full[:, -width:]), lengths)
+        return Ragged(dX, Xr.lengths)
+
+    return Y, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    n_parts = 2 if model.attrs["how"] == "max+mean" else 1
+    if X is not None:
+        model.set_dim("nI", get_width(X))
+        model.set_dim("nO", get_width(X) * n_parts)

@@ -1,0 +1,85 @@
+"""Embedding of each token and its segment."""
+
+from typing import Callable, Optional, Tuple, cast
+
+from thinc.api import Model
+from thinc.initializers import uniform_init
+from thinc.types import Floats2d, Ragged
+from thinc.util import ArrayInfo, partial
+
+from ..ops.bags import sum_by_key
+from ..ops.touched_rows import TouchedRows
+from ..registry import registry
+
+InT = Ragged
+OutT = Ragged
+
+
+@registry.layers("thincdialog.TokenEmbed.v1")
+def TokenEmbed(
+    nO: int,
+    nV: Optional[int] = None,
+    *,
+    n_segments: int = 2,
+    init_E: Optional[Callable] = None,
+) -> Model[InT, OutT]:
+    """One vector for each token.
+
+        Y[t] = E[id_t] + S[segment_t]
+
+    nO (int): Width of a vector.
+    nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
+    n_segments (int): Segments (turns back) told apart, 1 or more; older ones share the
+        last. S is zero at first.
+    init_E (Optional[Callable]): Initializer of E; uniform in +-0.1 if None.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
+    RAISES (ValueError): If n_segments is below 1.
+    """
+    if n_segments < 1:
+        raise ValueError(f"TokenEmbed: n_segments = {n_segments}, but it must be 1 or more")
+    return Model(
+        "token_embed",
+        forward,
+        init=partial(init, init_E or partial(uniform_init, lo=-0.1, hi=0.1)),
+        dims={"nO": nO, "nV": nV, "nS": n_segments},
+        params={"E": None, "S": None},
+        attrs={"touched_rows": TouchedRows()},
+    )
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    ops, xp = model.ops, model.ops.xp
+    E = cast(Floats2d, model.get_param("E"))
+    S = cast(Floats2d, model.get_param("S"))
+    ids = X.dataXd[:, 0]
+    segments = xp.minimum(X.dataXd[:, 1], S.shape[0] - 1)
+    Y = E[ids] + S[segments]  # (n_tokens, nO)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dYr: OutT) -> InT:
+        dY = cast(Floats2d, dYr.dataXd)
+        info.check_consistency(dY)
+        rows, values = sum_by_key(ops, dY, ids)
+        if not model.has_grad("E"):
+            model.set_grad("E", xp.zeros_like(E))
+        dE = cast(Floats2d, model.get_grad("E"))
+        model.attrs["touched_rows"].add(ops, dE, rows, values)
+        rows, values = sum_by_key(ops, dY, segments)
+        dS = xp.zeros_like(S)
+        dS[rows] = values
+        model.inc_grad("S", dS)
+        return Ragged(xp.zeros_like(X.dataXd), X.lengths)
+
+    return Ragged(Y, X.lengths), backprop
+
+
+def init(
+    init_E: Callable,
+    model: Model[InT, OutT],
+    X: Optional[InT] = None,
+    Y: Optional[OutT] = None,
+) -> None:
+    nO = model.get_dim("nO")
+    model.set_param("E", init_E(model.ops, (model.get_dim("nV"), nO)))
+    model.set_param("S", model.ops.alloc2f(model.get_dim("nS"), nO))

@@ -1,0 +1,54 @@
+"""Convolutions over the tokens, then pooling."""
+
+from typing import Callable, List, Literal, Optional, cast
+
+from thinc.api import Dropout, Linear, Model, chain
+from thinc.types import Floats2d, Ragged
+
+from ..layers.drop_tokens import drop_tokens
+from ..layers.fill_empty import fill_empty
+from ..layers.pool import pool
+from ..layers.token_embed import TokenEmbed
+from ..layers.window_block import WindowBlock
+from ..registry import registry
+
+
+@registry.models("thincdialog.CNNEncoder.v1")
+def CNNEncoder(
+    width: int = 128,
+    depth: int = 2,
+    window_size: int = 1,
+    n_pieces: int = 3,
+    pooling: Literal["max", "mean", "max+mean"] = "max",
+    n_segments: int = 2,
+    dropout: float = 0.1,
+    token_dropout: float = 0.0,
+    init_E: Optional[Callable] = None,
+) -> Model[Ragged, Floats2d]:
+    """Embeddings, window blocks, pooling, and a linear layer. Sees phrases of
+    2 * depth * window_size + 1 tokens.
+
+    width (int): Width of embeddings, blocks and output.
+    depth (int): Window blocks, 0 or more.
+    window_size (int): Neighbours on each side that a block sees, 1 or more.
+    n_pieces (int): Pieces of the blocks' maxout, 1 or more.
+    pooling (str): "max", "mean" or "max+mean" over the tokens.
+    n_segments (int): Segments told apart, the last stands for all older turns.
+    dropout (float): Probability of zeroing a cell of the embeddings, of each block's
+        net and of the pooled vector.
+    token_dropout (float): Probability of leaving a token out in training.
+    init_E (Optional[Callable]): Initializer of the embeddings.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
+    RAISES (ValueError): If depth is below 0.
+    """
+    if depth < 0:
+        raise ValueError(f"depth = {depth}, but it must be 0 or more")
+    layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
+    layers += [fill_empty(), TokenEmbed(width, n_segments=n_segments, init_E=init_E)]
+    layers.append(Dropout(dropout))
+    for _ in range(depth):
+        block = WindowBlock(width, window_size=window_size, n_pieces=n_pieces, dropout=dropout)
+        layers.append(block)
+    layers += [pool(pooling), Dropout(dropout), Linear(width)]
+    return cast(Model[Ragged, Floats2d], chain(*layers))
