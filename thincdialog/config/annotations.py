@@ -20,7 +20,8 @@ _SECTIONS = (dict, collections.abc.Mapping)
 
 def _check_string(value: str, annotation: Any, handlers: Any, ctx: Any) -> bool:
     # confection takes "3" for an int and then passes the string on.
-    return annotation not in (int, float) and check_branch(value, annotation, handlers, ctx)
+    branches = [branch for branch in get_annot_branches(annotation) if branch not in (int, float)]
+    return any(check_branch(value, branch, handlers, ctx) for branch in branches)
 
 
 def fits(value: Any, annotation: Any) -> bool:

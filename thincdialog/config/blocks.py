@@ -35,6 +35,7 @@ def check_arguments(
     name = ".".join(path)
     group = block.get("*", {})
     filled = positional_names(info, len(group)) if isinstance(group, dict) else []
+    misspelt = set()
     for key, value in block.items():
         inner = (*path, key)
         if key.startswith("@"):
@@ -48,9 +49,11 @@ def check_arguments(
             _check_value(checker, inner, value, info.arguments[key].annotation, info)
         elif not info.takes_any:
             hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
+            misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
             checker.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
     for key, argument in info.arguments.items():
-        if argument.default is REQUIRED and key not in block and key not in filled:
+        is_given = key in block or key in filled or key in misspelt
+        if argument.default is REQUIRED and not is_given:
             text = f"[{name}] '{key}' of {info.name} is missing"
             checker.add(path, text, info.hint(key))
 

@@ -151,7 +151,10 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: tuple) -> None:
 
 def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None:
     path = name.split(".")
-    value = _copy_values(reading, tuple(path), read_override(value), False)
+    parsed = read_override(value)
+    if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
+        parsed = value  # A file may be called 2024.
+    parsed = _copy_values(reading, tuple(path), parsed, False)
     node = reading.data
     for end, part in enumerate(path[:-1], start=1):
         if part not in node and ".".join(path[:end]) in BLOCKS:
@@ -165,7 +168,7 @@ def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None
         hint = "name its section too, as in --training.max_steps"
         reading.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
         return
-    node[path[-1]] = value
+    node[path[-1]] = parsed
     reading.locations[name] = where
     reading.overrides.append(name)
 
