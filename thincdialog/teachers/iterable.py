@@ -92,7 +92,8 @@ class _Source:
         return message
 
     def _strings(self, value: Any, where: str) -> List[str]:
-        values = [value] if isinstance(value, str) else list(value)
+        is_one = isinstance(value, str) or not isinstance(value, Iterable)
+        values = [value] if is_one else list(value)
         if not all(isinstance(item, str) for item in values):
             raise DataError(self.origin, f"{where} must be strings, found {short(values)}")
         return values

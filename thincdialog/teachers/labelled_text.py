@@ -139,7 +139,7 @@ def _table_rows(
                 header = [cell.strip() for cell in cells]
                 _check_header(header, fields, path, table.line_num)
             elif len(cells) != len(header):
-                text = f"has {len(cells)} columns instead of {len(header)}"
+                text = f"expected {len(header)} columns, found {len(cells)}"
                 hint = "put a text with commas in double quotes" if suffix == ".csv" else (
                     "a text must hold no tab"
                 )  # fmt: skip

@@ -1,0 +1,118 @@
+"""Labelled texts in JSONL, CSV and TSV."""
+
+import gzip
+
+import pytest
+
+from thincdialog.errors import ConfigError, DataError
+from thincdialog.teachers.labelled_text import LabelledText, read_labelled_text
+
+
+def written(tmp_path, name, text):
+    path = tmp_path / name
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
+
+
+def rows(path, **choices):
+    return [(m["text"], m["labels"]) for (m,) in read_labelled_text(path, **choices)]
+
+
+SAME = [("book, a table", ["book"]), ("hi", ["greet"])]
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("a.jsonl", '{"text": "book, a table", "label": "book"}\n{"text":"hi","label":"greet"}'),
+        ("a.jsonl.gz", '{"text": "book, a table", "label": "book"}\n{"text":"hi","label":"greet"}'),
+        ("a.csv", 'label,text\r\nbook,"book, a table"\r\n\r\ngreet,hi\r\n'),
+        ("a.csv.gz", 'text,label,other\n"book, a table",book,1\nhi,greet,2\n'),
+        ("a.tsv", "text\tlabel\nbook, a table\tbook\nhi\tgreet\n"),
+    ],
+)
+def test_labelled_text_reads_every_format(tmp_path, name, text):
+    assert rows(written(tmp_path, name, text)) == SAME
+
+
+def test_labelled_text_fields_labels_and_ids(tmp_path):
+    path = written(
+        tmp_path, "a.jsonl", '\n{"q": "", "y": 3}\n{"q": "two", "y": ["a", "b"], "text": null}\n'
+    )
+    episodes = list(read_labelled_text(path, text_field="q", label_field="y"))
+    assert episodes == [
+        [{"id": "2/0", "text": "", "labels": ["3"]}],
+        [{"id": "3/0", "text": "two", "labels": ["a", "b"]}],
+    ]
+
+
+def test_labelled_text_quoted_fields_and_tsv_quotes(tmp_path):
+    path = written(tmp_path, "a.csv", 'text,label\n"two\nlines ""quoted""",x\nlast,y\n')
+    assert rows(path) == [('two\nlines "quoted"', ["x"]), ("last", ["y"])]
+    path = written(tmp_path, "a.tsv", 'text\tlabel\n"open quote\tx\n')
+    assert rows(path) == [('"open quote', ["x"])]
+
+
+def test_labelled_text_without_a_header(tmp_path):
+    path = written(tmp_path, "a.csv", "greet,hi\nbye,see you\n")
+    assert rows(path, columns=["label", "text"]) == [("hi", ["greet"]), ("see you", ["bye"])]
+    with pytest.raises(ConfigError, match="name 'text' and 'label' in it"):
+        LabelledText(train=path, columns=["words", "label"])
+
+
+@pytest.mark.parametrize(
+    "name, text, line, message",
+    [
+        ("a.jsonl", '{"text": "a", "labl": "x"}', 1, "'label' is missing; did you mean 'labl'?"),
+        ("a.jsonl", '\n{"text": 1, "label": "x"}', 2, "'text' is a number, not a string"),
+        ("a.jsonl", '{"text": "a", "label": true}', 1, "'label' is true or false; expected"),
+        ("a.jsonl", '{"text": "a", "label": null}', 1, "'label' is null; expected"),
+        ("a.jsonl", '{"text": "a", "label": ""}', 1, "'label' is empty"),
+        ("a.jsonl", '{"text": "a", "label": []}', 1, "'label' is empty"),
+        ("a.csv", "utterance,label\nhi,x", 1, "column 'text' is missing (there is: 'utterance'"),
+        ("a.csv", "text,label\nhi,x\nhi, you,x\n", 3, "expected 2 columns, found 3"),
+        ("a.csv", 'text,label\n"hi"you,x\n', 2, "not readable as csv"),
+        ("a.tsv", "text\tlabel\nhi\n", 2, "expected 2 columns, found 1"),
+        ("a.tsv", "text\tlabel\nhi\t\n", 2, "'label' is empty"),
+        ("a.csv", "text,label\n", None, "holds no examples"),
+        ("a.txt", "hi\n", None, "cannot tell the format by the suffix '.txt'"),
+    ],
+)
+def test_labelled_text_names_the_line_of_a_mistake(tmp_path, name, text, line, message):
+    path = written(tmp_path, name, text)
+    with pytest.raises(DataError) as error:
+        list(read_labelled_text(path))
+    assert error.value.line == line and message in str(error.value)
+
+
+def test_labelled_text_holds_out_a_seeded_share(tmp_path):
+    lines = "".join(f'{{"text": "{number}", "label": "x"}}\n' for number in range(1000))
+    path = written(tmp_path, "a.jsonl", lines)
+
+    def parts(**choices):
+        teacher = LabelledText(train=path, dev_share=0.2, **choices)
+        return [{m["text"] for m in teacher.for_split(s).examples()} for s in ("train", "dev")]
+
+    train, dev = parts()
+    assert len(train) + len(dev) == 1000 and not train & dev and 160 < len(dev) < 240
+    assert parts() == [train, dev] and parts(dev_seed=1)[1] != dev
+
+
+@pytest.mark.parametrize("choices", [{"dev_share": 1.0}, {"dev_share": -0.1},
+                                     {"dev_share": 0.1, "dev": "b.jsonl"}])  # fmt: skip
+def test_labelled_text_refuses_a_senseless_share(choices):
+    with pytest.raises(ConfigError, match="dev_share"):
+        LabelledText(train="a.jsonl", **choices)
+
+
+def test_labelled_text_streams_in_columns(tmp_path):
+    path = written(tmp_path, "a.tsv", "text\tlabel\nhi\tx\nho\ty\n")
+    teacher = LabelledText(test=path, streaming=True).for_split("test")
+    assert teacher.is_single_turn
+    assert teacher.batch_act(5).columns == {
+        "id": ["2/0", "3/0"], "text": ["hi", "ho"], "eval_labels": [["x"], ["y"]],
+        "episode_done": [True, True],
+    }  # fmt: skip

@@ -1,0 +1,86 @@
+"""Numbered lines of fbdialog and bAbI."""
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.teachers.numbered_text import NumberedText, read_numbered_text
+
+
+def written(tmp_path, text, name="data.txt"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
+
+
+def test_numbered_text_reads_babi_questions(tmp_path):
+    path = written(
+        tmp_path,
+        "1 Mary moved to the bathroom.\n2 John went to the hallway.\n"
+        "3 Where is Mary? \tbathroom\t1\n4 Daniel left.\n5 Where is John?\thallway\t2 4\n"
+        "1 Sandra sat down.\n2 Who sat?\tSandra|she\t1\n3 Nobody asks any more.\n",
+    )
+    assert list(read_numbered_text(path)) == [
+        [
+            {
+                "id": "0/0",
+                "text": "Mary moved to the bathroom.\nJohn went to the hallway.\nWhere is Mary?",
+                "labels": ["bathroom"], "supporting": [1],
+            },
+            {
+                "id": "0/1", "text": "Daniel left.\nWhere is John?",
+                "labels": ["hallway"], "supporting": [2, 4],
+            },
+        ],
+        [
+            {
+                "id": "1/0", "text": "Sandra sat down.\nWho sat?",
+                "labels": ["Sandra", "she"], "supporting": [1],
+            }
+        ],
+    ]  # fmt: skip
+
+
+def test_numbered_text_reads_fbdialog(tmp_path):
+    path = written(
+        tmp_path,
+        "1 story\\nline\t\t0.5\n2 Q1?\tx\t1\tx|y|z\n\n3 Q2?\ty\t\n1 only a statement\n"
+        "1 Q3?\tz\t-1\n",
+    )
+    assert list(read_numbered_text(path, supporting=False)) == [
+        [
+            {
+                "id": "0/0", "text": "story\nline\nQ1?", "labels": ["x"], "reward": 1.5,
+                "label_candidates": ["x", "y", "z"],
+            },
+            {"id": "0/1", "text": "Q2?", "labels": ["y"]},
+        ],
+        [{"id": "1/0", "text": "Q3?", "labels": ["z"], "reward": -1.0}],
+    ]  # fmt: skip
+
+
+def test_numbered_text_takes_numbers_off_its_candidates(tmp_path):
+    path = written(tmp_path, "1 hello\tyes please\n")
+    candidates = written(tmp_path, "1 yes please\n1 no\n", "candidates.txt")
+    teacher = NumberedText(test=path, candidates=candidates).for_split("test")
+    assert teacher.act()["label_candidates"] == ["yes please", "no"]
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("Where?\tthere", "expected a number, a blank and a text, found 'Where?\\tthere'"),
+        ("2 Where?\tthere\tright", "third column is 'right': expected numbers of supporting lines"),
+        ("2 Where?\tthere\t1\tyes|no", "label 'there' is not among the 2 label_candidates"),
+        ("2 Where?\tthere\tgood\tthere", "third column is 'good': expected a reward"),
+    ],
+)
+def test_numbered_text_names_the_line_of_a_mistake(tmp_path, line, message):
+    path = written(tmp_path, f"1 a\tb\n{line}\n")
+    with pytest.raises(DataError) as error:
+        list(read_numbered_text(path))
+    assert str(error.value).startswith(f"{path}:2  ") and message in str(error.value)
+
+
+def test_numbered_text_without_questions_says_so(tmp_path):
+    with pytest.raises(DataError, match="no line has an answer behind a tab"):
+        list(read_numbered_text(written(tmp_path, "1 a\n2 b\n")))

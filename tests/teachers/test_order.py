@@ -1,0 +1,30 @@
+"""The training order and samples of episodes."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.teachers.order import block_order, sample_episodes
+
+seeds = st.integers(-(2**63), 2**63)
+
+
+@given(st.integers(0, 200), seeds, st.integers(0, 50), st.integers(0, 5))
+def test_block_order_is_a_permutation_decided_by_its_arguments(n_episodes, seed, epoch, block):
+    order = block_order(n_episodes, seed, epoch, block)
+    assert sorted(order) == list(range(n_episodes))
+    assert (order == block_order(n_episodes, seed, epoch, block)).all()
+
+
+def test_block_order_differs_by_each_argument():
+    orders = [block_order(100, *words) for words in [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]]
+    assert len({tuple(order) for order in orders}) == 4
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=60), st.integers(1, 400), seeds)
+def test_sample_episodes_holds_enough_and_no_more_than_an_episode_too_many(lengths, wanted, seed):
+    picked = sample_episodes(lengths, wanted, seed)
+    assert (np.diff(picked) > 0).all()
+    total = int(np.asarray(lengths)[picked].sum())
+    assert total >= min(wanted, sum(lengths))
+    assert total < wanted + max(lengths) or len(picked) == len(lengths)

@@ -1,0 +1,75 @@
+"""ParlAI's text format, read strictly."""
+
+import gzip
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.teachers.parlai_text import ParlAIText, read_parlai_text
+
+
+def written(tmp_path, text, name="data.txt"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return str(path)
+
+
+def test_parlai_text_reads_the_whole_grammar(tmp_path):
+    path = written(
+        tmp_path,
+        "id:babi\ttext:one\\ntwo\\tthree: x__PIPE__y\tlabels:a\\nb|c__PIPE__d|e\t"
+        "label_candidates:e|c__PIPE__d|a\\nb|z\treward:2\tmood:fine\n"
+        "\n"
+        "text:more\tlabels:last\treward:-0.5\tepisode_done:True\n"
+        "text:again\tlabels:x\n",
+    )
+    assert list(read_parlai_text(path)) == [
+        [
+            {
+                "id": "0/0", "source_id": "babi", "text": "one\ntwo\tthree: x|y",
+                "labels": ["a\nb", "c|d", "e"], "label_candidates": ["e", "c|d", "a\nb", "z"],
+                "reward": 2, "mood": "fine",
+            },
+            {"id": "0/1", "text": "more", "labels": ["last"], "reward": -0.5},
+        ],
+        [{"id": "1/0", "text": "again", "labels": ["x"]}],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("word, n_episodes", [("False", 1), ("0", 1), ("True", 2), ("1", 2)])
+def test_parlai_text_believes_episode_done(tmp_path, word, n_episodes):
+    text = f"text:a\tlabels:x\tepisode_done:{word}\ntext:b\tlabels:y\n"
+    assert len(list(read_parlai_text(written(tmp_path, text)))) == n_episodes
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("text:a\tlabels:x\tepisode_done:yes", "'episode_done' is 'yes': write True or False"),
+        ("text:a\tlabels:x\tnonsense", "expected key:value between tabs, found 'nonsense'"),
+        ("text:a\tlabels:x\treward:much", "'reward' is 'much': write a number"),
+        ("text:a\tlabels:x\ttext:b", "'text' is there twice"),
+        ("text:a\teval_labels:x", "has 'eval_labels': write 'labels'"),
+        ("labels:x", "'text' is missing; add text:..."),
+        ("text:a\tlabel:x", "'labels' is missing; did you mean 'label'?"),
+        ("text:a\tlabels:x\tlabel_candidates:y|z", "label 'x' is not among the 2 label_candidates"),
+    ],
+)
+def test_parlai_text_names_the_line_of_a_mistake(tmp_path, line, message):
+    path = written(tmp_path, f"text:fine\tlabels:x\n{line}\n")
+    with pytest.raises(DataError) as error:
+        list(read_parlai_text(path))
+    assert str(error.value).startswith(f"{path}:2  ") and message in str(error.value)
+
+
+def test_parlai_text_teaches_from_gzip_and_several_files(tmp_path):
+    first = written(tmp_path, "text:a\tlabels:x\n")
+    second = str(tmp_path / "second")  # Gzip by its content.
+    with gzip.open(second, "wt", encoding="utf-8") as stream:
+        stream.write("text:b\tlabels:y\tepisode_done:True\ntext:c\tlabels:z\n")
+    candidates = written(tmp_path, "x\ny\nz\n\nx\n", "candidates.txt")
+    teacher = ParlAIText(train=[first, second], candidates=candidates)
+    assert teacher.splits == ["train"]
+    messages = list(teacher.for_split("train", training=True).examples())
+    assert [message["id"] for message in messages] == ["0/0", "1:0/0", "1:1/0"]
+    assert messages[2]["label_candidates"] == ["x", "y", "z"]

@@ -1,0 +1,357 @@
+"""The teacher contract: exactly once, order by (seed, epoch), scores, misuse."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.errors import DataError, ProtocolError
+from thincdialog.messages import Message, MessageBatch
+from thincdialog.metrics.accuracy import Accuracy
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.teachers import IterableTeacher, Teacher
+
+lengths = st.lists(st.integers(1, 5), min_size=1, max_size=25)
+
+
+def episodes(sizes):
+    return [
+        [(f"text {number}.{turn}", f"label {number}.{turn}") for turn in range(size)]
+        for number, size in enumerate(sizes)
+    ]
+
+
+def teacher(sizes, *, training=True, streaming=False, window=4, mutators=None, **choices):
+    made = IterableTeacher(
+        {"train": episodes(sizes)}, streaming=streaming, shuffle_window=window, mutators=mutators
+    )
+    return made.for_split("train", training=training, **choices)
+
+
+def run(original, n_copies):
+    """One epoch as a batch world runs it; the turns each copy saw, and all texts in order."""
+    copies = [original.clone() for _ in range(n_copies)]
+    seen = [[] for _ in copies]
+    texts = []
+    while not original.epoch_done() or not all(copy.epoch_done() for copy in copies):
+        for copy, own in zip(copies, seen):
+            if not copy.epoch_done():
+                message = copy.act()
+                own.append(message)
+                texts.append(message["text"])
+                copy.observe(Message(text="reply"))
+    return seen, texts
+
+
+def run_batches(original, n_rows):
+    rows = []
+    while not original.epoch_done():
+        batch = original.batch_act(n_rows)
+        assert isinstance(batch, MessageBatch) and 0 < len(batch) <= n_rows
+        rows.extend(batch)
+        original.batch_observe([Message()] * len(batch))
+    return rows
+
+
+@given(lengths, st.integers(1, 30), st.booleans(), st.booleans(), st.integers(1, 9))
+def test_teacher_shows_each_example_exactly_once(sizes, n_copies, training, streaming, window):
+    original = teacher(sizes, training=training, streaming=streaming, window=window)
+    expected = Counter(text for episode in episodes(sizes) for text, _ in episode)
+    for epoch in range(2):
+        original.start_epoch(epoch, 7)
+        seen, texts = run(original, n_copies)
+        assert Counter(texts) == expected
+        for own in seen:  # Each copy saw whole episodes, turn by turn.
+            turns = [tuple(map(int, message["text"].split()[1].split("."))) for message in own]
+            for before, after in zip(turns, turns[1:]):
+                assert after == (before[0], before[1] + 1) or after[1] == 0
+            ends = [message["episode_done"] for message in own]
+            assert ends == [turn == sizes[number] - 1 for number, turn in turns]
+    assert original.report()["examples"].value() == 2 * sum(sizes)
+
+
+@given(lengths, st.integers(1, 9), st.integers(1, 9), st.booleans(), st.integers(0, 2))
+def test_teacher_streams_in_the_order_of_memory(sizes, n_rows, window, training, epoch):
+    orders = []
+    for streaming in (False, True):
+        original = teacher(
+            sizes, training=training, streaming=streaming, window=window, mutators=[Flatten()]
+        )
+        assert original.is_single_turn
+        original.start_epoch(epoch, 3)
+        orders.append(run_batches(original, n_rows))
+    assert orders[0] == orders[1]
+    assert len(orders[0]) == sum(sizes)
+    # Copies and batches take the same examples in the same order.
+    original.start_epoch(epoch, 3)
+    assert run(original, 1)[0][0] == orders[0]
+
+
+def test_teacher_order_is_a_function_of_seed_and_epoch():
+    def order(seed, epoch, before=()):
+        original = teacher([1] * 50, window=20)
+        for done in before:
+            original.start_epoch(done, seed)
+            run(original, 3)
+        original.start_epoch(epoch, seed)
+        return run(original, 1)[1]
+
+    assert order(1, 2) == order(1, 2) == order(1, 2, before=(0, 1))
+    assert len({tuple(order(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}) == 4
+    # Blocks of the window stay together.
+    assert {int(text.split()[1].split(".")[0]) for text in order(1, 2)[:20]} == set(range(20))
+
+
+def test_teacher_evaluates_in_the_order_of_the_data():
+    original = teacher([2, 1, 3], training=False)
+    texts = [text for episode in episodes([2, 1, 3]) for text, _ in episode]
+    for epoch in range(2):
+        original.start_epoch(epoch, epoch)
+        assert run(original, 1)[1] == texts
+
+
+def test_teacher_drops_what_is_left_at_a_new_epoch():
+    original = teacher([3, 3], training=False)
+    copy = original.clone()
+    copy.act()
+    original.start_epoch(0, 0)
+    assert copy.act()["text"] == "text 0.0"
+
+
+@pytest.mark.parametrize("training, name", [(True, "labels"), (False, "eval_labels")])
+def test_teacher_names_labels_after_what_they_are_for(training, name):
+    message = teacher([1], training=training).act()
+    assert message == {
+        "id": "0/0", "text": "text 0.0", name: ["label 0.0"], "episode_done": True,
+    }  # fmt: skip
+    batch = teacher([1], training=training).batch_act(5)
+    assert list(batch) == [message]
+
+
+def test_teacher_scores_replies_of_all_copies_together():
+    original = teacher([2, 2, 2], training=False)
+    original.set_metrics([Accuracy()])
+    copies = [original.clone() for _ in range(2)]
+    for number, copy in enumerate(copies):
+        for _ in range(2):
+            message = copy.act()
+            copy.observe(Message(text=message["eval_labels"][0] if number else "wrong"))
+    report = original.report()
+    assert report["examples"].value() == 4 and report["accuracy"].value() == 0.5
+    original.reset_metrics()
+    assert original.report()["examples"].value() == 0
+
+
+def test_teacher_scores_batches_like_single_replies():
+    sizes = [1] * 7
+    single, batched = teacher(sizes, training=False), teacher(sizes, training=False)
+    for original in (single, batched):
+        original.set_metrics([Accuracy()])
+    while not single.epoch_done():
+        label = single.act()["eval_labels"][0]
+        single.observe(Message(text=label if label < "label 3" else "wrong"))
+    while not batched.epoch_done():
+        labels = batched.batch_act(3).columns["eval_labels"]
+        texts = [row[0] if row[0] < "label 3" else "wrong" for row in labels]
+        batched.batch_observe(MessageBatch({"text": texts}, len(texts)))
+    assert single.report() == batched.report()
+    assert single.report()["accuracy"].value() == pytest.approx(3 / 7)
+
+
+def test_teacher_counts_examples_without_labels_but_compares_none():
+    data = [[{"text": "a", "labels": ["x"]}], [{"text": "b"}], [{"text": "c", "labels": "x"}]]
+    original = IterableTeacher({"test": data}).for_split("test")
+    original.set_metrics([Accuracy()])
+    original.batch_observe([Message(text="x") for _ in original.batch_act(3)])
+    assert original.report()["examples"].value() == 3
+    assert original.report()["accuracy"].value() == 1.0
+    original.start_epoch(0, 0)
+    assert "eval_labels" not in list(original.batch_act(3))[1]
+
+
+def test_teacher_ignores_further_replies_of_other_agents():
+    original = teacher([1], training=False)
+    original.act()
+    original.observe(Message(agent="one"))
+    original.observe(Message(agent="two"))
+    assert original.report()["examples"].value() == 1
+    with pytest.raises(ProtocolError, match=r"observe\(\) was called without an act"):
+        original.observe(Message(agent="one"))
+
+
+def test_teacher_misuse_names_the_call():
+    unset = IterableTeacher({"train": episodes([1, 2])})
+    with pytest.raises(ProtocolError, match=r"call for_split\(\) first"):
+        unset.act()
+    original = unset.for_split("train")
+    with pytest.raises(ProtocolError, match=r"observe\(\) was called without"):
+        original.observe(Message())
+    with pytest.raises(ProtocolError, match=r"batch_observe\(\) was called without"):
+        original.batch_observe([])
+    with pytest.raises(ProtocolError, match=r"batch_act\(\) needs episodes of a single turn"):
+        original.batch_act(2)
+    original.act()
+    with pytest.raises(ProtocolError, match=r"act\(\) was called twice: call observe\(\)"):
+        original.act()
+    flat = teacher([1, 1])
+    flat.batch_act(2)
+    with pytest.raises(ProtocolError, match=r"got 1 replies to 2 rows"):
+        flat.batch_observe([Message()])
+    with pytest.raises(ProtocolError, match=r"batch_act\(\) was called twice"):
+        flat.batch_act(2)
+    flat.batch_observe([Message()] * 2)
+    for call in (flat.act, lambda: flat.batch_act(1)):
+        with pytest.raises(ProtocolError, match="past the end of the epoch"):
+            call()
+
+
+def test_teacher_for_an_unknown_split_says_which_there_are():
+    with pytest.raises(DataError, match="no split 'tset'; did you mean 'test'.*train, test"):
+        IterableTeacher({"train": [], "test": []}).for_split("tset")
+
+
+def test_teacher_reads_nothing_before_it_is_asked_and_memory_once():
+    n_reads = Counter()
+
+    def source():
+        n_reads["train"] += 1
+        return iter(episodes([1, 1]))
+
+    original = IterableTeacher({"train": source})
+    training, evaluation = (original.for_split("train", training=way) for way in (True, False))
+    assert not n_reads
+    assert training.n_examples == evaluation.n_examples == 2
+    assert len(list(training.texts())) == 4 and len(list(evaluation.examples())) == 2
+    assert n_reads["train"] == 1
+
+
+@given(lengths, st.integers(1, 60), st.booleans())
+def test_teacher_max_examples_takes_whole_episodes_in_order(sizes, max_examples, streaming):
+    original = teacher(
+        sizes, training=False, streaming=streaming, max_examples=max_examples, seed=5
+    )
+    texts = run(original, 1)[1]
+    again = teacher(sizes, training=False, max_examples=max_examples, seed=5)
+    assert run(again, 1)[1] == texts and again.n_examples == len(texts)
+    everything = [text for episode in episodes(sizes) for text, _ in episode]
+    if max_examples >= sum(sizes):
+        assert texts == everything
+    else:
+        assert max_examples <= len(texts) < max_examples + max(sizes)
+        assert texts == [text for text in everything if text in set(texts)]
+    assert [message["text"] for message in original.examples()] == texts
+
+
+def test_teacher_max_examples_is_exact_for_single_turns():
+    samples = {
+        tuple(run(teacher([1] * 40, training=False, max_examples=9, seed=seed), 1)[1])
+        for seed in (0, 1, 2)
+    }
+    assert {len(sample) for sample in samples} == {9} and len(samples) == 3
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_teacher_draws_candidates_in_evaluation(streaming):
+    choices = {"streaming": streaming, "n_candidates": 10, "seed": 4, "mutators": [Flatten()]}
+    labels = {label for episode in episodes([1] * 30) for _, label in episode}
+    original = teacher([1] * 30, training=False, **choices)
+    by_batch = {row["id"]: row["label_candidates"] for row in run_batches(original, 7)}
+    original.start_epoch(1, 99)
+    assert {m["id"]: m["label_candidates"] for m in run(original, 4)[0][2]}.items() <= (
+        by_batch.items()
+    )
+    assert {m["id"]: m["label_candidates"] for m in original.examples()} == by_batch
+    for row in original.examples():
+        candidates = row["label_candidates"]
+        assert len(set(candidates)) == len(candidates) == 10
+        assert row["eval_labels"][0] in candidates and set(candidates) <= labels
+    assert len({tuple(candidates) for candidates in by_batch.values()}) == 30
+    assert "label_candidates" not in teacher([1] * 30, training=True, **choices).act()
+    # A sample of the examples ranks the candidates that all of them rank.
+    few = teacher([1] * 30, training=False, max_examples=5, **choices)
+    assert {m["id"]: m["label_candidates"] for m in few.examples()}.items() <= by_batch.items()
+
+
+def test_teacher_keeps_candidates_that_an_example_has():
+    data = [[{"text": "a", "labels": "x", "label_candidates": ["x", "y"]}], [("b", "z")]]
+    original = IterableTeacher({"test": data}).for_split("test", n_candidates=50)
+    rows = list(original.batch_act(2))
+    assert rows[0]["label_candidates"] == ["x", "y"]
+    assert sorted(rows[1]["label_candidates"]) == ["x", "z"]  # No more replies are there.
+
+
+def test_teacher_gives_fixed_candidates_to_every_message():
+    original = IterableTeacher({"train": [[("a", "x"), ("b", "y")]]}, candidates=["x", "y", "z"])
+    messages = list(original.for_split("train").examples())
+    assert [message["label_candidates"] for message in messages] == [["x", "y", "z"]] * 2
+    assert messages[0]["label_candidates"] is messages[1]["label_candidates"]
+
+
+def test_teacher_refuses_a_label_outside_the_fixed_candidates():
+    original = IterableTeacher({"train": [[("a", "x"), ("b", "q")]]}, candidates=["x"], task="t")
+    with pytest.raises(DataError, match="'q' of example '0/1' is not among the 1 fixed"):
+        original.for_split("train").act()
+
+
+def test_teacher_examples_carry_their_context():
+    messages = list(teacher([3], training=True).examples())
+    assert [len(message["context"]) for message in messages] == [0, 2, 4]
+    assert messages[2]["context"][2:] == [(0, "text 0.1"), (1, "label 0.1")]
+    assert all(message["episode_done"] for message in messages)
+    assert "context" not in next(teacher([1]).examples())
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_teacher_texts_holds_every_text_and_label_once(streaming):
+    original = teacher([2, 1], streaming=streaming, window=1, max_examples=1)
+    assert list(original.texts()) == [
+        "text 0.0", "label 0.0", "text 0.1", "label 0.1", "text 1.0", "label 1.0",
+    ]  # fmt: skip
+
+
+def test_teacher_counts_a_stream_only_when_it_was_read():
+    original = teacher([2, 3], streaming=True)
+    assert original.n_examples is None and original.n_episodes is None
+    sampled = teacher([2, 3], streaming=True, max_examples=1)
+    run(sampled, 1)
+    assert sampled.n_episodes == 1
+
+
+def test_teacher_streams_single_turns_only_if_declared():
+    assert not teacher([1, 1], streaming=True).is_single_turn
+    assert teacher([1, 1]).is_single_turn and not teacher([1, 2]).is_single_turn
+    lying = Teacher(
+        {"train": lambda: iter([[Message(text="a", labels=["x"])] * 2])},
+        streaming=True,
+        single_turn=True,
+        origin="there",
+    )
+    with pytest.raises(DataError, match="there.*was to be a single turn"):
+        lying.for_split("train").batch_act(1)
+
+
+def test_teacher_columns_hold_none_where_a_row_lacks_a_field():
+    data = [[{"text": "a", "labels": "x", "extra": 3}], [("b", "y")], [("c", "z")]]
+    for window in (1, 2, 9):  # Also where a batch spans blocks.
+        original = IterableTeacher({"test": data}, streaming=True, shuffle_window=window)
+        flat = IterableTeacher(
+            {"test": data}, streaming=True, shuffle_window=window, mutators=[Flatten()]
+        ).for_split("test")
+        rows = list(flat.batch_act(3))
+        assert [row.get("extra") for row in rows] == [3, None, None]
+        assert ["extra" in row for row in rows] == [True, False, False]
+        assert [m.get("extra") for m in original.for_split("test").examples()] == [3, None, None]
+
+
+def test_teacher_without_examples_says_so():
+    nothing = IterableTeacher({"train": episodes([2])}, mutators=[lambda episode: []])
+    with pytest.raises(DataError, match="'train' has no examples, or its mutators left none"):
+        nothing.for_split("train").act()
+
+
+def test_teacher_takes_mutators_as_a_config_gives_them():
+    flatten, drop = Flatten(), lambda episode: [[m for m in episode if m["text"] != "text 0.0"]]
+    ways = [[flatten, drop], {"flatten": flatten, "drop": drop}, {"*": (flatten, drop)}]
+    for mutators in ways:
+        assert run(teacher([2], mutators=mutators), 1)[1] == ["text 0.1"]
