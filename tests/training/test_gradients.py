@@ -21,7 +21,7 @@ def tree_sum(vectors):
 @given(n=st.integers(1, 40), seed=st.integers(0, 9))
 def test_gradients_sum_is_the_tree_to_the_bit(n, seed):
     rng = np.random.default_rng(seed)
-    vectors = list(rng.normal(size=(n, 7)).astype("f") * 10.0 ** rng.integers(-5, 5))
+    vectors = list((rng.normal(size=(n, 7)) * 10.0 ** rng.integers(-5, 5)).astype("f"))
     tree = GradientTree()
     for vector in vectors:
         tree.add(vector)

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ..agents.model_agent import ModelAgent
 from ..errors import ConfigError, Problem
+from ..callbacks import Callback
 from ..loggers.logger import Logger, Progress
 from ..metrics import higher_is_better
 from ..models.averages import averaged_weights
@@ -22,9 +23,6 @@ from ..teachers import Teacher
 from ..worlds import World
 from .gradients import GradientTree
 from .stopping import Best, Clock, Every, Limits, Position
-
-Callback = Callable[[Mapping[str, Any], ModelAgent], Optional[bool]]
-
 
 @dataclass
 class LoopSettings:
@@ -143,8 +141,14 @@ class TrainingLoop:
         self.stopped_because = self.stopped_because or limit or ""
 
     def _progress(self) -> Progress:
-        position, counters = self.position, self.agent.counters
-        return Progress(position.step, position.epoch, position.examples, counters.loss.value())
+        position = self.position
+        return Progress(
+            step=position.step,
+            epoch=position.epoch,
+            examples=position.examples,
+            loss_per_example=self.agent.counters.loss.value(),
+            total_steps=self.settings.limits.total_steps(self.steps_per_epoch()),
+        )
 
     # --- evaluation ---------------------------------------------------------------
 
