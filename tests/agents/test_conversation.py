@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from thincdialog.agents.conversation import Conversation, ConversationAgent
 from thincdialog.errors import ProtocolError
-from thincdialog.messages import PARTNER, SELF, Message, MessageBatch
+from thincdialog.messages import PARTNER, SELF, SILENCE, Message, MessageBatch
 
 TURNS = st.lists(st.tuples(st.sampled_from([PARTNER, SELF]), st.text(max_size=3)), max_size=6)
 SIZES = st.sampled_from([-1, 1, 2, 3, 5])
@@ -72,6 +72,12 @@ def test_agent_takes_a_given_context_as_its_history():
     exchange(agent, "one")
     seen = exchange(agent, "two", context=[(PARTNER, "x"), (SELF, "y")])
     assert seen["turns"] == [(SELF, "y"), (PARTNER, "two")]
+
+
+def test_agent_does_not_remember_silence():
+    agent = Parrot(use_reply="model")
+    assert exchange(agent, SILENCE)["turns"] == [(PARTNER, SILENCE)]
+    assert exchange(agent, "hi")["turns"] == [(SELF, "1 turns"), (PARTNER, "hi")]
 
 
 def test_agent_misuse_is_an_error():

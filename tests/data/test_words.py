@@ -2,15 +2,12 @@ import gzip
 import json
 import unicodedata
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.data.words import join_words, normalise, split_words
-
-REAL = Path(__file__).parents[3] / "shared" / "data"
 
 
 @pytest.mark.parametrize(
@@ -78,10 +75,8 @@ def is_mark(character):
 
 
 @pytest.mark.parametrize("language", "ar de el en es hi ro ru th tr vi zh".split())
-def test_words_of_real_texts_keep_their_marks(language):
-    path = REAL / "xquad_multilingual" / f"{language}.jsonl.gz"
-    if not path.exists():
-        pytest.skip("needs ../shared/data/xquad_multilingual")
+def test_words_of_real_texts_keep_their_marks(data, language):
+    path = data / "xquad_multilingual" / f"{language}.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         texts = [json.loads(line)["context"] for line in islice(file, 0, None, 5)]
     n_words = n_characters = 0
@@ -96,3 +91,13 @@ def test_words_of_real_texts_keep_their_marks(language):
         n_characters += sum(map(len, words))
     unspaced = language in ("th", "zh")
     assert (n_characters / n_words < 2.0) == unspaced
+
+
+def test_words_of_chinese_dialogue_are_characters(data):
+    with gzip.open(data / "kdconv_zh_devtest" / "test.jsonl.gz", "rt", encoding="utf-8") as file:
+        texts = [turn["text"] for line in islice(file, 50) for turn in json.loads(line)["turns"]]
+    words = [word for text in texts for word in split_words(text)]
+    han = [word for word in words if any("\u4e00" <= c <= "\u9fff" for c in word)]
+    assert len(han) > 10_000
+    assert all(len(word) == 1 for word in han)
+    assert sum(map(len, han)) == sum("\u4e00" <= c <= "\u9fff" for text in texts for c in text)

@@ -1,6 +1,14 @@
 """Agents: baselines without weights, and agents that answer from a Thinc model."""
 
-from . import classifier, ranker  # noqa: F401
+from . import (  # noqa: F401
+    classifier,
+    fixed_response,
+    most_frequent,
+    random_candidate,
+    ranker,
+    repeat_label,
+    retrieval,
+)
 from .conversation import Conversation, ConversationAgent
 from .model_agent import ModelAgent
 

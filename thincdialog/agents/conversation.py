@@ -2,7 +2,7 @@
 
 from typing import List, Sequence
 
-from ..messages import PARTNER, SELF, Message, MessageBatch, Turn, column
+from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn, column
 from ..protocol import Agent
 
 USE_REPLIES = ("label", "model", "none")
@@ -51,7 +51,8 @@ class ConversationAgent(Agent):
     more: ``turns`` (List[Turn]), the history with the current text as its last
     turn. ``self_observe`` adds the agent's own turn and forgets the conversation
     when the observed message ended the episode. A message that brings its own
-    ``context`` (as flattened episodes do) replaces the history.
+    ``context`` (as flattened episodes do) replaces the history. The silence that the
+    agent hears when it opens a conversation is seen once, and no part of the history.
 
     history_size (int): Turns to keep, the current one counted; -1 keeps all.
     use_reply (str): What becomes the agent's turn in its history: "label" (the
@@ -85,6 +86,9 @@ class ConversationAgent(Agent):
         if observation.get("episode_done"):
             self.conversation = Conversation(self.history_size)
             return
+        if observation.get("text") == SILENCE:
+            # Nobody said it, so it is no turn of what follows.
+            self.conversation.turns = self.conversation.turns[:-1]
         text = message.get("text")
         if self.use_reply == "label" and observation.all_labels:
             text = observation.all_labels[0]

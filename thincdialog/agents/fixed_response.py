@@ -1,0 +1,23 @@
+from typing import Sequence
+
+from ..messages import Message, MessageBatch
+from ..protocol import Observations
+from ..registry import registry
+from .baseline import BaselineAgent
+
+
+@registry.agents("thincdialog.FixedResponse.v1")
+class FixedResponseAgent(BaselineAgent):
+    """Replies the same to everything.
+
+    text (str): What it says.
+    """
+
+    id = "fixed_response"
+
+    def __init__(self, text: str):
+        super().__init__(history_size=1)
+        self.text = text
+
+    def batch_act(self, observations: Observations) -> Sequence[Message]:
+        return MessageBatch({"text": [self.text] * len(observations)}, len(observations))

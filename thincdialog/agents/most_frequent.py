@@ -1,0 +1,47 @@
+from collections import Counter
+from typing import Any, Dict, List, Sequence
+
+from ..messages import Message, column
+from ..protocol import Observations
+from ..registry import registry
+from ..teachers import Teacher
+from .baseline import RANKED, BaselineAgent, ranked_replies, training_labels
+
+
+@registry.agents("thincdialog.MostFrequent.v1")
+class MostFrequentAgent(BaselineAgent):
+    """Ranks the candidates by how often they are labels of the training data, unseen
+    ones last; without candidates, all labels of the training data. Equally frequent
+    candidates keep their order, equally frequent labels stand in that of their text.
+    """
+
+    id = "most_frequent"
+
+    def __init__(self) -> None:
+        super().__init__(history_size=1)
+        self._set({})
+
+    def _set(self, counts: Dict[str, int]) -> None:
+        self.counts = counts
+        self.labels = sorted(counts, key=lambda text: (-counts[text], text))[:RANKED]
+
+    def learn(self, train: Teacher, seed: int) -> None:
+        self._set(Counter(training_labels(train)))
+
+    def batch_act(self, observations: Observations) -> Sequence[Message]:
+        return ranked_replies(
+            [
+                self.labels if among is None else self._rank(among)
+                for among in column(observations, "label_candidates")
+            ]
+        )
+
+    def _rank(self, candidates: Sequence[str]) -> List[str]:
+        counts = self.counts
+        return sorted(candidates, key=lambda text: -counts.get(text, 0))
+
+    def state(self) -> Dict[str, Any]:
+        return {"counts": dict(self.counts)}
+
+    def set_state(self, state: Dict[str, Any]) -> None:
+        self._set({text: int(count) for text, count in dict(state["counts"]).items()})

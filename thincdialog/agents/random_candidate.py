@@ -1,0 +1,49 @@
+from random import Random
+from typing import Any, Dict, List, Sequence
+
+from ..messages import Message, column
+from ..protocol import Observations
+from ..registry import registry
+from ..teachers import Teacher
+from .baseline import RANKED, BaselineAgent, ranked_replies, training_labels
+
+
+@registry.agents("thincdialog.RandomCandidate.v1")
+class RandomCandidateAgent(BaselineAgent):
+    """Ranks the candidates by chance; without candidates, draws from the different
+    labels of the training data. An example's draw depends on the seed and its ``id``
+    (or its text, if it has none), so neither order nor batches matter.
+    """
+
+    id = "random_candidate"
+
+    def __init__(self) -> None:
+        super().__init__(history_size=1)
+        self.seed = 0
+        self.labels: List[str] = []
+
+    def learn(self, train: Teacher, seed: int) -> None:
+        self.seed = seed
+        self.labels = list(dict.fromkeys(training_labels(train)))
+
+    def batch_act(self, observations: Observations) -> Sequence[Message]:
+        names = column(observations, "id")
+        texts = column(observations, "text")
+        candidates = column(observations, "label_candidates")
+        return ranked_replies(
+            [
+                self._draw(text if name is None else name, self.labels if among is None else among)
+                for name, text, among in zip(names, texts, candidates)
+            ]
+        )
+
+    def _draw(self, name: Any, among: Sequence[str]) -> List[str]:
+        # A str as the seed is hashed the same way in every process.
+        return Random(f"{self.seed} {name}").sample(among, min(RANKED, len(among)))
+
+    def state(self) -> Dict[str, Any]:
+        return {"seed": self.seed, "labels": self.labels}
+
+    def set_state(self, state: Dict[str, Any]) -> None:
+        self.seed = int(state["seed"])
+        self.labels = [str(text) for text in state["labels"]]

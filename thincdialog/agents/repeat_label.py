@@ -1,0 +1,30 @@
+from typing import Sequence
+
+from ..messages import Message, column
+from ..protocol import Observations
+from ..registry import registry
+from .baseline import BaselineAgent, ranked_replies
+
+
+@registry.agents("thincdialog.RepeatLabel.v1")
+class RepeatLabelAgent(BaselineAgent):
+    """Replies with the right answer: the score that is possible at most, and a check
+    of the data. Says nothing where there is no label."""
+
+    id = "repeat_label"
+
+    def __init__(self) -> None:
+        super().__init__(history_size=1)
+
+    def batch_act(self, observations: Observations) -> Sequence[Message]:
+        labels = column(observations, "labels")
+        held_out = column(observations, "eval_labels")
+        candidates = column(observations, "label_candidates")
+        return ranked_replies(
+            [
+                list(dict.fromkeys([*(known or right or ()), *(others or ())]))
+                if known or right
+                else []
+                for known, right, others in zip(labels, held_out, candidates)
+            ]
+        )

@@ -1,0 +1,255 @@
+"""Answers by words in common: with a candidate, or with the reply of a past context."""
+
+import zipfile
+from itertools import islice
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..data import TextEncoder, Tokenizer
+from ..data.tokenizers import HashNgramTokenizer
+from ..errors import ModelError
+from ..messages import PARTNER, SILENCE, Message, Turn, column
+from ..protocol import Observations
+from ..registry import registry
+from ..teachers import Teacher
+from .baseline import BaselineAgent, ranked_replies
+from .term_index import TermIndex, count_terms
+
+_ROWS = 1 << 22  # of hashed terms: far more than the words of a language
+_CHUNK = 2048  # texts counted at a time
+_ARRAYS = "retrieval.npz"
+
+# Document, term and count of each pair that occurs.
+Counts = Tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@registry.agents("thincdialog.Retrieval.v1")
+class RetrievalAgent(BaselineAgent):
+    """Ranks the candidates by the similarity of their words to the context's. Without
+    candidates, gives the reply of the training example with the most similar context.
+
+    method (str): "tfidf" (cosine of term frequency times inverse document frequency)
+        or "bm25" (Robertson and Zaragoza 2009, https://doi.org/10.1561/1500000019).
+    history_size (int): Turns of the context, the current one counted; -1 for all.
+    ngrams (int): Longest word n-gram that is a term, 1 or more.
+    k1 (float): For bm25: how slowly repeated terms stop counting, 0.0 or more.
+    b (float): For bm25: how much long texts are marked down, 0.0 to 1.0.
+    RAISES (ValueError): If a value is out of range.
+    """
+
+    id = "retrieval"
+
+    def __init__(
+        self,
+        *,
+        method: Literal["tfidf", "bm25"] = "tfidf",
+        history_size: int = 3,
+        ngrams: int = 1,
+        k1: float = 1.2,
+        b: float = 0.75,
+    ):
+        super().__init__(history_size=history_size)
+        if method not in ("tfidf", "bm25"):
+            raise ValueError(f"method = '{method}', expected 'tfidf' or 'bm25'")
+        if k1 < 0 or not 0 <= b <= 1:
+            raise ValueError(f"k1 = {k1}, b = {b}, expected k1 of 0 or more and b from 0 to 1")
+        self.method = method
+        self.k1 = k1
+        self.b = b
+        self.text = TextEncoder(
+            HashNgramTokenizer(n_rows=_ROWS, ngrams=ngrams),
+            history_size=history_size,
+            max_context=0,
+            max_label=0,
+            delimiter=False,
+        )
+        self.n_texts = 0
+        self.mean_length = 1.0
+        self.frequencies = np.zeros(self.text.tokenizer.n_ids, dtype=np.int32)
+        self.replies: List[str] = []
+        self.reply_of = np.zeros(0, dtype=np.int32)
+        empty = np.zeros(0, dtype=np.int32)
+        self.index = TermIndex.build(empty, empty, empty.astype(np.float32), 0)
+
+    # --- learning -------------------------------------------------------------------
+
+    def learn(self, train: Teacher, seed: int) -> None:
+        self._count_texts(train.texts())
+        contexts: List[Tuple[np.ndarray, ...]] = [(np.zeros(0, dtype=np.int32),) * 3]
+        numbers: Dict[str, int] = {}
+        reply_of: List[int] = []
+        for examples in _chunks(train.examples()):
+            answered = [example for example in examples if example.all_labels]
+            turns = [
+                [*example.get("context", ()), (PARTNER, example.get("text") or "")]
+                for example in answered
+            ]
+            documents, terms, counts = self._counts(*self.text.contexts(_without_silence(turns)))
+            documents += len(reply_of)
+            contexts.append(tuple(each.astype(np.int32) for each in (documents, terms, counts)))
+            for example in answered:
+                reply_of.append(numbers.setdefault(example.all_labels[0], len(numbers)))
+        self.replies = list(numbers)
+        self.reply_of = np.array(reply_of, dtype=np.int32)
+        documents, terms, counts = (np.concatenate(parts) for parts in zip(*contexts))
+        weights = self._document_weights(documents, terms, counts, len(reply_of))
+        self.index = TermIndex.build(documents, terms, weights, len(reply_of))
+
+    def _count_texts(self, texts: Iterable[str]) -> None:
+        """Learn in how many texts each term occurs, and how long texts are."""
+        n_tokens = 0
+        for chunk in _chunks(texts):
+            rows, lengths = self.text.labels(chunk)
+            _, terms, _ = self._counts(rows, lengths)
+            np.add.at(self.frequencies, terms, 1)
+            self.n_texts += len(chunk)
+            n_tokens += len(rows)
+        self.mean_length = max(1.0, n_tokens / max(1, self.n_texts))
+
+    @staticmethod
+    def _counts(rows: np.ndarray, lengths: np.ndarray) -> Counts:
+        return count_terms(rows[:, 0], np.arange(len(lengths)).repeat(lengths))
+
+    # --- weights --------------------------------------------------------------------
+
+    def _rarity(self, terms: np.ndarray) -> np.ndarray:
+        """Inverse document frequency of terms, above 0."""
+        n, found = self.n_texts, self.frequencies[terms].astype(np.float64)
+        if self.method == "bm25":
+            return np.log1p((n - found + 0.5) / (found + 0.5))
+        return np.log((1 + n) / (1 + found)) + 1
+
+    def _document_weights(
+        self, documents: np.ndarray, terms: np.ndarray, counts: np.ndarray, n_documents: int
+    ) -> np.ndarray:
+        """Weight of each term in its document; shape (n_pairs,), float32."""
+        if self.method == "tfidf":
+            weights = counts * self._rarity(terms)
+            return _unit(weights, documents, n_documents)
+        lengths = np.bincount(documents, weights=counts, minlength=n_documents)
+        relative = 1 - self.b + self.b * lengths / self.mean_length
+        saturated = counts * (self.k1 + 1) / (counts + self.k1 * relative[documents])
+        return saturated.astype(np.float32)
+
+    def _query_weights(
+        self, queries: np.ndarray, terms: np.ndarray, counts: np.ndarray, n_queries: int
+    ) -> np.ndarray:
+        """Weight of each term in its query; shape (n_pairs,), float32."""
+        weights = counts * self._rarity(terms)
+        if self.method == "tfidf":
+            return _unit(weights, queries, n_queries)
+        return weights.astype(np.float32)
+
+    # --- answering ------------------------------------------------------------------
+
+    def batch_act(self, observations: Observations) -> Sequence[Message]:
+        turns = _without_silence(column(observations, "turns"))
+        queries, terms, counts = self._counts(*self.text.contexts(turns))
+        weights = self._query_weights(queries, terms, counts, len(turns))
+        candidates = column(observations, "label_candidates")
+        rankings = self._rank(candidates, queries, terms, weights)
+        bounds = np.searchsorted(queries, np.arange(len(turns) + 1))
+        for row, among in enumerate(candidates):
+            if among is None:
+                of_row = slice(bounds[row], bounds[row + 1])
+                best = self.index.best(terms[of_row], weights[of_row])
+                # Nothing in common with anything: the first reply there is.
+                rankings[row] = [self.replies[self.reply_of[max(0, best)]]] if self.replies else []
+        return ranked_replies(rankings)
+
+    def _rank(
+        self,
+        candidates: Sequence[Optional[Sequence[str]]],
+        queries: np.ndarray,
+        terms: np.ndarray,
+        weights: np.ndarray,
+    ) -> List[List[str]]:
+        """The candidates of each observation, the most similar first; of equals the first."""
+        sizes = np.array([len(among or ()) for among in candidates], dtype=np.int64)
+        texts = [text for among in candidates for text in among or ()]
+        numbers: Dict[str, int] = {}
+        number_of = np.array([numbers.setdefault(t, len(numbers)) for t in texts], dtype=np.int64)
+        documents, document_terms, counts = self._counts(*self.text.labels(list(numbers)))
+        document_weights = self._document_weights(documents, document_terms, counts, len(numbers))
+        # Every term of every candidate, as often as the candidate is asked for.
+        n_terms = np.bincount(documents, minlength=len(numbers))
+        starts = (n_terms.cumsum() - n_terms)[number_of]
+        lengths = n_terms[number_of]
+        owner = np.arange(len(texts)).repeat(lengths)
+        at = np.arange(len(owner)) + (starts - lengths.cumsum() + lengths).repeat(lengths)
+        # The weight of that term in the candidate's query, where it occurs there.
+        query = np.arange(len(candidates)).repeat(sizes)
+        wanted = query[owner] << 32 | document_terms[at]
+        known = queries << 32 | terms
+        place = np.searchsorted(known, wanted)
+        place[place == len(known)] = 0
+        hit = known[place] == wanted if len(known) else np.zeros(len(wanted), dtype=bool)
+        products = weights[place[hit]] * document_weights[at[hit]]
+        scores = np.bincount(owner[hit], weights=products, minlength=len(texts))
+        rankings: List[List[str]] = []
+        end = 0
+        for among in candidates:
+            start, end = end, end + len(among or ())
+            order = (-scores[start:end]).argsort(kind="stable")
+            rankings.append([texts[start + i] for i in order.tolist()])
+        return rankings
+
+    # --- saving ---------------------------------------------------------------------
+
+    def state(self) -> Dict[str, Any]:
+        return {
+            "n_texts": self.n_texts,
+            "mean_length": self.mean_length,
+            "replies": self.replies,
+        }
+
+    def set_state(self, state: Dict[str, Any]) -> None:
+        self.n_texts = int(state["n_texts"])
+        self.mean_length = float(state["mean_length"])
+        self.replies = [str(text) for text in state["replies"]]
+
+    def to_disk(self, folder: Path) -> None:
+        super().to_disk(folder)
+        known = np.flatnonzero(self.frequencies)
+        arrays: Dict[str, Any] = {
+            "known": known.astype(np.int32),
+            "frequencies": self.frequencies[known],
+            "reply_of": self.reply_of,
+            **self.index.arrays(),
+        }
+        np.savez(folder / _ARRAYS, **arrays)
+
+    def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
+        super().from_disk(folder, tokenizer=tokenizer)
+        path = folder / _ARRAYS
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                index = TermIndex.from_arrays(arrays)
+                frequencies = np.zeros_like(self.frequencies)
+                frequencies[arrays["known"]] = arrays["frequencies"]
+                reply_of = arrays["reply_of"]
+            if len(reply_of) != index.n_documents:
+                raise ValueError("the replies do not fit the contexts")
+        except OSError as error:
+            raise ModelError(f"{path}  cannot be read: {error.strerror or error}.") from None
+        except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
+            raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
+        self.index, self.frequencies, self.reply_of = index, frequencies, reply_of
+
+
+def _unit(weights: np.ndarray, owners: np.ndarray, n_owners: int) -> np.ndarray:
+    """Weights divided by the Euclidean length of those of their owner."""
+    squares = np.bincount(owners, weights=weights * weights, minlength=n_owners)
+    return (weights / np.sqrt(squares)[owners]).astype(np.float32)
+
+
+def _without_silence(conversations: Sequence[Sequence[Turn]]) -> List[List[Turn]]:
+    return [[turn for turn in turns if turn[1] != SILENCE] for turns in conversations]
+
+
+def _chunks(items: Iterable[Any]) -> Iterator[List[Any]]:
+    iterator = iter(items)
+    while chunk := list(islice(iterator, _CHUNK)):
+        yield chunk
