@@ -50,11 +50,11 @@ def train(
     load_code(code)
     checked = load_config(config, overrides or {})
     folder = None if output is None else Path(output)
-    if folder is not None:
-        check_output(folder, force)
     ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
     with using_ops(ops):
         run = _Run(checked, folder, stdout or sys.stdout, stderr or sys.stderr)
+        if folder is not None:
+            check_output(folder, force)
         return run.train()
 
 
@@ -160,7 +160,6 @@ class _Run:
             finally:
                 logger.finish()
         best_step = loop.best.step if loop.best is not None else loop.position.step
-        assert agent.parameters is not None
         return Result(
             score_name=settings.score,
             stopped_because=reason,
@@ -174,7 +173,7 @@ class _Run:
     ) -> None:
         """Keep the weights that were just evaluated (averaged ones, if any)."""
         if is_best:
-            assert isinstance(self.agent, ModelAgent) and self.agent.parameters is not None
+            assert isinstance(self.agent, ModelAgent)
             self.best_values = self.agent.parameters.values.copy()
             self._save(BEST, position, report)
         self._save(LAST, position, report)
@@ -197,7 +196,6 @@ class _Run:
     def _finish(self, result: Result, dev: Optional[Teacher]) -> None:
         """Scores of the best weights and of the baselines, and a few conversations."""
         if isinstance(self.agent, ModelAgent) and self.best_values is not None:
-            assert self.agent.parameters is not None
             self.agent.parameters.load(self.best_values)
             self.agent.weights_changed()
         teachers = {"dev": dev, "test": self._split("test")}
