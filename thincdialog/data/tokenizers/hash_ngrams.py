@@ -75,16 +75,19 @@ class HashNgramTokenizer(Tokenizer):
     def encode(self, text: str) -> np.ndarray:
         entries = [self._words.get(word) or self._add(word) for word in self._split(text)]
         ids: List[int] = []
-        n_rows = self.n_rows
+        n_rows, longest = self.n_rows, self.ngrams - 1
         # Hashes of the n-grams that ended with the word before: one word, two, ...
         before: List[int] = []
         for word_hash, own in entries:
-            ids.append(own[0])
-            ending = [(each * _JOIN + word_hash) * _JOIN & _MASK for each in before]
-            # The upper half: it depends on every bit of both hashes.
-            ids.extend((each >> 32) % n_rows + N_SPECIAL for each in ending)
-            ids.extend(own[1:])
-            before = [word_hash, *ending][: self.ngrams - 1]
+            ids += own[:1]
+            ending = [word_hash]
+            for each in before:
+                joined = (each * _JOIN + word_hash) * _JOIN & _MASK
+                # The upper half: it depends on every bit of both hashes.
+                ids.append((joined >> 32) % n_rows + N_SPECIAL)
+                ending.append(joined)
+            ids += own[1:]
+            before = ending[:longest]
         return np.array(ids, dtype=np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
