@@ -109,7 +109,11 @@ class CoffeeDialogue:
             size=self.rng.choice(menu.CUPS[self.cup]),
             extra=self.rng.choice(menu.EXTRAS[self.extra]),
         )
-        values = {"drink": self._some(DRINKS, 2), "cup": self._some(CUPS, 2), "extra": EXTRAS}
+        values = {
+            "drink": self._with_others(self.drink, DRINKS, 2),
+            "cup": self._with_others(self.cup, CUPS, 2),
+            "extra": EXTRAS,
+        }
         return self._turn(f"{text[0].upper()}{text[1:]}", "size", values)
 
     def _resize(self) -> Message:
@@ -123,10 +127,12 @@ class CoffeeDialogue:
     def _reheat(self) -> Message:
         (self.temperature,) = set(TEMPERATURES) - {self.temperature}
         served = self.rng.choice(menu.TEMPERATURES[self.temperature])
-        return self._change(self._say(menu.OTHER_WAY, served=served), self._some(CUPS, 2))
+        cups = self._with_others(self.cup, CUPS, 2)
+        return self._change(self._say(menu.OTHER_WAY, served=served), cups)
 
-    def _change(self, text: str, cups: Sequence[str]) -> Message:
-        values = {"temperature": TEMPERATURES, "drink": self._some(DRINKS, 5), "cup": cups}
+    def _change(self, text: str, cups: List[str]) -> Message:
+        drinks = self._with_others(self.drink, DRINKS, 5)
+        values = {"temperature": TEMPERATURES, "drink": drinks, "cup": cups}
         return self._turn(text, "change", values)
 
     def _where(self) -> Message:
@@ -151,7 +157,7 @@ class CoffeeDialogue:
             "acorns": str(acorns),
         }
 
-    def _turn(self, text: str, kind: str, values: Dict[str, Sequence[str]]) -> Message:
+    def _turn(self, text: str, kind: str, values: Dict[str, List[str]]) -> Message:
         """A turn whose candidates are one sentence with all combinations of values."""
         sentence = self.rng.choice(menu.REPLIES[kind])
         replies = [
@@ -165,10 +171,9 @@ class CoffeeDialogue:
     def _say(self, sentences: Sequence[str], **words: str) -> str:
         return self.rng.choice(sentences).format(**words)
 
-    def _some(self, names: Sequence[str], n_names: int) -> List[str]:
-        """The true one of ``names`` and others."""
-        true = next(name for name in (self.drink, self.cup) if name in names)
-        return [true, *self.rng.sample([name for name in names if name != true], n_names - 1)]
+    def _with_others(self, true: str, names: Sequence[str], n_names: int) -> List[str]:
+        others = [name for name in names if name != true]
+        return [true, *self.rng.sample(others, n_names - 1)]
 
 
 def _sentence(sentence: str, words: Dict[str, str]) -> str:

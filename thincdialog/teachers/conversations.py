@@ -112,6 +112,7 @@ def _merged(said: List[Said]) -> List[Said]:
 
 
 def _turns(conversation: Dict[str, Any], path: str, number: int) -> Iterator[Said]:
+    turns: Any
     if "turns" in conversation:
         turns, speaker_field = conversation["turns"], "speaker"
         if not isinstance(turns, list):
@@ -122,14 +123,15 @@ def _turns(conversation: Dict[str, Any], path: str, number: int) -> Iterator[Sai
             raise DataError(path, "'dialog' must be a list of lists of turns", number)
         turns = list(chain.from_iterable(pairs))
     else:
-        hint = next((hint for name in ("turns", "dialog")
-                     if (hint := nearest(name, list(conversation)))), "")  # fmt: skip
-        text = f"has neither 'turns' nor 'dialog'{hint} (see thincdialog.Conversations.v1)"
-        raise DataError(path, text, number)
+        hints = (nearest(name, list(conversation)) for name in ("turns", "dialog"))
+        hint = next(filter(None, hints), "")
+        problem = f"has neither 'turns' nor 'dialog'{hint} (see thincdialog.Conversations.v1)"
+        raise DataError(path, problem, number)
     for place, turn in enumerate(turns, start=1):
         if not isinstance(turn, dict):
             raise DataError(path, f"turn {place} must be an object, found {kind(turn)}", number)
-        speaker, text = turn.get(speaker_field), turn.get("text")
+        speaker: Any = turn.get(speaker_field)
+        text: Any = turn.get("text")
         for field, value in ((speaker_field, speaker), ("text", text)):
             if not isinstance(value, str):
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"

@@ -18,6 +18,8 @@ class Block(NamedTuple):
     order: Sequence[int]
 
 
+NOTHING = Block(EpisodeStore(), [], ())
+
 Blocks = Callable[[int, int], Iterator[Block]]
 
 
@@ -38,7 +40,7 @@ class Cursor:
         # A token of the epoch: copies see by it that their episode is of another one.
         self.run = object()
         self._remaining: Optional[Iterator[Block]] = self._blocks(epoch, seed)
-        self._block = Block(EpisodeStore(), [], ())
+        self._block = NOTHING
         self._position = 0
 
     def is_exhausted(self) -> bool:
@@ -48,7 +50,7 @@ class Cursor:
             if following is None:
                 # Lets go of the last block of a stream.
                 self._remaining = None
-                self._block = Block(EpisodeStore(), [], ())
+                self._block = NOTHING
                 self._position = 0
                 return True
             self._block = following

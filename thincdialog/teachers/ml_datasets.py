@@ -3,6 +3,7 @@
 import inspect
 import random
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 from urllib.error import URLError
@@ -15,6 +16,8 @@ from ..registry import registry
 from .reading import nearest, short
 from .split import Episode
 from .teacher import Teacher
+
+Pair = Tuple[Any, Any]  # Input and label.
 
 NAME = "thincdialog.MLDatasets.v1"
 
@@ -60,12 +63,18 @@ def MLDatasets(
     origin = f"ml_datasets.{loader}"
 
     @lru_cache(maxsize=1)
-    def parts() -> List[List[Episode]]:
-        loaded = _load(function, given, seed, origin)
-        return _episodes([_pairs(part, limit, origin) for part in loaded], origin)
+    def loaded() -> Tuple[List[Any], Optional[List[str]]]:
+        parts = _load(function, given, seed, origin)
+        return parts, _classes(pair for part in parts for pair in _pairs(part, limit, origin))
 
     def source(number: int) -> Iterator[Episode]:
-        return ([Message(message) for message in episode] for episode in parts()[number])
+        parts, classes = loaded()
+        for place, (item, label) in enumerate(_pairs(parts[number], limit, origin)):
+            message = _message(item, label, origin)
+            message["id"] = f"{place}/0"
+            if classes is not None:
+                message["label_candidates"] = classes
+            yield [message]
 
     splits = ["train"] if "file_" in parameters else ["train", "dev"]
     return Teacher(
@@ -117,56 +126,49 @@ def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> 
         np.random.set_state(states[1])
 
 
-def _pairs(part: Any, limit: int, origin: str) -> List[Tuple[Any, Any]]:
+def _pairs(part: Any, limit: int, origin: str) -> Iterator[Pair]:
     """Inputs with their labels. Loaders give (inputs, labels) or a list of pairs."""
     if isinstance(part, tuple) and len(part) == 2:
         inputs, labels = part
         if len(inputs) != len(labels):
             text = f"the loader gives {len(inputs)} inputs, but {len(labels)} labels"
             raise DataError(origin, text)
-        pairs: Iterable[Tuple[Any, Any]] = zip(inputs, labels)
-    else:
-        pairs = part
-    rows = list(pairs)
-    return rows[:limit] if limit else rows
+        part = zip(inputs, labels)
+    return islice(part, limit or None)
 
 
-def _episodes(parts: List[List[Tuple[Any, Any]]], origin: str) -> List[List[Episode]]:
-    classes: Dict[str, None] = {}
-    made: List[List[Episode]] = []
-    for pairs in parts:
-        episodes: List[Episode] = []
-        for number, (given, label) in enumerate(pairs):
-            has_tags = _is_sequence(given) and _is_sequence(label)
-            message = _message(given, has_tags, origin)
-            message["id"] = f"{number}/0"
-            if has_tags:
-                message["labels"] = [" ".join(_class(tag) for tag in label)]
-            else:
-                # Sorted, because cmu takes its labels from a set.
-                several = sorted(label) if isinstance(label, (list, tuple, set)) else [label]
-                message["labels"] = [_class(one) for one in several]
-                classes.update(dict.fromkeys(message["labels"]))
-            episodes.append([message])
-        made.append(episodes)
-    if classes:
-        are_numbers = all(name.isdecimal() for name in classes)
-        candidates = sorted(classes, key=int if are_numbers else str)
-        for episodes in made:
-            for episode in episodes:
-                episode[0]["label_candidates"] = candidates
-    return made
+def _classes(pairs: Iterable[Pair]) -> Optional[List[str]]:
+    """All labels in order; None for tag sequences."""
+    found = {name for given, label in pairs if not _has_tags(given, label)
+             for name in _labels(label)}  # fmt: skip
+    are_numbers = all(name.isdecimal() for name in found)
+    return sorted(found, key=int if are_numbers else str) or None
 
 
-def _message(given: Any, has_tags: bool, origin: str) -> Message:
+def _message(given: Any, label: Any, origin: str) -> Message:
+    has_tags = _has_tags(given, label)
+    labels = [" ".join(map(_class, label))] if has_tags else _labels(label)
     if isinstance(given, str):
-        return Message(text=given)
+        return Message(text=given, labels=labels)
     if isinstance(given, np.ndarray) and given.dtype.kind == "f":
-        return Message(text="", features=np.ascontiguousarray(given, dtype="f").ravel())
+        features = np.ascontiguousarray(given, dtype="f").ravel()
+        return Message(text="", features=features, labels=labels)
     if isinstance(given, (list, tuple, np.ndarray)):
         is_pair = not has_tags and all(isinstance(part, str) for part in given)
-        return Message(text=("\n" if is_pair else " ").join(map(str, given)))
+        text = ("\n" if is_pair else " ").join(map(str, given))
+        return Message(text=text, labels=labels)
     raise DataError(origin, f"cannot make a message of {short(given)}: expected text or an array")
+
+
+def _has_tags(given: Any, label: Any) -> bool:
+    """Whether the label holds one tag for each word."""
+    return _is_sequence(given) and _is_sequence(label)
+
+
+def _labels(label: Any) -> List[str]:
+    # Sorted, because cmu takes its several labels from a set.
+    several = sorted(label) if isinstance(label, (list, tuple, set)) else [label]
+    return [_class(one) for one in several]
 
 
 def _is_sequence(value: Any) -> bool:

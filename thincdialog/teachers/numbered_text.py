@@ -64,7 +64,7 @@ def read_numbered_text(path: str, supporting: bool = True) -> Iterator[Episode]:
         if not line or line.isspace():
             continue
         digits, _, rest = line.partition(" ")
-        if not digits.isdecimal():
+        if not _is_number(digits):
             text = f"expected a number, a blank and a text, found {short(line)}"
             raise DataError(path, text, line_number)
         if int(digits) <= previous:
@@ -100,9 +100,14 @@ def read_numbered_text(path: str, supporting: bool = True) -> Iterator[Episode]:
         raise DataError(path, "holds no examples: no line has an answer behind a tab")
 
 
+def _is_number(word: str) -> bool:
+    # Python refuses to read numbers of thousands of digits.
+    return word.isdecimal() and len(word) <= 18
+
+
 def _support(cell: str, path: str, number: int) -> List[int]:
     words = cell.split()
-    if not all(word.isdecimal() for word in words):
+    if not all(map(_is_number, words)):
         text = (
             f"the third column is {short(cell)}: expected numbers of supporting lines; "
             "set supporting = false if it is a reward"

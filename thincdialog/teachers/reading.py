@@ -118,7 +118,7 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def _open(path: Union[str, Path]) -> BinaryIO:
-    stream = open(path, "rb", buffering=1 << 18)
+    stream = io.BufferedReader(io.FileIO(path), 1 << 18)
     if stream.peek(2)[:2] != GZIP_MAGIC:
         return stream
     return io.BufferedReader(_OwningGzip(stream), 1 << 18)

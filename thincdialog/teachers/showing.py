@@ -8,6 +8,8 @@ from .cursor import Block, Cursor
 from .order import block_order, sample_episodes
 from .split import Split
 
+Columns = Dict[str, Sequence[Any]]
+
 
 class Showing:
     """A split with the choices of ``Teacher.for_split`` (see there).
@@ -16,7 +18,8 @@ class Showing:
     training (bool): Shuffle, and call labels `labels`; else `eval_labels`.
     max_examples (int): Size of the sample; 0 for all.
     n_candidates (int): Candidates drawn for each example; 0 for none.
-    seed (int): Seed of the sample and of the candidates.
+    seed (int): Seed of the sample, of the candidates, and of the first epoch.
+    cursor (Cursor): The place in the epoch.
     """
 
     def __init__(
@@ -28,6 +31,7 @@ class Showing:
         self.max_examples = max_examples
         self.n_candidates = n_candidates
         self.seed = seed
+        self.cursor = Cursor(self.blocks, 0, seed)
         self._picked: Optional[List[int]] = None
         self._sampler: Optional[CandidateSampler] = None
 
@@ -61,19 +65,19 @@ class Showing:
                 message["label_candidates"] = self._draw(message["id"], labels)
         return message
 
-    def batch(self, cursor: Cursor, n_rows: int) -> Tuple[Dict[str, List[Any]], int]:
+    def batch(self, n_rows: int) -> Tuple[Columns, int]:
         """The next single-turn examples in columns.
 
-        cursor (Cursor): The place in the epoch.
         n_rows (int): Rows wanted.
-        RETURNS (Tuple[Dict[str, List], int]): Columns, and the number of rows; fewer
+        RETURNS (Tuple[Columns, int]): Columns, and the number of rows; fewer
             than wanted, or 0, at the end of the epoch.
         """
-        columns: Dict[str, List[Any]] = {}
+        cursor = self.cursor
+        columns: Columns = {}
         n_taken = 0
         while n_taken < n_rows and not cursor.is_exhausted():
             block, rows = cursor.take(n_rows - n_taken)
-            part = {name: [values[row] for row in rows] for name, values in block.fields}
+            part: Columns = {name: [values[row] for row in rows] for name, values in block.fields}
             columns = _joined(columns, n_taken, part, len(rows)) if n_taken else part
             n_taken += len(rows)
         columns["episode_done"] = [True] * n_taken
@@ -122,11 +126,9 @@ class Showing:
         return self._sampler.candidates(example_id, labels[0])
 
 
-def _joined(
-    first: Dict[str, List[Any]], n_first: int, second: Dict[str, List[Any]], n_second: int
-) -> Dict[str, List[Any]]:
+def _joined(first: Columns, n_first: int, second: Columns, n_second: int) -> Columns:
     """The rows of two column groups; None where one of them lacks a column."""
     return {
-        name: first.get(name, [None] * n_first) + second.get(name, [None] * n_second)
+        name: [*first.get(name, [None] * n_first), *second.get(name, [None] * n_second)]
         for name in {**first, **second}
     }

@@ -9,7 +9,7 @@ from ..metrics.example_metric import ExampleMetric
 from ..metrics.metric import Metric
 from ..protocol import Agent
 from .arguments import Mutators, mutator_list
-from .cursor import Block, Cursor
+from .cursor import NOTHING, Block
 from .reading import nearest
 from .scores import Scores
 from .showing import Showing
@@ -47,6 +47,14 @@ class Teacher(Agent):
         every text once.
     """
 
+    _run: Optional[object]  # The epoch that the episode belongs to.
+    _block: Block
+    _turn: int
+    _end: int
+    _labels: Optional[Sequence[str]]  # Of the act that waits for a reply.
+    _answered_by: Any
+    _batch_labels: Optional[Sequence[Any]]
+
     def __init__(
         self,
         sources: Dict[str, Source],
@@ -59,6 +67,8 @@ class Teacher(Agent):
         origin: str = "",
         text_fields: Sequence[str] = ("text", "labels"),
     ):
+        if shuffle_window < 1:
+            raise ValueError(f"shuffle_window = {shuffle_window}, expected 1 or more episodes")
         self.task = "task"
         self.split = ""
         self.training = False
@@ -79,7 +89,6 @@ class Teacher(Agent):
             for name, source in sources.items()
         }
         self._showing: Optional[Showing] = None
-        self._place: Optional[Cursor] = None
         self._scores = Scores()
         self.reset()
 
@@ -124,7 +133,6 @@ class Teacher(Agent):
         teacher.training = training
         n_drawn = 0 if training else n_candidates
         teacher._showing = Showing(self._data[split], training, max_examples, n_drawn, seed)
-        teacher._place = Cursor(teacher._showing.blocks, 0, seed)
         teacher._scores = Scores()
         teacher.reset()
         return teacher
@@ -135,12 +143,12 @@ class Teacher(Agent):
         epoch (int): Counted from 0; decides, with the seed, on the training order.
         seed (int): The run's seed.
         """
-        self._cursor.start(epoch, seed)
+        self._shown.cursor.start(epoch, seed)
         self.reset()
 
     def epoch_done(self) -> bool:
         """Whether nothing is left for this copy to show."""
-        cursor = self._cursor
+        cursor = self._shown.cursor
         return (self._turn >= self._end or self._run is not cursor.run) and cursor.is_exhausted()
 
     def act(self) -> Message:
@@ -149,7 +157,8 @@ class Teacher(Agent):
         RAISES (ProtocolError): If the last turn has not been answered, or the epoch
             is done.
         """
-        cursor = self._cursor
+        showing = self._shown
+        cursor = showing.cursor
         if self._run is not cursor.run:
             self.reset()
         if self._labels is not None:
@@ -163,7 +172,6 @@ class Teacher(Agent):
             starts = self._block.store.starts
             turn, self._end = starts[episode], starts[episode + 1]
         self._turn = turn + 1
-        showing = self._shown
         message = showing.message(self._block, turn, turn + 1 == self._end)
         self._labels = message.get(showing.label_name, ())
         return message
@@ -198,19 +206,18 @@ class Teacher(Agent):
         RAISES (ProtocolError): If the last batch has not been answered, the epoch is
             done, or episodes have several turns.
         """
-        cursor = self._cursor
-        if self._run is not cursor.run:
+        showing = self._shown
+        if self._run is not showing.cursor.run:
             self.reset()
         if self._batch_labels is not None:
             raise self._unanswered("batch_act")
-        showing = self._shown
         if not showing.data.is_single_turn:
             text = "needs episodes of a single turn: use copies, or flatten them."
             raise ProtocolError(f"{self.id}.batch_act() {text}")
-        columns, n_taken = showing.batch(cursor, n_rows)
+        columns, n_taken = showing.batch(n_rows)
         if not n_taken:
             raise self._past_end("batch_act")
-        self._run = cursor.run
+        self._run = showing.cursor.run
         self._batch_labels = columns.get(showing.label_name) or [None] * n_taken
         return MessageBatch(columns, n_taken)
 
@@ -261,25 +268,19 @@ class Teacher(Agent):
 
     def reset(self) -> None:
         """Drop this copy's episode, if it is in the middle of one."""
-        self._run: Optional[object] = None
-        self._block: Optional[Block] = None
+        self._run = None
+        self._block = NOTHING
         self._turn = 0
         self._end = 0
-        self._labels: Optional[Sequence[str]] = None
-        self._answered_by: Any = _NOBODY
-        self._batch_labels: Optional[Sequence[Any]] = None
+        self._labels = None
+        self._answered_by = _NOBODY
+        self._batch_labels = None
 
     @property
     def _shown(self) -> Showing:
         if self._showing is None:
             raise ProtocolError(f"{self.id} shows no split yet: call for_split() first.")
         return self._showing
-
-    @property
-    def _cursor(self) -> Cursor:
-        if self._place is None:
-            raise ProtocolError(f"{self.id} shows no split yet: call for_split() first.")
-        return self._place
 
     def _unanswered(self, call: str) -> ProtocolError:
         missing = "batch_observe" if call == "batch_act" else "observe"
