@@ -1,21 +1,61 @@
-"""Everything public, in one place.
+"""Everything public, in one place: ``from thincdialog.api import train, registry``."""
 
-    from thincdialog.api import train, evaluate, load, registry
-"""
+from pathlib import Path
+from typing import Any, Mapping, Optional, Union
 
 from .agents import Conversation, ConversationAgent, ModelAgent
-from .errors import ConfigError, DataError, DialogError, ModelError, OutputError, TrainingError
-from .messages import PARTNER, SELF, Message, MessageBatch
+from .batchers import Batcher, Fixed
+from .callbacks import Callback
+from .config import CheckedConfig, check_config, load_config, resolve_config, write_config
+from .data import TextEncoder, Tokenizer
+from .errors import (
+    ConfigError,
+    DataError,
+    DialogError,
+    MissingPackageError,
+    ModelError,
+    OutputError,
+    Problem,
+    ProtocolError,
+    TrainingError,
+)
+from .loggers.logger import Logger, Progress
+from .messages import PARTNER, SELF, Message, MessageBatch, Turn
 from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
+from .models.parameters import FlatParameters
 from .protocol import Agent
 from .registry import registry
 from .teachers import Teacher
+from .teachers.iterable import IterableTeacher
 from .training.results import Result
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
 from .training.train import train
 from .worlds import BatchWorld, MultiAgentWorld, PartnerWorld, World
 
 
-def load(path, *, overrides=None, code=None) -> Chatbot:
-    """Load a saved model; see ``Chatbot``."""
+def load(
+    path: Union[str, Path],
+    *,
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+) -> Chatbot:
+    """Load a saved model to talk to; see ``Chatbot``.
+
+    path (Union[str, Path]): Its folder, such as "output/quickstart/model-best".
+    overrides (Optional[Mapping[str, Any]]): Changes to its config.
+    code (Union[str, Path, None]): Python file that registers what its config names.
+    RAISES (DialogError): If the folder is not a whole saved model.
+    """
     return Chatbot(path, overrides=overrides, code=code)
+
+
+__all__ = [
+    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
+    "CheckedConfig", "ConfigError", "Conversation", "ConversationAgent", "DataError",
+    "DialogError", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher", "Logger",
+    "Message", "MessageBatch", "Metric", "MissingPackageError", "ModelAgent", "ModelError",
+    "MultiAgentWorld", "OutputError", "PartnerWorld", "Problem", "Progress", "ProtocolError",
+    "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn",
+    "World", "check_config", "evaluate", "evaluate_with_samples", "load", "load_config",
+    "registry", "resolve_config", "train", "write_config",
+]  # fmt: skip

@@ -1,5 +1,6 @@
 """The agent contract: what worlds, trainers and servers may ask of an agent."""
 
+from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, TypeVar
 
 from .errors import ProtocolError
@@ -76,6 +77,26 @@ class Agent:
         """Forget the conversation. Must replace its state, not change it in place:
         a fresh copy still points at the original's."""
         self.observation = None
+
+    def initialize(self, train: Any, *, tokenizer: Any = None, seed: int = 0) -> None:
+        """Learn from the training data what is not learnt step by step: vocabulary,
+        classes, candidates, the first weights. An agent that needs none of it leaves
+        this as it is.
+
+        train (Teacher): Of the training split.
+        tokenizer (Optional[Tokenizer]): From the config, not yet built.
+        seed (int): Of everything that is drawn.
+        """
+
+    def to_disk(self, folder: Path) -> None:
+        """Write what ``initialize`` and training found into a saved model's folder."""
+
+    def from_disk(self, folder: Path, *, tokenizer: Any = None) -> None:
+        """Read what ``to_disk`` wrote, into an agent built from the same config.
+
+        tokenizer (Optional[Tokenizer]): From the config, not yet filled.
+        RAISES (ModelError): If a file is missing, damaged, or of another agent.
+        """
 
     def report(self) -> Mapping[str, Any]:
         """Metrics (``thincdialog.metrics``) gathered since ``reset_metrics``."""

@@ -141,7 +141,9 @@ class ClassifierAgent(ModelAgent):
         given: Dict[str, float] = self.class_weights  # type: ignore[assignment]
         unknown = sorted(set(given) - set(classes))
         if unknown:
-            raise DataError("config", f"[agent.class_weights] names no class: {', '.join(unknown)}.")
+            raise DataError(
+                "config", f"[agent.class_weights] names no class: {', '.join(unknown)}."
+            )
         return [float(given.get(name, 1.0)) for name in classes]
 
     def _set_classes(self, classes: List[str], weights: Optional[List[float]]) -> None:
@@ -225,4 +227,5 @@ class ClassifierAgent(ModelAgent):
                 raise DataError(
                     "data", f"example {name} has {found} features, expected {self.n_features}."
                 )
-        return self.model.ops.asarray2f(np.stack(rows))
+        stacked: Any = np.stack(rows)
+        return self.model.ops.asarray2f(stacked)

@@ -7,7 +7,7 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Ragged
 
 from ..data import TextEncoder, Tokenizer
-from ..errors import ConfigError, ModelError, Problem, TrainingError
+from ..errors import ConfigError, ModelError, Problem, ProtocolError, TrainingError
 from ..messages import Message, MessageBatch, column
 from ..metrics import AverageMetric, Metric, SumMetric
 from ..models.parameters import FlatParameters
@@ -71,7 +71,7 @@ class ModelAgent(ConversationAgent):
     ):
         super().__init__(history_size=history_size, use_reply=use_reply)
         self.model = model
-        self.text_options = {
+        self.text_options: Dict[str, Any] = {
             "history_size": history_size,
             "max_context": max_context,
             "max_label": max_label,
@@ -81,10 +81,30 @@ class ModelAgent(ConversationAgent):
         }
         self.counters = Counters()
         self.tokenizer: Optional[Tokenizer] = None
-        self.text: Optional[TextEncoder] = None
-        self.parameters: Optional[FlatParameters] = None
+        self._text: Optional[TextEncoder] = None
+        self._parameters: Optional[FlatParameters] = None
         # Cells are wasted only by layers that make rectangles.
         self._pads = any("padded" in node.name for node in model.walk())
+
+    @property
+    def parameters(self) -> FlatParameters:
+        """All weights and gradients, in two vectors.
+
+        RAISES (ProtocolError): Before ``initialize`` or ``from_disk``.
+        """
+        if self._parameters is None:
+            raise ProtocolError(f"{self.id} has no weights yet: call initialize() or from_disk().")
+        return self._parameters
+
+    @property
+    def text(self) -> TextEncoder:
+        """Turns text into arrays.
+
+        RAISES (ProtocolError): Before ``initialize`` or ``from_disk``.
+        """
+        if self._text is None:
+            raise ProtocolError(f"{self.id} cannot read yet: call initialize() or from_disk().")
+        return self._text
 
     # --- life-cycle -------------------------------------------------------------
 
@@ -112,13 +132,13 @@ class ModelAgent(ConversationAgent):
         """Use a built tokenizer; the model's vocabulary takes its size."""
         self.tokenizer = tokenizer
         if tokenizer is not None:
-            self.text = TextEncoder(tokenizer, **self.text_options)
+            self._text = TextEncoder(tokenizer, **self.text_options)
             set_vocabulary(self.model, tokenizer.n_ids)
 
     def lay_out_weights(self) -> None:
         """Allocate the weights and put them into one vector."""
         self.model.initialize(*self.sample())
-        self.parameters = FlatParameters(self.model)
+        self._parameters = FlatParameters(self.model)
 
     def learn(self, train: Teacher) -> None:
         """Take from the training data what is not weights (classes, candidates)."""
@@ -130,7 +150,6 @@ class ModelAgent(ConversationAgent):
 
     def to_disk(self, folder: Path) -> None:
         """Write what was learnt into the folder of a saved model."""
-        assert self.parameters is not None
         write_json(folder / "agent.json", self.state())
         write_weights(folder, self.model, self.parameters)
         if self.tokenizer is not None:
@@ -153,7 +172,6 @@ class ModelAgent(ConversationAgent):
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
         self.lay_out_weights()
-        assert self.parameters is not None
         read_weights(folder, self.parameters)
 
     def state(self) -> Dict[str, Any]:
@@ -217,7 +235,8 @@ class ModelAgent(ConversationAgent):
 
     def seed(self, seed: int, step: int, microbatch: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these."""
-        self.model.ops.seed(seed, step, microbatch)
+        ops: Any = self.model.ops
+        ops.seed(seed, step, microbatch)
 
     def update(self, optimizer: Optimizer) -> float:
         """Apply the gathered gradient, as a mean over its examples, and clear it.
@@ -225,7 +244,6 @@ class ModelAgent(ConversationAgent):
         RETURNS (float): Norm of the mean gradient, before clipping.
         RAISES (TrainingError): If the gradient is not finite; the weights stay.
         """
-        assert self.parameters is not None
         scale = 1.0 / max(1, self.counters.examples)
         try:
             norm = self.parameters.update(optimizer, scale)
@@ -242,12 +260,10 @@ class ModelAgent(ConversationAgent):
 
     def contexts(self, conversations: Sequence[Any]) -> Ragged:
         """The conversations as the model's input, on its device."""
-        assert self.text is not None
         return self._ragged(*self.text.contexts(conversations))
 
     def replies(self, texts: Sequence[str]) -> Ragged:
         """Reply texts as the model's input, on its device."""
-        assert self.text is not None
         return self._ragged(*self.text.labels(texts))
 
     def _ragged(self, ids: Any, lengths: Any) -> Ragged:
@@ -264,7 +280,7 @@ class ModelAgent(ConversationAgent):
         """Loss per example (nats), tokens, padding and truncation since the reset."""
         counters = self.counters
         report: Dict[str, Metric] = {"loss": counters.loss}
-        if self.text is not None:
+        if self._text is not None:
             padded = counters.cells - counters.tokens
             report["tokens"] = SumMetric(counters.tokens)
             report["padding_fraction"] = AverageMetric(padded, counters.cells)
@@ -273,7 +289,7 @@ class ModelAgent(ConversationAgent):
 
     def reset_metrics(self) -> None:
         self.counters.reset_metrics()
-        if self.text is not None:
+        if self._text is not None:
             self.text.reset_metrics()
 
 

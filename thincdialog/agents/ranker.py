@@ -209,7 +209,9 @@ class RankerAgent(ModelAgent):
         if others:
             for index, scores in zip(others, self._score_fixed(vectors, others)):
                 replies[index] = self._reply(self.fixed, scores, observations[index])
-        columns = {name: [reply[name] for reply in replies] for name in replies[0]}
+        columns: Dict[str, Any] = {
+            name: [reply[name] for reply in replies] for name in ("text", "text_candidates")
+        }
         return MessageBatch(columns, len(replies))
 
     def _score_inline(
@@ -219,7 +221,7 @@ class RankerAgent(ModelAgent):
         texts = [text for candidates in lists for text in candidates]
         at = ops.asarray1i(self._vectors.rows(texts))
         sizes = [len(candidates) for candidates in lists]
-        owner = ops.asarray1i(np.repeat(rows, sizes))
+        owner = ops.asarray1i(np.repeat(rows, sizes).tolist())
         # (n_candidates_of_all, width) each: one product a candidate, no padding.
         scores = (self._vectors.vectors[at] * vectors[owner]).sum(axis=1)
         return np.split(ops.to_numpy(scores), np.cumsum(sizes)[:-1])
@@ -261,5 +263,3 @@ def _number(texts: Any) -> Dict[str, int]:
     for text in texts:
         numbers.setdefault(text, len(numbers))
     return numbers
-
-

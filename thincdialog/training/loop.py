@@ -13,9 +13,11 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+import numpy
+
 from ..agents.model_agent import ModelAgent
-from ..errors import ConfigError, Problem
 from ..callbacks import Callback
+from ..errors import ConfigError, Problem
 from ..loggers.logger import Logger, Progress
 from ..metrics import higher_is_better
 from ..models.averages import averaged_weights
@@ -23,6 +25,7 @@ from ..teachers import Teacher
 from ..worlds import World
 from .gradients import GradientTree
 from .stopping import Best, Clock, Every, Limits, Position
+
 
 @dataclass
 class LoopSettings:
@@ -86,6 +89,13 @@ class TrainingLoop:
         RETURNS (str): Why it ended, as a phrase for the user.
         RAISES (TrainingError): If a loss or gradient is not finite.
         """
+        # Overflow ends in an error that names the examples; NumPy's warning would only
+        # come before it.
+        with numpy.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            self._run()
+        return self.stopped_because
+
+    def _run(self) -> None:
         settings, position = self.settings, self.position
         self._evaluate()
         epoch = 0
@@ -104,7 +114,6 @@ class TrainingLoop:
             epoch += 1
         if self._evaluated_step < position.step:
             self._evaluate()
-        return self.stopped_because
 
     def _step(self) -> int:
         """One update of the weights; returns how many examples it learnt from."""
@@ -191,7 +200,7 @@ class TrainingLoop:
             better = higher_is_better(settings.score) if better is None else better
             if better is None:
                 text = f"[training] score = '{settings.score}': higher or lower better?"
-                hint = "set score_direction to \"max\" or \"min\""
+                hint = 'set score_direction to "max" or "min"'
                 raise ConfigError([Problem("", text, hint)], "config")
             self.best = Best(better, settings.patience, settings.target_score)
         return self.best.see(report[settings.score], self.position.step, report)

@@ -25,9 +25,7 @@ from ..protocol import Agent
 FORMAT = 1
 
 
-def save_model(
-    agent: Agent, folder: Path, config_text: str, meta: Mapping[str, Any]
-) -> None:
+def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, Any]) -> None:
     """Write a model folder, whole or not at all: written beside, then renamed.
 
     RAISES (OutputError): If the folder cannot be written; an old one stays as it was.
@@ -89,7 +87,9 @@ def read_meta(folder: Path) -> Dict[str, Any]:
         raise ModelError(f"{folder}  is not a folder. Give the folder of a saved model, "
                          "such as output/quickstart/model-best.")  # fmt: skip
     if not path.is_file():
-        inside = next((name for name in ("model-best", "model-last") if (folder / name).is_dir()), "")
+        inside = next(
+            (name for name in ("model-best", "model-last") if (folder / name).is_dir()), ""
+        )
         hint = f" Did you mean {folder / inside}?" if inside else ""
         raise ModelError(f"{folder}  is not a saved model: it has no meta.json.{hint}")
     meta = read_json(path)

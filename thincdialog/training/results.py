@@ -38,7 +38,7 @@ class Result:
 
     def table(self) -> List[List[str]]:
         """Header and rows: each split, the model first, then the baselines."""
-        names = shown_metrics([s for s in self.scores.values()], self.score_name)
+        names = shown_metrics(list(self.scores.values()), self.score_name)
         rows = [["", "agent", *names, "examples"]]
         for split, report in self.scores.items():
             rows.append([split, "this model", *cells(report, names)])

@@ -34,7 +34,7 @@ def train(
 ) -> Result:
     """Train, evaluate and save a model.
 
-    config (Union[str, Path, Config]): Path of a config, or the config itself.
+    config (Union[str, Path, Config]): Path of a config, its text, or the config itself.
     output (Union[str, Path, None]): Folder for model-best and model-last; None saves
         nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.

@@ -1,0 +1,51 @@
+"""A small task and config that several tests train with."""
+
+RANKER = """
+[paths]
+train = null
+dev = null
+test = null
+
+[system]
+seed = 3
+
+[tasks.coffee]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 40
+n_dev = 10
+n_test = 10
+
+[tasks.coffee.mutators.*.flatten]
+@mutators = "thincdialog.Flatten.v1"
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Ranker.v1"
+candidates = "inline"
+
+[agent.model]
+@models = "thincdialog.BiEncoder.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+width = 16
+dropout = 0.2
+
+[world]
+@worlds = "thincdialog.BatchWorld.v1"
+
+[world.batcher]
+@batchers = "thincdialog.Fixed.v1"
+size = 16
+
+[training]
+max_epochs = 2.0
+score = "hits@1"
+n_samples = 1
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.01
+"""

@@ -1,0 +1,214 @@
+"""Whole runs, from a config to a saved model."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+from thincdialog.api import (
+    ConfigError,
+    OutputError,
+    TrainingError,
+    evaluate,
+    load,
+    registry,
+    train,
+)
+from thincdialog.training.train import BEST, LAST
+
+from .examples import RANKER
+
+
+def run(output=None, force=False, **overrides):
+    changes = {name.replace("__", "."): value for name, value in overrides.items()}
+    return train(
+        RANKER,
+        output=output,
+        overrides=changes,
+        force=force,
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+    )
+
+
+def weights(folder):
+    return (folder / "weights.npy").read_bytes()
+
+
+def test_train_saves_what_it_reports(tmp_path):
+    result = run(tmp_path / "out", training__max_epochs=6.0)
+    assert result.scores["dev"]["hits@1"] > 0.2, "chance is 0.05"
+    for split in ("dev", "test"):
+        report = evaluate(tmp_path / "out" / BEST, split=split)
+        assert report == result.scores[split]
+    meta = json.loads((tmp_path / "out" / BEST / "meta.json").read_text())
+    assert meta["dev"]["hits@1"] == result.scores["dev"]["hits@1"]
+    assert meta["step"] == result.best_step
+
+
+def test_train_twice_in_two_processes_gives_the_same_bits(tmp_path):
+    config = tmp_path / "config.cfg"
+    config.write_text(RANKER)
+    for name, hash_seed in (("a", "1"), ("b", "2")):
+        subprocess.run(
+            [sys.executable, "-m", "thincdialog", "train", str(config), "-o", str(tmp_path / name)],
+            env={"PYTHONHASHSEED": hash_seed, "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+            check=True,
+            capture_output=True,
+        )
+    for model in (BEST, LAST):
+        a, b = tmp_path / "a" / model, tmp_path / "b" / model
+        assert weights(a) == weights(b)
+        for name in ("agent.json", "layout.json", "meta.json", "config.cfg"):
+            assert (a / name).read_bytes() == (b / name).read_bytes()
+
+
+def test_train_another_seed_gives_other_weights(tmp_path):
+    run(tmp_path / "a")
+    run(tmp_path / "b", system__seed=4)
+    assert weights(tmp_path / "a" / LAST) != weights(tmp_path / "b" / LAST)
+
+
+def test_train_saved_config_reproduces_the_run(tmp_path):
+    run(tmp_path / "a", training__max_epochs=1.0)
+    saved = tmp_path / "a" / LAST / "config.cfg"
+    train(saved, output=tmp_path / "b", stdout=io.StringIO(), stderr=io.StringIO())
+    assert weights(tmp_path / "a" / LAST) == weights(tmp_path / "b" / LAST)
+
+
+@pytest.mark.parametrize(
+    "limits,steps",
+    # 40 dialogues of the seed have 203 turns: 13 batches of 16 an epoch.
+    [
+        ({"max_epochs": 1.0}, 1.0),
+        ({"max_epochs": 2.0}, 2.0),
+        ({"max_epochs": 0.5}, 0.5),
+        ({"max_epochs": 0.0, "max_steps": 5}, None),
+    ],
+)
+def test_train_ends_at_the_limit(tmp_path, limits, steps):
+    overrides = {f"training__{name}": value for name, value in limits.items()}
+    run(tmp_path / "out", **overrides)
+    meta = json.loads((tmp_path / "out" / LAST / "meta.json").read_text())
+    if steps is None:
+        assert meta["step"] == 5
+        assert meta["examples"] == 80
+    else:
+        assert steps <= meta["epoch"] < steps + 0.1
+        if steps == int(steps):
+            n_examples = meta["examples"] / steps
+            assert n_examples == len(list(_coffee_examples()))
+
+
+def _coffee_examples():
+    teacher = registry.teachers.get("thincdialog.CoffeeOrder.v1")(n_train=40, n_dev=1, n_test=1)
+    return teacher.for_split("train").examples()
+
+
+def test_train_accumulated_gradient_is_that_of_one_batch(tmp_path):
+    """Without dropout, four batches of 4 make the update of one batch of 16: what is
+    drawn does not matter then, and candidates are the message's own."""
+    still = {"agent__model__encoder__dropout": 0.0, "training__max_epochs": 0.0}
+    run(tmp_path / "a", training__max_steps=3, **still)
+    run(
+        tmp_path / "b",
+        training__max_steps=3,
+        training__accumulate_gradient=4,
+        world__batcher__size=4,
+        **still,
+    )
+    a, b = (numpy.load(tmp_path / name / LAST / "weights.npy") for name in "ab")
+    numpy.testing.assert_allclose(a, b, atol=2e-5)
+
+
+def test_train_without_dev_data_keeps_the_last_weights(tmp_path):
+    text = RANKER.replace("thincdialog.CoffeeOrder.v1", "coffee_without_dev.v1")
+    registry.teachers("coffee_without_dev.v1", func=_coffee_without_dev)
+    result = train(
+        text,
+        output=tmp_path / "out",
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+    )
+    assert list(result.scores) == ["test"]
+    assert weights(tmp_path / "out" / BEST) == weights(tmp_path / "out" / LAST)
+
+
+def _coffee_without_dev(n_train: int, n_dev: int, n_test: int, mutators=None):
+    make = registry.teachers.get("thincdialog.CoffeeOrder.v1")
+    teacher = make(n_train=n_train, n_dev=n_dev, n_test=n_test, mutators=mutators)
+    del teacher._data["dev"]
+    return teacher
+
+
+def test_train_not_finite_stops_and_names_the_examples(tmp_path):
+    with pytest.raises(TrainingError, match=r"not finite.*Examples of the batch: .+/\d+, "):
+        run(tmp_path / "out", training__optimizer__learn_rate=1e30, training__optimizer__grad_clip=0.0)
+
+
+def test_train_unknown_score_lists_the_known_ones():
+    with pytest.raises(ConfigError, match="'hits@2' is not measured.*hits@1"):
+        run(training__score="hits@2")
+
+
+def test_train_refuses_a_folder_that_is_not_empty(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="not empty.*--force"):
+        run(tmp_path)
+    run(tmp_path, force=True, training__max_steps=1)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert (tmp_path / BEST / "weights.npy").is_file()
+
+
+def test_train_writes_nothing_for_a_bad_config(tmp_path):
+    with pytest.raises(ConfigError, match="max_stepz.*max_steps"):
+        run(tmp_path / "out", training__max_stepz=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_train_baselines_stand_beside_the_model(tmp_path):
+    text = RANKER + '\n[baselines.frequent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    result = train(text, stdout=io.StringIO(), stderr=io.StringIO())
+    table = result.table()
+    assert [row[:2] for row in table[1:]] == [
+        ["dev", "this model"],
+        ["dev", "frequent"],
+        ["test", "this model"],
+        ["test", "frequent"],
+    ]
+    assert result.baselines["frequent"]["dev"]["examples"] == result.scores["dev"]["examples"]
+
+
+def test_load_answers_in_another_process(tmp_path):
+    run(tmp_path / "out", training__max_epochs=1.0)
+    chatbot = load(tmp_path / "out" / BEST)
+    here = [chatbot.respond("Good morning!"), chatbot.respond("A latte, please.")]
+    code = (
+        "import thincdialog, json, sys; bot = thincdialog.load(sys.argv[1]);"
+        "print(json.dumps([bot.respond('Good morning!'), bot.respond('A latte, please.')]))"
+    )
+    there = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "out" / BEST)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(there.stdout) == here
+    chatbot.reset()
+    assert chatbot.respond("Good morning!") == here[0]
+
+
+def test_train_an_agent_without_weights(tmp_path):
+    text = RANKER[: RANKER.index("[tokenizer]")] + (
+        '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n\n[training]\nscore = "hits@1"\n'
+    )
+    result = train(
+        text,
+        output=tmp_path / "out",
+        stdout=io.StringIO(),
+        stderr=io.StringIO(),
+    )
+    assert evaluate(tmp_path / "out" / BEST) == result.scores["test"]
