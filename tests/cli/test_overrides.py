@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.cli.overrides import ENVIRONMENT, environment_overrides, split_overrides
 from thincdialog.cli.errors import UsageError
+from thincdialog.cli.overrides import ENVIRONMENT, environment_overrides, split_overrides
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,270 @@
+"""The commands, run as a user runs them, on a small model that was really trained."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from thincdialog.cli import chat
+from thincdialog.cli.main import COMMANDS, main
+from thincdialog.config import load_config, shipped_configs
+
+CONFIG = """# Answers about drinks.
+[paths]
+train = null
+dev = null
+test = null
+
+[tasks.drinks]
+@teachers = "thincdialog.Conversations.v1"
+train = ${paths.train}
+dev = ${paths.dev}
+test = ${paths.test}
+label_speaker = "second"
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Ranker.v1"
+# Replies with anything it was trained with.
+history_size = 1
+
+[agent.model]
+@models = "thincdialog.BiEncoder.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+width = 16
+
+[training]
+max_epochs = 30
+score = "hits@1"
+n_samples = 1
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.05
+"""
+DRINKS = ("tea", "coffee", "juice", "water", "milk", "cocoa")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a config, data, and the model that `train` made of them."""
+    folder = tmp_path_factory.mktemp("trained")
+    lines = []
+    for number, drink in enumerate(DRINKS * 5):
+        turns = [
+            ("a", f"i want {drink}"),
+            ("b", f"one {drink} then"),
+            ("a", "what ?"),
+            ("b", drink),
+        ]
+        talk = [{"speaker": speaker, "text": text} for speaker, text in turns[:2]]
+        lines.append(json.dumps({"id": f"talk{number}", "turns": talk}))
+    (folder / "talk.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "drinks.cfg").write_text(CONFIG)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
+        out = io.StringIO()
+        patch.setattr(sys, "stdout", out)
+        command = "train --paths.dev talk.jsonl drinks.cfg --paths.train=talk.jsonl -o out"
+        assert main(command.split()) == 0
+    (folder / "shown.txt").write_text(out.getvalue())
+    return folder
+
+
+@pytest.fixture
+def run(trained, monkeypatch, capsys):
+    """Runs a command line in that folder; gives its exit code, stdout and stderr."""
+    monkeypatch.chdir(trained)
+
+    def run_command(command):
+        code = main(command.split())
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run_command
+
+
+MODEL = "out/model-best"
+
+
+def test_train_shows_table_results_and_samples(trained):
+    shown = (trained / "shown.txt").read_text()
+    assert "Ended: max_epochs = 30 reached." in shown
+    rows = [line.split() for line in shown.split("\n")]
+    header = next(row for row in rows if row[:2] == ["agent", "hits@1"])
+    scores = next(row for row in rows if row[:3] == ["dev", "this", "model"])
+    assert float(scores[3]) == 1.0 and int(scores[-1]) == 30 and header[-1] == "examples"
+    assert "  partner  i want tea\n= model    one tea then\n" in shown
+    assert "\x1b" not in shown
+
+
+def test_evaluate_prints_and_writes_scores(run, trained, tmp_path):
+    code, out, err = run(f"evaluate {MODEL} --paths.test talk.jsonl --json {tmp_path}/s.json")
+    assert code == 0 and err == f"✔ Wrote {tmp_path}/s.json\n"
+    scores = json.loads((tmp_path / "s.json").read_text())
+    assert scores["hits@1"] == 1.0 and scores["examples"] == 30
+    assert ["hits@1", "1.0000"] in [line.split() for line in out.split("\n")]
+    code, out, _ = run(f"evaluate --split dev --json - {MODEL}")
+    assert code == 0 and json.loads(out) == scores
+
+
+def test_evaluate_names_the_option_for_missing_data(run):
+    code, out, err = run(f"evaluate {MODEL}")
+    assert (code, out) == (1, "")
+    assert "has no test data (it has: train, dev). Give it with --paths.test FILE." in err
+
+
+def test_display_data(run):
+    code, out, err = run("dd drinks.cfg --paths.train talk.jsonl -n 2 --tokens")
+    assert code == 0 and err == "ℹ 2 examples shown\n"
+    lines = [line.split(maxsplit=1) for line in out.split("\n")]
+    assert ["text", "i want tea"] in lines and ["tokens", "i | want | tea"] in lines
+    assert ["tokens", "one | coffee | then"] in lines
+    code, out, _ = run("display-data drinks.cfg --paths.dev talk.jsonl --split dev --jsonl -n 0")
+    messages = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and len(messages) == 30
+    assert messages[2]["eval_labels"] == ["one juice then"]
+    code, shuffled, _ = run("dd drinks.cfg --paths.train talk.jsonl --shuffle --jsonl -n 0")
+    found = [json.loads(line)["text"] for line in shuffled.splitlines()]
+    texts = [message["text"] for message in messages]
+    assert sorted(found) == sorted(texts) and found != texts
+
+
+def test_display_data_cuts_long_texts(run):
+    _, out, _ = run("dd drinks.cfg --paths.train talk.jsonl -n 1 --max-len 6")
+    assert "i w...\n" in out and "i want" not in out
+
+
+def test_display_model(run):
+    code, out, err = run(f"dm {MODEL} --split dev -n 3")
+    assert code == 0
+    assert out.count("partner") == 3 and "= model    one juice then" in out
+    assert err.startswith("ℹ 3 of 3 replies equal a label")
+
+
+def test_chat_answers_each_line(run, monkeypatch, capsys):
+    lines = ["i want milk", "", "/history", "[DONE]", "/history", "/hstory", "i want tea", "[EXIT]"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join([*lines, "not read"])))
+    code, out, err = run(f"chat {MODEL}")
+    assert code == 0
+    assert out.splitlines() == [
+        "one milk then",
+        "you    i want milk",
+        "model  one milk then",
+        "one tea then",
+    ]
+    assert err == ("ℹ New conversation\n⚠ there is no command /hstory - did you mean /history?\n")
+
+
+def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_path):
+    (tmp_path / "replies.txt").write_text("no\nmilk then\n\n")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("i want milk"))
+    code, out, err = run(f"i {MODEL} --candidates {tmp_path}/replies.txt")
+    assert (code, out, err) == (0, "milk then\n", "")
+    (tmp_path / "none.txt").write_text("\n")
+    code, _, err = run(f"i {MODEL} --candidates {tmp_path}/none.txt")
+    assert code == 1 and "none.txt  holds no candidates" in err
+
+
+class Echo:
+    def __init__(self):
+        self.heard = []
+
+    def respond(self, text, candidates=None):
+        self.heard.append(text)
+        return text.upper()
+
+    def reset(self):
+        self.heard.append("(reset)")
+
+
+def test_chat_lines(capsys):
+    echo = Echo()
+    chat.talk(echo, iter(["a\\nb\n", "/reset\n", "/help\n", "/ is a slash\n", "/quit\n", "no\n"]))
+    assert echo.heard == ["a\nb", "(reset)", "/ is a slash"]
+    shown = capsys.readouterr()
+    assert shown.out == "A\\nB\n/ IS A SLASH\n"
+    assert all(command in shown.err for command in chat.COMMANDS)
+
+
+def test_init_config_copies_a_shipped_config(run, tmp_path):
+    name, path = next(iter(shipped_configs().items()))
+    code, out, err = run(f"init config --from {name} {tmp_path}/sub/my.cfg")
+    assert (code, out) == (0, "")
+    assert (tmp_path / "sub" / "my.cfg").read_bytes() == path.read_bytes()
+    assert f"python -m thincdialog train {tmp_path}/sub/my.cfg" in err
+    code, out, _ = run(f"init config - --from {name}.cfg")
+    assert out == path.read_text()
+    code, out, _ = run("init config --list")
+    assert all(line.split()[0] in shipped_configs() for line in out.splitlines()[2:])
+
+
+def test_init_fill_config_writes_everything(run, tmp_path):
+    code, out, err = run(f"init fill-config drinks.cfg {tmp_path}/full.cfg")
+    assert (code, out) == (0, "") and err.startswith("✔ Wrote")
+    text = (tmp_path / "full.cfg").read_text()
+    assert load_config(text).config == load_config(CONFIG).config
+    assert text.startswith("# Answers about drinks.\n[paths]\n")
+    assert "# Replies with anything it was trained with.\nhistory_size = 1\n" in text
+    assert run(f"init fill-config drinks.cfg {tmp_path}/full.cfg")[0] == 1
+    assert run(f"init fill-config {tmp_path}/full.cfg {tmp_path}/full.cfg --force")[0] == 0
+    assert (tmp_path / "full.cfg").read_text() == text
+
+
+def test_init_fill_config_shows_what_it_adds(run):
+    code, out, _ = run("init fill-config drinks.cfg --diff --training.patience 2")
+    lines = out.splitlines()
+    assert code == 0
+    assert "+ patience = 2" in lines and "+ gpu_id = -1" in lines and "  max_epochs = 30" in lines
+    assert not [line for line in lines if line.startswith("-")]
+
+
+def test_debug_config(run):
+    code, out, err = run("debug config drinks.cfg")
+    assert (code, out, err) == (0, "", "✔ drinks.cfg: nothing is wrong\n")
+    command = "debug config drinks.cfg --functions --variables --paths.train a.jsonl"
+    code, out, err = run(command)
+    rows = [line.split() for line in out.split("\n")]
+    assert ["paths.train", '"a.jsonl"'] in rows
+    row = next(row for row in rows if row and row[0] == "[tokenizer]")
+    assert row[1] == "thincdialog.Words.v1" and row[2].startswith("thincdialog/data/tokenizers/")
+
+
+def test_find_function(run):
+    code, out, _ = run("find-function thincdialog.Words.v1")
+    assert code == 0
+    assert out.startswith('@tokenizers = "thincdialog.Words.v1"\nthincdialog/data/tokenizers/')
+    assert "    min_freq: int = " in out
+    code, out, _ = run("find-function --list batchers")
+    assert code == 0 and "thincdialog.Fixed.v1  thincdialog/batchers/fixed.py:" in out
+    code, out, _ = run("find-function --list")
+    assert "layers" in out and "agents" in out
+    assert run("find-function Adam.v1 --registry layers")[0] == 1
+
+
+def test_info(run):
+    code, out, err = run("info")
+    assert code == 0 and "thinc " in out and "Python" in out
+    code, out, err = run(f"info {MODEL} --markdown")
+    assert code == 0 and "- **agent:** thincdialog.Ranker.v1\n" in out
+    assert "- **dev.hits@1:** 1.0000\n" in out
+
+
+def test_every_example_of_the_help_can_be_parsed(monkeypatch, root):
+    """The commands are really looked up and parsed; only running them is left out."""
+    import importlib
+
+    for name, command in COMMANDS.items():
+        module = importlib.import_module(f"thincdialog.cli.{command.module}")
+        ran = []
+        monkeypatch.setattr(module, "run", lambda arguments, overrides, ran=ran: ran.append(1) or 0)
+        for example in module.EXAMPLES:
+            words = example.split(" < ")[0].split(" > ")[0].split()
+            assert main(words) == 0, example
+        assert len(ran) == len(module.EXAMPLES) > 0, name

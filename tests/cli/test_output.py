@@ -1,0 +1,41 @@
+import io
+
+import pytest
+
+from thincdialog.cli.output import Messages, coloured, has_colour, shorten, table
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def test_output_has_colour_on_terminals_only(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert has_colour(Terminal()) and not has_colour(io.StringIO())
+    assert coloured("x", 31, Terminal()) == "\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not has_colour(Terminal())
+    terminal = Terminal()
+    Messages(terminal).fail("bad")
+    assert terminal.getvalue() == "✘ bad\n"
+
+
+@pytest.mark.parametrize("encoding, sign", [("utf-8", "✔"), ("ascii", "[+]")])
+def test_output_signs_that_the_terminal_has(encoding, sign):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    Messages(stream).good("done")
+    assert stream.buffer.getvalue().decode(encoding) == f"{sign} done\n"
+
+
+def test_output_table_lines_up_letters_of_double_width():
+    text = table([["name", "n"], ["北京", "10"], ["é", "2"]])
+    assert text.split("\n") == ["name   n", "----  --", "北京  10", "é      2"]
+    assert table([["a", "b"]], n_left=2, divider=False) == "a  b"
+
+
+def test_output_shorten():
+    assert shorten("a\nb", 10) == "a\\nb"
+    assert shorten("abcdefgh", 6) == "abc..." and shorten("abcdefgh", 0) == "abcdefgh"
