@@ -5,20 +5,24 @@ from typing import Any, Dict
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
+    """CONFIG, a config file."""
     parser.add_argument("config", metavar="CONFIG", help="config file, such as quickstart.cfg")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
+    """MODEL, the folder of a saved model."""
     parser.add_argument("model", metavar="MODEL", help="folder of a saved model")
 
 
 def add_code(parser: argparse.ArgumentParser) -> None:
+    """--code FILE."""
     parser.add_argument(
         "-c", "--code", metavar="FILE", help="Python file that registers functions of yours"
     )
 
 
 def add_gpu(parser: argparse.ArgumentParser) -> None:
+    """--gpu-id N."""
     parser.add_argument(
         "-g", "--gpu-id", metavar="N", type=int, help="number of the GPU, -1 for the CPU"
     )

@@ -26,6 +26,7 @@ COMMANDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     add_model(parser)
     parser.add_argument(
         "--candidates", metavar="FILE", help="replies to choose from, one on a line"
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Load the model and talk until the input ends."""
     from ..api import load
 
     candidates = _read_candidates(arguments.candidates) if arguments.candidates else None

@@ -14,6 +14,7 @@ EXAMPLES = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     add_config(parser)
     parser.add_argument("--functions", action="store_true", help="show the functions it uses")
     parser.add_argument("--variables", action="store_true", help="show the variables it uses")
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Check the config, and show what it uses."""
     from ..config import check_config, load_code, load_config
     from ..errors import ConfigError
 

@@ -20,6 +20,7 @@ HIDDEN = ("id", "context", "episode_done")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     add_config(parser)
     parser.add_argument("-n", "--num-examples", metavar="N", type=count, default=10,
                         help="examples to show, 10 if not given; 0 for all")  # fmt: skip
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Show examples, as text or as JSON lines."""
     from ..training.display import display_data
 
     shown = display_data(

@@ -15,6 +15,7 @@ EXAMPLES = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     add_model(parser)
     parser.add_argument("-n", "--num-conversations", metavar="N", type=count, default=5,
                         help="conversations to show, 5 if not given")  # fmt: skip
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Show conversations with the model's replies."""
     from ..training.display import display_model
 
     conversations = display_model(

@@ -17,6 +17,7 @@ EXAMPLES = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     add_model(parser)
     parser.add_argument(
         "--split",
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Evaluate, and show or write the scores."""
     from ..api import evaluate
     from ..errors import OutputError
 

@@ -19,6 +19,7 @@ EXAMPLES = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="its registered name")
     parser.add_argument("-r", "--registry", metavar="REGISTRY", help="look only in this one")
     parser.add_argument(
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Show a function, or list a registry."""
     from ..config import load_code
     from ..registry import registry
 

@@ -16,11 +16,13 @@ OPTIONAL = ("sentencepiece", "cupy-cuda12x", "cupy-cuda13x", "spacy", "torch")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     parser.add_argument("model", metavar="MODEL", nargs="?", help="folder of a saved model")
     parser.add_argument("--markdown", action="store_true", help="as a Markdown list")
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Show versions, or the facts of a saved model."""
     rows = _of_model(arguments.model) if arguments.model else _of_installation()
     if arguments.markdown:
         print("\n".join(f"- **{name}:** {value}" for name, value in rows))

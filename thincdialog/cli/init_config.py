@@ -16,6 +16,7 @@ EXAMPLES = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     parser.add_argument(
         "--from", dest="name", metavar="NAME", default="quickstart", help="which config"
     )
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Copy the config, or list those there are."""
     from ..config import find_shipped, shipped_configs
 
     if arguments.list:

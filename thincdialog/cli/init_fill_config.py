@@ -17,6 +17,7 @@ EXAMPLES = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     add_config(parser)
     parser.add_argument("output", metavar="OUT", nargs="?", help="file to write; - for stdout")
     parser.add_argument("-D", "--diff", action="store_true", help="show what is added")
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Write the complete config, or what is added to it."""
     from ..config import load_code, load_config, write_config
 
     load_code(arguments.code)

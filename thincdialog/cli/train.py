@@ -16,6 +16,7 @@ EXAMPLES = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
     add_config(parser)
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", help="where to save model-best and model-last"
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Train, show the scores, and say where the model lies."""
     from ..api import train
 
     messages = Messages(sys.stderr)

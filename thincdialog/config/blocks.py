@@ -1,6 +1,6 @@
 """Checks the arguments that a block gives to its registered function."""
 
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List, Set
 
 from .annotations import accepts_list, describe, element_type, fits
 from .functions import REQUIRED, FunctionInfo
@@ -35,7 +35,7 @@ def check_arguments(
     name = ".".join(path)
     group = block.get("*", {})
     filled = positional_names(info, len(group)) if isinstance(group, dict) else []
-    misspelt = set()
+    misspelt: Set[str] = set()
     for key, value in block.items():
         inner = (*path, key)
         if key.startswith("@"):
