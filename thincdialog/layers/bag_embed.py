@@ -72,10 +72,10 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     pooled *= scale
     if model.attrs["segments"] == "weight":
         w = cast(Floats1d, model.get_param("w"))
-        by_segment = pooled.reshape((n_examples, nS, -1))
+        by_segment = pooled.reshape((n_examples, nS, E.shape[1]))
         Y = ops.xp.einsum("bsd,s->bd", by_segment, w)
     else:
-        Y = pooled.reshape((n_examples, -1))
+        Y = pooled.reshape((n_examples, model.get_dim("nO")))
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:

@@ -77,7 +77,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         dX[ends - 1, 0] += du
         return Ragged(dX.reshape(rows.shape), X.lengths)
 
-    return u.reshape((n_examples, -1)), backprop
+    return u, backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:

@@ -68,4 +68,5 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    model.layers[0].initialize()
+    n_neighbours = 2 * model.attrs["window_size"]
+    model.layers[0].initialize(X=model.ops.alloc2f(1, model.get_dim("nI") * (n_neighbours + 1)))

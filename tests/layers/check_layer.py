@@ -1,0 +1,170 @@
+"""What every layer must do, whatever it computes (STYLE: the generic layer test)."""
+
+import numpy as np
+from thinc.api import Ragged, data_validation, fix_random_seed
+
+# Step of the finite differences (small, for the kinks of relu and maxout), and how far
+# single precision may be off.
+STEP = 1e-3
+TOLERANCE = 1e-2
+
+
+def check_layer(build, X, ops, *, is_differentiable=True, n_outputs=None):
+    """Check a layer on a batch of examples.
+
+    build (Callable): Makes the layer, all sizes known or found from X, no dropout.
+    X (Ragged or array): Several examples; on the ops' device.
+    is_differentiable (bool): Whether the input has a gradient (False for token ids).
+    n_outputs (Optional[Callable]): Expected leading size of the output, from X; the
+        number of examples if None.
+    """
+    layer = make(build, X)
+    check_shapes(layer, X, n_outputs)
+    check_training_equals_prediction(layer, X)
+    check_gradients(layer, X, ops, is_differentiable)
+    check_gradients_add_up(layer, X, ops)
+    check_bytes(build, layer, X)
+    check_examples_are_independent(layer, X, ops)
+    check_empty(layer, X, ops)
+    check_input_is_kept(layer, X)
+    with data_validation(True):
+        make(build, X)
+
+
+def make(build, X):
+    fix_random_seed(1)
+    layer = build()
+    layer.initialize(X=X)
+    return layer
+
+
+def numbers(value):
+    """The array of a Ragged, or the array itself."""
+    return value.dataXd if isinstance(value, Ragged) else value
+
+
+def like(value, array):
+    return Ragged(array, value.lengths) if isinstance(value, Ragged) else array
+
+
+def draw(ops, shape, seed):
+    return ops.asarray_f(np.random.default_rng(seed).normal(size=shape).astype("f"))
+
+
+def check_shapes(layer, X, n_outputs):
+    Y = layer.predict(X)
+    wanted = len(X) if isinstance(X, Ragged) else X.shape[0]
+    assert len(Y) == (wanted if n_outputs is None else n_outputs(X))
+    assert not layer.has_dim("nO") or numbers(Y).shape[1] == layer.get_dim("nO")
+    assert all(node.has_dim(name) for node in layer.walk() for name in ("nO", "nI", "nV")
+               if node.has_dim(name) is not False)  # fmt: skip
+    dX = layer.begin_update(X)[1](like(Y, numbers(Y) * 0))
+    assert type(dX) is type(X)
+    assert numbers(dX).shape == numbers(X).shape
+
+
+def check_training_equals_prediction(layer, X):
+    assert (numbers(layer.begin_update(X)[0]) == numbers(layer.predict(X))).all()
+
+
+def check_gradients(layer, X, ops, is_differentiable):
+    """Derivative along a random direction, for the input and for each parameter."""
+    for node in layer.walk():
+        for name in node.grad_names:
+            node.get_grad(name)[...] = 0
+    Y, backprop = layer.begin_update(X)
+    dY = draw(ops, numbers(Y).shape, 2)
+    dX = backprop(like(Y, dY))
+
+    def loss(X):
+        return float((numbers(layer.predict(X)).astype("float64") * dY).sum())
+
+    checks = []
+    if is_differentiable:
+        direction = draw(ops, numbers(X).shape, 3)
+        ahead = loss(like(X, numbers(X) + STEP * direction))
+        behind = loss(like(X, numbers(X) - STEP * direction))
+        checks.append(("X", (ahead - behind) / (2 * STEP), float((numbers(dX) * direction).sum())))
+    for node in layer.walk():
+        for name in node.param_names:
+            parameter = node.get_param(name)
+            direction = draw(ops, parameter.shape, 4)
+            before = parameter.copy()
+            parameter += STEP * direction
+            ahead = loss(X)
+            parameter[...] = before - STEP * direction
+            behind = loss(X)
+            parameter[...] = before
+            slope = float((node.get_grad(name) * direction).sum())
+            checks.append((f"{node.name}.{name}", (ahead - behind) / (2 * STEP), slope))
+    for name, measured, computed in checks:
+        bound = TOLERANCE * max(1.0, abs(measured))
+        assert abs(measured - computed) <= bound, (name, measured, computed)
+
+
+def check_gradients_add_up(layer, X, ops):
+    def gradients():
+        nodes = list(layer.walk())
+        return [node.get_grad(name).copy() for node in nodes for name in node.param_names]
+
+    def run():
+        Y, backprop = layer.begin_update(X)
+        backprop(like(Y, draw(ops, numbers(Y).shape, 5)))
+
+    for node in layer.walk():
+        for name in node.grad_names:
+            node.get_grad(name)[...] = 0
+    run()
+    once = gradients()
+    run()
+    for one, two in zip(once, gradients()):
+        ops.xp.testing.assert_allclose(2 * one, two, rtol=1e-5, atol=1e-6)
+
+
+def check_bytes(build, layer, X):
+    other = build()
+    other.from_bytes(layer.to_bytes())
+    assert (numbers(other.predict(X)) == numbers(layer.predict(X))).all()
+
+
+def check_examples_are_independent(layer, X, ops):
+    """Each example alone gives what it gives in the batch: no padding leaks in."""
+    Y = layer.predict(X)
+    n = len(X) if isinstance(X, Ragged) else X.shape[0]
+    alone = [numbers(layer.predict(part(X, i, i + 1))) for i in range(n)]
+    together = ops.xp.concatenate(alone)
+    ops.xp.testing.assert_allclose(numbers(Y), together, rtol=1e-4, atol=1e-5)
+
+
+def part(X, first, last):
+    if not isinstance(X, Ragged):
+        return X[first:last]
+    ends = X.lengths.cumsum()
+    start = int(ends[first] - X.lengths[first]) if first < len(X) else int(X.lengths.sum())
+    stop = int(ends[last - 1]) if last > first else start
+    return Ragged(X.dataXd[start:stop], X.lengths[first:last])
+
+
+def check_empty(layer, X, ops):
+    """No example at all: nothing comes out, and no parameter gets a gradient."""
+    nothing = part(X, 0, 0)
+    Y, backprop = layer.begin_update(nothing)
+    assert len(Y) == 0
+    for node in layer.walk():
+        for name in node.grad_names:
+            node.get_grad(name)[...] = 0
+    dX = backprop(Y)
+    assert len(dX) == 0
+    for node in layer.walk():
+        for name in node.grad_names:
+            assert not node.get_grad(name).any(), (node.name, name)
+
+
+def check_input_is_kept(layer, X):
+    before = numbers(X).copy()
+    Y, backprop = layer.begin_update(X)
+    dY = numbers(Y) * 0 + 1
+    kept = dY.copy()
+    backprop(like(Y, dY))
+    assert (numbers(X) == before).all()
+    assert (dY == kept).all()

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from thinc.api import Ragged
+
+from tests.ops.array_backends import backend
+from thincdialog.layers.bilstm import BiLSTM
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def one_direction(X, W, U, b):
+    """The formulas of the docstring, token by token, in double precision."""
+    nH = U.shape[1]
+    h, c, rows = np.zeros(nH), np.zeros(nH), []
+    for x in X.astype("d"):
+        i, f, o, g = np.split(W @ x + U @ h + b, 4)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        rows.append(h)
+    return np.array(rows)
+
+
+def test_bilstm_equals_the_formulas():
+    lengths = [3, 1, 6, 2]
+    X = np.random.default_rng(0).normal(size=(12, 5)).astype("f")
+    with backend(-1):
+        layer = BiLSTM(8)
+        layer.initialize(X=Ragged(X, np.array(lengths, "i")))
+        Y = layer.predict(Ragged(X, np.array(lengths, "i"))).dataXd
+    W, U, b = (layer.get_param(name) for name in "WUb")
+    start = 0
+    for length in lengths:
+        part = X[start : start + length]
+        forwards = one_direction(part, W[0], U[0], b[0])
+        backwards = one_direction(part[::-1], W[1], U[1], b[1])[::-1]
+        wanted = np.concatenate([forwards, backwards], axis=1)
+        np.testing.assert_allclose(Y[start : start + length], wanted, rtol=1e-4, atol=1e-6)
+        start += length
+
+
+def test_bilstm_large_inputs_do_not_overflow():
+    X = Ragged(np.full((3, 2), 1e4, dtype="f"), np.array([3], "i"))
+    with backend(-1):
+        layer = BiLSTM(4)
+        layer.initialize(X=X)
+        assert np.isfinite(layer.predict(X).dataXd).all()
+
+
+def test_bilstm_odd_width_is_refused():
+    with pytest.raises(ValueError, match="nO = 5, but it must be even"):
+        BiLSTM(5)

@@ -1,0 +1,126 @@
+"""Every layer that the package registers, on every backend."""
+
+import numpy as np
+import pytest
+from thinc.api import Ragged
+
+from tests.layers.check_layer import check_layer
+from tests.ops.array_backends import BACKENDS, backend
+from thincdialog.layers.bag_embed import BagEmbed
+from thincdialog.layers.bilstm import BiLSTM
+from thincdialog.layers.drop_tokens import drop_tokens
+from thincdialog.layers.feed_forward import ResidualFeedForward
+from thincdialog.layers.fill_empty import fill_empty
+from thincdialog.layers.l2_normalise import L2Normalise
+from thincdialog.layers.line_embed import LineEmbed
+from thincdialog.layers.memory_hops import MemoryHops
+from thincdialog.layers.pool import pool
+from thincdialog.layers.scale import Scale
+from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.layers.window_block import WindowBlock
+from thincdialog.registry import registry
+
+N_IDS = 12
+LENGTHS = [4, 1, 7, 2]
+
+
+def tokens(ops, lengths=LENGTHS):
+    """Ids and segments; segments fall to 0 towards the end, as in a conversation."""
+    rng = np.random.default_rng(0)
+    n = sum(lengths)
+    segments = np.concatenate([np.sort(rng.integers(0, 4, size=size))[::-1] for size in lengths])
+    data = np.stack([rng.integers(0, N_IDS, size=n), segments], axis=1)
+    return Ragged(ops.asarray2i(data), ops.asarray1i(lengths))
+
+
+def vectors(ops, width=6, lengths=LENGTHS):
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(sum(lengths), width)).astype("f")
+    return Ragged(ops.asarray2f(data), ops.asarray1i(lengths))
+
+
+def matrix(ops, width=6):
+    return ops.asarray2f(np.random.default_rng(0).normal(size=(5, width)).astype("f"))
+
+
+# Registered name: (builds it, its input, more for check_layer), for each way to use it.
+LAYERS = {
+    "thincdialog.BagEmbed.v1": [
+        (lambda: BagEmbed(6, N_IDS), tokens, {}),
+        (lambda: BagEmbed(6, N_IDS, pooling="sum"), tokens, {}),
+        (lambda: BagEmbed(6, N_IDS, pooling="sqrt", segments="weight", n_segments=3), tokens, {}),
+        (lambda: BagEmbed(6, N_IDS, segments="separate"), tokens, {}),
+        (lambda: BagEmbed(6, N_IDS, segments="separate", n_segments=1), tokens, {}),
+    ],
+    "thincdialog.BiLSTM.v1": [(lambda: BiLSTM(8), vectors, {})],
+    "thincdialog.L2Normalise.v1": [(L2Normalise, matrix, {})],
+    "thincdialog.LineEmbed.v1": [
+        (
+            lambda: LineEmbed(6, N_IDS, n_positions=4, n_segments=3),
+            tokens,
+            {"n_outputs": len},
+        ),
+    ],
+    "thincdialog.MemoryHops.v1": [
+        (lambda: MemoryHops(n_hops=2), vectors, {}),
+        (lambda: MemoryHops(3, n_hops=1), vectors, {}),
+    ],
+    "thincdialog.ResidualFeedForward.v1": [(lambda: ResidualFeedForward(6), matrix, {})],
+    "thincdialog.Scale.v1": [(lambda: Scale(3.0), matrix, {})],
+    "thincdialog.TokenEmbed.v1": [(lambda: TokenEmbed(6, N_IDS, n_segments=3), tokens, {})],
+    "thincdialog.WindowBlock.v1": [
+        (lambda: WindowBlock(6), vectors, {}),
+        (lambda: WindowBlock(6, window_size=2, n_pieces=2), vectors, {}),
+    ],
+    "thincdialog.drop_tokens.v1": [(lambda: drop_tokens(0.0), tokens, {})],
+    "thincdialog.fill_empty.v1": [(fill_empty, tokens, {})],
+    "thincdialog.pool.v1": [
+        (lambda: pool("max"), vectors, {}),
+        (lambda: pool("mean"), vectors, {}),
+        (lambda: pool("max+mean"), vectors, {}),
+    ],
+}
+CASES = [
+    pytest.param(*case, id=f"{name.split('.')[1]}-{number}")
+    for name, cases in LAYERS.items()
+    for number, case in enumerate(cases)
+]
+
+
+def test_layers_every_registered_name_is_checked():
+    registry.ensure_populated()
+    ours = {name for name in registry.layers.get_all() if name.startswith("thincdialog.")}
+    assert ours == set(LAYERS)
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+@pytest.mark.parametrize("build, example, options", CASES)
+def test_layers_generic(build, example, options, gpu_id):
+    with backend(gpu_id) as ops:
+        X = example(ops)
+        is_differentiable = example is not tokens
+        check_layer(build, X, ops, is_differentiable=is_differentiable, **options)
+
+
+@pytest.mark.parametrize(
+    "build, width",
+    [
+        (lambda: BagEmbed(6, N_IDS), 6),
+        (lambda: BagEmbed(6, N_IDS, segments="weight"), 6),
+        (lambda: BagEmbed(6, N_IDS, segments="separate"), 6),
+        (lambda: pool("max+mean"), 12),
+    ],
+)
+@pytest.mark.parametrize("lengths", [[0, 3, 0], [0, 0], [1]])
+def test_layers_example_without_tokens_gives_zeros(build, width, lengths):
+    with backend(-1) as ops:
+        X = vectors(ops, lengths=lengths) if width == 12 else tokens(ops, lengths)
+        if sum(lengths) == 0 and width == 12:
+            X = Ragged(ops.alloc2f(0, 6), X.lengths)
+        layer = build()
+        layer.initialize(X=X)
+        Y, backprop = layer.begin_update(X)
+        assert Y.shape == (len(lengths), width)
+        for row, length in zip(Y, lengths):
+            assert bool(row.any()) == (length > 0)
+        assert backprop(Y).dataXd.shape[0] == sum(lengths)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from thinc.api import NumpyOps
+
+from tests.ops.array_backends import BACKENDS, backend
+from thincdialog.ops.bags import bag_numbers, row_gradients, sum_bags, sum_by_key
+from thincdialog.ops.touched_rows import TouchedRows
+
+LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=20)
+
+
+def bags(ops, lengths, n_rows=9, width=3):
+    rng = np.random.default_rng(0)
+    # Whole numbers: sums in any order are exact.
+    table = ops.asarray2f(rng.integers(-8, 8, size=(n_rows, width)).astype("f"))
+    ids = ops.asarray1i(rng.integers(0, n_rows, size=sum(lengths)))
+    return table, ids, ops.asarray1i(lengths)
+
+
+@given(LENGTHS)
+def test_bags_sum_equals_a_loop(lengths):
+    ops = NumpyOps()
+    table, ids, sizes = bags(ops, lengths)
+    wanted = [table[part].sum(axis=0) for part in np.split(ids, np.cumsum(lengths)[:-1])]
+    assert sum_bags(ops, table, ids, sizes).tolist() == np.array(wanted).tolist()
+
+
+@given(LENGTHS)
+def test_bags_row_gradients_are_those_of_adding_one_by_one(lengths):
+    ops = NumpyOps()
+    table, ids, sizes = bags(ops, lengths)
+    d_sums = np.random.default_rng(1).integers(-8, 8, size=(len(lengths), 3)).astype("f")
+    wanted = np.zeros_like(table)
+    np.add.at(wanted, ids, d_sums[np.repeat(np.arange(len(lengths)), lengths)])
+    rows, values = row_gradients(ops, d_sums, ids, sizes)
+    assert rows.tolist() == sorted(set(ids.tolist()))
+    found = np.zeros_like(table)
+    found[rows] = values
+    assert found.tolist() == wanted.tolist()
+
+
+@given(LENGTHS)
+def test_bags_numbers_repeat_each_bag(lengths):
+    numbers = bag_numbers(NumpyOps(), np.array(lengths, dtype="i"), sum(lengths))
+    assert numbers.tolist() == np.repeat(np.arange(len(lengths)), lengths).tolist()
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+def test_bags_larger_than_a_block(gpu_id):
+    lengths = [0, 5000, 3, 0, 2500, 1]
+    with backend(gpu_id) as ops:
+        table, ids, sizes = bags(ops, lengths, n_rows=40)
+        Y = ops.to_numpy(sum_bags(ops, table, ids, sizes))
+        plain, host_ids = ops.to_numpy(table), ops.to_numpy(ids)
+        parts = np.split(host_ids, np.cumsum(lengths)[:-1])
+        np.testing.assert_array_equal(Y, [plain[part].sum(axis=0) for part in parts])
+        rows, values = row_gradients(ops, table[:6], ids, sizes)
+        wanted = np.zeros_like(plain)
+        np.add.at(wanted, host_ids, plain[:6][np.repeat(np.arange(6), lengths)])
+        np.testing.assert_array_equal(ops.to_numpy(values), wanted[ops.to_numpy(rows)])
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+def test_bags_sum_by_key_has_the_same_bits_each_time(gpu_id):
+    rng = np.random.default_rng(0)
+    with backend(gpu_id) as ops:
+        values = ops.asarray2f(rng.normal(size=(5000, 8)).astype("f"))
+        keys = ops.asarray1i(rng.integers(0, 7, size=5000))
+        first = sum_by_key(ops, values, keys)[1]
+        assert all((sum_by_key(ops, values, keys)[1] == first).all() for _ in range(5))
+
+
+def test_touched_rows_watch_add_clear():
+    ops, gradient = NumpyOps(), np.zeros((6, 2), dtype="f")
+    touched = TouchedRows()
+    rows = np.array([1, 4], dtype="i")
+    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    assert gradient.sum(axis=1).tolist() == [0, 2, 0, 0, 2, 0]
+    with pytest.raises(ValueError, match="before watch"):
+        touched.rows()
+    touched.watch(ops, 6)
+    assert touched.rows().tolist() == []
+    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    touched.add(ops, gradient, np.array([0, 4], dtype="i"), np.ones((2, 2), dtype="f"))
+    assert touched.rows().tolist() == [0, 1, 4]
+    touched.clear()
+    assert touched.rows().tolist() == []

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+from thinc.api import CupyOps, NumpyOps, get_current_ops
+from thinc.compat import has_cupy, has_cupy_gpu
+from threadpoolctl import threadpool_info
+
+from tests.ops.array_backends import BACKENDS, backend
+from thincdialog.errors import DialogError
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.registry import registry
+
+
+def masks(ops, *position, n=3):
+    ops.seed(*position)
+    return [ops.to_numpy(ops.get_dropout_mask((5, 7), 0.4)).tobytes() for _ in range(n)]
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+def test_ops_dropout_is_a_function_of_seed_step_and_microbatch(gpu_id):
+    with backend(gpu_id) as ops:
+        here = masks(ops, 1, 2, 3)
+        others = [(0, 2, 3), (1, 0, 3), (1, 2, 0), (1, 3, 2), (2, 1, 3), (3, 2, 1)]
+        assert all(not set(masks(ops, *other)) & set(here) for other in others)
+        ops.get_dropout_mask((11,), 0.5)
+        assert masks(ops, 1, 2, 3) == here
+        assert masks(get_dialog_ops(gpu_id), 1, 2, 3) == here
+
+
+def test_ops_dropout_leaves_the_global_generator_alone():
+    np.random.seed(5)
+    wanted = np.random.random(4).tolist()
+    np.random.seed(5)
+    get_dialog_ops().get_dropout_mask((100,), 0.5)
+    assert np.random.random(4).tolist() == wanted
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_ops_dropout_rate_and_expected_value(rate, gpu_id):
+    with backend(gpu_id) as ops:
+        mask = ops.to_numpy(ops.get_dropout_mask((400, 500), rate))
+    assert mask.dtype == np.float32
+    kept = mask > 0
+    np.testing.assert_allclose(mask[kept], 1 / (1 - rate), rtol=1e-4)
+    # Five standard deviations of the share of 200,000 draws.
+    assert abs(kept.mean() - (1 - rate)) < 5 * np.sqrt(rate * (1 - rate) / kept.size)
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+@pytest.mark.parametrize("rate, value", [(None, 1), (0.0, 1), (-1.0, 1), (1.0, 0), (2.0, 0)])
+def test_ops_dropout_limits(rate, value, gpu_id):
+    with backend(gpu_id) as ops:
+        assert ops.to_numpy(ops.get_dropout_mask((2, 2), rate)).tolist() == [[value] * 2] * 2
+
+
+def test_ops_product_equals_stock_ops():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(6, 4)).astype("f"), rng.normal(size=(4, 5)).astype("f")
+    ours, stock = DialogNumpyOps(), NumpyOps()
+    assert not ours.use_blis
+    for trans1, trans2 in [(False, False), (True, False), (False, True), (True, True)]:
+        a, b = (x.T.copy() if trans1 else x), (y.T.copy() if trans2 else y)
+        one = ours.gemm(a, b, trans1=trans1, trans2=trans2)
+        np.testing.assert_allclose(
+            one, stock.gemm(a, b, trans1=trans1, trans2=trans2), rtol=1e-4, atol=1e-6
+        )
+        out = np.empty((6, 5), dtype="f")
+        assert ours.gemm(a, b, out=out, trans1=trans1, trans2=trans2) is out
+        assert (out == one).all()
+
+
+def test_ops_use_one_blas_thread():
+    get_dialog_ops()
+    blas = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    assert all(library["num_threads"] == 1 for library in blas)
+
+
+def test_ops_are_registered():
+    registry.ensure_populated()
+    assert registry.ops.get("thincdialog_numpy") is DialogNumpyOps
+    assert registry.ops.get("NumpyOps") is NumpyOps
+    assert registry.ops.get("CupyOps") is CupyOps
+
+
+def test_ops_using_ops_restores_the_former():
+    before = get_current_ops()
+    ops = get_dialog_ops()
+    with pytest.raises(KeyError), using_ops(ops) as current:
+        assert current is ops and get_current_ops() is ops
+        raise KeyError
+    assert get_current_ops() is before
+
+
+@pytest.mark.skipif(has_cupy_gpu, reason="this machine has a GPU")
+def test_ops_gpu_that_is_missing_is_one_clear_error():
+    fix = "CuPy finds none" if has_cupy else "pip install 'thincdialog"
+    with pytest.raises(DialogError, match=fix) as raised:
+        get_dialog_ops(0)
+    assert "gpu_id = 0" in str(raised.value) and "-1 for the CPU" in str(raised.value)
+
+
+@pytest.mark.gpu
+def test_ops_gpu_number_out_of_range():
+    with pytest.raises(DialogError, match="gpu_id = 99, but this machine has"):
+        get_dialog_ops(99)
