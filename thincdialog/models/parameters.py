@@ -168,7 +168,10 @@ class FlatParameters:
         tables = []
         for slots in owners.values():
             touched = [nodes[slot.node].attrs.get("touched_rows") for slot in slots]
-            if len(slots[0].shape) == 2 and all(isinstance(t, TouchedRows) for t in touched):
+            if all(
+                isinstance(rows, TouchedRows) and rows.param == slot.param
+                for rows, slot in zip(touched, slots)
+            ):
                 for rows in touched:
                     rows.watch(self.ops, slots[0].shape[0])
                 tables.append((slots[0], touched))

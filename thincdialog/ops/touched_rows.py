@@ -13,9 +13,12 @@ class TouchedRows:
     An embedding layer holds one in ``attrs["touched_rows"]`` and adds to its gradient
     through ``add``. Nothing is noted until someone who clears the gradient calls
     ``watch``. Never saved with a model.
+
+    param (str): Name of the layer's parameter that the gradient belongs to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, param: str = "E") -> None:
+        self.param = param
         self._is_touched: Optional[Any] = None
 
     def watch(self, ops: Ops, n_rows: int) -> None:
