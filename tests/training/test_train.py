@@ -39,7 +39,7 @@ def weights(folder):
 
 
 def test_train_saves_what_it_reports(tmp_path):
-    result = run(tmp_path / "out", training__max_epochs=6.0)
+    result = run(tmp_path / "out", training__max_epochs=6.0, tasks__coffee__n_train=300)
     assert result.scores["dev"]["hits@1"] > 0.2, "chance is 0.05"
     for split in ("dev", "test"):
         report = evaluate(tmp_path / "out" / BEST, split=split)
@@ -146,7 +146,11 @@ def _coffee_without_dev(n_train: int, n_dev: int, n_test: int, mutators=None):
 
 def test_train_not_finite_stops_and_names_the_examples(tmp_path):
     with pytest.raises(TrainingError, match=r"not finite.*Examples of the batch: .+/\d+, "):
-        run(tmp_path / "out", training__optimizer__learn_rate=1e30, training__optimizer__grad_clip=0.0)
+        run(
+            tmp_path / "out",
+            training__optimizer__learn_rate=1e30,
+            training__optimizer__grad_clip=0.0,
+        )
 
 
 def test_train_unknown_score_lists_the_known_ones():

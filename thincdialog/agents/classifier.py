@@ -8,6 +8,7 @@ from thinc.types import Ragged
 
 from ..data import Tokenizer
 from ..errors import DataError
+from ..losses.class_softmax import configure_class_softmax
 from ..messages import PARTNER, Message, MessageBatch, column
 from ..metrics import AverageMetric
 from ..protocol import Observations
@@ -60,11 +61,9 @@ def make_classifier(
         raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
     if classes is not None and len(set(classes)) < 2:
         raise ValueError("classes needs at least two different classes")
-    if loss is None:
-        loss = registry.losses.get("thincdialog.ClassSoftmax.v1")()
     return ClassifierAgent(
         model,
-        loss=loss,
+        loss=loss or configure_class_softmax(),
         classes=classes,
         class_weights=class_weights,
         reject_class=reject_class,

@@ -250,11 +250,11 @@ class ModelAgent(ConversationAgent):
         except TrainingError:
             raise self.not_finite("gradient") from None
         self.counters.examples = 0
-        self.weights_changed()
+        self.forget_computed()
         return norm
 
-    def weights_changed(self) -> None:
-        """Called after the weights have changed; a subclass drops what it computed."""
+    def forget_computed(self) -> None:
+        """Drop what was computed from the weights, because they have changed."""
 
     # --- text -------------------------------------------------------------------
 

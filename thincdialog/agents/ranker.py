@@ -8,6 +8,7 @@ from thinc.types import Floats2d
 
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
+from ..losses.ranking_softmax import configure_ranking_softmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, column
 from ..metrics import AverageMetric
 from ..protocol import Observations
@@ -63,7 +64,7 @@ def make_ranker(
         raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
     return RankerAgent(
         model,
-        loss=loss or registry.losses.get("thincdialog.RankingSoftmax.v1")(),
+        loss=loss or configure_ranking_softmax(),
         candidates=candidates,
         fixed_candidates=fixed_candidates,
         max_fixed_candidates=max_fixed_candidates,
@@ -142,7 +143,7 @@ class RankerAgent(ModelAgent):
     def sample(self) -> Sequence[Any]:
         return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
 
-    def weights_changed(self) -> None:
+    def forget_computed(self) -> None:
         self._vectors.forget()
 
     # --- learning ---------------------------------------------------------------------

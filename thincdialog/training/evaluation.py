@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Mapping, Tuple
 
+from ..agents import ModelAgent
 from ..batchers import Fixed
 from ..messages import Message
 from ..metrics import ExampleMetric
@@ -39,6 +40,9 @@ def evaluate_agent(agent: Agent, teacher: Teacher, batch_size: int) -> Dict[str,
     batch_size (int): Conversations that go through the agent together.
     RETURNS (Dict[str, float]): Metric name to value.
     """
+    if isinstance(agent, ModelAgent):
+        # The same bits whatever was evaluated before.
+        agent.forget_computed()
     agent.reset_metrics()
     teacher.reset_metrics()
     teacher.start_epoch(0, 0)

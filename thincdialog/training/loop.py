@@ -169,12 +169,12 @@ class TrainingLoop:
         self._evaluated_step = self.position.step
         with averaged_weights(self.agent.parameters, self.settings.optimizer) as changed:
             if changed:
-                self.agent.weights_changed()
+                self.agent.forget_computed()
             report = self.evaluate() if self.evaluate is not None else {}
             is_best = self._see(report)
             self.save(self.position, report, is_best)
         if changed:
-            self.agent.weights_changed()
+            self.agent.forget_computed()
         self.agent.reset_metrics()
         self.clock.leave_out(time.perf_counter() - started)
         self.settings.every.done(self.position, seconds)

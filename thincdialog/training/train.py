@@ -197,7 +197,7 @@ class _Run:
         """Scores of the best weights and of the baselines, and a few conversations."""
         if isinstance(self.agent, ModelAgent) and self.best_values is not None:
             self.agent.parameters.load(self.best_values)
-            self.agent.weights_changed()
+            self.agent.forget_computed()
         teachers = {"dev": dev, "test": self._split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         batch_size = self.evaluation["batch_size"]
