@@ -153,3 +153,10 @@ def test_resolve_sees_that_blocks_build_what_is_wanted():
         in (problem.text)
     )
     assert problem.text.endswith("got a Optimizer")
+
+
+def test_resolve_keeps_the_cause_for_tracebacks():
+    block = '[agent.layer]\n@layers = "test_config.Picky.v1"\nwidth = 3\nrate = 2.0\n'
+    with pytest.raises(ConfigError) as caught:
+        resolve_config(load_config(with_agent(block)))
+    assert isinstance(caught.value.__cause__, ValueError)

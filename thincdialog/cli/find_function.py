@@ -71,6 +71,7 @@ def _list(registry_name: str) -> str:
 
 def _show(name: str, registries: List[str]) -> int:
     from ..config.functions import describe_function
+    from ..config.suggestions import close_functions
     from ..registry import registry
 
     known = registry.all_registries()
@@ -92,8 +93,7 @@ def _show(name: str, registries: List[str]) -> int:
     if found:
         return 0
     names = {other for registry_name in registries for other in known[registry_name].get_all()}
-    short = {other.replace("thincdialog.", "").lower(): other for other in names}
-    close = difflib.get_close_matches(name.replace("thincdialog.", "").lower(), short, 3)
-    hint = f"did you mean {' or '.join(short[c] for c in close)}?" if close else "see --list"
+    close = close_functions(name, sorted(names), 3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "see --list"
     Messages(sys.stderr).fail(f"there is no registered function '{name}' - {hint}")
     return 1

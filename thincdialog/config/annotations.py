@@ -58,15 +58,6 @@ def _plural(annotation: Any) -> str:
     return plurals.get(annotation, describe(annotation))
 
 
-def choices(annotation: Any) -> tuple:
-    """The values that a ``Literal`` (possibly optional) allows; () for other types."""
-    found: tuple = ()
-    for branch in get_annot_branches(annotation):
-        if get_origin(branch) is Literal:
-            found += get_args(branch)
-    return found
-
-
 def accepts_list(annotation: Any) -> bool:
     """Whether a list may be given, as the blocks of a ``*`` group are."""
     for branch in get_annot_branches(annotation):

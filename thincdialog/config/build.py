@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Dict, List
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, DialogError, Problem
 from .annotations import describe, fits
 from .blocks import is_block, is_group, positional_names
 from .functions import FunctionInfo, describe_function
@@ -26,6 +26,8 @@ class Builder:
     def __init__(self, reading: Reading):
         self.reading = reading
         self.problems: List[Problem] = []
+        # What registered functions raised, for tracebacks.
+        self.causes: List[Exception] = []
 
     def build_section(self, path: Path, section: Dict[str, Any]) -> Dict[str, Any]:
         return {key: self.build_value((*path, key), value) for key, value in section.items()}
@@ -75,7 +77,8 @@ class Builder:
             return info.function(*positional, **named)
         except ConfigError as error:
             self.problems.extend(error.problems)
-        except ValueError as error:
+        except (DialogError, ValueError, TypeError) as error:
+            self.causes.append(error)
             text = " ".join(str(error).split()) or type(error).__name__
             where = self.reading.where(*path)
             self.problems.append(

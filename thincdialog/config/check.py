@@ -11,7 +11,7 @@ from .blocks import check_arguments, is_block
 from .functions import FunctionInfo, describe_function
 from .reading import Reading, default_source
 from .schemas import BLOCKS, PATH, PATHS, SECTION_ORDER, SETTINGS, Blocks, Setting, known_keys
-from .suggestions import close_to, value_hint
+from .suggestions import close_functions, close_to, value_hint
 from .values import show_value
 from .variables import Path, variables_in
 
@@ -194,9 +194,15 @@ class Checker:
         if elsewhere:
             hint = f"it is in '{elsewhere[0]}': write @{elsewhere[0]} = \"{name}\""
         else:
-            hint = close_to(name, sorted(registries[registry_name].get_all()))
-            if not hint:
-                hint = f"list all: python -m thincdialog find-function --list {registry_name}"
+            close = close_functions(name, registries[registry_name].get_all())
+            hint = (
+                f"did you mean '{close[0]}'?"
+                if close
+                else (
+                    "a function of yours needs --code FILE; see all: "
+                    f"python -m thincdialog find-function --list {registry_name}"
+                )
+            )
         text = f"[{'.'.join(path[:-1])}] '{name}' is not in '{registry_name}'"
         self.add(path, text, hint)
         return False

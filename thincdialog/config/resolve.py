@@ -21,7 +21,8 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
     builder = Builder(checked.reading)
     sections = builder.build_section((), checked.interpolated)
     if builder.problems:
-        raise ConfigError(builder.problems, checked.name)
+        cause = builder.causes[0] if builder.causes else None
+        raise ConfigError(builder.problems, checked.name) from cause
     sections.setdefault("tokenizer", None)
     sections.setdefault("baselines", {})
     evaluation, training = sections["evaluation"], sections["training"]

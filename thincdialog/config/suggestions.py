@@ -1,9 +1,12 @@
 """What a wrong name or value may have been meant to be."""
 
 import difflib
-from typing import Any, Iterable
+import json
+import re
+from typing import Any, Dict, Iterable, List
 
-from .annotations import choices, fits
+from .annotations import fits
+from .values import read_number
 
 
 def close_to(name: str, names: Iterable[str]) -> str:
@@ -16,19 +19,29 @@ def close_to(name: str, names: Iterable[str]) -> str:
     return f"it has: {', '.join(names)}" if 0 < len(names) <= 20 else ""
 
 
+def close_functions(name: str, names: Iterable[str], n: int = 1) -> List[str]:
+    """Registered names nearest to a name; what all have in common ("thincdialog.", the
+    version) does not count."""
+    cores: Dict[str, str] = {}
+    for known in names:
+        cores.setdefault(_core(known), known)
+    return [cores[core] for core in difflib.get_close_matches(_core(name), cores, n, cutoff=0.6)]
+
+
+def _core(name: str) -> str:
+    return re.sub(r"^thincdialog\.|\.v\d+$", "", name).lower()
+
+
 def value_hint(value: Any, annotation: Any) -> str:
     """How a value of the wrong type may have been meant; "" if there is no telling."""
-    allowed = [choice for choice in choices(annotation) if isinstance(choice, str)]
+    if isinstance(value, float) and value.is_integer() and fits(int(value), annotation):
+        return f"write {int(value)}"
     if not isinstance(value, str):
         return ""
-    if allowed:
-        return close_to(value, allowed) if len(allowed) > 3 else ""
-    try:
-        number = float(value)
-        if fits(number, annotation) or number.is_integer() and fits(int(number), annotation):
-            return "write it without quotes"
-    except ValueError:
-        pass
     if fits(True, annotation) and value.lower() in ("yes", "no", "on", "off", "true", "false"):
         return "write true or false"
-    return ""
+    number = read_number(value)
+    if number is None or not fits(number, annotation):
+        return ""
+    written = json.dumps(number)
+    return "write it without quotes" if written == value else f"write {written}"

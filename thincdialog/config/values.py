@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Tuple, Union
 
 _LITERALS = {"True": True, "False": False, "None": None}
 _COMMENT = re.compile(r"\s[#;]")
@@ -63,9 +63,10 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
         return f"is {shown}, which is not JSON", reason
     if "\n" in raw and raw[0] not in '[{"':
         return f"is {shown}", "an indented line continues the value above it: indent it less"
-    number = _read_number(raw)
-    if number is not None:
-        return f"is {shown}, which is not a number in JSON", f"write {number}"
+    number = read_number(raw)
+    if number is not None or _is_not_finite(raw):
+        hint = "a finite number" if number is None else json.dumps(number)
+        return f"is {shown}, which is not a number in JSON", f"write {hint}"
     return None
 
 
@@ -78,16 +79,22 @@ def _find_not_finite(value: Any) -> Optional[Tuple[str, str]]:
     return None
 
 
-def _read_number(raw: str) -> Optional[str]:
-    """How JSON would write a number that Python would read."""
+def read_number(text: str) -> Union[int, float, None]:
+    """The finite number that Python reads in a text; JSON allows less."""
     for convert in (int, float):
         try:
-            number = convert(raw)
+            number = convert(text)
         except ValueError:
             continue
-        finite = abs(number) < float("inf")
-        return json.dumps(number) if finite else "a finite number"
+        return number if abs(number) < float("inf") else None
     return None
+
+
+def _is_not_finite(text: str) -> bool:
+    try:
+        return not abs(float(text)) < float("inf")
+    except ValueError:
+        return False
 
 
 def _shorten(text: str, limit: int = 60) -> str:
