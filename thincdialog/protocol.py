@@ -1,7 +1,7 @@
 """The agent contract: what worlds, trainers and servers may ask of an agent."""
 
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, TypeVar
 
 from .errors import ProtocolError
 from .messages import Message
@@ -78,7 +78,14 @@ class Agent:
         a fresh copy still points at the original's."""
         self.observation = None
 
-    def initialize(self, train: Any, *, tokenizer: Any = None, seed: int = 0) -> None:
+    def initialize(
+        self,
+        train: Any,
+        *,
+        tokenizer: Any = None,
+        seed: int = 0,
+        progress: Optional[Callable[[int], None]] = None,
+    ) -> None:
         """Learn from the training data what is not learnt step by step: vocabulary,
         classes, candidates, the first weights. An agent that needs none of it leaves
         this as it is.
@@ -86,6 +93,7 @@ class Agent:
         train (Teacher): Of the training split.
         tokenizer (Optional[Tokenizer]): From the config, not yet built.
         seed (int): Of everything that is drawn.
+        progress (Optional[Callable]): Called with the number of texts read so far.
         """
 
     def to_disk(self, folder: Path) -> None:

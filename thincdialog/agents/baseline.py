@@ -1,7 +1,7 @@
 """Agents without weights, to compare a model with."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence
 
 from ..data import Tokenizer
 from ..errors import ModelError
@@ -20,12 +20,18 @@ class BaselineAgent(ConversationAgent):
     (``state``), and how it answers. It has the life-cycle of a ``ModelAgent``."""
 
     def initialize(
-        self, train: Teacher, *, tokenizer: Optional[Tokenizer] = None, seed: int = 0
+        self,
+        train: Teacher,
+        *,
+        tokenizer: Optional[Tokenizer] = None,
+        seed: int = 0,
+        progress: Optional[Callable[[int], None]] = None,
     ) -> None:
         """Learn from the training data, in one go.
 
         tokenizer (Optional[Tokenizer]): Not used: baselines read text their own way.
         seed (int): Seed of what is drawn.
+        progress (Optional[Callable]): Not used.
         """
         self.learn(train, seed)
 

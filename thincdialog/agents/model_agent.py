@@ -1,7 +1,7 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Ragged
@@ -109,7 +109,12 @@ class ModelAgent(ConversationAgent):
     # --- life-cycle -------------------------------------------------------------
 
     def initialize(
-        self, train: Teacher, *, tokenizer: Optional[Tokenizer] = None, seed: int = 0
+        self,
+        train: Teacher,
+        *,
+        tokenizer: Optional[Tokenizer] = None,
+        seed: int = 0,
+        progress: Optional[Callable[[int], None]] = None,
     ) -> None:
         """Build vocabulary, classes or candidates and weights from the training data.
 
@@ -122,7 +127,7 @@ class ModelAgent(ConversationAgent):
                     [Problem("", "[agent] reads text, but there is no [tokenizer]")], "config"
                 )
             if tokenizer.needs_texts:
-                tokenizer.build(train.texts())
+                tokenizer.build(train.texts(), progress)
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global generators.
         fix_random_seed(seed)

@@ -16,6 +16,7 @@ from ..teachers import Teacher
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .loop import LoopSettings, TrainingLoop
 from .model_folder import save_model
+from .reading_bar import reading_bar
 from .results import Result
 from .stopping import Every, Limits, Position
 
@@ -104,7 +105,10 @@ class _Run:
     def train(self) -> Result:
         teacher = self.task.for_split("train", training=True)
         dev = self._split("dev")
-        self.agent.initialize(teacher, tokenizer=self.tokenizer, seed=self.seed)
+        with reading_bar(self.stderr) as progress:
+            self.agent.initialize(
+                teacher, tokenizer=self.tokenizer, seed=self.seed, progress=progress
+            )
         if isinstance(self.agent, ModelAgent):
             result = self._learn(self.agent, teacher, dev)
         else:
