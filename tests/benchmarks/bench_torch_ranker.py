@@ -1,0 +1,183 @@
+"""Training steps of the ranker: ours, and the same model in PyTorch (eager, CPU).
+
+    python -m tests.benchmarks.bench_torch_ranker --n-ids 95000 --width 256 --batch 512
+
+Both learn a bag of embeddings (one table for both sides), a linear layer for each
+side, cosines times a learned factor, softmax over the batch, with the gradient's norm
+clipped, from the same ids. Printed: the median of the rounds' means, taken in turn.
+"""
+
+import argparse
+import math
+import statistics
+import time
+
+import numpy as np
+from thinc.api import Adam, Ragged, fix_random_seed
+
+from thincdialog.losses.ranking_softmax import RankingSoftmax
+from thincdialog.models.bag_encoder import BagEncoder
+from thincdialog.models.bi_encoder import BiEncoder
+from thincdialog.models.parameters import FlatParameters
+from thincdialog.models.vocabulary_size import set_vocabulary
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.optimizers.lazy_adam import LazyAdam
+
+N_BATCHES = 8
+LEARN_RATE = 1e-3
+MAX_NORM = 1.0
+
+
+def make_batches(n_ids, batch):
+    """Ids by Zipf's law; contexts of 25 to 75 ids, replies of 6 to 18."""
+    rng = np.random.default_rng(0)
+    share = 1 / np.arange(1, n_ids + 1)
+    share /= share.sum()
+
+    def side(mean):
+        lengths = rng.integers(mean // 2, mean * 3 // 2 + 1, size=batch)
+        return rng.choice(n_ids, size=lengths.sum(), p=share), lengths
+
+    return [(side(50), side(12)) for _ in range(N_BATCHES)]
+
+
+def make_ours(options, batches, optimizer):
+    """Returns step(i) -> loss and gradient norm, with Thinc on our ops."""
+    ops = get_dialog_ops(-1)
+
+    def ragged(side):
+        ids, lengths = side
+        data = np.stack([ids, np.zeros_like(ids)], axis=1).astype("i")
+        return Ragged(data, lengths.astype("i"))
+
+    inputs = [(ragged(contexts), ragged(replies)) for contexts, replies in batches]
+    with using_ops(ops):
+        fix_random_seed(0)
+        model = BiEncoder(BagEncoder(options.width, segments="merge"))
+        set_vocabulary(model, options.n_ids)
+        model.initialize(X=inputs[0])
+    parameters, loss = FlatParameters(model), RankingSoftmax()
+    targets = np.arange(options.batch)
+
+    def step(index):
+        (contexts, replies), backprop = model.begin_update(inputs[index % N_BATCHES])
+        scores = ops.gemm(contexts, replies, trans2=True)
+        d_scores, losses = loss(scores, targets)
+        backprop((ops.gemm(d_scores, replies), ops.gemm(d_scores, contexts, trans1=True)))
+        norm = parameters.update(optimizer, 1 / options.batch)
+        return float(losses.mean()), norm
+
+    return step
+
+
+def make_torch(torch, options, batches, is_sparse=False, is_fused=False):
+    """Returns step(i) -> loss and gradient norm, with PyTorch."""
+    nn, functional = torch.nn, torch.nn.functional
+    torch.manual_seed(0)
+
+    class Ranker(nn.Module):
+        def __init__(self):
+            super().__init__()
+            width = options.width
+            self.embed = nn.EmbeddingBag(options.n_ids, width, mode="mean", sparse=is_sparse)
+            nn.init.uniform_(self.embed.weight, -0.1, 0.1)
+            self.context, self.reply = nn.Linear(width, width), nn.Linear(width, width)
+            self.scale = nn.Parameter(torch.tensor(math.log(10.0)))
+
+        def forward(self, contexts, replies):
+            contexts = functional.normalize(self.context(self.embed(*contexts)), dim=1)
+            replies = functional.normalize(self.reply(self.embed(*replies)), dim=1)
+            return self.scale.exp() * contexts @ replies.T
+
+    def tensors(side):
+        ids, lengths = side
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        return torch.from_numpy(ids), torch.from_numpy(starts)
+
+    inputs = [(tensors(contexts), tensors(replies)) for contexts, replies in batches]
+    model = Ranker()
+    if is_sparse:
+        rest = [p for name, p in model.named_parameters() if not name.startswith("embed")]
+        optimizers = [
+            torch.optim.SparseAdam(list(model.embed.parameters()), lr=LEARN_RATE),
+            torch.optim.Adam(rest, lr=LEARN_RATE),
+        ]
+    else:
+        fused = {"fused": True} if is_fused else {}
+        optimizers = [torch.optim.Adam(model.parameters(), lr=LEARN_RATE, **fused)]
+    targets = torch.arange(options.batch)
+
+    def step(index):
+        loss = functional.cross_entropy(model(*inputs[index % N_BATCHES]), targets)
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss.backward()
+        # Sparse gradients cannot be clipped together with dense ones: left out there.
+        norm = 0.0 if is_sparse else nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM)
+        for optimizer in optimizers:
+            optimizer.step()
+        return loss.item(), float(norm)
+
+    return step
+
+
+def measure(step, n_steps):
+    """Wall and CPU seconds of one step."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    for index in range(n_steps):
+        step(index)
+    return (time.perf_counter() - wall) / n_steps, (time.process_time() - cpu) / n_steps
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--n-ids", type=int, default=95000, help="rows of the embedding table")
+    parser.add_argument("--width", type=int, default=256, help="width of all vectors")
+    parser.add_argument("--batch", type=int, default=512, help="examples in a batch")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds, each with every rival")
+    parser.add_argument("--steps", type=int, default=8, help="steps of one rival in a round")
+    parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch")
+    options = parser.parse_args()
+    try:
+        import torch
+    except ImportError:
+        print("skipped: PyTorch is not installed (pip install torch)")
+        return
+    torch.set_num_threads(options.threads)
+    batches = make_batches(options.n_ids, options.batch)
+    lazy = LazyAdam(LEARN_RATE, grad_clip=MAX_NORM)
+    dense = Adam(LEARN_RATE, grad_clip=MAX_NORM, use_averages=False)
+    rivals = {
+        "ours, thincdialog.LazyAdam.v1": make_ours(options, batches, lazy),
+        "ours, Adam.v1 (dense)": make_ours(options, batches, dense),
+        "torch, Adam": make_torch(torch, options, batches),
+        "torch, Adam fused": make_torch(torch, options, batches, is_fused=True),
+        "torch, SparseAdam": make_torch(torch, options, batches, is_sparse=True),
+    }
+    for step in rivals.values():
+        for index in range(3):
+            step(index)
+    seconds = {name: [] for name in rivals}
+    for _ in range(options.rounds):
+        for name, step in rivals.items():
+            seconds[name].append(measure(step, options.steps))
+    wall = {name: statistics.median(w for w, _ in found) for name, found in seconds.items()}
+    cpu = {name: statistics.median(c for _, c in found) for name, found in seconds.items()}
+    print(
+        f"{options.n_ids:,} ids, width {options.width}, batch {options.batch}; torch "
+        f"{torch.__version__} with {options.threads} threads; median of {options.rounds} rounds"
+    )
+    print(f"{'':30} {'examples/s':>11} {'ms wall':>9} {'ms CPU':>9}")
+    for name in rivals:
+        rate = options.batch / wall[name]
+        print(f"{name:30} {rate:11,.0f} {1e3 * wall[name]:9.1f} {1e3 * cpu[name]:9.1f}")
+    ours, *rest = rivals
+    for name in rest:
+        print(
+            f"LazyAdam.v1 against {name}: {wall[name] / wall[ours]:.2f} times the examples/s, "
+            f"{cpu[name] / cpu[ours]:.2f} times per CPU second"
+        )
+
+
+if __name__ == "__main__":
+    main()
