@@ -4,7 +4,7 @@ from typing import Callable, Literal, Optional, Tuple, cast
 
 from thinc.api import Model, Ops
 from thinc.initializers import uniform_init
-from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d, Ragged
 from thinc.util import ArrayInfo, partial
 
 from ..ops.bags import bag_numbers, row_gradients, sum_bags
@@ -82,7 +82,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         info.check_consistency(dY)
         if model.attrs["segments"] == "weight":
             model.inc_grad("w", ops.xp.einsum("bsd,bd->s", by_segment, dY))
-            d_pooled = (dY[:, None] * w[:, None]).reshape(pooled.shape)
+            d_pooled = ops.xp.einsum("bd,s->bsd", dY, w).reshape(pooled.shape)
         else:
             d_pooled = dY.reshape(pooled.shape)
         rows, values = row_gradients(ops, d_pooled * scale, ids, lengths)
@@ -111,10 +111,11 @@ def init(
 
 def _bags(ops: Ops, X: Ragged, nS: int) -> Tuple[Ints1d, Ints1d]:
     """Ids, and the number in each (example, segment); ids sorted by these."""
-    ids = ops.xp.ascontiguousarray(X.dataXd[:, 0])
+    tokens = cast(Ints2d, X.dataXd)
+    ids = ops.xp.ascontiguousarray(tokens[:, 0])
     if nS == 1:
         return ids, X.lengths
-    segments = ops.xp.minimum(X.dataXd[:, 1], nS - 1)
+    segments = ops.xp.minimum(tokens[:, 1], nS - 1)
     pools = bag_numbers(ops, X.lengths, ids.shape[0]) * nS + segments
     lengths = ops.xp.bincount(pools, minlength=X.lengths.shape[0] * nS)
     order = ops.xp.argsort(pools, kind="stable")

@@ -4,7 +4,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, cast
 
 from thinc.api import Model, Ops
 from thinc.initializers import glorot_uniform_init
-from thinc.types import Floats1d, Floats2d, Floats3d, Ints1d, Ragged
+from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
 from ..registry import registry
@@ -83,7 +83,8 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     if X is not None:
         model.set_dim("nI", get_width(X))
     ops, nH, nI = model.ops, model.get_dim("nH"), model.get_dim("nI")
-    W, U = ops.alloc3f(2, 4 * nH, nI), ops.alloc3f(2, 4 * nH, nH)
+    W: Any = ops.alloc3f(2, 4 * nH, nI)
+    U: Any = ops.alloc3f(2, 4 * nH, nH)
     for side in range(2):
         for gate in range(4):
             rows = slice(gate * nH, (gate + 1) * nH)
@@ -172,7 +173,7 @@ def _backward(
     return dG, before
 
 
-def _sigmoid(xp: Any, X: Floats1d) -> None:
+def _sigmoid(xp: Any, X: Floats2d) -> None:
     """In place, without overflow."""
     X *= 0.5
     xp.tanh(X, out=X)

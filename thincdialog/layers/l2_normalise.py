@@ -45,7 +45,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    if X is not None or Y is not None:
-        width = get_width(X if X is not None else Y)
+    example = Y if X is None else X
+    if example is not None:
+        width = get_width(example)
         model.set_dim("nI", width)
         model.set_dim("nO", width)

@@ -4,7 +4,7 @@ from typing import Callable, Optional, Tuple, cast
 
 from thinc.api import Model, Ops
 from thinc.initializers import uniform_init
-from thinc.types import Floats2d, Ints1d, Ragged
+from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 from thinc.util import ArrayInfo, partial
 
 from ..ops.bags import bag_numbers, sum_by_key
@@ -105,7 +105,8 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 def _lines(ops: Ops, X: Ragged) -> Tuple[Ints1d, Ints1d, Ints1d, Ints1d]:
     """Ids sorted by line; segment and number of tokens of each line; lines of each example."""
     xp, n_examples = ops.xp, X.lengths.shape[0]
-    ids, segments = X.dataXd[:, 0], X.dataXd[:, 1].astype("int64")
+    tokens = cast(Ints2d, X.dataXd)
+    ids, segments = tokens[:, 0], tokens[:, 1].astype("int64")
     # A line's key orders by example, then from the oldest segment to the current one.
     keys = bag_numbers(ops, X.lengths, ids.shape[0]) << 32 | (_OLDEST - segments)
     current = xp.arange(n_examples, dtype="int64") << 32 | _OLDEST

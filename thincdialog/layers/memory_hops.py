@@ -1,9 +1,9 @@
 """Reads memories in several hops, led by a question."""
 
-from typing import Callable, List, Optional, Tuple, cast
+from typing import Any, Callable, List, Optional, Tuple, cast
 
 from thinc.api import Model, Ops
-from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+from thinc.types import Floats2d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
 from ..ops.bags import bag_numbers
@@ -43,18 +43,17 @@ def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
     rows = cast(Floats2d, X.dataXd)
-    n_examples = X.lengths.shape[0]
     ends = xp.cumsum(X.lengths)
     is_memory = xp.ones((rows.shape[0],), dtype=bool)
     is_memory[ends - 1] = False
     sizes = X.lengths - 1
-    vectors = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
+    vectors: Any = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
     memories = vectors[is_memory]  # (n_memories, n_hops + 1, nO)
     owners = bag_numbers(ops, sizes, memories.shape[0])
     u = vectors[ends - 1, 0]  # (n_examples, nO)
-    readings: List[Tuple[Floats2d, Floats1d]] = []
+    readings: List[Tuple[Any, Any]] = []
     for k in range(n_hops):
-        P = _softmax(ops, (u[owners] * memories[:, k]).sum(axis=1), owners, sizes)
+        P: Any = _softmax(ops, (u[owners] * memories[:, k]).sum(axis=1), owners, sizes)
         readings.append((u, P))
         u = u + _sum(ops, P[:, None] * memories[:, k + 1], sizes)
     info = ArrayInfo.from_array(u)
@@ -102,7 +101,7 @@ def _sum(ops: Ops, X: Floats2d, lengths: Ints1d) -> Floats2d:
     return ops.reduce_sum(ops.as_contig(X), lengths)
 
 
-def _softmax(ops: Ops, logits: Floats1d, owners: Ints1d, sizes: Ints1d) -> Floats1d:
+def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d) -> Any:
     """Softmax among the memories of each example."""
     if not logits.shape[0]:
         return logits

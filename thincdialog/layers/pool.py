@@ -1,6 +1,6 @@
 """One vector for each sequence."""
 
-from typing import Callable, Literal, Optional, Tuple, cast
+from typing import Any, Callable, Literal, Optional, Tuple, cast
 
 from thinc.api import Model
 from thinc.types import Floats2d, Ragged
@@ -31,7 +31,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     X = cast(Floats2d, Xr.dataXd)
     is_full = Xr.lengths > 0
     lengths = Xr.lengths[is_full]
-    highest, which, means = X[:0], None, X[:0]
+    highest, means = X[:0], X[:0]
+    which: Any = None
     if "max" in how and X.shape[0]:
         highest, which = ops.reduce_max(X, lengths)
     if "mean" in how and X.shape[0]:

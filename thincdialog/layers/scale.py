@@ -50,15 +50,16 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
         is_free = grown <= model.attrs["maximum"]
-        model.inc_grad("s", ((dY * X).sum() * factor * is_free).astype("f"))
+        model.inc_grad("s", (xp.sum(dY * X) * factor * is_free).astype("f"))
         return dY * factor
 
     return Y, backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    if X is not None or Y is not None:
-        width = get_width(X if X is not None else Y)
+    example = Y if X is None else X
+    if example is not None:
+        width = get_width(example)
         model.set_dim("nI", width)
         model.set_dim("nO", width)
     model.set_param("s", model.ops.alloc1f(1) + math.log(model.attrs["initial"]))

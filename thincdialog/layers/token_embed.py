@@ -4,7 +4,7 @@ from typing import Callable, Optional, Tuple, cast
 
 from thinc.api import Model
 from thinc.initializers import uniform_init
-from thinc.types import Floats2d, Ragged
+from thinc.types import Floats2d, Ints2d, Ragged
 from thinc.util import ArrayInfo, partial
 
 from ..ops.bags import sum_by_key
@@ -52,8 +52,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ops, xp = model.ops, model.ops.xp
     E = cast(Floats2d, model.get_param("E"))
     S = cast(Floats2d, model.get_param("S"))
-    ids = X.dataXd[:, 0]
-    segments = xp.minimum(X.dataXd[:, 1], S.shape[0] - 1)
+    tokens = cast(Ints2d, X.dataXd)
+    ids = tokens[:, 0]
+    segments = xp.minimum(tokens[:, 1], S.shape[0] - 1)
     Y = E[ids] + S[segments]  # (n_tokens, nO)
     info = ArrayInfo.from_array(Y)
 

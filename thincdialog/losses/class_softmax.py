@@ -1,6 +1,6 @@
 """Cross-entropy over classes."""
 
-from typing import Callable, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from thinc.types import Floats1d, Floats2d, Ints1d
 from thinc.util import get_array_module
@@ -26,11 +26,12 @@ class ClassSoftmax:
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the logits, and the (weighted) loss of each example in nats.
         """
-        xp = get_array_module(logits)
-        at = (xp.arange(logits.shape[0]), targets)
+        xp: Any = get_array_module(logits)
+        Z: Any = logits
+        at = (xp.arange(Z.shape[0]), targets)
         # Wanted probabilities: spread over all classes, the rest to the right one.
-        spread = self.label_smoothing / max(1, logits.shape[1])
-        log_P = logits - logits.max(axis=1, keepdims=True)
+        spread = self.label_smoothing / max(1, Z.shape[1])
+        log_P = Z - Z.max(axis=1, keepdims=True)
         log_P -= xp.log(xp.exp(log_P).sum(axis=1, keepdims=True))
         losses = -(1 - self.label_smoothing) * log_P[at]
         if spread:
@@ -39,7 +40,7 @@ class ClassSoftmax:
         gradient -= xp.float32(spread)
         gradient[at] -= xp.float32(1 - self.label_smoothing)
         if weights is not None:
-            of_example = weights[targets]
+            of_example: Any = weights[targets]
             losses *= of_example
             gradient *= of_example[:, None]
         return gradient, losses

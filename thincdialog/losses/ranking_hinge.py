@@ -1,6 +1,6 @@
 """Margin by which the right candidate must beat the others."""
 
-from typing import Callable, Literal, Optional, Tuple
+from typing import Any, Callable, Literal, Optional, Tuple
 
 from thinc.types import Array2d, Floats1d, Floats2d, Ints1d
 from thinc.util import get_array_module
@@ -27,13 +27,14 @@ class RankingHinge:
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the scores, and the loss of each example in units of the score.
         """
-        xp = get_array_module(scores)
-        rows = xp.arange(scores.shape[0])
-        others = xp.ones(scores.shape, dtype=bool) if allowed is None else allowed.copy()
+        xp: Any = get_array_module(scores)
+        Z: Any = scores
+        rows = xp.arange(Z.shape[0])
+        others: Any = xp.ones(Z.shape, dtype=bool) if allowed is None else allowed.copy()
         others[rows, targets] = False
-        excess = scores - scores[rows, targets][:, None] + xp.float32(self.margin)
+        excess = Z - Z[rows, targets][:, None] + xp.float32(self.margin)
         excess = xp.where(others, xp.maximum(excess, 0), xp.float32(0))
-        if self.negatives == "hardest" and scores.shape[1]:
+        if self.negatives == "hardest" and Z.shape[1]:
             hardest = excess.argmax(axis=1)
             losses = excess[rows, hardest]
             gradient = xp.zeros_like(excess)

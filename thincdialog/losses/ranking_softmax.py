@@ -1,6 +1,6 @@
 """Cross-entropy of the right candidate among those of the batch."""
 
-from typing import Callable, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from thinc.types import Array2d, Floats1d, Floats2d, Ints1d
 from thinc.util import get_array_module
@@ -24,13 +24,14 @@ class RankingSoftmax:
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the scores, and the loss of each example in nats.
         """
-        xp = get_array_module(scores)
-        at = (xp.arange(scores.shape[0]), targets)
+        xp: Any = get_array_module(scores)
+        Z: Any = scores
+        at = (xp.arange(Z.shape[0]), targets)
         if allowed is not None:
-            allowed = allowed.copy()
-            allowed[at] = True
-            scores = xp.where(allowed, scores, xp.float32(-xp.inf))
-        shifted = scores - scores.max(axis=1, keepdims=True)
+            others: Any = allowed.copy()
+            others[at] = True
+            Z = xp.where(others, Z, xp.float32(-xp.inf))
+        shifted = Z - Z.max(axis=1, keepdims=True)
         right = shifted[at]
         gradient = xp.exp(shifted)
         total = gradient.sum(axis=1, keepdims=True)

@@ -33,5 +33,5 @@ def MemoryReader(
     SOURCE: Sukhbaatar et al. 2015, https://arxiv.org/abs/1503.08895
     """
     embed = LineEmbed((n_hops + 1) * width, n_positions=n_positions, n_segments=n_segments)
-    reader = chain(embed, Dropout(dropout), MemoryHops(width, n_hops=n_hops))
-    return cast(Model[Ragged, Floats2d], reader)
+    hops = MemoryHops(width, n_hops=n_hops)
+    return cast(Model[Ragged, Floats2d], chain(embed, Dropout(dropout), hops))

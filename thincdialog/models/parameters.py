@@ -89,10 +89,11 @@ class FlatParameters:
         self._tables = self._watch_tables(nodes)
         for slot in self.slots:
             node, stretch = nodes[slot.node], slice(slot.offset, slot.offset + slot.size)
-            value = self.values[stretch].reshape(slot.shape)
+            value: Any = self.values[stretch].reshape(slot.shape)
+            gradient: Any = self.gradients[stretch].reshape(slot.shape)
             value[...] = node.get_param(slot.param)
             node.set_param(slot.param, value)
-            node.set_grad(slot.param, self.gradients[stretch].reshape(slot.shape))
+            node.set_grad(slot.param, gradient)
 
     def clear_gradients(self) -> None:
         """Set all gradients to zero. ``update`` does it itself.
@@ -100,7 +101,7 @@ class FlatParameters:
         The rows that were touched stay so until ``update``: gradients of several
         microbatches may be summed elsewhere and written back.
         """
-        self.gradients[:] = 0
+        self.gradients.fill(0)
 
     def load(self, vector: Floats1d) -> None:
         """Copy other values in; every view of them changes with it.
@@ -149,11 +150,11 @@ class FlatParameters:
             self._clear_parts(parts)
         else:
             if scale != 1.0:
-                self.gradients *= self.values.dtype.type(scale)
+                self.gradients *= scale
             values, _ = optimizer(KEY, self.values, self.gradients)
             if _address(values) != _address(self.values):  # an optimizer not in place
                 self.values[:] = values
-            self.gradients[:] = 0
+            self.gradients.fill(0)
         for _, touched in self._tables:
             for rows in touched:
                 rows.clear()
@@ -167,7 +168,7 @@ class FlatParameters:
             owners.setdefault(slot.offset, []).append(slot)
         tables = []
         for slots in owners.values():
-            touched = [nodes[slot.node].attrs.get("touched_rows") for slot in slots]
+            touched: List[Any] = [nodes[slot.node].attrs.get("touched_rows") for slot in slots]
             if all(
                 isinstance(rows, TouchedRows) and rows.param == slot.param
                 for rows, slot in zip(touched, slots)

@@ -4,7 +4,7 @@ Both work in blocks that stay in the CPU's cache; a GPU takes everything at once
 They are made of what every Thinc ops has, so they run on stock ops too.
 """
 
-from typing import Iterator, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 import numpy
 from thinc.api import Ops
@@ -26,7 +26,7 @@ def sum_bags(ops: Ops, table: Floats2d, ids: Ints1d, lengths: Ints1d) -> Floats2
     Y = ops.alloc2f(lengths.shape[0], table.shape[1])
     for bags, part in _blocks(lengths):
         if part.stop > part.start:
-            rows = table.take(ids[part], axis=0)  # (n_ids in the block, width)
+            rows = ops.xp.take(table, ids[part], axis=0)  # (n_ids in the block, width)
             Y[bags] = ops.reduce_sum(rows, lengths[bags])
     return Y
 
@@ -75,7 +75,7 @@ def sum_by_key(
     counts[-1:] = n - firsts[-1:]
     sums = ops.alloc2f(firsts.shape[0], values.shape[1])
     for groups, part in _blocks(counts):
-        sums[groups] = ops.reduce_sum(values.take(rows[part], axis=0), counts[groups])
+        sums[groups] = ops.reduce_sum(xp.take(values, rows[part], axis=0), counts[groups])
     return in_order[firsts], sums
 
 
@@ -96,7 +96,7 @@ def _blocks(lengths: Ints1d) -> Iterator[Tuple[slice, slice]]:
     if not is_numpy_array(lengths):
         yield slice(0, lengths.shape[0]), slice(0, int(lengths.sum()))
         return
-    ends = numpy.concatenate(([0], numpy.cumsum(lengths)))
+    ends: Any = numpy.concatenate(([0], numpy.cumsum(numpy.asarray(lengths))))
     n_bags, first = lengths.shape[0], 0
     while first < n_bags:
         full = int(numpy.searchsorted(ends, ends[first] + _BLOCK_IDS, side="right")) - 1

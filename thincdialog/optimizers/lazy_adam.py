@@ -84,7 +84,7 @@ class LazyAdam(Optimizer):
             self.mom2[key] = xp.zeros_like(values)
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
-        state = (values, gradients, self.mom1[key], self.mom2[key])
+        state: List[Any] = [values, gradients, self.mom1[key], self.mom2[key]]
         fix = (1.0 - self.b2**n_updates) ** 0.5 / (1.0 - self.b1**n_updates)
         for part in parts:
             views = [part.view(array) for array in state]
@@ -129,10 +129,10 @@ class LazyAdam(Optimizer):
             return
         # Thinc's decay, for the steps since the last time.
         kept = min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** self.average_every
-        average = self.averages[key]
+        average, share = self.averages[key], get_array_module(values).float32(1 - kept)
         for start in range(0, values.shape[0], _BLOCK_FLOATS):
             index = slice(start, start + _BLOCK_FLOATS)
-            average[index] += (values[index] - average[index]) * values.dtype.type(1 - kept)
+            average[index] += share * (values[index] - average[index])
 
 
 @registry.optimizers("thincdialog.LazyAdam.v1")
