@@ -160,3 +160,24 @@ def test_resolve_keeps_the_cause_for_tracebacks():
     with pytest.raises(ConfigError) as caught:
         resolve_config(load_config(with_agent(block)))
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+# The sections up to [training].
+WITHOUT_TRAINING = GOOD[: GOOD.index("[training]")]
+
+
+def test_load_block_that_only_changes_arguments_keeps_the_default_function():
+    text = (
+        WITHOUT_TRAINING + "\n[training.optimizer]\nlearn_rate = 0.5\n\n[world.batcher]\nsize = 7\n"
+    )
+    config = load_config(text).config
+    assert config["training"]["optimizer"]["@optimizers"] == "Adam.v1"
+    assert config["training"]["optimizer"]["learn_rate"] == 0.5
+    assert config["training"]["optimizer"]["grad_clip"] == 1.0
+    assert config["world"]["@worlds"] == "thincdialog.BatchWorld.v1"
+    assert config["world"]["batcher"] == {"@batchers": "thincdialog.Fixed.v1", "size": 7}
+
+
+def test_load_block_of_another_function_takes_nothing_from_the_default():
+    text = WITHOUT_TRAINING + '\n[training.optimizer]\n@optimizers = "SGD.v1"\nlearn_rate = 0.5\n'
+    assert load_config(text).config["training"]["optimizer"]["grad_clip"] == 0.0

@@ -145,8 +145,19 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: tuple) -> None:
         name = ".".join((*path, key))
         if key not in data:
             data[key] = value
-        elif name in SETTINGS and isinstance(data[key], dict) or name == "paths":
+        elif isinstance(data[key], dict) and (
+            name in SETTINGS or name == "paths" or _is_same_block(data[key], value)
+        ):
             _merge(data[key], value, (*path, key))
+
+
+def _is_same_block(block: Dict[str, Any], default: Any) -> bool:
+    """Whether a block leaves it to the defaults what builds it: it only changes arguments."""
+    return (
+        isinstance(default, dict)
+        and any(key.startswith("@") for key in default)
+        and not any(key.startswith("@") for key in block)
+    )
 
 
 def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None:
