@@ -179,5 +179,5 @@ def test_load_block_that_only_changes_arguments_keeps_the_default_function():
 
 
 def test_load_block_of_another_function_takes_nothing_from_the_default():
-    text = WITHOUT_TRAINING + '\n[training.optimizer]\n@optimizers = "SGD.v1"\nlearn_rate = 0.5\n'
-    assert load_config(text).config["training"]["optimizer"]["grad_clip"] == 0.0
+    text = WITHOUT_TRAINING + '\n[training.optimizer]\n@optimizers = "thincdialog.LazyAdam.v1"\n'
+    assert load_config(text).config["training"]["optimizer"]["use_averages"] is False
