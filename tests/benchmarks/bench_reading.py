@@ -1,0 +1,89 @@
+"""Reading and tokenising conversations: examples a second, and where the time goes.
+
+self_dialogue's training data (309 k context-reply pairs) from ../shared/data, with the
+settings of configs/ranker.cfg. Each stage is timed in CPU seconds, median of 5 runs;
+"again" is a second pass over the same examples, as every epoch after the first.
+
+    python tests/benchmarks/bench_reading.py
+"""
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from thincdialog.data import TextEncoder
+from thincdialog.data.tokenizers import HashNgramTokenizer
+from thincdialog.messages import PARTNER
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.mutators.without_openings import WithoutOpenings
+from thincdialog.teachers.conversations import Conversations, read_conversations
+from thincdialog.teachers.reading import read_json_lines
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "self_dialogue"
+N_REPEATS, BATCH = 5, 512
+
+
+def cpu_seconds(work):
+    start = time.process_time()
+    result = work()
+    return time.process_time() - start, result
+
+
+def encode(teacher, encoder):
+    """One epoch of batches, contexts and replies as arrays."""
+    teacher.start_epoch(0, 0)
+    n_examples = 0
+    while not teacher.epoch_done():
+        batch = teacher.batch_act(BATCH)
+        columns = batch.columns
+        turns = [
+            [*context, (PARTNER, text)]
+            for context, text in zip(columns["context"], columns["text"])
+        ]
+        encoder.contexts(turns)
+        encoder.labels([labels[0] for labels in columns["labels"]])
+        teacher.batch_observe([{}] * len(batch))
+        n_examples += len(batch)
+    return n_examples
+
+
+def one_round(path):
+    seconds = {}
+    seconds["unzip and read JSON"], _ = cpu_seconds(lambda: sum(1 for _ in read_json_lines(path)))
+    both, _ = cpu_seconds(lambda: sum(1 for _ in read_conversations(path, "both")))
+    seconds["check turns, make episodes"] = both - seconds["unzip and read JSON"]
+    mutators = [Flatten(context_length=3), WithoutOpenings()]
+    task = Conversations(train=path, label_speaker="both", mutators=mutators)
+    teacher = task.for_split("train", training=True)
+    whole, _ = cpu_seconds(lambda: teacher.n_examples)
+    seconds["flatten, store"] = whole - both
+    encoder = TextEncoder(HashNgramTokenizer(n_rows=65536, ngrams=2), history_size=3)
+    first, n_examples = cpu_seconds(lambda: encode(teacher, encoder))
+    again, _ = cpu_seconds(lambda: encode(teacher, encoder))
+    seconds["tokenise (first epoch only)"] = first - again
+    seconds["batches of arrays (every epoch)"] = again
+    return seconds, n_examples
+
+
+def main():
+    path = str(DATA / "train.jsonl.gz")
+    if not Path(path).is_file():
+        sys.exit("bench_reading: skipped, ../shared/data/self_dialogue is not there")
+    rounds = [one_round(path) for _ in range(N_REPEATS)]
+    n_examples = rounds[0][1]
+    medians = {
+        stage: statistics.median(seconds[stage] for seconds, _ in rounds) for stage in rounds[0][0]
+    }
+    total = sum(medians.values())
+    print(f"{n_examples:,} examples, CPU seconds (median of {N_REPEATS}):\n")
+    for stage, seconds in medians.items():
+        each = seconds / n_examples * 1e6
+        print(f"{stage:34}{seconds:8.2f} s {100 * seconds / total:5.0f} % {each:7.2f} µs/example")
+    again = medians["batches of arrays (every epoch)"]
+    print(f"\nfirst epoch: {n_examples / total:,.0f} examples/s")
+    print(f"every other: {n_examples / again:,.0f} examples/s")
+
+
+if __name__ == "__main__":
+    main()
