@@ -1,10 +1,11 @@
 """Training steps of the ranker: ours, and the same model in PyTorch (eager, CPU).
 
-    python -m tests.benchmarks.bench_torch_ranker --n-ids 95000 --width 256 --batch 512
+    python -m tests.benchmarks.bench_torch_ranker
 
-Both learn a bag of embeddings (one table for both sides), a linear layer for each
-side, cosines times a learned factor, softmax over the batch, with the gradient's norm
-clipped, from the same ids. Printed: the median of the rounds' means, taken in turn.
+The sizes are those of configs/ranker.cfg. Both learn, from the same ids: bags of
+embeddings (one table for both sides; current turn and history side by side), for each
+side a linear layer and a residual net, cosines times a learned factor, softmax over the
+batch, the gradient's norm clipped. Printed: the median of the rounds' means, in turn.
 """
 
 import argparse
@@ -29,16 +30,20 @@ MAX_NORM = 1.0
 
 
 def make_batches(n_ids, batch):
-    """Ids by Zipf's law; contexts of 25 to 75 ids, replies of 6 to 18."""
+    """Ids by Zipf's law; contexts of 25 to 75 ids, half of them history, and replies of
+    6 to 18. RETURNS for each side: ids, and the sizes of its bags, shape (batch, 2)."""
     rng = np.random.default_rng(0)
     share = 1 / np.arange(1, n_ids + 1)
     share /= share.sum()
 
-    def side(mean):
+    def side(mean, has_history):
         lengths = rng.integers(mean // 2, mean * 3 // 2 + 1, size=batch)
-        return rng.choice(n_ids, size=lengths.sum(), p=share), lengths
+        history = lengths // 2 if has_history else lengths * 0
+        ids = rng.choice(n_ids, size=lengths.sum(), p=share)
+        # Two bags for each example, the current turn and the history.
+        return ids, np.stack([lengths - history, history], axis=1)
 
-    return [(side(50), side(12)) for _ in range(N_BATCHES)]
+    return [(side(50, True), side(12, False)) for _ in range(N_BATCHES)]
 
 
 def make_ours(options, batches, optimizer):
@@ -46,14 +51,18 @@ def make_ours(options, batches, optimizer):
     ops = get_dialog_ops(-1)
 
     def ragged(side):
-        ids, lengths = side
-        data = np.stack([ids, np.zeros_like(ids)], axis=1).astype("i")
-        return Ragged(data, lengths.astype("i"))
+        ids, sizes = side
+        segments = np.repeat(np.tile([0, 1], len(sizes)), sizes.ravel())
+        data = np.stack([ids, segments], axis=1).astype("i")
+        return Ragged(data, sizes.sum(axis=1).astype("i"))
 
     inputs = [(ragged(contexts), ragged(replies)) for contexts, replies in batches]
     with using_ops(ops):
         fix_random_seed(0)
-        model = BiEncoder(BagEncoder(options.width, segments="merge"))
+        encoder = BagEncoder(
+            options.width, depth=options.depth, pooling="sqrt", dropout=options.dropout
+        )
+        model = BiEncoder(encoder, scale=20.0)
         set_vocabulary(model, options.n_ids)
         model.initialize(X=inputs[0])
     parameters, loss = FlatParameters(model), RankingSoftmax()
@@ -75,24 +84,42 @@ def make_torch(torch, options, batches, is_sparse=False, is_fused=False):
     nn, functional = torch.nn, torch.nn.functional
     torch.manual_seed(0)
 
+    width = options.width
+
+    class Residual(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wide, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+            self.dropout, self.norm = nn.Dropout(options.dropout), nn.LayerNorm(width)
+
+        def forward(self, X):
+            return self.norm(X + self.dropout(self.narrow(torch.relu(self.wide(X)))))
+
+    def tower():
+        layers = [nn.Dropout(options.dropout), nn.Linear(2 * width, width)]
+        return nn.Sequential(*layers, *(Residual() for _ in range(options.depth)))
+
     class Ranker(nn.Module):
         def __init__(self):
             super().__init__()
-            width = options.width
-            self.embed = nn.EmbeddingBag(options.n_ids, width, mode="mean", sparse=is_sparse)
+            self.embed = nn.EmbeddingBag(options.n_ids, width, mode="sum", sparse=is_sparse)
             nn.init.uniform_(self.embed.weight, -0.1, 0.1)
-            self.context, self.reply = nn.Linear(width, width), nn.Linear(width, width)
-            self.scale = nn.Parameter(torch.tensor(math.log(10.0)))
+            self.context, self.reply = tower(), tower()
+            self.scale = nn.Parameter(torch.tensor(math.log(20.0)))
+
+        def pooled(self, ids, starts, factors):
+            return (self.embed(ids, starts) * factors).reshape(-1, 2 * width)
 
         def forward(self, contexts, replies):
-            contexts = functional.normalize(self.context(self.embed(*contexts)), dim=1)
-            replies = functional.normalize(self.reply(self.embed(*replies)), dim=1)
+            contexts = functional.normalize(self.context(self.pooled(*contexts)), dim=1)
+            replies = functional.normalize(self.reply(self.pooled(*replies)), dim=1)
             return self.scale.exp() * contexts @ replies.T
 
     def tensors(side):
-        ids, lengths = side
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        return torch.from_numpy(ids), torch.from_numpy(starts)
+        ids, sizes = side
+        flat = sizes.ravel()
+        factors = 1 / np.sqrt(np.maximum(flat, 1, dtype="f"))[:, None]
+        return tuple(map(torch.from_numpy, (ids, np.cumsum(flat) - flat, factors)))
 
     inputs = [(tensors(contexts), tensors(replies)) for contexts, replies in batches]
     model = Ranker()
@@ -131,9 +158,11 @@ def measure(step, n_steps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--n-ids", type=int, default=95000, help="rows of the embedding table")
+    parser.add_argument("--n-ids", type=int, default=65544, help="rows of the embedding table")
     parser.add_argument("--width", type=int, default=256, help="width of all vectors")
     parser.add_argument("--batch", type=int, default=512, help="examples in a batch")
+    parser.add_argument("--depth", type=int, default=1, help="residual nets of each side")
+    parser.add_argument("--dropout", type=float, default=0.2, help="rate of dropout")
     parser.add_argument("--rounds", type=int, default=7, help="rounds, each with every rival")
     parser.add_argument("--steps", type=int, default=8, help="steps of one rival in a round")
     parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch")
@@ -164,8 +193,9 @@ def main():
     wall = {name: statistics.median(w for w, _ in found) for name, found in seconds.items()}
     cpu = {name: statistics.median(c for _, c in found) for name, found in seconds.items()}
     print(
-        f"{options.n_ids:,} ids, width {options.width}, batch {options.batch}; torch "
-        f"{torch.__version__} with {options.threads} threads; median of {options.rounds} rounds"
+        f"{options.n_ids:,} ids, width {options.width}, depth {options.depth}, "
+        f"batch {options.batch}; torch {torch.__version__} with {options.threads} threads; "
+        f"median of {options.rounds} rounds"
     )
     print(f"{'':30} {'examples/s':>11} {'ms wall':>9} {'ms CPU':>9}")
     for name in rivals:
