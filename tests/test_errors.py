@@ -262,6 +262,8 @@ def test_errors_output_is_not_overwritten(capsys, folder):
 
 def test_errors_interrupted(folder):
     code = "import os, signal; from thincdialog.cli import main, train\n"
+    # A shell starts background jobs with this signal ignored; the tests may be in one.
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     code += "train.run = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
     code += "raise SystemExit(main.main(['train', 'my.cfg']))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
