@@ -27,6 +27,7 @@ from .protocol import Agent
 from .registry import registry
 from .teachers import Teacher
 from .teachers.iterable import IterableTeacher
+from .training.display import display_data, display_model
 from .training.results import Result
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
 from .training.train import train
@@ -56,6 +57,6 @@ __all__ = [
     "Message", "MessageBatch", "Metric", "MissingPackageError", "ModelAgent", "ModelError",
     "MultiAgentWorld", "OutputError", "PartnerWorld", "Problem", "Progress", "ProtocolError",
     "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn",
-    "World", "check_config", "evaluate", "evaluate_with_samples", "load", "load_config",
+    "World", "check_config", "display_data", "display_model", "evaluate", "evaluate_with_samples", "load", "load_config",
     "registry", "resolve_config", "train", "write_config",
 ]  # fmt: skip

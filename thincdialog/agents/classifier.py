@@ -1,6 +1,6 @@
 """Answers with one of a fixed set of classes."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Union
 
 import numpy as np
 from thinc.api import Model
@@ -32,7 +32,8 @@ def make_classifier(
     max_context: int = 256,
     delimiter: bool = True,
     speaker_tokens: bool = False,
-    segments: str = "turn",
+    segments: Literal["turn", "line"] = "turn",
+    use_reply: Literal["label", "model", "none"] = "none",
 ) -> "ClassifierAgent":
     """A classifier: the class with the highest probability is the reply.
 
@@ -51,6 +52,8 @@ def make_classifier(
     delimiter (bool): Whether a ``<turn>`` token stands between turns.
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
     segments (str): Unit that the model is told of: "turn" or "line".
+    use_reply (str): What the history keeps as the agent's own turns; "none", because
+        classes are seldom said aloud.
     RAISES (ValueError): If threshold is out of range or stands without reject_class.
     """
     if not 0.0 <= threshold <= 1.0:
@@ -73,6 +76,7 @@ def make_classifier(
         delimiter=delimiter,
         speaker_tokens=speaker_tokens,
         segments=segments,
+        use_reply=use_reply,
     )
 
 
