@@ -57,6 +57,7 @@ __all__ = [
     "Message", "MessageBatch", "Metric", "MissingPackageError", "ModelAgent", "ModelError",
     "MultiAgentWorld", "OutputError", "PartnerWorld", "Problem", "Progress", "ProtocolError",
     "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn",
-    "World", "check_config", "display_data", "display_model", "evaluate", "evaluate_with_samples", "load", "load_config",
-    "registry", "resolve_config", "train", "write_config",
+    "World", "check_config", "display_data", "display_model", "evaluate",
+    "evaluate_with_samples", "load", "load_config", "registry", "resolve_config", "train",
+    "write_config",
 ]  # fmt: skip
