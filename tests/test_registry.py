@@ -142,6 +142,15 @@ def test_registry_errors_are_the_users(known):
         known.get("nothing.v1")
 
 
+def test_registry_finds_our_names_without_further_imports():
+    code = (
+        "from thincdialog.api import registry;"
+        "print(registry.mutators.get('thincdialog.Flatten.v1').__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("Flatten\n", "")
+
+
 PACKAGE = '''
 from pathlib import Path
 from typing import Optional

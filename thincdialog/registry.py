@@ -69,6 +69,15 @@ class DialogRegistry(catalogue.Registry):
         is_registered = catalogue.check_exists(*self.namespace, str(name))
         return is_registered or self._entry_point(str(name)) is not None
 
+    def get(self, name: str) -> Any:
+        """The function of a name; what is ours is imported first if need be.
+
+        RAISES (catalogue.RegistryError): If there is none.
+        """
+        if name not in self:
+            registry.ensure_populated()
+        return super().get(name)
+
     def get_entry_point(self, name: str, default: Optional[Any] = None) -> Any:
         """The function that an installed package registers under a name.
 

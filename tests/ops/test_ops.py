@@ -8,6 +8,7 @@ from tests.ops.array_backends import BACKENDS, backend
 from thincdialog.errors import DialogError
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.ops.exact_products import exact_products
 from thincdialog.registry import registry
 
 
@@ -52,6 +53,34 @@ def test_ops_dropout_rate_and_expected_value(rate, gpu_id):
 def test_ops_dropout_limits(rate, value, gpu_id):
     with backend(gpu_id) as ops:
         assert ops.to_numpy(ops.get_dropout_mask((2, 2), rate)).tolist() == [[value] * 2] * 2
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+@pytest.mark.parametrize("trans1, trans2", [(False, True), (True, False), (False, False)])
+def test_ops_exact_products_do_not_depend_on_the_other_rows(trans1, trans2, gpu_id):
+    rng = np.random.default_rng(0)
+    with backend(gpu_id) as ops:
+        x = ops.asarray2f(rng.normal(size=(101, 77)).astype("f"))
+        y = ops.asarray2f(rng.normal(size=(77, 33)).astype("f"))
+
+        def product(rows):
+            left = ops.xp.ascontiguousarray(rows.T) if trans1 else rows
+            right = ops.xp.ascontiguousarray(y.T) if trans2 else y
+            return ops.to_numpy(ops.gemm(left, right, trans1=trans1, trans2=trans2))
+
+        fast = product(x)
+        with exact_products(ops):
+            exact = product(x)
+            for first, last in ((0, 1), (3, 8), (50, 101)):
+                assert product(x[first:last]).tobytes() == exact[first:last].tobytes()
+        assert exact.dtype == np.float32
+        np.testing.assert_allclose(exact, fast, rtol=1e-4, atol=1e-5)
+        assert product(x).tobytes() == fast.tobytes()
+
+
+def test_ops_exact_products_leave_stock_ops_alone():
+    with exact_products(NumpyOps()) as nothing:
+        assert nothing is None
 
 
 def test_ops_product_equals_stock_ops():

@@ -1,7 +1,16 @@
 """Array operations: Thinc's ops with seeded dropout, and kernels over bags of ids."""
 
-from . import bags, choice, dialog_cupy_ops, dialog_numpy_ops, random_stream, touched_rows
+from . import (
+    bags,
+    choice,
+    dialog_cupy_ops,
+    dialog_numpy_ops,
+    exact_products,
+    random_stream,
+    touched_rows,
+)
 
 __all__ = [
-    "bags", "choice", "dialog_cupy_ops", "dialog_numpy_ops", "random_stream", "touched_rows",
+    "bags", "choice", "dialog_cupy_ops", "dialog_numpy_ops", "exact_products", "random_stream",
+    "touched_rows",
 ]  # fmt: skip

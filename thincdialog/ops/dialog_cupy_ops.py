@@ -7,13 +7,15 @@ from thinc.api import CupyOps
 from thinc.types import DeviceTypes, FloatsXd, Shape
 
 from ..registry import registry
+from .exact_products import ExactProducts
 from .random_stream import stream_seed
 
 
 @registry.ops("thincdialog_cupy")
-class DialogCupyOps(CupyOps):
-    """Thinc's CupyOps with dropout masks drawn from the ops' own generator, which
-    ``seed`` sets. Needs CuPy and a GPU once it is made.
+class DialogCupyOps(ExactProducts, CupyOps):
+    """Thinc's CupyOps with products that can be exact (``exact_products``) and dropout
+    masks drawn from the ops' own generator, which ``seed`` sets. Needs CuPy and a GPU
+    once it is made.
 
     device_type (DeviceTypes): "gpu".
     device_id (int): Number of the GPU, from 0.

@@ -9,6 +9,7 @@ from thinc.types import DeviceTypes, FloatsXd, Shape
 from threadpoolctl import threadpool_limits
 
 from ..registry import registry
+from .exact_products import ExactProducts
 from .random_stream import stream_seed
 
 # Dropout draws 16 bits a cell.
@@ -16,10 +17,11 @@ _LEVELS = 1 << 16
 
 
 @registry.ops("thincdialog_numpy")
-class DialogNumpyOps(NumpyOps):
+class DialogNumpyOps(ExactProducts, NumpyOps):
     """Thinc's NumpyOps, with two changes: ``gemm`` is NumPy's (OpenBLAS: a third of
-    the CPU time of BLIS on AVX-512), and dropout masks are drawn from the ops' own
-    generator, which ``seed`` sets, never from NumPy's global one.
+    the CPU time of BLIS on AVX-512) and can be exact (``exact_products``), and dropout
+    masks are drawn from the ops' own generator, which ``seed`` sets, never from NumPy's
+    global one.
 
     Making one limits BLAS to one thread in this process: the same bits on any number
     of cores, and no threads that wait for each other on a busy machine (where small

@@ -1,11 +1,13 @@
 """Evaluates an agent on one split of a task."""
 
-from typing import Any, Dict, List, Mapping, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from ..agents import ModelAgent
 from ..batchers import Fixed
 from ..messages import Message
 from ..metrics import ExampleMetric
+from ..ops.exact_products import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..worlds import BatchWorld
@@ -35,23 +37,33 @@ def evaluation_teacher(
 def evaluate_agent(agent: Agent, teacher: Teacher, batch_size: int) -> Dict[str, float]:
     """One pass over the teacher's examples, each exactly once.
 
-    The result does not depend on batch_size, but for float rounding inside a model.
+    The result does not depend on batch_size: products are exact, sums too. (Only
+    padding_fraction, of models that pad, tells of the batches.)
 
     batch_size (int): Conversations that go through the agent together.
     RETURNS (Dict[str, float]): Metric name to value.
     """
-    if isinstance(agent, ModelAgent):
-        # The same bits whatever was evaluated before.
-        agent.forget_computed()
     agent.reset_metrics()
     teacher.reset_metrics()
     teacher.start_epoch(0, 0)
-    with BatchWorld(teacher, agent, Fixed(batch_size)) as world:
+    with BatchWorld(teacher, agent, Fixed(batch_size)) as world, _exact(agent):
         while not world.epoch_done():
             world.parley()
         report = {name: metric.value() for name, metric in world.report().items()}
     agent.reset_metrics()
     return report
+
+
+@contextmanager
+def _exact(agent: Agent) -> Iterator[None]:
+    """The agent with exact products, and nothing that was computed without them."""
+    if not isinstance(agent, ModelAgent):
+        yield
+        return
+    agent.forget_computed()
+    with exact_products(agent.model.ops):
+        yield
+    agent.forget_computed()
 
 
 def sample_exchanges(

@@ -1,0 +1,112 @@
+"""Evaluation: the same scores for any batch size, order and world."""
+
+import pytest
+from thinc.api import fix_random_seed
+
+from thincdialog.api import IterableTeacher, PartnerWorld, registry
+from thincdialog.batchers import Fixed
+from thincdialog.metrics import report_values
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.ops.exact_products import exact_products
+from thincdialog.training.evaluation import evaluate_agent, evaluation_teacher
+from thincdialog.worlds import BatchWorld
+
+SETTINGS = {"max_examples": 0, "n_candidates": 20}
+METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
+WORDS = "red green amber blue tea milk cup here there now".split()
+
+
+def conversations(n=12):
+    """Multi-turn, and with replies of the same words in another order: for a bag of
+    embeddings equally good."""
+    return [
+        [
+            {
+                "id": f"{number}/{turn}",
+                "text": " ".join(WORDS[(number * k + turn) % 10] for k in (1, 3, 7)),
+                "labels": [" ".join(WORDS[(number + turn * k) % 10] for k in (2, 5, 3))],
+            }
+            for turn in range(1 + number % 4)
+        ]
+        for number in range(n)
+    ]
+
+
+def task(episodes, **options):
+    return IterableTeacher({"train": conversations(), "test": episodes}, **options)
+
+
+def make_agent(kind, encoder):
+    fix_random_seed(0)
+    with using_ops(get_dialog_ops(-1)):
+        model = registry.models.get(f"thincdialog.{encoder}.v1")(width=48)
+        around = "BiEncoder" if kind == "Ranker" else "Classifier"
+        model = registry.models.get(f"thincdialog.{around}.v1")(model)
+        agent = registry.agents.get(f"thincdialog.{kind}.v1")(model)
+        tokenizer = registry.tokenizers.get("thincdialog.Words.v1")()
+        train = task([]).for_split("train", training=True)
+        agent.initialize(train, tokenizer=tokenizer, seed=0)
+    # Off their first values: the classifier starts with all classes alike.
+    optimizer = registry.optimizers.get("Adam.v1")(0.01)
+    with BatchWorld(train, agent, Fixed(8)) as world:
+        agent.seed(0, 0, 0)
+        world.parley()
+        agent.update(optimizer)
+    return agent
+
+
+def teacher_of(episodes, **options):
+    metrics = [registry.metrics.get(name)() for name in METRICS]
+    return evaluation_teacher(task(episodes, **options), "test", SETTINGS, metrics)
+
+
+@pytest.mark.parametrize(
+    "kind, encoder",
+    [
+        ("Ranker", "BagEncoder"),
+        ("Ranker", "CNNEncoder"),
+        ("Ranker", "BiLSTMEncoder"),
+        ("Classifier", "BagEncoder"),
+        ("Classifier", "MemoryReader"),
+    ],
+)
+def test_evaluation_is_the_same_to_the_bit_for_any_batch_order_and_flattening(kind, encoder):
+    agent = make_agent(kind, encoder)
+    episodes = conversations()
+    n_examples = sum(map(len, episodes))
+    expected = evaluate_agent(agent, teacher_of(episodes), 64)
+    assert expected["examples"] == n_examples
+    assert 0 < expected["mrr"] < 1 and expected["loss"] > 0
+    for size in (1, 2, 7, n_examples):
+        assert evaluate_agent(agent, teacher_of(episodes), size) == expected
+    # Candidates are drawn from the replies in the data's order, so given here.
+    flat = registry.mutators.get("thincdialog.Flatten.v1")()
+    for size in (1, 5, 64):
+        teacher = teacher_of(episodes, mutators=[flat])
+        assert teacher.is_single_turn
+        assert evaluate_agent(agent, teacher, size) == expected
+    drawn = [[dict(example) for example in episode] for episode in episodes]
+    for example in teacher_of(episodes).examples():
+        number, turn = map(int, example["id"].split("/"))
+        drawn[number][turn]["label_candidates"] = example["label_candidates"]
+    for order in (drawn, drawn[::-1], drawn[1::2] + drawn[::2]):
+        assert evaluate_agent(agent, teacher_of(order), 7) == expected
+
+
+def test_evaluation_in_a_partner_world_is_that_of_a_batch_world():
+    agent = make_agent("Ranker", "BagEncoder")
+    expected = evaluate_agent(agent, teacher_of(conversations()), 16)
+    agent.reset_metrics()
+    teacher = teacher_of(conversations())
+    with PartnerWorld(teacher, agent) as world, exact_products(agent.model.ops):
+        world.start_epoch(0, 0)
+        while not world.epoch_done():
+            world.parley()
+        assert report_values(world.report()) == expected
+
+
+def test_evaluation_leaves_products_fast_and_drops_what_it_computed():
+    agent = make_agent("Ranker", "BagEncoder")
+    evaluate_agent(agent, teacher_of(conversations()), 16)
+    assert not agent.model.ops.has_exact_products
+    assert agent._vectors.vectors is None
