@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from ..messages import PARTNER, SELF, Message, Turn
+from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .candidates import CandidateSampler
 from .cursor import Block, Cursor
 from .order import block_order, sample_episodes
@@ -100,7 +100,8 @@ class Showing:
                     message = self.message(block, turn, True)
                     if end - start > 1:
                         message.setdefault("context", list(history))
-                        history.append((PARTNER, message.get("text", "")))
+                        if message.get("text") != SILENCE:
+                            history.append((PARTNER, message.get("text", "")))
                         history.extend((SELF, label) for label in message.all_labels[:1])
                     yield message
 

@@ -1,0 +1,105 @@
+"""A conversation that is live and one that was flattened look the same to a model."""
+
+from typing import Dict, List
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thincdialog.agents.conversation import ConversationAgent
+from thincdialog.batchers import Fixed
+from thincdialog.data import TextEncoder
+from thincdialog.messages import SILENCE, Message
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.registry import registry
+from thincdialog.teachers.iterable import IterableTeacher
+from thincdialog.worlds import BatchWorld, PartnerWorld
+
+words = st.sampled_from(["a", "b", "c d", "", "e f g", SILENCE])
+turns = st.tuples(words, st.lists(words.filter(lambda text: text != SILENCE), min_size=1))
+episodes = st.lists(st.lists(turns, min_size=1, max_size=5), min_size=1, max_size=6)
+
+
+class Reader(ConversationAgent):
+    """Answers with its number of turns and keeps the token ids of what it read."""
+
+    def __init__(self, encoder: TextEncoder, **options):
+        super().__init__(**options)
+        self.encoder = encoder
+        self.inputs: Dict[str, np.ndarray] = {}
+
+    def batch_act(self, observations):
+        rows, lengths = self.encoder.contexts([each["turns"] for each in observations])
+        starts = lengths.cumsum()[:-1]
+        for observation, ids in zip(observations, np.split(rows, starts)):
+            assert observation["id"] not in self.inputs
+            self.inputs[observation["id"]] = ids
+        return [Message(text=f"{len(each['turns'])} turns") for each in observations]
+
+
+def tokenizer():
+    built = registry.tokenizers.get("thincdialog.Characters.v1")()
+    built.build(["abcdefg_SILEN"])
+    return built
+
+
+TOKENIZER = tokenizer()
+
+
+def read(data: List, world: str, training: bool, encoding: Dict, mutators=(), **options):
+    given = [
+        [{"text": text, "labels": labels} for text, labels in conversation] for conversation in data
+    ]
+    teacher = IterableTeacher({"test": given}, mutators=list(mutators))
+    teacher = teacher.for_split("test", training=training)
+    history_size = options.get("history_size", -1)
+    encoder = TextEncoder(TOKENIZER, history_size=history_size, **encoding)
+    agent = Reader(encoder, **options)
+    made = PartnerWorld(teacher, agent) if world == "one" else BatchWorld(teacher, agent, Fixed(3))
+    made.start_epoch(0, 5)
+    while not made.epoch_done():
+        made.parley()
+    return agent.inputs
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("include_labels", [False, True])
+@settings(max_examples=60)
+@given(
+    data=episodes,
+    size=st.sampled_from([-1, 1, 2, 3, 4]),
+    encoding=st.fixed_dictionaries(
+        {
+            "delimiter": st.booleans(),
+            "speaker_tokens": st.booleans(),
+            "max_context": st.sampled_from([0, 3, 100]),
+            "segments": st.sampled_from(["turn", "line"]),
+        }
+    ),
+)
+def test_history_live_and_flattened_give_the_same_ids(
+    data, size, encoding, include_labels, training
+):
+    options = {"history_size": size, "use_reply": "label" if include_labels else "none"}
+    live = read(data, "one", training, encoding, **options)
+    assert len(live) == sum(map(len, data))
+    flat = [Flatten(include_labels=include_labels)]
+    for other in (
+        read(data, "many", training, encoding, **options),
+        read(data, "one", training, encoding, flat, **options),
+        read(data, "many", training, encoding, flat, **options),
+    ):
+        assert live.keys() == other.keys()
+        for name, ids in live.items():
+            assert ids.tolist() == other[name].tolist()
+
+
+@given(data=episodes)
+def test_history_examples_of_a_teacher_carry_the_context_that_flattening_gives(data):
+    given = [[{"text": text, "labels": labels} for text, labels in each] for each in data]
+    plain = IterableTeacher({"test": given}).for_split("test").examples()
+    flat = IterableTeacher({"test": given}, mutators=[Flatten()]).for_split("test").examples()
+    for one, other in zip(plain, flat, strict=True):
+        assert list(one.get("context", ())) == list(other["context"])
+        assert (one["id"], one["text"]) == (other["id"], other["text"])
