@@ -11,6 +11,7 @@ from thincdialog.api import (
     Fixed,
     IterableTeacher,
     Message,
+    TrainingError,
     registry,
 )
 from thincdialog.ops.choice import get_dialog_ops, using_ops
@@ -121,10 +122,23 @@ def test_classifier_weights_scale_the_gradient():
         build(ROWS, class_weights={"typo": 2.0})
 
 
+def test_classifier_gradient_that_is_not_finite_names_all_examples_since_the_update():
+    agent, _ = build(ROWS)
+    optimizer = registry.optimizers.get("SGD.v1")(0.1)
+    for name in ("a/0", "b/0"):
+        rows = [Message(text="hello", labels=["greet"], id=name)]
+        agent.batch_act(agent.batch_observe(rows))
+    agent.parameters.gradients[0] = numpy.nan
+    before = agent.parameters.values.copy()
+    with pytest.raises(TrainingError, match="gradient is not finite.*: a/0, b/0. Try"):
+        agent.update(optimizer)
+    assert agent.parameters.values.tobytes() == before.tobytes()
+
+
 def test_classifier_takes_features():
     rng = numpy.random.default_rng(0)
     rows = []
-    for n in range(40):
+    for _ in range(40):
         x = rng.normal(size=3).astype("f")
         rows.append({"features": x, "labels": ["up" if x[0] > 0 else "down"]})
     linear = registry.layers.get("Linear.v1")(nO=4)

@@ -180,8 +180,9 @@ def test_ranker_gradient_is_that_of_finite_differences(teacher):
         for sign in (1, -1):
             values[at] += sign * step
             agent.parameters.clear_gradients()
+            agent.reset_metrics()
             agent.batch_act(agent.batch_observe(rows))
-            losses.append(agent.counters.last_loss)
+            losses.append(float(agent.counters.loss.numerator))
             values[at] -= sign * step
         assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(
             gradient[at], abs=0.02, rel=0.05

@@ -81,7 +81,7 @@ def test_train_saved_config_reproduces_the_run(tmp_path):
 
 @pytest.mark.parametrize(
     "limits,steps",
-    # 40 dialogues of the seed have 203 turns: 13 batches of 16 an epoch.
+    # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
     [
         ({"max_epochs": 1.0}, 1.0),
         ({"max_epochs": 2.0}, 2.0),
@@ -184,6 +184,17 @@ def test_train_baselines_stand_beside_the_model(tmp_path):
         ["test", "frequent"],
     ]
     assert result.baselines["frequent"]["dev"]["examples"] == result.scores["dev"]["examples"]
+
+
+def test_train_baseline_with_weights_is_refused_before_any_work(tmp_path):
+    text = RANKER + (
+        '\n[baselines.other]\n@agents = "thincdialog.Ranker.v1"\n'
+        '\n[baselines.other.model]\n@models = "thincdialog.BiEncoder.v1"\n'
+        '\n[baselines.other.model.encoder]\n@models = "thincdialog.BagEncoder.v1"\n'
+    )
+    with pytest.raises(ConfigError, match=r"\[baselines.other\] has weights to train"):
+        train(text, output=tmp_path / "out", stdout=io.StringIO(), stderr=io.StringIO())
+    assert not (tmp_path / "out").exists()
 
 
 def test_load_answers_in_another_process(tmp_path):

@@ -8,11 +8,8 @@ from ..errors import ModelError
 from ..messages import Message, MessageBatch
 from ..protocol import Observations
 from ..teachers import Teacher
-from .conversation import ConversationAgent
+from .conversation import RANKED, ConversationAgent
 from .json_file import read_json, write_json
-
-# Longest ranking in a reply; a longer list is cut after its best.
-RANKED = 100
 
 
 class BaselineAgent(ConversationAgent):

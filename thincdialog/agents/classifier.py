@@ -14,10 +14,8 @@ from ..metrics import AverageMetric
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
+from .conversation import RANKED
 from .model_agent import ModelAgent, first_labels
-
-# Longest list of ranked classes in a reply.
-RANKED = 100
 
 
 @registry.agents("thincdialog.Classifier.v1")

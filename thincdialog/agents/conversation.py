@@ -6,6 +6,8 @@ from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn, colu
 from ..protocol import Agent
 
 USE_REPLIES = ("label", "model", "none")
+# Longest ranking in a reply; a longer list is cut after its best.
+RANKED = 100
 
 
 class Conversation:

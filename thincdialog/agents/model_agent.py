@@ -15,28 +15,9 @@ from ..models.vocabulary_size import set_vocabulary
 from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import ConversationAgent
+from .counters import Counters
 from .json_file import read_json, write_json
 from .weights_file import read_weights, restore_dimensions, write_weights
-
-
-class Counters:
-    """What all copies of an agent count together, since the last reset.
-
-    examples (int): Learnt from since the last update of the weights.
-    ids (List): Of the examples of the last batch, to name them in an error.
-    """
-
-    def __init__(self) -> None:
-        self.examples = 0
-        self.ids: Sequence[Optional[str]] = ()
-        self.last_loss = 0.0
-        self.reset_metrics()
-
-    def reset_metrics(self) -> None:
-        """Start the metrics afresh."""
-        self.loss = AverageMetric(0, 0)
-        self.tokens = 0
-        self.cells = 0
 
 
 class ModelAgent(ConversationAgent):
@@ -221,22 +202,13 @@ class ModelAgent(ConversationAgent):
         RAISES (TrainingError): If the sum is not finite.
         """
         counters = self.counters
-        counters.ids = column(observations, "id")
+        ids = column(observations, "id")
         total = float(losses.sum())
-        counters.last_loss = total
         if total - total != 0.0:  # inf and nan
-            raise self.not_finite("loss")
+            raise _not_finite("loss", ids)
+        counters.ids.extend(ids)
         counters.loss = counters.loss + AverageMetric(total, len(observations))
         counters.examples += len(observations)
-
-    def not_finite(self, what: str) -> TrainingError:
-        """The error for a loss or gradient that is inf or nan."""
-        names = [str(name) for name in self.counters.ids]
-        shown = ", ".join(names[:64]) + (f", ... ({len(names)} in all)" if len(names) > 64 else "")
-        return TrainingError(
-            f"The {what} is not finite; training stopped. Examples of the batch: {shown}. "
-            "Try a lower learn_rate, a smaller grad_clip, or look at these examples."
-        )
 
     def seed(self, seed: int, step: int, microbatch: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these."""
@@ -253,8 +225,8 @@ class ModelAgent(ConversationAgent):
         try:
             norm = self.parameters.update(optimizer, scale)
         except TrainingError:
-            raise self.not_finite("gradient") from None
-        self.counters.examples = 0
+            raise _not_finite("gradient", self.counters.ids) from None
+        self.counters.updated()
         self.forget_computed()
         return norm
 
@@ -299,8 +271,17 @@ class ModelAgent(ConversationAgent):
 
 
 def first_labels(observations: Observations) -> List[str]:
-    """The first right answer of every observation, in training or evaluation."""
+    """The first right answer of every training example."""
     return [answers[0] for answers in column(observations, "labels")]
+
+
+def _not_finite(what: str, ids: Sequence[Optional[str]]) -> TrainingError:
+    """The error for a loss or gradient that is inf or nan."""
+    shown = ", ".join(map(str, ids[:64])) + (f", ... ({len(ids)} in all)" if len(ids) > 64 else "")
+    return TrainingError(
+        f"The {what} is not finite; training stopped. Examples of the batch: {shown}. "
+        "Try a lower learn_rate, a smaller grad_clip, or look at these examples."
+    )
 
 
 def _is_empty(metric: Metric) -> bool:

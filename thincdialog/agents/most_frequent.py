@@ -5,7 +5,8 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .baseline import RANKED, BaselineAgent, ranked_replies, training_labels
+from .baseline import BaselineAgent, ranked_replies, training_labels
+from .conversation import RANKED
 
 
 @registry.agents("thincdialog.MostFrequent.v1")

@@ -16,10 +16,9 @@ from ..registry import registry
 from ..teachers import Teacher
 from ..teachers.reading import read_list
 from .candidate_vectors import CandidateVectors
+from .conversation import RANKED
 from .model_agent import ModelAgent, first_labels
 
-# Longest ranking in a reply; a longer list is cut after its best.
-RANKED = 100
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
 

@@ -79,6 +79,7 @@ class TrainingLoop:
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[float] = None
         self.stopped_because = ""
+        self._examples_of_an_epoch: Optional[int] = None
         self._examples_at_row = 0
         self._seconds_at_row = 0.0
         self._evaluated_step = -1
@@ -109,6 +110,8 @@ class TrainingLoop:
                 if settings.every.due(position, self.clock.seconds()):
                     self._evaluate()
                 self._stop_at_limits()
+            if self.world.epoch_done():
+                self._examples_of_an_epoch = position.examples - before
             if position.examples == before:
                 self.stopped_because = "no training example had a label"
             epoch += 1
@@ -141,7 +144,7 @@ class TrainingLoop:
         if self.world.epoch_done():
             self.position.epoch = epoch + 1.0
         else:
-            total = self.teacher.n_examples
+            total = self._n_examples()
             share = min(1.0, examples_in_epoch / total) if total else 0.0
             self.position.epoch = epoch + share
 
@@ -236,8 +239,11 @@ class TrainingLoop:
 
     def steps_per_epoch(self) -> Optional[float]:
         """Measured so far; None before the first step."""
-        position = self.position
-        total = self.teacher.n_examples
+        position, total = self.position, self._n_examples()
         if not position.examples or not total:
             return None
         return position.step * total / position.examples
+
+    def _n_examples(self) -> Optional[int]:
+        """Of an epoch; of a stream, known after the first one."""
+        return self.teacher.n_examples or self._examples_of_an_epoch

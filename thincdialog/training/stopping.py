@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, Dict, Mapping, Optional
+from typing import Mapping, Optional
 
 
 @dataclass
@@ -65,7 +65,11 @@ class Limits:
 
 
 class Every:
-    """Says when the next evaluation is due: by steps, epochs or seconds; 0 = not by it."""
+    """Says when the next evaluation is due: by steps, epochs or seconds; 0 = not by it.
+
+    Steps and epochs are counted from the start, so that 0.5 means the middle and the end
+    of every epoch whatever the number of batches; seconds from the last evaluation.
+    """
 
     def __init__(self, epochs: float, steps: int, seconds: float):
         self.epochs = epochs
@@ -78,8 +82,8 @@ class Every:
         """Whether to evaluate now."""
         last = self._last
         return position.step > last.step and bool(
-            (self.steps and position.step - last.step >= self.steps)
-            or (self.epochs and position.epoch - last.epoch >= self.epochs - 1e-9)
+            _passed(last.step, position.step, self.steps)
+            or _passed(last.epoch, position.epoch, self.epochs)
             or (self.seconds and seconds - self._last_seconds >= self.seconds)
         )
 
@@ -87,6 +91,12 @@ class Every:
         """Note that an evaluation has taken place."""
         self._last = Position(**vars(position))
         self._last_seconds = seconds
+
+
+def _passed(before: float, now: float, every: float) -> bool:
+    """Whether a multiple of ``every`` lies behind ``before`` and not beyond ``now``."""
+    # Sums of fractions of epochs must not miss a multiple by a rounding error.
+    return every > 0 and int(now / every + 1e-9) > int(before / every + 1e-9)
 
 
 @dataclass
@@ -127,7 +137,3 @@ class Best:
 
     def _is_better(self, new: float, old: float) -> bool:
         return new > old if self.higher_is_better else new < old
-
-    def state(self) -> Dict[str, Any]:
-        """What ``meta.json`` says of the best score."""
-        return {"score": self.score, "step": self.step}

@@ -8,7 +8,7 @@ from thinc.api import Config
 
 from ..agents import ModelAgent
 from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
-from ..errors import OutputError
+from ..errors import ConfigError, OutputError, Problem
 from ..loggers.logger import Logger
 from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
@@ -99,8 +99,22 @@ class _Run:
         self.tokenizer = parts["tokenizer"]
         self.make_world = parts["world"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self._check_baselines()
         self.task_name, self.task = next(iter(parts["tasks"].items()))
         self.best_values: Any = None
+
+    def _check_baselines(self) -> None:
+        problems = [
+            Problem(
+                self.checked.reading.where("baselines", name),
+                f"[baselines.{name}] has weights to train",
+                "give it a config of its own, or choose an agent without weights",
+            )
+            for name, agent in self.baselines.items()
+            if isinstance(agent, ModelAgent)
+        ]
+        if problems:
+            raise ConfigError(problems, self.checked.name)
 
     def train(self) -> Result:
         teacher = self.task.for_split("train", training=True)

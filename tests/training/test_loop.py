@@ -1,0 +1,197 @@
+"""The loop does what each setting of [training] says."""
+
+import io
+import json
+
+import numpy
+import pytest
+
+from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry, train
+from thincdialog.training.train import BEST, LAST
+
+from .examples import RANKER
+
+ROWS = []
+# 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
+STEPS = 13
+SCHEDULE = """
+[training.optimizer.learn_rate]
+@schedules = "thincdialog.WarmupLinear.v1"
+initial_rate = 0.01
+warmup_steps = 4
+total_steps = 10
+
+[training.callbacks.keep]
+@callbacks = "tests.keep_rows.v1"
+"""
+KEEP = """
+[training.callbacks.keep]
+@callbacks = "tests.keep_rows.v1"
+"""
+
+
+@registry.callbacks("tests.keep_rows.v1")
+def keep_rows():
+    def callback(info, agent):
+        ROWS.append({**info, "weights": agent.parameters.values.copy()})
+
+    return callback
+
+
+@registry.teachers("tests.coffee_stream.v1")
+def coffee_stream(n_train: int, n_dev: int, n_test: int, mutators=None):
+    """The same dialogues, streamed."""
+    make = registry.teachers.get("thincdialog.CoffeeOrder.v1")
+    held = make(n_train=n_train, n_dev=n_dev, n_test=n_test, mutators=mutators)
+    splits = {name: held._data[name].episodes for name in held.splits}
+    return IterableTeacher(splits, streaming=True)
+
+
+def run(config=RANKER + KEEP, output=None, **overrides):
+    ROWS.clear()
+    changes = {
+        name if "." in name else f"training.{name.replace('__', '.')}": value
+        for name, value in overrides.items()
+    }
+    return train(
+        config, output=output, overrides=changes, stdout=io.StringIO(), stderr=io.StringIO()
+    )
+
+
+def steps():
+    return [row["step"] for row in ROWS]
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({"eval_every_steps": 5, "eval_every_epochs": 0.0, "max_steps": 12}, [0, 5, 10, 12]),
+        ({"eval_every_epochs": 0.5, "max_epochs": 2.0}, [0, 7, 13, 20, 26]),
+        ({"eval_every_epochs": 1.0, "eval_every_steps": 5, "max_epochs": 1.0}, [0, 5, 10, 13]),
+        ({"eval_every_epochs": 0.0, "eval_every_seconds": 1e-9, "max_steps": 3}, [0, 1, 2, 3]),
+        ({"eval_every_epochs": 0.0, "max_steps": 3}, [0, 3]),
+        ({"eval_every_epochs": 0.0, "max_epochs": 0.0, "max_seconds": 1e-9}, [0, 1]),
+        ({"eval_every_epochs": 0.0, "max_epochs": 1.5}, [0, 20]),
+    ],
+)
+def test_loop_evaluates_and_ends_when_the_config_says(settings, expected):
+    run(**settings)
+    assert steps() == expected
+
+
+def test_loop_fractions_of_epochs_of_a_stream_count_once_its_size_is_known():
+    config = (RANKER + KEEP).replace("thincdialog.CoffeeOrder.v1", "tests.coffee_stream.v1")
+    result = run(config, max_epochs=2.5, eval_every_epochs=0.5)
+    # Nothing is known of the first epoch before it ends.
+    assert steps() == [0, 13, 20, 26, 33]
+    assert result.stopped_because == "max_epochs = 2.5 reached"
+
+
+def test_loop_gives_up_after_patience_evaluations_without_progress():
+    result = run(optimizer__learn_rate=0.0, eval_every_steps=1, patience=3)
+    assert steps() == [0, 1, 2, 3]
+    assert "(patience)" in result.stopped_because
+    assert [row["is_best"] for row in ROWS] == [True, False, False, False]
+
+
+def test_loop_is_content_with_the_target_score():
+    result = run(target_score=0.1, eval_every_steps=1, max_epochs=20.0)
+    scores = [row["score"] for row in ROWS]
+    assert scores[-1] >= 0.1 > max(scores[:-1])
+    assert result.stopped_because == "target_score = 0.1 reached"
+
+
+def test_loop_direction_decides_which_weights_are_best_and_tested_at_the_end(tmp_path):
+    """With "min" on a score that rises, the best weights are early ones."""
+    result = run(
+        output=tmp_path / "out",
+        score_direction="min",
+        eval_every_steps=4,
+        max_epochs=4.0,
+        optimizer__use_averages=False,
+    )
+    scores = [row["score"] for row in ROWS]
+    worst = scores.index(min(scores))
+    assert scores[-1] > scores[worst]
+    assert result.best_step == ROWS[worst]["step"]
+    assert result.scores["dev"]["hits@1"] == scores[worst]
+    saved = {name: numpy.load(tmp_path / "out" / name / "weights.npy") for name in (BEST, LAST)}
+    assert saved[BEST].tobytes() == ROWS[worst]["weights"].tobytes()
+    assert saved[LAST].tobytes() == ROWS[-1]["weights"].tobytes()
+    for split in ("dev", "test"):
+        assert evaluate(tmp_path / "out" / BEST, split=split) == result.scores[split]
+
+
+def test_loop_direction_of_an_unknown_score_must_be_said():
+    with pytest.raises(ConfigError, match='set score_direction to "max" or "min"'):
+        run(score="tokens")
+    run(score="tokens", score_direction="max", max_steps=1)
+
+
+@pytest.mark.parametrize("direction, better", [("auto", min), ("max", max)])
+def test_loop_auto_knows_that_a_loss_is_to_fall(direction, better):
+    result = run(score="loss", score_direction=direction, eval_every_steps=3)
+    scores = [row["score"] for row in ROWS]
+    assert result.scores["dev"]["loss"] == better(scores)
+
+
+def test_loop_evaluates_and_saves_the_averaged_weights_and_trains_the_others(tmp_path):
+    folder = tmp_path / "out"
+    run(output=folder, eval_every_steps=1, max_steps=6, optimizer__use_averages=True)
+    average = numpy.zeros_like(ROWS[0]["weights"])
+    for step, row in enumerate(ROWS[1:], start=1):
+        decay = (1.0 + step) / (10.0 + step)
+        average += (1 - decay) * (row["weights"] - average)
+    saved = numpy.load(folder / LAST / "weights.npy")
+    numpy.testing.assert_allclose(saved, average, rtol=1e-4, atol=1e-6)
+    assert not numpy.allclose(saved, ROWS[-1]["weights"], atol=1e-3)
+    assert evaluate(folder / LAST, split="dev") == ROWS[-1]["scores"]
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_loop_schedule_takes_one_step_an_update(accumulate):
+    config = RANKER.replace("learn_rate = 0.01\n", "") + SCHEDULE
+    run(config, eval_every_steps=1, max_steps=7, accumulate_gradient=accumulate)
+    seen = [row["learn_rate"] for row in ROWS[1:]]
+    rates = registry.schedules.get("thincdialog.WarmupLinear.v1")(0.01, 4, 10)
+    assert seen == pytest.approx([next(rates) for _ in seen])
+
+
+def test_loop_gradient_is_clipped_as_a_whole():
+    """Plain descent moves the weights by learn_rate * grad_clip at most, all together."""
+    config = (RANKER + KEEP).replace('"Adam.v1"', '"SGD.v1"')
+    clip = {"optimizer.grad_clip": 0.01, "optimizer.learn_rate": 1.0, "optimizer.L2": 0.0}
+    named = {f"training.{name}": value for name, value in clip.items()}
+    run(config, eval_every_steps=1, max_steps=3, **named)
+    for before, after in zip(ROWS, ROWS[1:]):
+        assert after["gradient_norm"] > 0.01
+        moved = numpy.linalg.norm(after["weights"].astype("d") - before["weights"])
+        assert moved == pytest.approx(0.01, rel=1e-3)
+
+
+def test_loop_accumulated_gradient_counts_microbatches_and_the_rest_of_an_epoch():
+    run(accumulate_gradient=4, eval_every_steps=1, max_epochs=1.0)
+    # 13 batches make three steps of four and one of one.
+    assert [row["examples"] for row in ROWS] == [0, 64, 128, 192, 202]
+
+
+def test_loop_rows_hold_what_the_issue_of_metrics_lists():
+    run(max_epochs=1.0, **{"agent.max_context": 5})
+    first, last = ROWS
+    assert first["examples_per_second"] is None and first["learn_rate"] is None
+    for name in ("examples_per_second", "tokens_per_second", "gradient_norm", "learn_rate"):
+        assert last[name] > 0
+    assert 0 < last["truncated_contexts"] <= 1
+    assert last["padding_fraction"] == 0
+    assert last["loss_per_example"] > 0
+
+
+def test_loop_trains_live_conversations_one_by_one(tmp_path):
+    """PartnerWorld: one conversation at a time, every example once."""
+    flatten = '[tasks.coffee.mutators.*.flatten]\n@mutators = "thincdialog.Flatten.v1"\n\n'
+    batch = RANKER[RANKER.index("[world]") : RANKER.index("[training]")]
+    config = RANKER.replace(flatten, "")
+    config = config.replace(batch, '[world]\n@worlds = "thincdialog.PartnerWorld.v1"\n\n')
+    run(config + KEEP, output=tmp_path / "out", max_epochs=1.0)
+    meta = json.loads((tmp_path / "out" / LAST / "meta.json").read_text())
+    assert (meta["step"], meta["examples"], meta["epoch"]) == (202, 202, 1.0)
