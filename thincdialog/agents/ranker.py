@@ -138,6 +138,8 @@ class RankerAgent(ModelAgent):
 
     def set_state(self, state: Dict[str, Any]) -> None:
         self.fixed = [str(text) for text in state["fixed_candidates"]]
+        if not self.fixed:
+            raise ValueError("no fixed_candidates")
 
     def sample(self) -> Sequence[Any]:
         return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]

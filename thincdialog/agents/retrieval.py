@@ -1,6 +1,5 @@
 """Answers by words in common: with a candidate, or with the reply of a past context."""
 
-import zipfile
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Sequence, Tuple
@@ -9,11 +8,11 @@ import numpy as np
 
 from ..data import TextEncoder, Tokenizer
 from ..data.tokenizers import HashNgramTokenizer
-from ..errors import ModelError
 from ..messages import PARTNER, SILENCE, Message, Turn, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
+from .array_file import reading_arrays
 from .baseline import BaselineAgent, ranked_replies
 from .term_index import TermIndex, count_terms
 
@@ -224,18 +223,16 @@ class RetrievalAgent(BaselineAgent):
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
         super().from_disk(folder, tokenizer=tokenizer)
         path = folder / _ARRAYS
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                index = TermIndex.from_arrays(arrays)
-                frequencies = np.zeros_like(self.frequencies)
-                frequencies[arrays["known"]] = arrays["frequencies"]
-                reply_of = arrays["reply_of"]
+        with reading_arrays(path), path.open("rb") as file:
+            arrays = np.load(file, allow_pickle=False)
+            index = TermIndex.from_arrays(arrays)
+            frequencies = np.zeros_like(self.frequencies)
+            frequencies[arrays["known"]] = arrays["frequencies"]
+            reply_of = arrays["reply_of"]
             if len(reply_of) != index.n_documents:
                 raise ValueError("the replies do not fit the contexts")
-        except OSError as error:
-            raise ModelError(f"{path}  cannot be read: {error.strerror or error}.") from None
-        except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
-            raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
+            if len(reply_of) and not 0 <= reply_of.min() <= reply_of.max() < len(self.replies):
+                raise ValueError("it does not fit the replies in agent.json")
         self.index, self.frequencies, self.reply_of = index, frequencies, reply_of
 
 

@@ -84,6 +84,11 @@ class TermIndex:
         n_postings = len(index.documents)
         if len(index.starts) != len(index.terms) + 1 or index.starts[-1] != n_postings:
             raise ValueError("the starts do not fit the terms")
+        if (
+            n_postings
+            and not 0 <= index.documents.min() <= index.documents.max() < index.n_documents
+        ):
+            raise ValueError("a posting has no document")
         if len(index.weights) != n_postings:
             raise ValueError("the weights do not fit the documents")
         return index

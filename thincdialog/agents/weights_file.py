@@ -14,6 +14,7 @@ from thinc.api import Model
 
 from ..errors import ModelError
 from ..models.parameters import FlatParameters
+from .array_file import read_array
 from .json_file import read_json, write_json
 
 
@@ -35,20 +36,23 @@ def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> Non
 def restore_dimensions(folder: Path, model: Model) -> None:
     """Set the dimensions that were found from data when the model was trained.
 
-    RAISES (ModelError): If the saved nodes are not those of this model.
+    RAISES (ModelError): If the file is damaged, or its nodes are not those of this model.
     """
-    saved = read_json(folder / "layout.json").get("nodes")
+    path = folder / "layout.json"
+    saved: Any = read_json(path).get("nodes")
     nodes = list(model.walk())
-    names = [node.name for node in nodes]
-    if not isinstance(saved, list) or [node.get("name") for node in saved] != names:
-        raise ModelError(
-            f"{folder / 'layout.json'}  describes another model than config.cfg builds. "
-            "Load it with the version of thincdialog and the --code it was trained with."
-        )
-    for node, facts in zip(nodes, saved):
-        for name, size in facts["dims"].items():
-            if size is not None and not node.has_dim(name):
-                node.set_dim(name, size)
+    try:
+        if [facts["name"] for facts in saved] != [node.name for node in nodes]:
+            raise ModelError(
+                f"{path}  describes another model than config.cfg builds. Load it with the "
+                "version of thincdialog and the --code it was trained with."
+            )
+        for node, facts in zip(nodes, saved):
+            for name, size in facts["dims"].items():
+                if size is not None and not node.has_dim(name):
+                    node.set_dim(name, int(size))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
 
 
 def read_weights(folder: Path, parameters: FlatParameters) -> None:
@@ -63,12 +67,7 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
             f"{folder / 'layout.json'}  has other parameters than the model of config.cfg. "
             "Load it with the version of thincdialog and the --code it was trained with."
         )
-    try:
-        vector = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise ModelError(f"{path}  cannot be read: {error.strerror or error}.") from None
-    except (ValueError, EOFError):
-        raise ModelError(f"{path}  is damaged or not a NumPy file. Save the model again.") from None
+    vector: Any = read_array(path)
     if vector.dtype != np.float32 or vector.shape != (parameters.values.size,):
         raise ModelError(
             f"{path}  holds {vector.dtype} {vector.shape}, expected float32 "

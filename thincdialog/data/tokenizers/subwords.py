@@ -151,7 +151,10 @@ class SubwordTokenizer(Tokenizer):
                 f"{folder / _MODEL}: these subwords are damaged or were changed since they "
                 "were saved; train again or restore the file"
             )
-        self._load(model)
+        try:
+            self._load(model)
+        except RuntimeError:
+            raise ModelError(f"{folder / _MODEL}: not a model of sentencepiece") from None
 
 
 def _sentencepiece() -> Any:
