@@ -49,21 +49,46 @@ def test_train_saves_what_it_reports(tmp_path):
     assert meta["step"] == result.best_step
 
 
-def test_train_twice_in_two_processes_gives_the_same_bits(tmp_path):
+# As many seeded draws and sums as one run can have: subwords and candidates, tokens and
+# cells dropped, class order, sums over microbatches, rows of tables, averages.
+MANY_DRAWS = (
+    RANKER.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1")
+    .replace("[agent]\n", "size = 400\n\n[agent]\n", 1)
+    .replace('candidates = "inline"', 'candidates = "batch"')
+    .replace("BagEncoder.v1", "CNNEncoder.v1")
+    .replace("dropout = 0.2", "dropout = 0.2\ntoken_dropout = 0.2")
+    .replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2')
+    .replace("max_epochs = 2.0", "max_epochs = 2.0\naccumulate_gradient = 3")
+    + "\n[evaluation]\nn_candidates = 9\nmax_examples = 20\n"
+    + '\n[baselines.chance]\n@agents = "thincdialog.RandomCandidate.v1"\n'
+)
+
+
+@pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
+def test_train_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
     config = tmp_path / "config.cfg"
-    config.write_text(RANKER)
-    for name, hash_seed in (("a", "1"), ("b", "2")):
-        subprocess.run(
+    config.write_text(text)
+    outputs = []
+    for name, hash_seed, threads in (("a", "1", "1"), ("b", "2", "4")):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS")
+        path = {"PATH": "", "PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
             [sys.executable, "-m", "thincdialog", "train", str(config), "-o", str(tmp_path / name)],
-            env={"PYTHONHASHSEED": hash_seed, "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+            env={**path, **dict.fromkeys(names, threads)},
             check=True,
             capture_output=True,
+            text=True,
         )
+        results = done.stdout[done.stdout.index("\ndev ") :]
+        outputs.append(results.replace(str(tmp_path / name), ""))
+    assert outputs[0] == outputs[1]
     for model in (BEST, LAST):
         a, b = tmp_path / "a" / model, tmp_path / "b" / model
         assert weights(a) == weights(b)
         for name in ("agent.json", "layout.json", "meta.json", "config.cfg"):
             assert (a / name).read_bytes() == (b / name).read_bytes()
+        for path in (a / "tokenizer").iterdir():
+            assert path.read_bytes() == (b / "tokenizer" / path.name).read_bytes()
 
 
 def test_train_another_seed_gives_other_weights(tmp_path):
