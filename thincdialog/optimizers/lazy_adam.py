@@ -130,8 +130,10 @@ class LazyAdam(Optimizer):
         # Thinc's decay, for the steps since the last time.
         kept = min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** self.average_every
         average, share = self.averages[key], get_array_module(values).float32(1 - kept)
-        for start in range(0, values.shape[0], _BLOCK_FLOATS):
-            index = slice(start, start + _BLOCK_FLOATS)
+        # Blocks that stay in the CPU's cache; a GPU takes everything at once.
+        size = _BLOCK_FLOATS if is_numpy_array(values) else values.shape[0]
+        for start in range(0, values.shape[0], size):
+            index = slice(start, start + size)
             average[index] += share * (values[index] - average[index])
 
 
