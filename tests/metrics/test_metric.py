@@ -10,7 +10,6 @@ from thincdialog.metrics import (
     AverageMetric,
     ExactSum,
     PerplexityMetric,
-    RateMetric,
     SumMetric,
     higher_is_better,
     merge_reports,
@@ -74,7 +73,7 @@ def metrics_of(kind, pairs):
     return [kind(a) if kind is SumMetric else kind(a, b) for a, b in pairs]
 
 
-@pytest.mark.parametrize("kind", [SumMetric, AverageMetric, RateMetric, PerplexityMetric])
+@pytest.mark.parametrize("kind", [SumMetric, AverageMetric, PerplexityMetric])
 @given(
     st.lists(st.tuples(st.floats(min_value=-1e6, max_value=1e6), st.integers(1, 1000)), min_size=1),
     st.randoms(),
@@ -102,10 +101,9 @@ def test_metric_values():
     assert SumMetric(3).value() == 3.0
     assert AverageMetric(0, 0).value() == 0.0
     assert math.isnan(AverageMetric(1, 0).value())
-    assert RateMetric(100, 4.0).value() == 25.0
     assert PerplexityMetric(3 * math.log(7), 3).value() == pytest.approx(7.0)
     assert PerplexityMetric(1e6, 1).value() == math.inf
-    assert AverageMetric(1, 3) != RateMetric(1, 3)
+    assert AverageMetric(1, 3) != PerplexityMetric(1, 3)
 
 
 def test_merge_reports_unites_names():
@@ -153,4 +151,4 @@ def test_higher_is_better_asks_the_metric_first():
 
     assert higher_is_better("accuracy", Distance()) is False
     assert higher_is_better("accuracy", AverageMetric()) is True
-    assert higher_is_better("tokens", RateMetric()) is True
+    assert higher_is_better("tokens", PerplexityMetric()) is False

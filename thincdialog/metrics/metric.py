@@ -89,16 +89,6 @@ class AverageMetric(Metric):
 AverageT = TypeVar("AverageT", bound=AverageMetric)
 
 
-class RateMetric(AverageMetric):
-    """Something for each second of work; higher is better.
-
-    numerator (Union[int, float, ExactSum]): How many, for instance examples.
-    denominator (Union[int, float, ExactSum]): Seconds of work, added up over workers.
-    """
-
-    higher_is_better = True
-
-
 class PerplexityMetric(AverageMetric):
     """exp(loss / tokens); lower is better.
 

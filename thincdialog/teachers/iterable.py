@@ -9,8 +9,6 @@ from .reading import check_candidates, kind, short
 from .split import Episode
 from .teacher import Teacher
 
-# A message as a mapping, or as a pair (text, label).
-Example = Union[Mapping[str, Any], Sequence[str]]
 Episodes = Union[Sequence[Any], Callable[[], Iterable[Any]]]
 
 

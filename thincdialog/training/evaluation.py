@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 from ..agents import ModelAgent
 from ..batchers import Fixed
 from ..messages import Message
-from ..metrics import ExampleMetric
+from ..metrics import ExampleMetric, report_values
 from ..ops.exact_products import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -49,7 +49,7 @@ def evaluate_agent(agent: Agent, teacher: Teacher, batch_size: int) -> Dict[str,
     with BatchWorld(teacher, agent, Fixed(batch_size)) as world, _exact(agent):
         while not world.epoch_done():
             world.parley()
-        report = {name: metric.value() for name, metric in world.report().items()}
+        report = report_values(world.report())
     agent.reset_metrics()
     return report
 

@@ -19,7 +19,7 @@ from ..agents.model_agent import ModelAgent
 from ..callbacks import Callback
 from ..errors import ConfigError, Problem
 from ..loggers.logger import Logger, Progress
-from ..metrics import higher_is_better
+from ..metrics import higher_is_better, report_values
 from ..models.averages import averaged_weights
 from ..teachers import Teacher
 from ..worlds import World
@@ -167,7 +167,7 @@ class TrainingLoop:
     def _evaluate(self) -> None:
         """Evaluate with the averaged weights, if any; log; keep the best; maybe stop."""
         seconds = self.clock.seconds()
-        training = {name: m.value() for name, m in self.agent.report().items()}
+        training = report_values(self.agent.report())
         started = time.perf_counter()
         self._evaluated_step = self.position.step
         with averaged_weights(self.agent.parameters, self.settings.optimizer) as changed:
