@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from thincdialog.errors import DataError
 from thincdialog.teachers import reading
 from thincdialog.teachers.conversations import read_conversations
-from thincdialog.teachers.labelled_text import read_labelled_text
+from thincdialog.teachers.labelled_text import LabelledText, read_labelled_text
 from thincdialog.teachers.numbered_text import read_numbered_text
 from thincdialog.teachers.parlai_text import read_parlai_text
 
@@ -142,6 +142,18 @@ def test_readers_refuse_what_is_no_file(reader, tmp_path):
     folder.mkdir()
     with pytest.raises(DataError, match="is a directory: give the file in it"):
         list(reader.read(str(folder)))
+    for path in (typed, str(folder)):
+        with pytest.raises(DataError, match="not found; did you mean|is a directory"):
+            reading.check_readable(path)
+    reading.check_readable(reader.path)
+
+
+def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):
+    (tmp_path / "train.jsonl").write_text("not read yet")
+    paths = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
+    with pytest.raises(DataError, match="test.jsonl  file not found"):
+        LabelledText(**paths).check_sources()
+    LabelledText(train=paths["train"]).check_sources()
 
 
 @pytest.mark.parametrize("reader", ["jsonl", "conversations"], indirect=True)

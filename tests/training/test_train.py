@@ -10,6 +10,7 @@ import pytest
 
 from thincdialog.api import (
     ConfigError,
+    DataError,
     OutputError,
     TrainingError,
     evaluate,
@@ -20,6 +21,29 @@ from thincdialog.api import (
 from thincdialog.training.train import BEST, LAST
 
 from .examples import RANKER
+
+LABELLED = """
+[paths]
+train = "TRAIN"
+test = null
+
+[tasks.it]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${paths.train}
+test = ${paths.test}
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+"""
 
 
 def run(output=None, force=False, **overrides):
@@ -196,6 +220,52 @@ def test_train_writes_nothing_for_a_bad_config(tmp_path):
     with pytest.raises(ConfigError, match="max_stepz.*max_steps"):
         run(tmp_path / "out", training__max_stepz=1)
     assert not (tmp_path / "out").exists()
+
+
+def test_train_misses_data_before_it_writes_or_learns(tmp_path):
+    config = LABELLED.replace("TRAIN", str(tmp_path / "train.jsonl"))
+    (tmp_path / "train.jsonl").write_text('{"text": "a", "label": "b"}\n' * 3)
+    out = tmp_path / "out"
+    for changes, message in (
+        ({"paths.test": str(tmp_path / "tset.jsonl")}, "tset.jsonl  file not found"),
+        ({"tasks.it.train": None}, r"\[tasks.it\]  has no train data .*--paths.train FILE"),
+    ):
+        with pytest.raises(DataError, match=message):
+            train(config, output=out, overrides=changes)
+        assert not out.exists()
+    with pytest.raises(DataError, match="train.jsonl  the training data has only one class, 'b'"):
+        train(config, output=out)
+
+
+def test_train_names_the_config_of_what_shows_with_the_data(tmp_path):
+    path = tmp_path / "mine.cfg"
+    path.write_text(RANKER.replace("hits@1", "hits@2"))
+    with pytest.raises(ConfigError, match=r"1 problem in .*mine.cfg\n  \[training\] score"):
+        train(path, stdout=io.StringIO(), stderr=io.StringIO())
+
+
+def test_train_force_replaces_models_only(tmp_path):
+    (tmp_path / BEST).mkdir()
+    (tmp_path / BEST / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="model-best  is no saved model"):
+        run(tmp_path, force=True)
+    assert (tmp_path / BEST / "notes.txt").read_text() == "mine"
+
+
+def test_train_interrupted_tells_what_is_saved(tmp_path):
+    @registry.callbacks("test_train.Interrupt.v1")
+    def make_interrupt():
+        def interrupt(info, agent):
+            if info["step"]:
+                raise KeyboardInterrupt
+
+        return interrupt
+
+    text = RANKER + '\n[training.callbacks.stop]\n@callbacks = "test_train.Interrupt.v1"\n'
+    with pytest.raises(KeyboardInterrupt) as caught:
+        train(text, output=tmp_path, stdout=io.StringIO(), stderr=io.StringIO())
+    assert str(caught.value) == str(tmp_path / LAST)
+    assert load(tmp_path / LAST).meta["step"] > 0
 
 
 def test_train_baselines_stand_beside_the_model(tmp_path):

@@ -1,9 +1,12 @@
 """Read text files line by line, plain or gzip'd, and say exactly what is wrong."""
 
 import difflib
+import errno
 import gzip
 import io
 import json
+import os
+import stat
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple, Union
@@ -169,6 +172,20 @@ def _check_surrogates(value: Any, path: object, number: int) -> None:
         half = f"\\u{ord(error.object[error.start]):04x}"
         text = f"{half} is half of a character (a lone surrogate): correct or remove it"
         raise DataError(path, text, number) from None
+
+
+def check_readable(path: Union[str, Path]) -> None:
+    """See that a file is there, without opening it: it may be a pipe.
+
+    RAISES (DataError): If it is missing, a directory, or must not be read.
+    """
+    try:
+        if stat.S_ISDIR(os.stat(path).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def _unreadable(path: Union[str, Path], error: OSError) -> DataError:

@@ -4,7 +4,7 @@ from typing import Callable, FrozenSet, Iterable, Iterator, List, Optional, Sequ
 
 from ..errors import DataError
 from ..messages import Message
-from .reading import short
+from .reading import check_readable, short
 from .store import EpisodeStore
 
 Episode = List[Message]
@@ -53,6 +53,14 @@ class Split:
         self._lengths: Optional[List[int]] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
+
+    def check_source(self) -> None:
+        """See that the files it is read from, if any, are there.
+
+        RAISES (DataError): If one cannot be read.
+        """
+        for path in getattr(self.source, "paths", ()):
+            check_readable(path)
 
     def episodes(self) -> Iterator[Episode]:
         """The mutated episodes in file order.

@@ -102,6 +102,14 @@ class Teacher(Agent):
         """Names of the splits that there is data for."""
         return list(self._data)
 
+    def check_sources(self) -> None:
+        """See that the files of all splits are there, before any of them is read.
+
+        RAISES (DataError): If one cannot be read.
+        """
+        for split in self._data.values():
+            split.check_source()
+
     def for_split(
         self,
         split: str,
@@ -243,6 +251,11 @@ class Teacher(Agent):
         """Every example in the order of the data, flattened: a turn within an episode
         carries the turns before it as `context`."""
         return self._shown.examples()
+
+    @property
+    def data_name(self) -> str:
+        """What the split is read from, for error messages: its files, or the task."""
+        return self._shown.data.origin
 
     @property
     def n_episodes(self) -> Optional[int]:

@@ -6,13 +6,13 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 from thinc.api import Config
 
 from ..config import load_code, load_config, resolve_config
-from ..errors import ConfigError, DataError, Problem
+from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..ops.choice import using_ops
-from ..teachers import Teacher
 from .evaluation import evaluation_teacher, sample_exchanges
 from .results import Exchange
 from .saved import Chatbot
+from .task import split_of
 
 
 def display_data(
@@ -41,11 +41,10 @@ def display_data(
     if tokens and tokenizer is None:
         problem = Problem("", "there is no [tokenizer]", "leave out --tokens, or add one")
         raise ConfigError([problem], checked.name)
-    name, task = next(iter(parts["tasks"].items()))
     seed = parts["system"]["seed"]
     if tokenizer is not None and tokenizer.needs_texts:
-        tokenizer.build(_split_of(task, name, "train").texts())
-    teacher = _split_of(task, name, split, training=shuffle, seed=seed)
+        tokenizer.build(split_of(checked, parts, "train").texts())
+    teacher = split_of(checked, parts, split, training=shuffle, seed=seed)
     teacher.start_epoch(0, seed)
     n_shown = 0
     while not teacher.epoch_done() and (n_examples == 0 or n_shown < n_examples):
@@ -53,14 +52,6 @@ def display_data(
         teacher.observe(Message(agent="display"))
         n_shown += 1
         yield message, _tokenise(tokenizer, message)
-
-
-def _split_of(task: Teacher, name: str, split: str, **settings: Any) -> Teacher:
-    if split not in task.splits:
-        known = ", ".join(task.splits) or "none"
-        text = f"has no {split} data (it has: {known}). Give it with --paths.{split} FILE."
-        raise DataError(f"[tasks.{name}]", text)
-    return task.for_split(split, **settings)
 
 
 def _tokenise(tokenizer: Any, message: Message) -> Dict[str, List[str]]:
@@ -89,8 +80,7 @@ def display_model(
     RAISES (DialogError): If the model or the data cannot be used.
     """
     chatbot = Chatbot(path, overrides=overrides, code=code)
-    name, task = next(iter(chatbot.parts["tasks"].items()))
-    _split_of(task, name, split)
+    task = split_of(chatbot.checked, chatbot.parts, split)
     with using_ops(chatbot.ops):
         teacher = evaluation_teacher(task, split, chatbot.parts["evaluation"], [])
         return sample_exchanges(chatbot.agent, teacher, n_conversations)

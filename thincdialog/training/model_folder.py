@@ -45,8 +45,10 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
         _sync(beside)
         _replace(beside, folder)
     except OSError as error:
+        # NumPy says only how much it could write.
+        reason = error.strerror or f"the disk may be full ({error})"
         raise OutputError(
-            f"{folder}  could not be written: {error.strerror or error}. Free some space or "
+            f"{folder}  could not be written: {reason}. Free some space or "
             "choose another folder with --output; what was saved before is untouched."
         ) from None
     finally:
@@ -68,13 +70,21 @@ def _replace(new: Path, folder: Path) -> None:
         new.rename(folder)
         return
     old = folder.with_name(f".{folder.name}.old.{uuid.uuid4().hex[:8]}")
-    folder.rename(old)
     try:
+        folder.rename(old)
         new.rename(folder)
-    except OSError:
-        old.rename(folder)
+    except BaseException:  # A second Ctrl-C, too.
+        if old.exists() and not folder.exists():
+            old.rename(folder)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def holds_something_else(folder: Path) -> bool:
+    """Whether there is something in a model's place that is no saved model."""
+    if not folder.exists():
+        return False
+    return not folder.is_dir() or (any(folder.iterdir()) and not (folder / "meta.json").is_file())
 
 
 def read_meta(folder: Path) -> Dict[str, Any]:

@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ..config import CheckedConfig, load_code, load_config, resolve_config
-from ..errors import DataError, ModelError
+from ..errors import ModelError
 from ..messages import Message
 from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .model_folder import read_meta
 from .results import Exchange
+from .task import split_of
 
 
 class Chatbot:
@@ -100,13 +101,7 @@ def evaluate_with_samples(
     """Like ``evaluate``, and the first conversations with the model's replies too."""
     chatbot = Chatbot(path, overrides=overrides, code=code)
     with using_ops(chatbot.ops):
-        name, task = next(iter(chatbot.parts["tasks"].items()))
-        if split not in task.splits:
-            known = ", ".join(task.splits) or "none"
-            raise DataError(
-                f"[tasks.{name}]",
-                f"has no {split} data (it has: {known}). Give it with --paths.{split} FILE.",
-            )
+        task = split_of(chatbot.checked, chatbot.parts, split)
         settings = chatbot.parts["evaluation"]
         teacher = evaluation_teacher(task, split, settings, settings["metrics"])
         report = evaluate_agent(chatbot.agent, teacher, settings["batch_size"])

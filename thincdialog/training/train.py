@@ -15,10 +15,11 @@ from ..protocol import Agent
 from ..teachers import Teacher
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .loop import LoopSettings, TrainingLoop
-from .model_folder import save_model
+from .model_folder import holds_something_else, save_model
 from .reading_bar import reading_bar
 from .results import Result
 from .stopping import Every, Limits, Position
+from .task import split_of
 
 BEST, LAST = "model-best", "model-last"
 
@@ -56,14 +57,19 @@ def train(
         run = _Run(checked, folder, stdout or sys.stdout, stderr or sys.stderr)
         if folder is not None:
             check_output(folder, force)
-        return run.train()
+        try:
+            return run.train()
+        except ConfigError as error:  # Found with the data, by parts that know no file.
+            raise ConfigError(error.problems, checked.name) from error
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(run.saved) from None
 
 
 def check_output(folder: Path, force: bool) -> None:
     """See, before any work is done, that a model can be saved into a folder.
 
-    RAISES (OutputError): If it holds something and ``force`` is not set, or if it
-        cannot be written.
+    RAISES (OutputError): If it holds something and ``force`` is not set, if it cannot
+        be written, or if a model would take the place of what is none.
     """
     try:
         if folder.exists() and not folder.is_dir():
@@ -73,6 +79,12 @@ def check_output(folder: Path, force: bool) -> None:
                 f"{folder}  is not empty. Choose another folder with --output, or replace "
                 "the models in it with --force."
             )
+        for name in (BEST, LAST):
+            if holds_something_else(folder / name):
+                raise OutputError(
+                    f"{folder / name}  is no saved model, so --force does not replace it. "
+                    "Choose another folder with --output."
+                )
         folder.mkdir(parents=True, exist_ok=True)
         trial = folder / ".can_be_written"
         trial.touch()
@@ -101,7 +113,10 @@ class _Run:
         self.baselines: Dict[str, Agent] = parts["baselines"]
         self._check_baselines()
         self.task_name, self.task = next(iter(parts["tasks"].items()))
+        self.teacher = split_of(checked, parts, "train", training=True)
+        self.task.check_sources()
         self.best_values: Any = None
+        self.saved = ""  # Where the weights lie that were saved last.
 
     def _check_baselines(self) -> None:
         problems = [
@@ -117,7 +132,7 @@ class _Run:
             raise ConfigError(problems, self.checked.name)
 
     def train(self) -> Result:
-        teacher = self.task.for_split("train", training=True)
+        teacher = self.teacher
         dev = self._split("dev")
         with reading_bar(self.stderr) as progress:
             self.agent.initialize(
@@ -208,6 +223,7 @@ class _Run:
             "dev": dict(report),
         }
         save_model(self.agent, self.folder / name, write_config(self.checked.config), meta)
+        self.saved = str(self.folder / name)
 
     # --- afterwards -----------------------------------------------------------------
 
