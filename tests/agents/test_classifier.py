@@ -118,7 +118,7 @@ def test_classifier_weights_scale_the_gradient():
     numpy.testing.assert_allclose(
         heavy.parameters.gradients, 3 * plain.parameters.gradients, rtol=1e-5, atol=1e-7
     )
-    with pytest.raises(DataError, match="names no class: typo"):
+    with pytest.raises(ConfigError, match="names no class: typo"):
         build(ROWS, class_weights={"typo": 2.0})
 
 
@@ -151,6 +151,17 @@ def test_classifier_takes_features():
     assert right >= 38
     with pytest.raises(DataError, match="5 features, expected 3"):
         answers(agent, None, features=numpy.zeros(5, dtype="f"), id="9")
+    with pytest.raises(DataError, match="the message has no features.*not text"):
+        answers(agent, "hello")
+
+
+def test_classifier_of_a_model_that_cannot_read_the_data_is_a_config_error():
+    linear = registry.layers.get("Linear.v1")(nO=4)
+    with pytest.raises(ConfigError, match=r"agent.model\] cannot be set up to read text \(as Rag"):
+        build(ROWS, encoder=linear)
+    rows = [{"features": numpy.ones(3, dtype="f"), "labels": [label]} for label in "ab"]
+    with pytest.raises(ConfigError, match=r"cannot be set up to read features: \w+Error: "):
+        build(rows, tokenizer=False)
 
 
 def test_classifier_of_text_needs_a_tokenizer():

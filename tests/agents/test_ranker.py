@@ -149,8 +149,11 @@ def test_ranker_says_nothing_twice_in_a_chat(teacher):
 def test_ranker_label_that_is_no_candidate_is_a_data_error(teacher):
     agent = build(teacher, candidates="fixed")
     wrong = Message(text="red", labels=["fly"], id="7/0", episode_done=True)
-    with pytest.raises(DataError, match="7/0, 'fly', is not among its fixed candidates"):
+    with pytest.raises(DataError, match="7/0 has the label 'fly', which is not among its fixed"):
         agent.batch_act(agent.batch_observe([wrong]))
+    inline = build(teacher, candidates="inline")
+    with pytest.raises(DataError, match='example 7/0 has no label_candidates.*= "batch"'):
+        inline.batch_act(inline.batch_observe([wrong]))
 
 
 def test_ranker_fixed_candidates_come_from_a_file(tmp_path, teacher):

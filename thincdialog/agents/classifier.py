@@ -7,7 +7,7 @@ from thinc.api import Model
 from thinc.types import Ragged
 
 from ..data import Tokenizer
-from ..errors import DataError
+from ..errors import ConfigError, DataError, Problem
 from ..losses.class_softmax import configure_class_softmax
 from ..messages import PARTNER, Message, MessageBatch, column
 from ..metrics import AverageMetric
@@ -118,7 +118,7 @@ class ClassifierAgent(ModelAgent):
             for label in example["labels"][:1]:
                 if self.given_classes is not None and label not in counts:
                     raise DataError(
-                        train.task,
+                        train.data_name,
                         f"example {example['id']} has the label {label!r}, which is not among "
                         "the classes in [agent]. Add it there, or leave 'classes' out.",
                     )
@@ -126,7 +126,7 @@ class ClassifierAgent(ModelAgent):
         classes = list(self.given_classes or sorted(counts))
         if len(classes) < 2:
             raise DataError(
-                train.task,
+                train.data_name,
                 f"the training data has only one class, {classes[0]!r}: there is nothing to "
                 "tell apart. Check the label field of the data.",
             )
@@ -142,9 +142,8 @@ class ClassifierAgent(ModelAgent):
         given: Dict[str, float] = self.class_weights  # type: ignore[assignment]
         unknown = sorted(set(given) - set(classes))
         if unknown:
-            raise DataError(
-                "config", f"[agent.class_weights] names no class: {', '.join(unknown)}."
-            )
+            text = f"[agent.class_weights] names no class: {', '.join(unknown)}"
+            raise ConfigError([Problem("", text, "write its labels as keys")])
         return [float(given.get(name, 1.0)) for name in classes]
 
     def _set_classes(self, classes: List[str], weights: Optional[List[float]]) -> None:
@@ -224,9 +223,12 @@ class ClassifierAgent(ModelAgent):
         rows = column(observations, "features")
         for name, row in zip(column(observations, "id"), rows):
             if row is None or len(row) != self.n_features:
-                found = "none" if row is None else len(row)
+                found = "no" if row is None else len(row)
+                who = "the message" if name is None else f"example {name}"
                 raise DataError(
-                    "data", f"example {name} has {found} features, expected {self.n_features}."
+                    "data",
+                    f"{who} has {found} features, expected {self.n_features}: this "
+                    "classifier reads features, not text.",
                 )
         stacked: Any = np.stack(rows)
         return self.model.ops.asarray2f(stacked)

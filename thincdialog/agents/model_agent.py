@@ -104,9 +104,9 @@ class ModelAgent(ConversationAgent):
         self.learn(train)
         if self.needs_text:
             if tokenizer is None:
-                raise ConfigError(
-                    [Problem("", "[agent] reads text, but there is no [tokenizer]")], "config"
-                )
+                hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
+                text = "[agent] reads text, but there is no [tokenizer]"
+                raise ConfigError([Problem("", text, hint)])
             if tokenizer.needs_texts:
                 tokenizer.build(train.texts(), progress)
         self.set_tokenizer(tokenizer)
@@ -122,8 +122,18 @@ class ModelAgent(ConversationAgent):
             set_vocabulary(self.model, tokenizer.n_ids)
 
     def lay_out_weights(self) -> None:
-        """Allocate the weights and put them into one vector."""
-        self.model.initialize(*self.sample())
+        """Allocate the weights and put them into one vector.
+
+        RAISES (ConfigError): If the model cannot read what it is to read.
+        """
+        sample = self.sample()
+        try:
+            self.model.initialize(*sample)
+        except Exception as error:  # Layers refuse what they are not made for in many ways.
+            reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            text = f"[agent.model] cannot be set up to read {reads}: {reason}"
+            raise ConfigError([Problem("", text, "--verbose shows where")]) from error
         self._parameters = FlatParameters(self.model)
 
     def learn(self, train: Teacher) -> None:

@@ -188,10 +188,9 @@ class RankerAgent(ModelAgent):
         for index, (label, texts) in enumerate(zip(labels, known)):
             if label not in texts:
                 name = column(observations, "id")[index]
-                raise DataError(
-                    "training data", f"the label of example {name}, {label!r}, is not among "
-                    f"its {what}. Mend the data, or train with candidates = \"batch\"."
-                )  # fmt: skip
+                found = f"has the label {label!r}, which is not among its" if texts else "has no"
+                remedy = 'Mend the data, or set candidates = "batch" in [agent]'
+                raise DataError("training data", f"example {name} {found} {what}. {remedy}.")
 
     # --- answering --------------------------------------------------------------------
 

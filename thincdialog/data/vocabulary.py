@@ -50,7 +50,7 @@ class Vocabulary:
         if not rows:
             most = max(counter.values(), default=0)
             raise DataError(
-                "vocabulary",
+                "[tokenizer]",
                 f"nothing is left for the vocabulary: the texts hold {len(counter)} different "
                 f"tokens, the most frequent {most} times, and min_freq is {min_freq}",
             )
