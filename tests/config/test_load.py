@@ -144,6 +144,15 @@ def test_resolve_reports_what_functions_refuse():
     )
 
 
+def test_resolve_locates_what_functions_find_wrong_in_their_arguments(tmp_path):
+    path = tmp_path / "a.cfg"
+    block = '[world.batcher]\n@batchers = "thincdialog.Fixed.v1"\nsize = 0\n'
+    path.write_text(f"{GOOD}\n{block}")
+    (problem,) = check_config(path)
+    assert problem.where == f"{path}:{len(GOOD.splitlines()) + 2}"
+    assert problem.text == "[world.batcher] 'size' of thincdialog.Fixed.v1 is 0"
+
+
 def test_resolve_sees_that_blocks_build_what_is_wanted():
     block = '[agent.layer]\n@layers = "test_config.Picky.v1"\nwidth = 3\n'
     block += '[agent.layer.inner]\n@optimizers = "Adam.v1"\nlearn_rate = 0.1\n'

@@ -76,7 +76,7 @@ class Builder:
         try:
             return info.function(*positional, **named)
         except ConfigError as error:
-            self.problems.extend(error.problems)
+            self.problems.extend(self._located(path, problem) for problem in error.problems)
         except (DialogError, ValueError, TypeError) as error:
             self.causes.append(error)
             text = " ".join(str(error).split()) or type(error).__name__
@@ -85,6 +85,13 @@ class Builder:
                 Problem(where, f"[{'.'.join(path)}] {info.name}: {text}", f"see {info.where}")
             )
         return UNBUILT
+
+    def _located(self, path: Path, problem: Problem) -> Problem:
+        """What a registered function found wrong, with the place of its block."""
+        if problem.where:
+            return problem
+        text = f"[{'.'.join(path)}] {problem.text}"
+        return problem._replace(where=self.reading.where(*path), text=text)
 
     def _check_built(
         self, path: Path, values: Dict[str, Any], info: FunctionInfo, group: bool = False
