@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -170,6 +172,20 @@ def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_pat
     (tmp_path / "none.txt").write_text("\n")
     code, _, err = run(f"i {MODEL} --candidates {tmp_path}/none.txt")
     assert code == 1 and "none.txt  holds no candidates" in err
+
+
+def test_chat_without_stdin_ends_at_once(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert run(f"chat {MODEL}") == (0, "", "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_commands_tell_that_their_output_cannot_be_written(trained):
+    command = [sys.executable, "-m", "thincdialog", "find-function", "--list"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "✘ the output cannot be written: No space left on device\n"
 
 
 class Echo:

@@ -14,8 +14,12 @@ class Terminal(io.StringIO):
 
 def test_output_has_colour_on_terminals_only(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     assert has_colour(Terminal()) and not has_colour(io.StringIO())
     assert coloured("x", 31, Terminal()) == "\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("TERM", "dumb")
+    assert not has_colour(Terminal())
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     assert not has_colour(Terminal())
     terminal = Terminal()

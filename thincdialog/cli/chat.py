@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         overrides=with_gpu(overrides, arguments.gpu_id),
         code=arguments.code,
     )
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    is_terminal = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
     if is_terminal:
         Messages(sys.stderr).info(
             "/help shows the commands, /quit ends. \\n stands for a new line."
@@ -91,7 +91,7 @@ def talk(
 
 def _lines(is_terminal: bool) -> Iterator[str]:
     if not is_terminal:
-        yield from sys.stdin
+        yield from sys.stdin or ()  # None if it is closed.
         return
     try:
         import readline  # noqa: F401 - gives input() a history and editing

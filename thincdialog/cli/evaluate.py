@@ -3,11 +3,11 @@
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Dict
 
 from .arguments import add_code, add_gpu, add_model, with_gpu
 from .output import Messages, table
+from .writing import write_text
 
 EXAMPLES = [
     "evaluate output/quickstart/model-best",
@@ -33,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Evaluate, and show or write the scores."""
     from ..api import evaluate
-    from ..errors import OutputError
 
     report = evaluate(
         arguments.model,
@@ -48,10 +47,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     rows = [[name, _show(value)] for name, value in report.items()]
     print(table([["metric", arguments.split], *rows]))
     if arguments.json:
-        try:
-            Path(arguments.json).write_text(text + "\n", encoding="utf8")
-        except OSError as error:
-            raise OutputError(f"{arguments.json}  cannot be written: {error.strerror}") from None
+        write_text(arguments.json, text + "\n", force=True)
         Messages(sys.stderr).good(f"Wrote {arguments.json}")
     return 0
 

@@ -56,13 +56,22 @@ def main(arguments: Optional[List[str]] = None) -> int:
     verbose = "-V" in arguments or "--verbose" in arguments
     messages = Messages(sys.stderr)
     try:
-        return _run(arguments, messages)
-    except KeyboardInterrupt:
-        messages.warn("Interrupted")
+        code = _run(arguments, messages)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except KeyboardInterrupt as interrupt:  # Training names the folder that it saved.
+        messages.warn(f"Interrupted; saved {interrupt}" if str(interrupt) else "Interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # As in "... | head": the reader has had enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:  # Files are read and written elsewhere, with errors of their own.
+        if verbose:
+            traceback.print_exc()
+        messages.fail(f"the output cannot be written: {error.strerror or error}")
+        _drop_output()
+        return DialogError.exit_code
     except DialogError as error:
         if verbose:
             traceback.print_exc()
@@ -72,6 +81,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return error.exit_code
     except SystemExit as error:  # From argparse.
         return error.code if isinstance(error.code, int) else 2
+
+
+def _drop_output() -> None:
+    """Let what is still to be written to stdout go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: List[str], messages: Messages) -> int:

@@ -1,6 +1,6 @@
 """What the command line shows: messages on stderr, tables for stdout.
 
-Colour only on a terminal, and never if NO_COLOR is set.
+Colour only on a terminal that has it, and never if NO_COLOR is set.
 """
 
 import os
@@ -18,7 +18,9 @@ _SIGNS = {
 
 def has_colour(stream: TextIO) -> bool:
     """Whether to colour what goes to a stream."""
-    return stream.isatty() and not os.environ.get("NO_COLOR")
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
 
 
 def coloured(text: str, code: int, stream: TextIO) -> str:
