@@ -73,6 +73,7 @@ def test_labelled_text_without_a_header(tmp_path):
         ("a.jsonl", '{"text": "a", "label": ""}', 1, "'label' is empty"),
         ("a.jsonl", '{"text": "a", "label": []}', 1, "'label' is empty"),
         ("a.csv", "utterance,label\nhi,x", 1, "column 'text' is missing (there is: 'utterance'"),
+        ("a.csv", "text,text,label\nhi,ho,x\n", 1, "2 columns are called 'text'"),
         ("a.csv", "text,label\nhi,x\nhi, you,x\n", 3, "expected 2 columns, found 3"),
         ("a.csv", 'text,label\n"hi"you,x\n', 2, "not readable as csv"),
         ("a.tsv", "text\tlabel\nhi\n", 2, "expected 2 columns, found 1"),

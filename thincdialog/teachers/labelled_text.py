@@ -155,6 +155,8 @@ def _check_header(header: Sequence[str], fields: Sequence[str], path: str, numbe
         if field not in header:
             text = _missing(field, header, "column")
             raise DataError(path, f"{text}; give 'columns' if the file has no header", number)
+        if header.count(field) > 1:
+            raise DataError(path, f"{header.count(field)} columns are called '{field}'", number)
 
 
 def _missing(field: str, names: Sequence[str], what: str) -> str:
