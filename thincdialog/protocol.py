@@ -25,6 +25,7 @@ class Agent:
     id: str = "agent"
     use_batch_act: bool = True
     observation: Optional[Message] = None
+    has_acted: bool = False
 
     def observe(self, message: Message) -> Message:
         """Take in what another agent said; returns it, possibly enriched.
@@ -39,6 +40,7 @@ class Agent:
                 "on the original) and then self_observe() before the next observe()."
             )
         self.observation = message
+        self.has_acted = False
         return message
 
     def act(self) -> Message:
@@ -48,9 +50,15 @@ class Agent:
         """
         if self.observation is None:
             raise ProtocolError(f"{self.id}.act() was called before observe().")
+        if self.has_acted:
+            raise ProtocolError(
+                f"{self.id}.act() was called twice: call self_observe() with the reply, and "
+                "observe() before the next act()."
+            )
         batch_act = getattr(self, "batch_act", None)
         if batch_act is None:
             raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
+        self.has_acted = True
         return batch_act([self.observation])[0]
 
     def self_observe(self, message: Message) -> None:
@@ -61,6 +69,7 @@ class Agent:
         if self.observation is None:
             raise ProtocolError(f"{self.id}.self_observe() was called before observe().")
         self.observation = None
+        self.has_acted = False
 
     def share(self) -> Dict[str, Any]:
         """What copies have in common with the original (weights, data, counters)."""
@@ -77,6 +86,7 @@ class Agent:
         """Forget the conversation. Must replace its state, not change it in place:
         a fresh copy still points at the original's."""
         self.observation = None
+        self.has_acted = False
 
     def initialize(
         self,
