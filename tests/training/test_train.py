@@ -11,6 +11,7 @@ import pytest
 from thincdialog.api import (
     ConfigError,
     DataError,
+    IterableTeacher,
     OutputError,
     TrainingError,
     evaluate,
@@ -71,54 +72,6 @@ def test_train_saves_what_it_reports(tmp_path):
     meta = json.loads((tmp_path / "out" / BEST / "meta.json").read_text())
     assert meta["dev"]["hits@1"] == result.scores["dev"]["hits@1"]
     assert meta["step"] == result.best_step
-
-
-# As many seeded draws and sums as one run can have: subwords and candidates, tokens and
-# cells dropped, class order, sums over microbatches, rows of tables, averages.
-MANY_DRAWS = (
-    RANKER.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1")
-    .replace("[agent]\n", "size = 400\n\n[agent]\n", 1)
-    .replace('candidates = "inline"', 'candidates = "batch"')
-    .replace("BagEncoder.v1", "CNNEncoder.v1")
-    .replace("dropout = 0.2", "dropout = 0.2\ntoken_dropout = 0.2")
-    .replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2')
-    .replace("max_epochs = 2.0", "max_epochs = 2.0\naccumulate_gradient = 3")
-    + "\n[evaluation]\nn_candidates = 9\nmax_examples = 20\n"
-    + '\n[baselines.chance]\n@agents = "thincdialog.RandomCandidate.v1"\n'
-)
-
-
-@pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
-def test_train_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
-    config = tmp_path / "config.cfg"
-    config.write_text(text)
-    outputs = []
-    for name, hash_seed, threads in (("a", "1", "1"), ("b", "2", "4")):
-        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS")
-        path = {"PATH": "", "PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": hash_seed}
-        done = subprocess.run(
-            [sys.executable, "-m", "thincdialog", "train", str(config), "-o", str(tmp_path / name)],
-            env={**path, **dict.fromkeys(names, threads)},
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        results = done.stdout[done.stdout.index("\ndev ") :]
-        outputs.append(results.replace(str(tmp_path / name), ""))
-    assert outputs[0] == outputs[1]
-    for model in (BEST, LAST):
-        a, b = tmp_path / "a" / model, tmp_path / "b" / model
-        assert weights(a) == weights(b)
-        for name in ("agent.json", "layout.json", "meta.json", "config.cfg"):
-            assert (a / name).read_bytes() == (b / name).read_bytes()
-        for path in (a / "tokenizer").iterdir():
-            assert path.read_bytes() == (b / "tokenizer" / path.name).read_bytes()
-
-
-def test_train_another_seed_gives_other_weights(tmp_path):
-    run(tmp_path / "a")
-    run(tmp_path / "b", system__seed=4)
-    assert weights(tmp_path / "a" / LAST) != weights(tmp_path / "b" / LAST)
 
 
 def test_train_saved_config_reproduces_the_run(tmp_path):
@@ -290,6 +243,46 @@ def test_train_baseline_with_weights_is_refused_before_any_work(tmp_path):
     with pytest.raises(ConfigError, match=r"\[baselines.other\] has weights to train"):
         train(text, output=tmp_path / "out", stdout=io.StringIO(), stderr=io.StringIO())
     assert not (tmp_path / "out").exists()
+
+
+FEATURES = """
+[tasks.points]
+@teachers = "tests.points.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@layers = "Relu.v1"
+nO = 16
+
+[training]
+max_epochs = 20.0
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.02
+"""
+
+
+@registry.teachers("tests.points.v1")
+def points():
+    """Points in the plane: which quarter?"""
+
+    def rows(seed):
+        plane = numpy.random.default_rng(seed).normal(size=(300, 2)).astype("f")
+        return [{"features": x, "labels": [f"{x[0] > 0} {x[1] > 0}"]} for x in plane]
+
+    return IterableTeacher({"train": rows(0), "dev": rows(1), "test": rows(2)})
+
+
+def test_train_a_classifier_of_features_without_text(tmp_path):
+    result = train(FEATURES, output=tmp_path / "o", stdout=io.StringIO(), stderr=io.StringIO())
+    assert result.scores["test"]["accuracy"] > 0.9
+    assert evaluate(tmp_path / "o" / BEST) == result.scores["test"]
 
 
 def test_load_answers_in_another_process(tmp_path):

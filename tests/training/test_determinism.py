@@ -1,0 +1,82 @@
+"""A run is a function of its config and data, to the bit."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from thincdialog.api import train
+from thincdialog.training.train import BEST, LAST
+
+from .examples import RANKER
+
+# As many seeded draws and sums as one run can have: subwords and candidates, tokens and
+# cells dropped, class order, sums over microbatches, rows of tables, averages.
+MANY_DRAWS = (
+    RANKER.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1")
+    .replace("[agent]\n", "size = 400\n\n[agent]\n", 1)
+    .replace('candidates = "inline"', 'candidates = "batch"')
+    .replace("BagEncoder.v1", "CNNEncoder.v1")
+    .replace("dropout = 0.2", "dropout = 0.2\ntoken_dropout = 0.2")
+    .replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2')
+    .replace("max_epochs = 2.0", "max_epochs = 2.0\naccumulate_gradient = 3")
+    + "\n[evaluation]\nn_candidates = 9\nmax_examples = 20\n"
+    + '\n[baselines.chance]\n@agents = "thincdialog.RandomCandidate.v1"\n'
+)
+
+
+def run(text, output, overrides):
+    train(text, output=output, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO())
+
+
+def weights(folder):
+    return (folder / "weights.npy").read_bytes()
+
+
+@pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
+def test_determinism_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
+    config = tmp_path / "config.cfg"
+    config.write_text(text)
+    outputs = []
+    for name, hash_seed, threads in (("a", "1", "1"), ("b", "2", "4")):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS")
+        path = {"PATH": "", "PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-m", "thincdialog", "train", str(config), "-o", str(tmp_path / name)],
+            env={**path, **dict.fromkeys(names, threads)},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        results = done.stdout[done.stdout.index("\ndev ") :]
+        outputs.append(results.replace(str(tmp_path / name), ""))
+    assert outputs[0] == outputs[1]
+    for model in (BEST, LAST):
+        a, b = tmp_path / "a" / model, tmp_path / "b" / model
+        assert weights(a) == weights(b)
+        for name in ("agent.json", "layout.json", "meta.json", "config.cfg"):
+            assert (a / name).read_bytes() == (b / name).read_bytes()
+        for path in (a / "tokenizer").iterdir():
+            assert path.read_bytes() == (b / "tokenizer" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
+def test_determinism_weights_do_not_depend_on_evaluations(tmp_path, text):
+    """Draws are functions of (seed, step, microbatch), whatever came between."""
+    for name, every, batch_size, candidates in (("a", 0, 64, 5), ("b", 1, 3, 20)):
+        changes = {
+            "training.max_steps": 6,
+            "training.eval_every_epochs": 0.0,
+            "training.eval_every_steps": every,
+            "evaluation.batch_size": batch_size,
+            "evaluation.n_candidates": candidates,
+        }
+        run(text, tmp_path / name, changes)
+    assert weights(tmp_path / "a" / LAST) == weights(tmp_path / "b" / LAST)
+
+
+def test_determinism_another_seed_gives_other_weights(tmp_path):
+    for name, seed in (("a", 3), ("b", 4)):
+        run(RANKER, tmp_path / name, {"system.seed": seed})
+    assert weights(tmp_path / "a" / LAST) != weights(tmp_path / "b" / LAST)
