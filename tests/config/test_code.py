@@ -36,6 +36,7 @@ def test_code_imports_files_of_one_name(tmp_path):
     [
         ("x = 1\n\nx +\n", ":3  cannot be imported: SyntaxError: invalid syntax"),
         ("x = 1\ny = 1 / 0\n", ":2  cannot be imported: ZeroDivisionError: division by zero"),
+        ("x = 1\nraise SystemExit(3)\n", ":2  cannot be imported: SystemExit: 3"),
         ("import no_such_module_there\n", ":1  cannot be imported: ModuleNotFoundError: No mod"),
         ("def f():\n    return no_name\n\nf()\n", ":2  cannot be imported: NameError"),
     ],

@@ -42,7 +42,7 @@ def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
     except DialogError:
         del sys.modules[name]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         line = _line_of(error, file)
         reason = " ".join(str(error).split()) if not isinstance(error, SyntaxError) else error.msg
@@ -52,7 +52,7 @@ def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
     return module
 
 
-def _line_of(error: Exception, file: Path) -> int:
+def _line_of(error: BaseException, file: Path) -> int:
     if isinstance(error, SyntaxError) and error.lineno and error.filename == str(file):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)

@@ -43,16 +43,27 @@ class Chatbot:
         self._talker = self.agent.clone()
 
     def respond(self, text: str, candidates: Optional[List[str]] = None) -> str:
-        """The model's reply to what a user says next.
+        """The model's reply to what a user says next. If none can be given, the error
+        starts a new conversation.
 
         candidates (Optional[List[str]]): Replies to choose from, for a ranker; what
             it was trained with if None.
+        RAISES (TypeError): If text or candidates are something else; the conversation
+            stays.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"text should be a string, got {text!r}")
+        if isinstance(candidates, str) or not all(isinstance(c, str) for c in candidates or ()):
+            raise TypeError(f"candidates should be a list of strings, got {candidates!r}")
         message = Message(text=text, episode_done=False, agent="user")
         if candidates is not None:
             message["label_candidates"] = list(candidates)
         self._talker.observe(message)
-        reply = self._talker.act()
+        try:
+            reply = self._talker.act()
+        except BaseException:  # A message must not stay without a reply.
+            self._talker.reset()
+            raise
         self._talker.self_observe(reply)
         return reply.get("text") or ""
 
