@@ -58,8 +58,9 @@ class Agent:
         batch_act = getattr(self, "batch_act", None)
         if batch_act is None:
             raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
+        reply = batch_act([self.observation])[0]
         self.has_acted = True
-        return batch_act([self.observation])[0]
+        return reply
 
     def self_observe(self, message: Message) -> None:
         """Take note of the agent's own act; ends its turn.

@@ -1,12 +1,14 @@
 """A run is a function of its config and data, to the bit."""
 
 import io
+import random
 import subprocess
 import sys
 
+import numpy
 import pytest
 
-from thincdialog.api import train
+from thincdialog.api import registry, train
 from thincdialog.training.train import BEST, LAST
 
 from .examples import RANKER
@@ -74,6 +76,28 @@ def test_determinism_weights_do_not_depend_on_evaluations(tmp_path, text):
         }
         run(text, tmp_path / name, changes)
     assert weights(tmp_path / "a" / LAST) == weights(tmp_path / "b" / LAST)
+
+
+@registry.callbacks("tests.draw.v1")
+def draw(n: int):
+    """Takes numbers from every generator there is."""
+
+    def callback(info, agent):
+        agent.model.ops.get_dropout_mask((n,), 0.5)
+        random.random()
+        numpy.random.random(n)
+
+    return callback
+
+
+@pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
+def test_determinism_draws_do_not_depend_on_draws_before(tmp_path, text):
+    changes = {"training.max_steps": 6, "training.eval_every_steps": 1}
+    for n in (0, 1, 5):
+        block = f'\n[training.callbacks.draw]\n@callbacks = "tests.draw.v1"\nn = {n}\n'
+        run(text + block, tmp_path / str(n), changes)
+    for n in (1, 5):
+        assert weights(tmp_path / "0" / LAST) == weights(tmp_path / str(n) / LAST)
 
 
 def test_determinism_another_seed_gives_other_weights(tmp_path):
