@@ -186,12 +186,27 @@ def test_loop_rows_hold_what_the_issue_of_metrics_lists():
     assert last["loss_per_example"] > 0
 
 
-def test_loop_trains_live_conversations_one_by_one(tmp_path):
-    """PartnerWorld: one conversation at a time, every example once."""
+BATCHES = """"thincdialog.BatchWorld.v1"
+
+[world.batcher]
+@batchers = "thincdialog.Fixed.v1"
+size = """
+# The world's block, and how many of the 40 dialogues go on at once at most.
+WORLDS = {
+    '"thincdialog.PartnerWorld.v1"\n': 1,
+    f"{BATCHES}7\n": 7,
+    f"{BATCHES}99\n": 40,
+}
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=["partner", "batch", "all at once"])
+def test_loop_trains_live_conversations_each_example_once(world, tmp_path):
     flatten = '[tasks.coffee.mutators.*.flatten]\n@mutators = "thincdialog.Flatten.v1"\n\n'
     batch = RANKER[RANKER.index("[world]") : RANKER.index("[training]")]
-    config = RANKER.replace(flatten, "")
-    config = config.replace(batch, '[world]\n@worlds = "thincdialog.PartnerWorld.v1"\n\n')
-    run(config + KEEP, output=tmp_path / "out", max_epochs=1.0)
+    config = RANKER.replace(flatten, "").replace(batch, f"[world]\n@worlds = {world}\n")
+    run(config + KEEP, output=tmp_path / "out", max_epochs=2.0)
     meta = json.loads((tmp_path / "out" / LAST / "meta.json").read_text())
-    assert (meta["step"], meta["examples"], meta["epoch"]) == (202, 202, 1.0)
+    assert (meta["examples"], meta["epoch"]) == (2 * 202, 2.0)
+    n_rows = WORLDS[world]
+    assert meta["step"] >= 2 * 202 / n_rows
+    assert n_rows > 1 or meta["step"] == 2 * 202

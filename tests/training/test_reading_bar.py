@@ -1,0 +1,31 @@
+"""The counter that is shown while a vocabulary is built."""
+
+import io
+
+from thincdialog.api import train
+from thincdialog.training.reading_bar import reading_bar
+
+from .examples import RANKER
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_reading_bar_counts_on_a_terminal_only():
+    terminal = Terminal()
+    with reading_bar(terminal) as progress:
+        progress(1000)
+        progress(1500)
+    assert "Reading" in terminal.getvalue() and "texts" in terminal.getvalue()
+    file = io.StringIO()
+    with reading_bar(file) as progress:
+        assert progress is None
+    assert file.getvalue() == ""
+
+
+def test_reading_bar_is_shown_while_a_model_is_initialized():
+    terminal = Terminal()
+    train(RANKER, overrides={"training.max_steps": 1}, stdout=io.StringIO(), stderr=terminal)
+    assert terminal.getvalue().startswith("\rReading: ")
