@@ -290,6 +290,9 @@ def test_errors_texts():
     assert (
         str(ConfigError([Problem("", "x"), Problem("", "y")])) == "2 problems in config\n  x\n  y"
     )
+    many = ConfigError([Problem("", f"problem {n}") for n in range(1000)], "talk.jsonl")
+    assert str(many).count("\n") == 26 and str(many).endswith("... and 975 more")
+    assert len(many.problems) == 1000
     assert str(DataError("a.txt", "is odd", 4)) == "a.txt:4  is odd"
     error = MissingPackageError("matplotlib", "plot", "A picture")
     assert "pip install 'thincdialog[plot]'" in str(error) and error.exit_code == 1

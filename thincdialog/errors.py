@@ -31,15 +31,23 @@ class Problem(NamedTuple):
         return f"{line} - {self.hint}" if self.hint else line
 
 
+# Problems that the text of an error lists; a file that is no config has one a line.
+MAX_LISTED = 25
+
+
 class ConfigError(DialogError):
-    """All problems found in one config."""
+    """All problems found in one config; ``problems`` holds them all, the text the
+    first ``MAX_LISTED``."""
 
     def __init__(self, problems: Sequence[Problem], path: str = "config"):
         self.problems: List[Problem] = list(problems)
         self.path = path
         n = len(self.problems)
         head = f"{n} problem{'' if n == 1 else 's'} in {path}"
-        super().__init__("\n  ".join([head, *map(str, self.problems)]))
+        lines = [head, *map(str, self.problems[:MAX_LISTED])]
+        if n > MAX_LISTED:
+            lines.append(f"... and {n - MAX_LISTED} more")
+        super().__init__("\n  ".join(lines))
 
 
 class DataError(DialogError):
