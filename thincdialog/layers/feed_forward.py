@@ -2,10 +2,11 @@
 
 from typing import Optional
 
-from thinc.api import Dropout, LayerNorm, Linear, Model, Relu, chain, residual
+from thinc.api import LayerNorm, Linear, Model, Relu, chain, residual
 from thinc.types import Floats2d
 
 from ..registry import registry
+from .checked_dropout import CheckedDropout
 
 
 @registry.layers("thincdialog.ResidualFeedForward.v1")
@@ -22,5 +23,5 @@ def ResidualFeedForward(
     X (Floats2d): Shape (nB, nO), float32.
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nO).
     """
-    net = chain(Relu(nH or 2 * nO, nO), Linear(nO, nH or 2 * nO), Dropout(dropout))
+    net = chain(Relu(nH or 2 * nO, nO), Linear(nO, nH or 2 * nO), CheckedDropout(dropout))
     return chain(residual(net), LayerNorm(nO))

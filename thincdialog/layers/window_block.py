@@ -2,11 +2,12 @@
 
 from typing import Callable, Optional, Tuple, cast
 
-from thinc.api import Dropout, Maxout, Model, chain
+from thinc.api import Maxout, Model, chain
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
 from ..registry import registry
+from .checked_dropout import CheckedDropout
 
 InT = Ragged
 OutT = Ragged
@@ -40,7 +41,7 @@ def WindowBlock(
         "window_block",
         forward,
         init=init,
-        layers=[chain(net, Dropout(dropout))],
+        layers=[chain(net, CheckedDropout(dropout))],
         dims={"nO": nO, "nI": nO},
         attrs={"window_size": window_size},
     )

@@ -2,10 +2,11 @@
 
 from typing import Callable, List, Literal, Optional, cast
 
-from thinc.api import Dropout, Linear, Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
+from ..layers.checked_dropout import CheckedDropout
 from ..layers.drop_tokens import drop_tokens
 from ..layers.feed_forward import ResidualFeedForward
 from ..registry import registry
@@ -48,7 +49,7 @@ def BagEncoder(
     embed = BagEmbed(
         pooled_width, pooling=pooling, segments=segments, n_segments=n_segments, init_E=init_E
     )
-    layers: List[Model] = [embed, Dropout(dropout), Linear(width, pooled_width)]
+    layers: List[Model] = [embed, CheckedDropout(dropout), Linear(width, pooled_width)]
     layers.extend(ResidualFeedForward(width, dropout=dropout) for _ in range(depth))
     if token_dropout:
         layers.insert(0, drop_tokens(token_dropout))

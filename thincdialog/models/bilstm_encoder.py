@@ -2,10 +2,11 @@
 
 from typing import Callable, List, Literal, Optional, cast
 
-from thinc.api import Dropout, Linear, Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bilstm import BiLSTM
+from ..layers.checked_dropout import CheckedDropout
 from ..layers.drop_tokens import drop_tokens
 from ..layers.fill_empty import fill_empty
 from ..layers.pool import pool
@@ -45,8 +46,8 @@ def BiLSTMEncoder(
     layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
     nE = embed_width or width
     layers += [fill_empty(), TokenEmbed(nE, n_segments=n_segments, init_E=init_E)]
-    layers.append(Dropout(dropout))
+    layers.append(CheckedDropout(dropout))
     for index in range(depth):
-        layers += [BiLSTM(width, nE if index == 0 else width), Dropout(dropout)]
+        layers += [BiLSTM(width, nE if index == 0 else width), CheckedDropout(dropout)]
     layers += [pool(pooling), Linear(width)]
     return cast(Model[Ragged, Floats2d], chain(*layers))

@@ -2,10 +2,11 @@
 
 from typing import Any, Callable, Optional, Tuple
 
-from thinc.api import Dropout, Linear, Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.initializers import zero_init
 from thinc.types import Floats2d
 
+from ..layers.checked_dropout import CheckedDropout
 from ..registry import registry
 
 InT = Any
@@ -24,7 +25,7 @@ def Classifier(encoder: Model, dropout: float = 0.0) -> Model[InT, OutT]:
     X (Any): What the encoder takes.
     RETURNS (Model[Any, Floats2d]): Output shape (n_examples, n_classes), logits.
     """
-    head: Model[Floats2d, Floats2d] = chain(Dropout(dropout), Linear(init_W=zero_init))
+    head: Model[Floats2d, Floats2d] = chain(CheckedDropout(dropout), Linear(init_W=zero_init))
     return Model(
         "classifier", forward, init=init, layers=[encoder, head], dims={"nO": None, "nI": None}
     )

@@ -2,9 +2,10 @@
 
 from typing import Callable, List, Literal, Optional, cast
 
-from thinc.api import Dropout, Linear, Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ragged
 
+from ..layers.checked_dropout import CheckedDropout
 from ..layers.drop_tokens import drop_tokens
 from ..layers.fill_empty import fill_empty
 from ..layers.pool import pool
@@ -46,9 +47,9 @@ def CNNEncoder(
         raise ValueError(f"depth = {depth}, but it must be 0 or more")
     layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
     layers += [fill_empty(), TokenEmbed(width, n_segments=n_segments, init_E=init_E)]
-    layers.append(Dropout(dropout))
+    layers.append(CheckedDropout(dropout))
     for _ in range(depth):
         block = WindowBlock(width, window_size=window_size, n_pieces=n_pieces, dropout=dropout)
         layers.append(block)
-    layers += [pool(pooling), Dropout(dropout), Linear(width)]
+    layers += [pool(pooling), CheckedDropout(dropout), Linear(width)]
     return cast(Model[Ragged, Floats2d], chain(*layers))

@@ -2,9 +2,10 @@
 
 from typing import cast
 
-from thinc.api import Dropout, Model, chain
+from thinc.api import Model, chain
 from thinc.types import Floats2d, Ragged
 
+from ..layers.checked_dropout import CheckedDropout
 from ..layers.line_embed import LineEmbed
 from ..layers.memory_hops import MemoryHops
 from ..registry import registry
@@ -34,4 +35,4 @@ def MemoryReader(
     """
     embed = LineEmbed((n_hops + 1) * width, n_positions=n_positions, n_segments=n_segments)
     hops = MemoryHops(width, n_hops=n_hops)
-    return cast(Model[Ragged, Floats2d], chain(embed, Dropout(dropout), hops))
+    return cast(Model[Ragged, Floats2d], chain(embed, CheckedDropout(dropout), hops))
