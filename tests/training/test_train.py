@@ -110,10 +110,15 @@ def _coffee_examples():
     return teacher.for_split("train").examples()
 
 
-def test_train_accumulated_gradient_is_that_of_one_batch(tmp_path):
+@pytest.mark.parametrize("optimizer", ["Adam.v1", "thincdialog.LazyAdam.v1"])
+def test_train_accumulated_gradient_is_that_of_one_batch(tmp_path, optimizer):
     """Without dropout, four batches of 4 make the update of one batch of 16: what is
     drawn does not matter then, and candidates are the message's own."""
-    still = {"agent__model__encoder__dropout": 0.0, "training__max_epochs": 0.0}
+    still = {
+        "agent__model__encoder__dropout": 0.0,
+        "training__max_epochs": 0.0,
+        "training__optimizer__@optimizers": optimizer,
+    }
     run(tmp_path / "a", training__max_steps=3, **still)
     run(
         tmp_path / "b",
