@@ -5,7 +5,7 @@ from typing import Callable, Literal, Optional, Tuple, cast
 from thinc.api import Model, Ops
 from thinc.initializers import uniform_init
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d, Ragged
-from thinc.util import ArrayInfo, partial
+from thinc.util import ArrayInfo, get_width, partial
 
 from ..ops.bags import bag_numbers, row_gradients, sum_bags
 from ..ops.touched_rows import TouchedRows
@@ -19,7 +19,7 @@ Segments = Literal["merge", "weight", "separate"]
 
 @registry.layers("thincdialog.BagEmbed.v1")
 def BagEmbed(
-    nO: int,
+    nO: Optional[int] = None,
     nV: Optional[int] = None,
     *,
     pooling: Pooling = "mean",
@@ -31,8 +31,9 @@ def BagEmbed(
 
         Y[b] = sum_t E[id_t] / n   (or / sqrt(n), or not divided)
 
-    nO (int): Width of the output. With separate segments, it must be a multiple of
-        n_segments: each has nO / n_segments columns of its own.
+    nO (Optional[int]): Width of the output; from the data if None. With separate
+        segments, it must be a multiple of n_segments: each has nO / n_segments columns
+        of its own.
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
     pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
         or not at all ("sum").
@@ -50,7 +51,7 @@ def BagEmbed(
     n_pools = 1 if segments == "merge" else n_segments
     if n_pools < 1:
         raise ValueError(f"BagEmbed: n_segments is {n_segments}, but must be 1 or more")
-    if segments == "separate" and nO % n_pools:
+    if segments == "separate" and (nO is None or nO % n_pools):
         raise ValueError(f"BagEmbed: nO = {nO} cannot be divided by n_segments = {n_pools}")
     return Model(
         "bag_embed",
@@ -101,6 +102,8 @@ def init(
     X: Optional[InT] = None,
     Y: Optional[OutT] = None,
 ) -> None:
+    if Y is not None and model.has_dim("nO") is None:
+        model.set_dim("nO", get_width(Y))
     width = model.get_dim("nO")
     if model.attrs["segments"] == "separate":
         width //= model.get_dim("nS")

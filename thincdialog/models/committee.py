@@ -1,0 +1,106 @@
+"""Several models that vote."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from thinc.api import Model, Ops
+from thinc.types import Array1d, Floats2d, Ints1d, Ragged
+
+from ..ops.bags import bag_numbers
+from ..registry import registry
+
+InT = Any
+OutT = Floats2d
+
+
+@registry.models("thincdialog.Committee.v1")
+def Committee(members: List[Model]) -> Model[InT, OutT]:
+    """Models for the same task, each of which learns by itself; their scores are
+    averaged for predictions. Better than its best member if they are of different kinds.
+
+    In training, each example goes to one member, drawn at random, so that none relies
+    on the others, and a batch costs what one member costs. A member sees one in
+    n_members of the examples in each epoch: give it more epochs, and larger batches.
+
+    members (List[Model]): One or more, with the same input and the same width of
+        output, such as ``thincdialog.Classifier.v1``.
+    X (Any): What the members take: Ragged, or an array with a row for each example.
+    RETURNS (Model[Any, Floats2d]): Output shape (n_examples, nO).
+    RAISES (ValueError): If there are no members.
+    """
+    if not members:
+        raise ValueError("a committee needs one member or more, got none")
+    return Model("committee", forward, init=init, layers=members, dims={"nO": None})
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    if not is_train:
+        return _mean_scores(model, X), _no_backprop
+    ops, n_examples = model.ops, _n_examples(X)
+    chosen = _draw_members(ops, n_examples, len(model.layers))
+    Y = ops.alloc2f(n_examples, model.get_dim("nO"))
+    parts: List[Tuple[Ints1d, Array1d, Callable]] = []
+    for number, member in enumerate(model.layers):
+        rows = ops.xp.flatnonzero(chosen == number)
+        if rows.shape[0]:
+            part, places = _take(ops, X, rows)
+            Y[rows], backprop_member = member(part, is_train)
+            parts.append((rows, places, backprop_member))
+
+    def backprop(dY: OutT) -> InT:
+        dX = None
+        for rows, places, backprop_member in parts:
+            d_part = _array(backprop_member(dY[rows]))
+            if dX is None:
+                dX = ops.xp.zeros(_array(X).shape, dtype=d_part.dtype)
+            dX[places] = d_part
+        if dX is None:  # no examples
+            dX = ops.xp.zeros_like(_array(X))
+        return Ragged(dX, X.lengths) if isinstance(X, Ragged) else dX
+
+    return Y, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    for member in model.layers:
+        member.initialize(X=X, Y=Y)
+        if member.has_dim("nO"):
+            model.set_dim("nO", member.get_dim("nO"))
+
+
+def _mean_scores(model: Model[InT, OutT], X: InT) -> OutT:
+    first, *others = model.layers
+    Y = first.predict(X)
+    for member in others:
+        Y = Y + member.predict(X)
+    return Y / len(model.layers)
+
+
+def _no_backprop(dY: OutT) -> InT:
+    raise ValueError("a committee learns only from its outputs in training")
+
+
+def _draw_members(ops: Ops, n_examples: int, n_members: int) -> Ints1d:
+    """The member that each example goes to, any as likely as another."""
+    chosen = ops.alloc1i(n_examples)
+    for number in range(1, n_members):
+        is_drawn = ops.get_dropout_mask((n_examples,), 1 / (number + 1)) == 0
+        chosen[is_drawn] = number
+    return chosen
+
+
+def _take(ops: Ops, X: InT, rows: Ints1d) -> Tuple[InT, Array1d]:
+    """Some of the examples, and where they lie in the array of all."""
+    if not isinstance(X, Ragged):
+        return X[rows], rows
+    is_taken = ops.xp.zeros(X.lengths.shape, dtype=bool)
+    is_taken[rows] = True
+    tokens = ops.xp.flatnonzero(is_taken[bag_numbers(ops, X.lengths, X.dataXd.shape[0])])
+    return Ragged(X.dataXd[tokens], X.lengths[rows]), tokens
+
+
+def _n_examples(X: InT) -> int:
+    return X.lengths.shape[0] if isinstance(X, Ragged) else X.shape[0]
+
+
+def _array(X: InT) -> Any:
+    return X.dataXd if isinstance(X, Ragged) else X
