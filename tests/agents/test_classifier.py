@@ -180,3 +180,12 @@ def test_classifier_evaluation_loss_is_the_mean_of_minus_log_p():
     P = numpy.exp(logits) / numpy.exp(logits).sum(axis=1, keepdims=True)
     assert float(loss.denominator) == 2
     assert loss.value() == pytest.approx(-numpy.log(P[:, agent.classes.index("greet")]).mean())
+
+
+def test_classifier_learns_from_the_examples_that_have_labels():
+    agent, train = build([*ROWS, {"text": "hm"}])
+    assert agent.classes == ["bill", "greet", "leave"]
+    learn(agent, train, epochs=1)
+    for options in ({}, {"classes": ["greet", "leave"]}):
+        with pytest.raises(DataError, match="no training example has a label"):
+            build([{"text": "hm"}], **options)

@@ -1,7 +1,7 @@
 """Agents without weights, to compare a model with."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from ..data import Tokenizer
 from ..errors import ModelError
@@ -72,9 +72,3 @@ def ranked_replies(rankings: Sequence[Sequence[str]]) -> MessageBatch:
         "text_candidates": [texts[:RANKED] if texts else None for texts in rankings],
     }
     return MessageBatch(columns, len(rankings))
-
-
-def training_labels(train: Teacher) -> Iterator[str]:
-    """All labels of the training data."""
-    for example in train.examples():
-        yield from example.all_labels

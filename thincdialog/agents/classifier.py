@@ -16,6 +16,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .conversation import RANKED
 from .model_agent import ModelAgent, first_labels
+from .training_labels import no_labels
 
 
 @registry.agents("thincdialog.Classifier.v1")
@@ -115,7 +116,7 @@ class ClassifierAgent(ModelAgent):
         for example in train.examples():
             if example.get("features") is not None:
                 self.n_features = len(example["features"])
-            for label in example["labels"][:1]:
+            for label in example.all_labels[:1]:
                 if self.given_classes is not None and label not in counts:
                     raise DataError(
                         train.data_name,
@@ -123,6 +124,8 @@ class ClassifierAgent(ModelAgent):
                         "the classes in [agent]. Add it there, or leave 'classes' out.",
                     )
                 counts[label] = counts.get(label, 0) + 1
+        if not any(counts.values()):
+            raise no_labels(train)
         classes = list(self.given_classes or sorted(counts))
         if len(classes) < 2:
             raise DataError(

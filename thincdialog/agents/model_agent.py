@@ -33,7 +33,8 @@ class ModelAgent(ConversationAgent):
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
     segments (str): What the model is told to be one unit: "turn" or "line".
     use_reply (str): What the history keeps of the agent's own side: "label" (the
-        right reply where it is known), "model" (always its own), or "none".
+        right reply where it is known), "model" (always its own; nothing in training,
+        where it gives no replies), or "none".
     """
 
     needs_text = True

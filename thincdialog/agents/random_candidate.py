@@ -5,8 +5,9 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .baseline import BaselineAgent, ranked_replies, training_labels
+from .baseline import BaselineAgent, ranked_replies
 from .conversation import RANKED
+from .training_labels import training_labels
 
 
 @registry.agents("thincdialog.RandomCandidate.v1")

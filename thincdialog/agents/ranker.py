@@ -1,5 +1,6 @@
 """Answers with the best of many candidate replies."""
 
+from collections import Counter
 from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..teachers.reading import read_list
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
 from .model_agent import ModelAgent, first_labels
+from .training_labels import no_labels, training_labels
 
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
@@ -56,7 +58,9 @@ def make_ranker(
     delimiter (bool): Whether a ``<turn>`` token stands between turns.
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
     segments (str): Unit that the model is told of: "turn" or "line".
-    use_reply (str): What the history keeps as the agent's own turns.
+    use_reply (str): What the history keeps as the agent's own turns: "label" (the right
+        reply, its own where that is unknown), "model" (its own; nothing in training,
+        where it only learns) or "none".
     RAISES (ValueError): If max_fixed_candidates is below 1.
     """
     if max_fixed_candidates < 1:
@@ -112,10 +116,9 @@ class RankerAgent(ModelAgent):
         if self.fixed_path is not None:
             found = list(dict.fromkeys(read_list(self.fixed_path)))
         else:
-            counts: Dict[str, int] = {}
-            for example in train.examples():
-                for label in example["labels"]:
-                    counts[label] = counts.get(label, 0) + 1
+            counts = Counter(training_labels(train))
+            if not counts:
+                raise no_labels(train)
             # A stable sort: of equally frequent replies the first seen comes first.
             found = sorted(counts, key=lambda text: -counts[text])
         self.fixed = found[: self.max_fixed_candidates]
