@@ -210,3 +210,24 @@ def test_ranker_before_initialize_says_so():
 @pytest.mark.parametrize("text", ["", "xyzzy plugh", "\u200b", "😀" * 500])
 def test_ranker_answers_anything(teacher, text):
     assert answer(build(teacher), text)["text"] in ANSWERS.values()
+
+
+def test_ranker_learns_from_the_examples_that_have_labels():
+    rows = [*EXAMPLES, {"text": "grey here"}]
+    agent = build(IterableTeacher({"train": rows}).for_split("train", training=True))
+    assert sorted(agent.fixed) == sorted(ANSWERS.values())
+    without = IterableTeacher({"train": [{"text": "grey here"}]})
+    with pytest.raises(DataError, match="no training example has a label"):
+        build(without.for_split("train", training=True))
+
+
+def test_ranker_knows_its_candidates_after_one_that_could_not_be_encoded(teacher, monkeypatch):
+    agent = build(teacher)
+    learn(agent, teacher)
+    right = answer(agent, "red here", label_candidates=["go", "stop"])
+    agent.forget_computed()
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.text, "labels", lambda texts: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            answer(agent, "red here", label_candidates=["go", "stop"])
+    assert answer(agent, "red here", label_candidates=["go", "stop"]) == right

@@ -29,12 +29,13 @@ class CandidateVectors:
         known = self._rows
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            for text in new:
-                known[text] = len(known)
             blocks = [] if self._vectors is None else [self._vectors]
             for start in range(0, len(new), self.chunk):
                 blocks.append(self.encode(new[start : start + self.chunk]))
             self._vectors = self.ops.xp.concatenate(blocks)
+            # Only now: an error while encoding must leave no text without a vector.
+            for text in new:
+                known[text] = len(known)
         return [known[text] for text in texts]
 
     @property
