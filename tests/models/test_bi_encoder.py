@@ -124,3 +124,12 @@ def test_bi_encoder_learns_to_pair(share):
             backprop((ops.gemm(d_scores, candidates), ops.gemm(d_scores, contexts, trans1=True)))
             parameters.update(optimizer, 1 / 8)
     assert (scores.argmax(axis=1) == np.arange(8)).all() and losses.mean() < 0.3
+
+
+@pytest.mark.parametrize(
+    "other", [CNNEncoder(8), BagEncoder(12), BagEncoder(8, pooling="sum")], ids=str
+)
+def test_bi_encoder_tables_with_other_settings_are_refused(other):
+    with pytest.raises(ValueError, match="different settings.*share = 'nothing'"):
+        BiEncoder(BagEncoder(8), other)
+    BiEncoder(BagEncoder(8), BagEncoder(8, depth=2))

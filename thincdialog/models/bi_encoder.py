@@ -1,6 +1,6 @@
 """Two encoders whose outputs are compared by dot product."""
 
-from typing import Any, Callable, List, Literal, Optional, Tuple
+from typing import Any, Callable, Dict, List, Literal, Optional, Tuple
 
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ragged
@@ -33,7 +33,7 @@ def BiEncoder(
         (their embedding tables, the nodes with a dimension "nV"), or "nothing".
     normalise (bool): Scale the vectors to length 1, so that scores are cosines, and
         multiply them by a learned factor.
-    scale (float): That factor at first, above 0.
+    scale (float): That factor at first, above 0 and at most 100, where it stops growing.
     X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
     RETURNS (Model[Tuple[Ragged, Ragged], Tuple[Floats2d, Floats2d]]): Output shapes
         (n_examples, width) and (n_candidates, width).
@@ -90,6 +90,13 @@ def _tables(encoder: Model) -> List[Model]:
     return [node for node in encoder.walk() if node.has_dim("nV") is not False]
 
 
+def _settings(table: Model) -> Dict[str, Any]:
+    """What a shared table must have in common with the one it replaces."""
+    attrs = {key: value for key, value in table.attrs.items() if key != "touched_rows"}
+    dims = {name: table.maybe_get_dim(name) for name in table.dim_names}
+    return {"name": table.name, **dims, **attrs}
+
+
 def _tie_embeddings(encoder: Model, other: Model) -> Model:
     """Put the first encoder's embedding nodes into the second; returns the second."""
     ours, theirs = _tables(encoder), _tables(other)
@@ -99,6 +106,12 @@ def _tie_embeddings(encoder: Model, other: Model) -> Model:
             f"candidate_encoder {len(theirs)}. Use share = 'nothing', or encoders alike."
         )
     for mine, own in zip(ours, theirs):
+        if _settings(mine) != _settings(own):
+            raise ValueError(
+                f"share = 'embeddings', but the tables have different settings: {mine.name} "
+                f"{_settings(mine)} and {own.name} {_settings(own)}. Use share = 'nothing', or "
+                "encoders alike."
+            )
         if own is other:
             other = mine
         else:

@@ -20,6 +20,7 @@ def Committee(members: List[Model]) -> Model[InT, OutT]:
     In training, each example goes to one member, drawn at random, so that none relies
     on the others, and a batch costs what one member costs. A member sees one in
     n_members of the examples in each epoch: give it more epochs, and larger batches.
+    Not for the inside of a bi-encoder: its two sides would be drawn to different members.
 
     members (List[Model]): One or more, with the same input and the same width of
         output, such as ``thincdialog.Classifier.v1``.

@@ -29,8 +29,8 @@ def LinearClassifier(
     pooling (str): Divide the sum over n tokens by n ("mean"), by its root ("sqrt"), or
         not at all ("sum").
     token_dropout (float): Probability of leaving a token out in training.
-    scale (float): Factor of the scores at first, above 0: it makes the weights learn
-        faster than other parts of a model that share the learning rate.
+    scale (float): Factor of the scores at first, above 0 and at most 100: it makes the
+        weights learn faster than other parts of a model that share the learning rate.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, n_classes), logits.
     """
