@@ -90,3 +90,15 @@ def test_protocol_batches_only_where_the_agent_can_and_wants():
         agent = Agent()
         agent.observe(said("hi"))
         agent.act()
+
+
+def test_protocol_observe_that_keeps_nothing_is_told_what_is_missing():
+    class Deaf(Echo):
+        def observe(self, message):
+            return message
+
+    agent = Deaf()
+    agent.observe(said("hi"))
+    for call in (agent.act, lambda: agent.self_observe(said("ho"))):
+        with pytest.raises(ProtocolError, match=r"must call super\(\)\.observe\(message\)"):
+            call()

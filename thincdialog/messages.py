@@ -72,5 +72,6 @@ class MessageBatch(Sequence[Message]):
 def column(messages: Sequence[Message], name: str) -> Sequence[Any]:
     """One field of every message; None where a message lacks it."""
     if isinstance(messages, MessageBatch):
-        return messages.columns.get(name) or [None] * len(messages)
+        found = messages.columns.get(name)
+        return [None] * len(messages) if found is None else found
     return [message.get(name) for message in messages]

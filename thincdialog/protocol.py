@@ -10,7 +10,9 @@ AgentT = TypeVar("AgentT", bound="Agent")
 
 
 class Agent:
-    """Anything that can observe a message and act.
+    """Anything that can observe a message and act. A subclass gives ``act``, which
+    answers ``self.observation``; one that gives ``observe``, too, calls
+    ``super().observe(message)`` in it.
 
     Optional: ``batch_act(observations) -> Sequence[Message]`` answers many
     observations at once. Batching worlds use it whenever it is there and
@@ -49,7 +51,10 @@ class Agent:
         RAISES (ProtocolError): If nothing was observed since the last act.
         """
         if self.observation is None:
-            raise ProtocolError(f"{self.id}.act() was called before observe().")
+            raise ProtocolError(
+                f"{self.id}.act() was called before observe(). (An observe() of your own must call "
+                "super().observe(message).)"
+            )
         if self.has_acted:
             raise ProtocolError(
                 f"{self.id}.act() was called twice: call self_observe() with the reply, and "
@@ -68,7 +73,10 @@ class Agent:
         RAISES (ProtocolError): If nothing was observed since the last turn.
         """
         if self.observation is None:
-            raise ProtocolError(f"{self.id}.self_observe() was called before observe().")
+            raise ProtocolError(
+                f"{self.id}.self_observe() was called before observe(). (An observe() of your own "
+                "must call super().observe(message).)"
+            )
         self.observation = None
         self.has_acted = False
 

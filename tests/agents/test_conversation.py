@@ -1,10 +1,11 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.agents.conversation import Conversation, ConversationAgent
 from thincdialog.errors import ProtocolError
-from thincdialog.messages import PARTNER, SELF, SILENCE, Message, MessageBatch
+from thincdialog.messages import PARTNER, SELF, SILENCE, Message, MessageBatch, column
 
 TURNS = st.lists(st.tuples(st.sampled_from([PARTNER, SELF]), st.text(max_size=3)), max_size=6)
 SIZES = st.sampled_from([-1, 1, 2, 3, 5])
@@ -118,3 +119,9 @@ def test_agent_observes_batches_as_it_observes_messages(rows, size):
         observed = agent.batch_observe(batch)
         assert [row["turns"] for row in observed] == expected
         assert [row["text"] for row in observed] == [text for _, text in rows]
+
+
+def test_columns_may_be_arrays():
+    batch = MessageBatch({"text": ["a", "b"], "features": np.eye(2, dtype="f")}, 2)
+    assert column(batch, "features")[1].tolist() == [0.0, 1.0]
+    assert column(batch, "labels") == [None, None]
