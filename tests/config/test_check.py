@@ -280,3 +280,16 @@ def test_check_objects_in_python_configs():
         "tasks": {"a": {"@teachers": "thincdialog.Conversations.v1"}},
     }
     assert "[agent] 'layer' is a object - a config holds numbers" in only_problem(config)
+
+
+@pytest.mark.parametrize(
+    "section, block",
+    [
+        ("training.callbacks", '@callbacks = "mine.v1"'),
+        ("evaluation.metrics", '@metrics = "thincdialog.Accuracy.v1"'),
+    ],
+)
+def test_check_says_that_a_group_of_names_takes_no_star(section, block):
+    text = f"{GOOD}\n[{section}.*.mine]\n{block}\n"
+    expected = f"[{section}] takes no '*', only names - write [{section}.mine]"
+    assert expected in only_problem(text)

@@ -131,7 +131,10 @@ class Checker:
             self.check_block(path, section, blocks.registry)
         else:
             for key, block in section.items():
-                if isinstance(block, dict):
+                if key == "*":
+                    names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
+                    self.add((*path, key), f"[{name}] takes no '*', only names", f"write {names}")
+                elif isinstance(block, dict):
                     self.check_block((*path, key), block, blocks.registry)
                 elif (*path, key) not in self.unresolved:
                     text = f"[{name}] holds sections [{name}.NAME], not the setting '{key}'"

@@ -154,7 +154,8 @@ def _check_header(header: Sequence[str], fields: Sequence[str], path: str, numbe
     for field in fields:
         if field not in header:
             text = _missing(field, header, "column")
-            raise DataError(path, f"{text}; give 'columns' if the file has no header", number)
+            hint = "set text_field and label_field, or 'columns' if the file has no header"
+            raise DataError(path, f"{text}; {hint}", number)
         if header.count(field) > 1:
             raise DataError(path, f"{header.count(field)} columns are called '{field}'", number)
 
