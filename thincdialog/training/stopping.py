@@ -22,7 +22,7 @@ class Position:
 
 
 class Clock:
-    """Seconds of training; evaluation is left out by ``pause``."""
+    """Seconds of training; those of evaluations go to ``leave_out``."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
