@@ -190,3 +190,22 @@ def test_load_block_that_only_changes_arguments_keeps_the_default_function():
 def test_load_block_of_another_function_takes_nothing_from_the_default():
     text = WITHOUT_TRAINING + '\n[training.optimizer]\n@optimizers = "thincdialog.LazyAdam.v1"\n'
     assert load_config(text).config["training"]["optimizer"]["use_averages"] is False
+
+
+def test_override_of_what_builds_a_default_block_keeps_the_arguments_it_takes():
+    world = load_config(GOOD, {"world.@worlds": "thincdialog.PartnerWorld.v1"}).config["world"]
+    assert world == {"@worlds": "thincdialog.PartnerWorld.v1"}
+    # In any order.
+    changes = {"world.batcher.size": 3, "world.@worlds": "thincdialog.BatchWorld.v1"}
+    assert load_config(GOOD, changes).config["world"]["batcher"]["size"] == 3
+    without = GOOD[: GOOD.index("[training.optimizer]")]
+    changes = {"training.optimizer.learn_rate": 0.1, "training.optimizer.@optimizers": "SGD.v1"}
+    optimizer = load_config(without, changes).config["training"]["optimizer"]
+    assert optimizer["@optimizers"] == "SGD.v1" and optimizer["learn_rate"] == 0.1
+
+
+def test_override_of_what_builds_a_block_leaves_what_is_written_to_be_checked():
+    for block in ('[world]\n@worlds = "thincdialog.BatchWorld.v1"\n\n', ""):
+        text = f"{GOOD}\n{block}[world.batcher]\nsize = 5\n"
+        with pytest.raises(ConfigError, match="PartnerWorld.v1 has no argument 'batcher'"):
+            load_config(text, {"world.@worlds": "thincdialog.PartnerWorld.v1"})

@@ -8,9 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Union
 
+import catalogue
 from confection import Config
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, DialogError, Problem
+from .functions import describe_function
 from .schemas import BLOCKS, SETTINGS
 from .source import Source, read_source
 from .values import parse_value, read_override
@@ -64,7 +66,9 @@ def read_config(config: ConfigLike, overrides: Optional[Mapping[str, Any]] = Non
         reading = _from_source(_read_text(config))
     reading.written = deepcopy(reading.data)
     add_section_defaults(reading.data)
-    for name, value in (overrides or {}).items():
+    # What builds a block comes before its arguments.
+    ordered = sorted((overrides or {}).items(), key=lambda item: ".@" not in item[0])
+    for name, value in ordered:
         _apply_override(reading, name, value, f"--{name}")
     return reading
 
@@ -180,8 +184,27 @@ def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None
         reading.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
         return
     node[path[-1]] = parsed
+    if path[-1].startswith("@"):
+        _drop_default_arguments(reading, path[:-1], node)
     reading.locations[name] = where
     reading.overrides.append(name)
+
+
+def _drop_default_arguments(reading: Reading, path: List[str], block: Dict[str, Any]) -> None:
+    """Leave out the arguments that were not written but come from the default block,
+    if the function that now builds it does not take them."""
+    reference = next(key for key in block if key.startswith("@"))
+    try:
+        info = describe_function(reference[1:], block[reference])
+    except (catalogue.RegistryError, DialogError, AttributeError, ValueError, TypeError):
+        return  # The check says what is wrong.
+    written: Any = reading.written
+    for part in path:
+        written = written.get(part, {}) if isinstance(written, dict) else {}
+    own = written if isinstance(written, dict) else {}
+    if not info.takes_any and not any(key.startswith("@") for key in own):
+        for key in block.keys() - info.arguments.keys() - own.keys() - {reference}:
+            del block[key]
 
 
 def _no_section(name: str, path: List[str], node: Dict[str, Any], where: str) -> Problem:
