@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from thinc.api import Config
-
 from ..config import load_code, load_config, resolve_config
+from ..config.reading import ConfigLike
 from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..ops.choice import using_ops
@@ -16,7 +15,7 @@ from .task import split_of
 
 
 def display_data(
-    config: Union[str, Path, Config],
+    config: ConfigLike,
     *,
     split: str = "train",
     n_examples: int = 10,

@@ -4,10 +4,9 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, TextIO, Union
 
-from thinc.api import Config
-
 from ..agents import ModelAgent
 from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
+from ..config.reading import ConfigLike
 from ..errors import ConfigError, OutputError, Problem
 from ..loggers.logger import Logger
 from ..ops.choice import get_dialog_ops, using_ops
@@ -25,7 +24,7 @@ BEST, LAST = "model-best", "model-last"
 
 
 def train(
-    config: Union[str, Path, Config],
+    config: ConfigLike,
     *,
     output: Union[str, Path, None] = None,
     overrides: Optional[Mapping[str, Any]] = None,
@@ -36,7 +35,7 @@ def train(
 ) -> Result:
     """Train, evaluate and save a model.
 
-    config (Union[str, Path, Config]): Path of a config, its text, or the config itself.
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
     output (Union[str, Path, None]): Folder for model-best and model-last; None saves
         nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
