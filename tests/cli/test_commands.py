@@ -259,6 +259,8 @@ def test_find_function(run):
     assert "    min_freq: int = " in out
     code, out, _ = run("find-function --list batchers")
     assert code == 0 and "thincdialog.Fixed.v1  thincdialog/batchers/fixed.py:" in out
+    code, out, _ = run("find-function --list agents")
+    assert "  Ranks the candidates by the similarity of their words to the context's.\n" in out
     code, out, _ = run("find-function --list")
     assert "layers" in out and "agents" in out
     assert run("find-function Adam.v1 --registry layers")[0] == 1

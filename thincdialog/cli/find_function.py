@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import inspect
+import re
 import sys
 from typing import Dict, List
 
@@ -65,7 +66,8 @@ def _list(registry_name: str) -> str:
     for name in sorted(known[registry_name].get_all()):
         info = describe_function(registry_name, name)
         about = (inspect.getdoc(info.function) or "").split("\n\n")[0].replace("\n", " ")
-        rows.append([name, info.where, about])
+        # Its first sentence.
+        rows.append([name, info.where, re.split(r"(?<=\.) (?=[A-Z])", about)[0]])
     return table([["name", "file", "what it does"], *rows], n_left=3)
 
 
