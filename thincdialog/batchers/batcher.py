@@ -8,7 +8,10 @@ class Batcher:
     each parley.
 
     size (int): Conversations in a batch at most, 1 or more.
+    RAISES (ValueError): If size is less than 1.
     """
 
     def __init__(self, size: int):
+        if size < 1:
+            raise ValueError(f"size = {size}, but a batch holds 1 conversation or more")
         self.size = size
