@@ -3,6 +3,7 @@
 from typing import Callable, List, Literal, Optional, cast
 
 from thinc.api import Linear, Model, chain
+from thinc.initializers import glorot_uniform_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
@@ -23,6 +24,7 @@ def BagEncoder(
     dropout: float = 0.0,
     token_dropout: float = 0.0,
     init_E: Optional[Callable] = None,
+    init_W: Optional[Callable] = None,
 ) -> Model[Ragged, Floats2d]:
     """The fastest encoder: pooled embeddings, a linear layer, and residual nets.
 
@@ -39,6 +41,8 @@ def BagEncoder(
         net's output.
     token_dropout (float): Probability of leaving a token out in training.
     init_E (Optional[Callable]): Initializer of the embeddings.
+    init_W (Optional[Callable]): Initializer of the linear layer;
+        ``thincdialog.identity_init.v1`` makes a ranker begin with the words in common.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
     RAISES (ValueError): If depth is below 0.
@@ -49,7 +53,8 @@ def BagEncoder(
     embed = BagEmbed(
         pooled_width, pooling=pooling, segments=segments, n_segments=n_segments, init_E=init_E
     )
-    layers: List[Model] = [embed, CheckedDropout(dropout), Linear(width, pooled_width)]
+    linear = Linear(width, pooled_width, init_W=init_W or glorot_uniform_init)
+    layers: List[Model] = [embed, CheckedDropout(dropout), linear]
     layers.extend(ResidualFeedForward(width, dropout=dropout) for _ in range(depth))
     if token_dropout:
         layers.insert(0, drop_tokens(token_dropout))
