@@ -57,7 +57,7 @@ def one_round(path):
     teacher = task.for_split("train", training=True)
     whole, _ = cpu_seconds(lambda: teacher.n_examples)
     seconds["flatten, store"] = whole - both
-    encoder = TextEncoder(HashNgramTokenizer(n_rows=65536, ngrams=2), history_size=3)
+    encoder = TextEncoder(HashNgramTokenizer(n_rows=65536, ngrams=1), history_size=3)
     first, n_examples = cpu_seconds(lambda: encode(teacher, encoder))
     again, _ = cpu_seconds(lambda: encode(teacher, encoder))
     seconds["tokenise (first epoch only)"] = first - again
