@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence
 
 from ..data import Tokenizer
-from ..errors import ModelError
 from ..messages import Message, MessageBatch
 from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import RANKED, ConversationAgent
-from .json_file import read_json, write_json
+from .json_file import read_state, write_json
 
 
 class BaselineAgent(ConversationAgent):
@@ -58,11 +57,7 @@ class BaselineAgent(ConversationAgent):
 
         RAISES (ModelError): If a file is missing, damaged, or of another agent.
         """
-        path = folder / "agent.json"
-        try:
-            self.set_state(read_json(path))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{path}  is not this agent's state ({error!r}).") from None
+        read_state(folder, self.set_state)
 
 
 def ranked_replies(rankings: Sequence[Sequence[str]]) -> MessageBatch:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 from ..errors import ModelError
 
@@ -31,3 +31,16 @@ def read_json(path: Path) -> Dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{path}  is damaged: not a JSON object. Save the model again.")
     return value
+
+
+def read_state(folder: Path, set_state: Callable[[Dict[str, Any]], None]) -> None:
+    """Give an agent back the state that stands in its ``agent.json``.
+
+    set_state (Callable): The agent's own; it refuses what is no state of its kind.
+    RAISES (ModelError): If the file is missing, damaged, or of another agent.
+    """
+    path = folder / "agent.json"
+    try:
+        set_state(read_json(path))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}  is not this agent's state ({error!r}).") from None

@@ -7,7 +7,7 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Ragged
 
 from ..data import TextEncoder, Tokenizer
-from ..errors import ConfigError, ModelError, Problem, ProtocolError, TrainingError
+from ..errors import ConfigError, Problem, ProtocolError, TrainingError
 from ..messages import Message, MessageBatch, column
 from ..metrics import AverageMetric, Metric, SumMetric
 from ..models.parameters import FlatParameters
@@ -16,7 +16,7 @@ from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import ConversationAgent
 from .counters import Counters
-from .json_file import read_json, write_json
+from .json_file import read_state, write_json
 from .weights_file import read_weights, restore_dimensions, write_weights
 
 
@@ -159,11 +159,7 @@ class ModelAgent(ConversationAgent):
         tokenizer (Optional[Tokenizer]): Built from the config, not yet filled.
         RAISES (ModelError): If a file is missing, damaged, or of another model.
         """
-        path = folder / "agent.json"
-        try:
-            self.set_state(read_json(path))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{path}  is not this agent's state ({error!r}).") from None
+        read_state(folder, self.set_state)
         if tokenizer is not None:
             tokenizer.from_disk(folder / "tokenizer")
         self.set_tokenizer(tokenizer)
