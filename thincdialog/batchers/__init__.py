@@ -1,6 +1,25 @@
-"""Batchers: which conversations go through an agent together, one policy per file."""
+"""Batchers: which rows go through an agent together, one policy per file."""
 
-from .batcher import Batcher
+from .batcher import Batcher, OversizeError, missing_rows, plan_window
+from .batchsort import Batchsort
 from .fixed import Fixed
+from .lengths import Lengths, count_words
+from .live_buffer import LiveBuffer
+from .padded import Padded
+from .sizes import Sizes
+from .words import Words
 
-__all__ = ["Batcher", "Fixed"]
+__all__ = [
+    "Batcher",
+    "Batchsort",
+    "Fixed",
+    "Lengths",
+    "LiveBuffer",
+    "OversizeError",
+    "Padded",
+    "Sizes",
+    "Words",
+    "count_words",
+    "missing_rows",
+    "plan_window",
+]

@@ -1,17 +1,162 @@
-"""The batcher contract: how many conversations go through an agent together."""
+"""The batcher contract: which rows go through an agent together."""
+
+from typing import List, Literal, Tuple
+
+import numpy as np
+
+from ..errors import ProtocolError
+from .lengths import Lengths
+from .sizes import Sizes
+
+# A window ends where a scheduled size has moved by this share of itself.
+MAX_CHANGE = 0.1
 
 
 class Batcher:
     """Policy of a batching world; register one with ``registry.batchers``.
 
-    A world keeps at most ``size`` conversations going and answers all of them in
-    each parley.
+    A batcher looks at as many rows as make ``buffer`` batches and divides them up. A
+    subclass gives ``plan``:
 
-    size (int): Conversations in a batch at most, 1 or more.
-    RAISES (ValueError): If size is less than 1.
+        class Opposites(Batcher):
+            # The longest row goes with the shortest.
+            def plan(self, lengths, limit, rng):
+                order = lengths.totals.argsort(kind="stable")
+                half = len(order) // 2
+                pairs = [order[[i, -1 - i]] for i in range(half)]
+                return pairs + ([order[half : half + 1]] if len(order) % 2 else [])
+
+        @registry.batchers("opposites.v1")
+        def make_opposites() -> Batcher:
+            return Opposites(Sizes(2), buffer=64)
+
+    It keeps nothing from plan to plan, so one object serves training and evaluation,
+    any number of worlds, and a run that goes on where another stopped. The same calls
+    with an equal generator must give the same batches. Worlds put the batches of a
+    plan in random order, so that they do not come by length.
+
+    sizes (Sizes): What a batch may hold at each step, in ``unit``.
+    buffer (int): Batches' worth of rows to choose from, 1 or more.
+    unit (str): What the size counts: "rows", or "words" (tokens, padding among them
+        if the batcher counts it).
+    needs_lengths (bool): Whether ``plan`` looks at lengths. Without, rows are taken in
+        the order they come and nothing is measured.
+    oversize (str): What becomes of a row with more words than the limit (see ``fit``):
+        "alone" in a batch of its own, "truncate", or "error".
     """
 
-    def __init__(self, size: int):
-        if size < 1:
-            raise ValueError(f"size = {size}, but a batch holds 1 conversation or more")
-        self.size = size
+    unit: Literal["rows", "words"] = "rows"
+    needs_lengths: bool = True
+    oversize: Literal["alone", "truncate", "error"] = "alone"
+
+    def __init__(self, sizes: Sizes, buffer: int = 256):
+        self.sizes = sizes
+        self.buffer = buffer
+
+    def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
+        """Divide rows into batches.
+
+        lengths (Lengths): Of the rows, one or more.
+        limit (int): What a batch may hold now, in ``unit``.
+        rng (np.random.Generator): For draws, if there are any.
+        RETURNS (List[np.ndarray]): Numbers of the rows of each batch, each row once.
+        """
+        raise NotImplementedError
+
+    def window(self, step: int) -> Tuple[int, int]:
+        """The limit from a step on, and for how many batches it holds: ``buffer``, or
+        until a schedule has moved by a tenth (then the least of these limits counts).
+
+        step (int): Number of the next batch, counted from 0.
+        """
+        first = least = self.sizes.at(step)
+        if self.sizes.is_constant:
+            return first, self.buffer
+        for ahead in range(1, self.buffer):
+            size = self.sizes.at(step + ahead)
+            if abs(size - first) > MAX_CHANGE * first:
+                return least, ahead
+            least = min(least, size)
+        return least, self.buffer
+
+    def fit(self, lengths: Lengths, limit: int) -> Lengths:
+        """What is read of the rows: the same, or less of those beyond the limit.
+
+        RAISES (OversizeError): If a row is beyond the limit and ``oversize`` is "error".
+        """
+        if self.unit == "rows" or self.oversize == "alone":
+            return lengths
+        over = np.flatnonzero(lengths.totals > limit)
+        if not len(over):
+            return lengths
+        if self.oversize == "error":
+            row = int(over[0])
+            raise OversizeError(row, int(lengths.totals[row]), limit)
+        counts = lengths.counts.copy()
+        for row in over.tolist():
+            counts[row] = np.minimum(counts[row], _level(counts[row].tolist(), limit))
+        return Lengths(counts, lengths.padded)
+
+
+class OversizeError(ValueError):
+    """A row has more words than a batch may hold.
+
+    row (int): Its number among the rows that were measured.
+    length (int): Its words.
+    limit (int): Words of a batch.
+    """
+
+    def __init__(self, row: int, length: int, limit: int):
+        super().__init__(f"row {row} has {length} words, a batch holds {limit}")
+        self.row = row
+        self.length = length
+        self.limit = limit
+
+
+def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
+    """How many rows to read before planning, as far as can be told; 0 if there are
+    enough for the window of a step.
+
+    n_rows (int): Rows there are.
+    n_words (int): Their words, each row counted with at least one.
+    """
+    limit, n_batches = batcher.window(step)
+    wanted = limit * n_batches
+    if batcher.unit == "rows":
+        return max(0, wanted - n_rows)
+    if not n_rows:
+        return min(wanted, PROBE)
+    return max(0, -(-(wanted - n_words) * n_rows // n_words))
+
+
+# Rows read to learn how long rows are.
+PROBE = 64
+
+
+def plan_window(
+    batcher: Batcher, lengths: Lengths, limit: int, rng: np.random.Generator
+) -> List[np.ndarray]:
+    """The batches of a plan in random order.
+
+    RAISES (ProtocolError): If the plan does not hold every row exactly once.
+    """
+    batches = [np.asarray(batch) for batch in batcher.plan(lengths, limit, rng)]
+    n_rows = len(lengths.counts)
+    rows = np.concatenate(batches) if batches else np.zeros(0, dtype=np.int64)
+    is_whole = len(rows) == n_rows and all(len(batch) for batch in batches)
+    if not is_whole or not np.array_equal(np.sort(rows), np.arange(n_rows)):
+        raise ProtocolError(
+            f"{type(batcher).__name__}.plan() must give every row in exactly one batch: "
+            f"it got {n_rows} rows and gave {len(rows)} in {len(batches)} batches."
+        )
+    return [batches[number] for number in rng.permutation(len(batches))]
+
+
+def _level(counts: List[int], limit: int) -> int:
+    """The most words of each field so that all of them are within the limit."""
+    left = limit
+    for n_fields, count in zip(range(len(counts), 0, -1), sorted(counts)):
+        if count * n_fields > left:
+            return left // n_fields
+        left -= count
+    return max(counts)

@@ -1,18 +1,32 @@
 """Batches of one fixed size."""
 
-from ..errors import ConfigError, Problem
+from typing import List
+
+import numpy as np
+
 from ..registry import registry
 from .batcher import Batcher
+from .lengths import Lengths
+from .sizes import SizeT, check_size
 
 
 @registry.batchers("thincdialog.Fixed.v1")
-def Fixed(size: int) -> Batcher:
-    """Batches of ``size`` conversations; fewer only where no more are left.
+def Fixed(size: SizeT) -> Batcher:
+    """Batches of ``size`` conversations in the order they come; fewer only where no more
+    are left.
 
-    size (int): Conversations in a batch, 1 or more.
+    size (SizeT): Conversations in a batch, 1 or more, or a schedule of it.
     RAISES (ConfigError): If size is less than 1.
     """
-    if size < 1:
-        text = f"'size' of thincdialog.Fixed.v1 is {size}"
-        raise ConfigError([Problem("", text, "give a number of at least 1")])
-    return Batcher(size)
+    return FixedBatcher(check_size("thincdialog.Fixed.v1", "size", size), buffer=1)
+
+
+class FixedBatcher(Batcher):
+    """See ``Fixed``."""
+
+    needs_lengths = False
+
+    def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
+        """The rows as they come."""
+        rows = np.arange(len(lengths.counts))
+        return [rows[start : start + limit] for start in range(0, len(rows), limit)]
