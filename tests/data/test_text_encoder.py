@@ -67,27 +67,43 @@ def unpack(rows, lengths):
     )
 
 
-@given(TOKENIZERS, OPTIONS, st.lists(st.one_of(CONVERSATIONS, st.lists(TEXTS)), max_size=4))
+def limits_of(batch):
+    """The batch, and no limits or one for each of its rows."""
+    some = st.lists(st.sampled_from([0, 1, 2, 4, 99]), min_size=len(batch), max_size=len(batch))
+    arrays = some.map(lambda limits: np.array(limits, dtype=np.int64))
+    return st.tuples(st.just(batch), st.none() | arrays)
+
+
+BATCHES = st.one_of(CONVERSATIONS, st.lists(TEXTS)).flatmap(limits_of)
+
+
+@given(TOKENIZERS, OPTIONS, st.lists(BATCHES, max_size=4))
 @settings(max_examples=300)
 def test_encoder_agrees_with_the_obvious_way(tokenizer, options, batches):
     # Several batches through one encoder, so that what it remembers is used.
     encoder = TextEncoder(tokenizer, **options)
     counts = {"context": [0, 0, 0], "label": [0, 0, 0]}
-    for batch in batches:
+    for batch, limits in batches:
         if batch and isinstance(batch[0], str):
-            kind, limit = "label", options["max_label"]
+            kind, encode, measure = "label", encoder.labels, encoder.label_lengths
             whole = [reference_label(tokenizer, text, options) for text in batch]
-            expected = [rows[:limit] if limit else rows for rows in whole]
-            assert unpack(*encoder.labels(batch)) == expected
         else:
-            kind, limit = "context", options["max_context"]
+            kind, encode, measure = "context", encoder.contexts, encoder.context_lengths
             whole = [reference_context(tokenizer, turns, options) for turns in batch]
-            expected = [rows[-limit:] if limit else rows for rows in whole]
-            assert unpack(*encoder.contexts(batch)) == expected
+        expected = []
+        for row, rows in enumerate(whole):
+            sizes = [len(rows), options[f"max_{kind}"] or len(rows)]
+            size = min(sizes if limits is None else [*sizes, limits[row]])
+            expected.append(rows[:size] if kind == "label" else rows[len(rows) - size :])
+        measured = measure(batch, limits)
+        assert measured.dtype == np.int64
+        assert measured.tolist() == list(map(len, expected))
+        assert unpack(*encode(batch, limits)) == expected
         cut = [len(a) - len(b) for a, b in zip(whole, expected)]
         counts[kind][0] += len(cut)
         counts[kind][1] += sum(each > 0 for each in cut)
         counts[kind][2] += sum(cut)
+    # What was only measured was not counted.
     report = encoder.report()
     for kind, (n, n_truncated, n_cut) in counts.items():
         assert report[f"truncated_{kind}s"] == AverageMetric(n_truncated, n)
@@ -136,8 +152,9 @@ def test_encoder_tokenizes_a_turn_once():
     encoder = TextEncoder(Counting())
     for _ in range(3):
         encoder.contexts([[(PARTNER, "a"), (SELF, "b")], [(SELF, "a")]])
+        encoder.label_lengths(["c", "d"])
         encoder.labels(["b", "c", "c"])
-    assert seen == ["a", "b", "c"]
+    assert seen == ["a", "b", "c", "d"]
 
 
 def test_encoder_memory_is_bounded():

@@ -1,6 +1,7 @@
 """Conversations and replies as arrays of token ids."""
 
-from typing import Any, Dict, List, Literal, Sequence, Tuple
+from itertools import chain
+from typing import Any, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -66,60 +67,64 @@ class TextEncoder:
         self._store = TurnStore(max_cached)
         self.reset_metrics()
 
-    def contexts(self, conversations: Sequence[Sequence[Turn]]) -> Encoded:
+    def contexts(
+        self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
+    ) -> Encoded:
         """Encode conversations, each with its current turn last.
 
+        limits (Optional[np.ndarray]): Tokens to keep of each conversation, the last ones,
+            0 or more; shape (n,), int64. What ``max_context`` cuts is cut all the same.
         RETURNS (Tuple[np.ndarray, np.ndarray]): Token rows, shape (n_tokens, 2), int32,
             and the number of tokens of each conversation, shape (n,), int32.
         """
-        if self.history_size > 0:
-            kept = slice(-self.history_size, None)
-            conversations = [turns[kept] for turns in conversations]
-        n_turns = np.array([len(turns) for turns in conversations], dtype=np.int64)
-        numbers = self._numbers([turn for turns in conversations for turn in turns])
-        starts, lengths, n_units = self._store.entries[:, numbers]
-        last = n_turns.cumsum()  # one past the last turn of each conversation
-        if self.delimiter:
-            lengths[last[n_turns > 0] - 1] -= 1
-        else:
-            lengths -= 1  # the store keeps a delimiter behind every turn
+        found = self._find_contexts(conversations)
+        excess = _excess(found.totals, self.max_context, limits)
+        starts, lengths = found.starts, found.lengths
         # Units behind each turn, to the end of its conversation.
-        units = n_units.cumsum()
-        segments = _at(units, last).repeat(n_turns) - units
-        first = last - n_turns
-        ends = lengths.cumsum()
-        totals = _at(ends, last) - _at(ends, first)
-        self._n_contexts += len(totals)
-        if self.max_context and (totals > self.max_context).any():
-            excess = np.maximum(totals - self.max_context, 0)
-            before = ends - lengths - _at(ends, first).repeat(n_turns)
-            cut = np.clip(excess.repeat(n_turns) - before, 0, lengths)
+        units = found.n_units.cumsum()
+        segments = _at(units, found.last).repeat(found.n_turns) - units
+        self._n_contexts += len(found.totals)
+        if excess is not None:
+            first = found.last - found.n_turns
+            before = found.ends - lengths - _at(found.ends, first).repeat(found.n_turns)
+            cut = np.clip(excess.repeat(found.n_turns) - before, 0, lengths)
             starts = starts + cut
             lengths = lengths - cut
-            totals = totals - excess
             self._n_truncated_contexts += int(np.count_nonzero(excess))
             self._n_cut_of_contexts += int(excess.sum())
+        totals = _without(found.totals, excess)
         return self._store.gather(starts, lengths, segments), totals.astype(np.int32)
 
-    def labels(self, texts: Sequence[str]) -> Encoded:
+    def context_lengths(
+        self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        """How many tokens ``contexts`` gives for each conversation; shape (n,), int64."""
+        totals = self._find_contexts(conversations).totals
+        return _without(totals, _excess(totals, self.max_context, limits))
+
+    def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> Encoded:
         """Encode replies. No speaker and no delimiter is added.
 
+        limits (Optional[np.ndarray]): Tokens to keep of each reply, the first ones,
+            0 or more; shape (n,), int64. What ``max_label`` cuts is cut all the same.
         RETURNS (Tuple[np.ndarray, np.ndarray]): As from ``contexts``.
         """
-        numbers = self._numbers([(SELF, text) for text in texts])
-        starts, lengths, _ = self._store.entries[:, numbers]
-        lengths -= 1  # the delimiter
-        if self.speaker_tokens:
-            starts += 1
-            lengths -= 1
+        starts, lengths = self._find_labels(texts)
+        excess = _excess(lengths, self.max_label, limits)
         self._n_labels += len(lengths)
-        if self.max_label and (lengths > self.max_label).any():
-            excess = np.maximum(lengths - self.max_label, 0)
-            lengths = lengths - excess
+        if excess is not None:
             self._n_truncated_labels += int(np.count_nonzero(excess))
             self._n_cut_of_labels += int(excess.sum())
+        lengths = _without(lengths, excess)
         rows = self._store.gather(starts, lengths, np.zeros_like(lengths))
         return rows, lengths.astype(np.int32)
+
+    def label_lengths(
+        self, texts: Sequence[str], limits: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        """How many tokens ``labels`` gives for each reply; shape (n,), int64."""
+        _, lengths = self._find_labels(texts)
+        return _without(lengths, _excess(lengths, self.max_label, limits))
 
     def report(self) -> Dict[str, Metric]:
         """Since the last reset: the shares of contexts and labels that were truncated,
@@ -139,6 +144,32 @@ class TextEncoder:
         """Start counting afresh."""
         self._n_contexts = self._n_truncated_contexts = self._n_cut_of_contexts = 0
         self._n_labels = self._n_truncated_labels = self._n_cut_of_labels = 0
+
+    def _find_contexts(self, conversations: Sequence[Sequence[Turn]]) -> "_Contexts":
+        if self.history_size > 0:
+            kept = slice(-self.history_size, None)
+            conversations = [turns[kept] for turns in conversations]
+        n_turns = np.array(list(map(len, conversations)), dtype=np.int64)
+        numbers = self._numbers(list(chain.from_iterable(conversations)))
+        starts, lengths, n_units = self._store.entries[:, numbers]
+        last = n_turns.cumsum()
+        if self.delimiter:
+            lengths[last[n_turns > 0] - 1] -= 1
+        else:
+            lengths -= 1  # the store keeps a delimiter behind every turn
+        ends = lengths.cumsum()
+        totals = _at(ends, last) - _at(ends, last - n_turns)
+        return _Contexts(n_turns, last, starts, lengths, n_units, ends, totals)
+
+    def _find_labels(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+        """First row and number of tokens of each reply, before truncation."""
+        numbers = self._numbers([(SELF, text) for text in texts])
+        starts, lengths, _ = self._store.entries[:, numbers]
+        lengths -= 1  # the delimiter
+        if self.speaker_tokens:
+            starts += 1
+            lengths -= 1
+        return starts, lengths
 
     def _numbers(self, turns: Sequence[Turn]) -> np.ndarray:
         """The store's entry of each turn; shape (n_turns,), int64."""
@@ -170,6 +201,34 @@ class TextEncoder:
             units[0] = np.concatenate(([speaker], units[0]))
         units[-1] = np.concatenate((units[-1], [TURN]))
         return self._store.add(key, units)
+
+
+class _Contexts(NamedTuple):
+    """Conversations in the store, before truncation; all int64."""
+
+    n_turns: np.ndarray  # of each conversation
+    last: np.ndarray  # one past the last turn of each conversation
+    starts: np.ndarray  # first row of each turn
+    lengths: np.ndarray  # tokens of each turn
+    n_units: np.ndarray  # of each turn
+    ends: np.ndarray  # running sum of lengths
+    totals: np.ndarray  # tokens of each conversation
+
+
+def _excess(
+    totals: np.ndarray, max_tokens: int, limits: Optional[np.ndarray]
+) -> Optional[np.ndarray]:
+    """How many tokens of each row are too many; None where nothing is to be cut."""
+    most: Any = limits
+    if max_tokens:
+        most = max_tokens if limits is None else np.minimum(limits, max_tokens)
+    if most is None or not (totals > most).any():
+        return None
+    return np.maximum(totals - most, 0)
+
+
+def _without(totals: np.ndarray, excess: Optional[np.ndarray]) -> np.ndarray:
+    return totals if excess is None else totals - excess
 
 
 def _at(sums: np.ndarray, index: np.ndarray) -> np.ndarray:
