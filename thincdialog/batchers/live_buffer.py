@@ -9,7 +9,9 @@ from .cuts import OVERHEAD
 from .lengths import Lengths
 
 # Batches after which a row goes next, as a multiple of the buffer.
-MAX_WAIT = 3
+MAX_WAIT = 5
+# Batches of like length that are compared.
+STRATUM = 32
 # Draws must not repeat those of the order of the data (teachers/order.py).
 ROUNDS = 7
 
@@ -18,11 +20,13 @@ class LiveBuffer:
     """Rows come and go; a batch is chosen among those that wait.
 
     Choosing goes in rounds: all waiting rows are planned, and the better half of the
-    batches (those with the least padding) is handed out, in random order; the rows of
-    the others wait for better company among those that come meanwhile. A row that has
-    waited for ``MAX_WAIT`` buffers is handed out in the next round whatever its company.
-    So no row waits longer than that and two rounds, each at most the batches that the
-    buffer holds. Planning costs a sort in each round: O(log n) for each row.
+    batches (those with the least padding among batches of like length) is handed out, in
+    random order; the rows of the others wait for better company among those that come
+    meanwhile. A row that has waited for ``MAX_WAIT`` buffers is handed out in the next
+    round whatever its company. So no row waits longer than that and two rounds, each at
+    most the batches that the buffer holds: seven buffers of rows.
+
+    Planning costs a sort in each round: O(log n) for each row.
 
     batcher (Batcher): The policy.
     seed (Sequence[int]): Seeds the order of batches; numbers of 0 or more.
@@ -123,8 +127,15 @@ class LiveBuffer:
             is_full = np.ones(len(batches), dtype=bool)
             costs = (cells + OVERHEAD * limit) / words
         is_due = np.minimum.reduceat(rows.since[order], starts) <= latest
-        best = np.lexsort((costs, ~is_due))
-        n_chosen = max(1, int(is_due.sum()), -(-int(is_full.sum()) // 2))
+        # Among those of like length: else long rows, which pad more, would all go last.
+        by_length = np.argsort(words / sizes, kind="stable")
+        by_length = by_length[is_full[by_length]]
+        is_best = np.zeros(len(batches), dtype=bool)
+        for part in np.array_split(by_length, max(1, len(by_length) // STRATUM)):
+            is_best[part[np.argsort(costs[part], kind="stable")[: (len(part) + 1) // 2]]] = True
+        is_chosen = is_due | is_best
+        best = np.lexsort((costs, ~is_chosen))
+        n_chosen = max(1, int(is_chosen.sum()))
         return [batches[number] for number in best.tolist()], n_chosen
 
     def state(self) -> Dict[str, Any]:
