@@ -1,7 +1,10 @@
 """The agent contract: turns are taken in order, and copies share what is heavy."""
 
+import tracemalloc
+
 import pytest
 
+from thincdialog.agents.conversation import ConversationAgent
 from thincdialog.errors import ProtocolError
 from thincdialog.messages import Message
 from thincdialog.protocol import Agent, can_batch
@@ -102,3 +105,28 @@ def test_protocol_observe_that_keeps_nothing_is_told_what_is_missing():
     for call in (agent.act, lambda: agent.self_observe(said("ho"))):
         with pytest.raises(ProtocolError, match=r"must call super\(\)\.observe\(message\)"):
             call()
+
+
+def test_protocol_agent_that_keeps_nothing_has_no_conversation_to_save():
+    agent = Echo()
+    agent.observe(said("hi"))
+    assert agent.conversation_state() is None
+    agent.set_conversation_state(None)
+    assert agent.observation is None
+    agent.observe(said("hi"))  # what waited is heard anew
+    assert agent.act()["text"] == "hi"
+    assert not agent.can_truncate
+
+
+@pytest.mark.parametrize("make", [Agent, Echo, ConversationAgent])
+def test_protocol_copies_are_small(make):
+    agent = make()
+    n_copies = 200
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        copies = [agent.clone() for _ in range(n_copies)]
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (after - before) / len(copies) < 1000

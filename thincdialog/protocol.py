@@ -21,11 +21,25 @@ class Agent:
     ``batch_observe(messages) -> observations``: then single-turn batches reach
     it as columns (``MessageBatch``) and no copies are made.
 
+    Optional, for batchers: ``batch_lengths(observations) -> Lengths``
+    (``thincdialog.batchers``) gives the tokens that the agent will really encode for
+    each observation, after history and truncation: one column for each field that it
+    lays out by itself (context, label), always the same ones, 0 where a row has nothing
+    to encode there. Cheap, without effect on metrics, and called on the original.
+    Where it is missing, words are counted.
+
+    An agent with ``can_truncate`` obeys the field ``max_tokens`` of an observation: None
+    (or missing), or a tuple of one int of 0 or more for each field of ``batch_lengths``.
+    It reads at most so many tokens of that field, the last ones of the context and the
+    first ones of the label, and says the same in ``batch_lengths``. Its own limits hold,
+    too, whichever is lower.
+
     A reply may hold ``text``, ``text_candidates`` (best first), and any other field.
     """
 
     id: str = "agent"
     use_batch_act: bool = True
+    can_truncate: bool = False
     observation: Optional[Message] = None
     has_acted: bool = False
 
@@ -96,6 +110,24 @@ class Agent:
         a fresh copy still points at the original's."""
         self.observation = None
         self.has_acted = False
+
+    def conversation_state(self) -> Any:
+        """What a copy knows of its conversation, as JSON values, so that a saved world
+        can go on. An agent that keeps anything overrides this and its counterpart.
+
+        RETURNS (Any): As it was before the observations that still wait for an act: who
+            takes it back observes those anew. None: it knows nothing.
+        """
+        return None
+
+    def set_conversation_state(self, value: Any) -> None:
+        """Take back what ``conversation_state`` gave, in place of what the copy knows.
+        Nothing waits for an act afterwards.
+
+        value (Any): From ``conversation_state``, possibly through JSON (tuples have
+            become lists).
+        """
+        self.reset()
 
     def initialize(
         self,

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -125,3 +127,72 @@ def test_columns_may_be_arrays():
     batch = MessageBatch({"text": ["a", "b"], "features": np.eye(2, dtype="f")}, 2)
     assert column(batch, "features")[1].tolist() == [0.0, 1.0]
     assert column(batch, "labels") == [None, None]
+
+
+MESSAGES = st.fixed_dictionaries(
+    {"text": st.sampled_from(["a", "b", "", SILENCE, None])},
+    optional={
+        "context": TURNS,
+        "labels": st.lists(st.sampled_from(["x", "y"]), max_size=1),
+        "episode_done": st.booleans(),
+    },
+)
+SPEAKERS = st.lists(MESSAGES, min_size=1, max_size=2)  # heard one after the other before the act
+
+
+@given(st.lists(SPEAKERS, max_size=5), SIZES, st.sampled_from(["label", "model", "none"]))
+def test_agent_copy_restored_at_any_moment_goes_on_alike(heard, size, use_reply):
+    original = Parrot(history_size=size, use_reply=use_reply)
+    copy = original.clone()
+    restored = []
+
+    def take(rest):
+        """Another copy that takes over here, and what it is still to hear."""
+        value = json.loads(json.dumps(copy.conversation_state()))
+        other = original.clone()
+        other.observe(Message(text="forget this", agent="before"))
+        other.set_conversation_state(value)
+        restored.append((other, rest))
+
+    seen = []
+    for number, messages in enumerate(heard):
+        take(number)
+        observations = []
+        for speaker, message in enumerate(messages):
+            observations.append(copy.observe(Message(message, agent=str(speaker))))
+            take(number)  # what waits is observed anew
+        copy.self_observe(copy.act())
+        seen.append(observations)
+    take(len(heard))
+    assert copy.conversation_state() == [list(turn) for turn in copy.conversation.turns]
+    for other, start in restored:
+        for messages, expected in zip(heard[start:], seen[start:]):
+            for speaker, (message, observed) in enumerate(zip(messages, expected)):
+                assert other.observe(Message(message, agent=str(speaker))) == observed
+            other.self_observe(other.act())
+        assert other.conversation_state() == copy.conversation_state()
+
+
+def test_agent_state_taken_is_not_changed_by_what_follows():
+    agent = Parrot()
+    exchange(agent, "one")
+    value = agent.conversation_state()
+    assert value == [[PARTNER, "one"], [SELF, "1 turns"]]
+    agent.set_conversation_state(value)
+    assert agent.conversation.turns == [(PARTNER, "one"), (SELF, "1 turns")]
+    exchange(agent, "two")
+    assert value == [[PARTNER, "one"], [SELF, "1 turns"]]
+
+
+def test_agent_that_changes_what_its_model_sees_leaves_the_history_alone():
+    class Persona(Parrot):
+        def observe(self, message):
+            observation = super().observe(message)
+            observation["turns"] = [(PARTNER, "you are kind"), *observation["turns"]]
+            return observation
+
+    agent = Persona()
+    exchange(agent, "one")
+    assert exchange(agent, "two")["turns"] == [
+        (PARTNER, "you are kind"), (PARTNER, "one"), (SELF, "2 turns"), (PARTNER, "two")
+    ]  # fmt: skip

@@ -1,6 +1,6 @@
 """The conversation as an agent sees it, and agents that keep one."""
 
-from typing import List, Sequence
+from typing import Any, List, Sequence
 
 from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn, column
 from ..protocol import Agent
@@ -14,36 +14,50 @@ class Conversation:
     """The last turns of a conversation, oldest first.
 
     history_size (int): Turns to keep, the current one counted; -1 keeps all.
+    turns (Sequence[Turn]): Those before; kept as they are.
     RAISES (ValueError): If history_size is 0 or below -1.
     """
 
-    __slots__ = ("turns", "history_size")
+    __slots__ = ("turns", "heard", "history_size")
 
-    def __init__(self, history_size: int = -1):
+    def __init__(self, history_size: int = -1, turns: Sequence[Turn] = ()):
         if history_size == 0 or history_size < -1:
             raise ValueError(
                 f"history_size = {history_size}, but it counts turns with the current one "
                 "among them: use 1 or more, or -1 for all"
             )
         self.history_size = history_size
-        self.turns: List[Turn] = []
+        # What is settled; and the same with what still waits for an answer. These lists
+        # are replaced, never changed, so what was handed out stays as it was.
+        self.turns: List[Turn] = list(turns)
+        self.heard = self.turns
 
     def add(self, role: int, text: str) -> List[Turn]:
-        """Append a turn.
+        """Append a turn, after those that were heard.
 
         role (int): ``PARTNER`` or ``SELF``.
-        RETURNS (List[Turn]): All turns kept. A new list each time, so what was
-            handed out before does not change later.
+        RETURNS (List[Turn]): All turns kept.
         """
-        return self.follow(self.turns, role, text)
+        self.turns = self.hear(self.heard, role, text)
+        return self.turns
 
-    def follow(self, context: Sequence[Turn], role: int, text: str) -> List[Turn]:
-        """Like ``add``, but the turns before are ``context``, whatever was kept."""
-        turns = [*context, (role, text)]
-        if 0 < self.history_size < len(turns):
-            turns = turns[-self.history_size :]
-        self.turns = turns
-        return turns
+    def hear(self, before: Sequence[Turn], role: int, text: str) -> List[Turn]:
+        """A turn that waits for an answer; ``settle`` makes it part of ``turns``.
+
+        before (Sequence[Turn]): The turns before it, whatever was heard.
+        RETURNS (List[Turn]): All turns that would be kept.
+        """
+        heard = [*before, (role, text)]
+        if 0 < self.history_size < len(heard):
+            heard = heard[-self.history_size :]
+        self.heard = heard
+        return heard
+
+    def settle(self) -> None:
+        """Keep what was heard, without silence: nobody said it."""
+        if self.heard and self.heard[-1][1] == SILENCE:
+            self.heard = self.heard[:-1]
+        self.turns = self.heard
 
 
 class ConversationAgent(Agent):
@@ -51,7 +65,7 @@ class ConversationAgent(Agent):
 
     ``observe`` adds what the partner said and returns the message with a field
     more: ``turns`` (List[Turn]), the history with the current text as its last
-    turn. ``self_observe`` adds the agent's own turn and forgets the conversation
+    turn. ``self_observe`` keeps it, adds the agent's own turn and forgets the conversation
     when the observed message ended the episode. A message that brings its own
     ``context`` (as flattened episodes do) replaces the history. The silence that the
     agent hears when it opens a conversation is seen once, and no part of the history.
@@ -75,10 +89,11 @@ class ConversationAgent(Agent):
 
     def observe(self, message: Message) -> Message:
         super().observe(message)
-        context = message.get("context")
-        before = self.conversation.turns if context is None else context
+        before = message.get("context")
+        if before is None:
+            before = self.conversation.heard
         observation = Message(message)
-        observation["turns"] = self.conversation.follow(before, PARTNER, message.get("text") or "")
+        observation["turns"] = self.conversation.hear(before, PARTNER, message.get("text") or "")
         self.observation = observation
         return observation
 
@@ -88,14 +103,21 @@ class ConversationAgent(Agent):
         if observation.get("episode_done"):
             self.conversation = Conversation(self.history_size)
             return
-        if observation.get("text") == SILENCE:
-            # Nobody said it, so it is no turn of what follows.
-            self.conversation.turns = self.conversation.turns[:-1]
+        self.conversation.settle()
         text = message.get("text")
         if self.use_reply == "label" and observation.all_labels:
             text = observation.all_labels[0]
         if text is not None and self.use_reply != "none":
             self.conversation.add(SELF, text)
+
+    def conversation_state(self) -> Any:
+        """The turns before those that wait for an answer: [role, text] each."""
+        return [[role, text] for role, text in self.conversation.turns]
+
+    def set_conversation_state(self, value: Any) -> None:
+        super().set_conversation_state(value)
+        turns = [(role, text) for role, text in value]
+        self.conversation = Conversation(self.history_size, turns)
 
     def batch_observe(self, messages: Sequence[Message]) -> MessageBatch:
         """Observe messages that each carry their whole context; keeps nothing.
