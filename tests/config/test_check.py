@@ -220,12 +220,6 @@ def test_check_missing_sections(remove, words):
     assert words in only_problem("\n\n".join(keep))
 
 
-def test_check_one_task_only():
-    text = GOOD + '\n[tasks.other]\n@teachers = "thincdialog.Conversations.v1"\n'
-    problem = only_problem(text)
-    assert "[tasks.NAME] must be there exactly once, got: dialogue, other" in problem
-
-
 def test_check_settings_where_blocks_belong():
     assert "[tasks] holds sections [tasks.NAME], not the setting 'x'" in "\n".join(
         lines_of(check_config(GOOD + "\n[tasks]\nx = 1\n"))

@@ -89,7 +89,34 @@ def test_console_named_scores():
 def test_console_leaves_out_what_is_no_score():
     scores = {"padding_fraction": 0.1, "truncated_contexts": 0.2, "tokens": 9.0, "f1": 0.5}
     out, _ = run(Console(), [make_info(1, scores=scores)])
-    assert out.split()[4:6] == ["f1", "examples/s"]
+    assert out.split()[4:7] == ["f1", "padding", "examples/s"]
+
+
+def test_console_shows_padding_of_models_that_pad():
+    def columns(scores, **first):
+        rows = [make_info(0, scores=scores, **first), make_info(1, padding_fraction=0.1234)]
+        header, _, before, after = run(Console(), rows)[0].splitlines()
+        return header.split(), before.split(), after.split()
+
+    header, before, after = columns({"hits@1": 0.5, "padding_fraction": 0.5})
+    place = header.index("padding")
+    assert (before[place], after[place]) == ("-", "12.3%")
+    assert header[place + 1] == "examples/s" and len(after) == len(before) == len(header) - 1
+    assert "padding" not in columns({"hits@1": 0.5, "padding_fraction": 0.0})[0]
+    assert "padding" in columns({}, padding_fraction=0.5)[0]
+
+
+def test_console_shows_the_optimised_metric_of_each_task():
+    names = ["accuracy", "loss", "a/accuracy", "a/loss", "a/truncated_contexts", "b/accuracy"]
+    scores = dict.fromkeys([*names, "macro/accuracy", "macro/loss"], 0.5)
+
+    def shown(score):
+        header = run(Console(), [make_info(1, scores=scores, score_name=score)])[0].split()
+        return header[4 : header.index("examples/s")]
+
+    assert shown("macro/accuracy") == ["macro/accuracy", "accuracy", "a/accuracy", "b/accuracy"]
+    assert shown("b/accuracy") == ["b/accuracy", "accuracy", "a/accuracy", "macro/accuracy"]
+    assert shown("macro/loss") == ["macro/loss", "loss", "a/loss", "accuracy"]
 
 
 @pytest.mark.parametrize("no_color, is_bold", [("", True), ("1", False)])

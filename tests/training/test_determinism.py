@@ -71,7 +71,7 @@ def test_determinism_weights_do_not_depend_on_evaluations(tmp_path, text):
             "training.max_steps": 6,
             "training.eval_every_epochs": 0.0,
             "training.eval_every_steps": every,
-            "evaluation.batch_size": batch_size,
+            "evaluation.world.batcher.size": batch_size,
             "evaluation.n_candidates": candidates,
         }
         run(text, tmp_path / name, changes)

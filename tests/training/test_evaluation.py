@@ -8,10 +8,9 @@ from thincdialog.batchers import Fixed
 from thincdialog.metrics import report_values
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.exact_products import exact_products
-from thincdialog.training.evaluation import evaluate_agent, evaluation_teacher
+from thincdialog.training.evaluation import evaluate_agent
 from thincdialog.worlds import BatchWorld
 
-SETTINGS = {"max_examples": 0, "n_candidates": 20}
 METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
 WORDS = "red green amber blue tea milk cup here there now".split()
 
@@ -56,8 +55,13 @@ def make_agent(kind, encoder):
 
 
 def teacher_of(episodes, **options):
-    metrics = [registry.metrics.get(name)() for name in METRICS]
-    return evaluation_teacher(task(episodes, **options), "test", SETTINGS, metrics)
+    teacher = task(episodes, **options).for_split("test", n_candidates=20)
+    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
+    return teacher
+
+
+def batches(size):
+    return registry.worlds.get("thincdialog.BatchWorld.v1")(Fixed(size))
 
 
 @pytest.mark.parametrize(
@@ -74,28 +78,28 @@ def test_evaluation_is_the_same_to_the_bit_for_any_batch_order_and_flattening(ki
     agent = make_agent(kind, encoder)
     episodes = conversations()
     n_examples = sum(map(len, episodes))
-    expected = evaluate_agent(agent, teacher_of(episodes), 64)
+    expected = evaluate_agent(agent, teacher_of(episodes), batches(64))
     assert expected["examples"] == n_examples
     assert 0 < expected["mrr"] < 1 and expected["loss"] > 0
     for size in (1, 2, 7, n_examples):
-        assert evaluate_agent(agent, teacher_of(episodes), size) == expected
+        assert evaluate_agent(agent, teacher_of(episodes), batches(size)) == expected
     # Candidates are drawn from the replies in the data's order, so given here.
     flat = registry.mutators.get("thincdialog.Flatten.v1")()
     for size in (1, 5, 64):
         teacher = teacher_of(episodes, mutators=[flat])
         assert teacher.is_single_turn
-        assert evaluate_agent(agent, teacher, size) == expected
+        assert evaluate_agent(agent, teacher, batches(size)) == expected
     drawn = [[dict(example) for example in episode] for episode in episodes]
     for example in teacher_of(episodes).examples():
         number, turn = map(int, example["id"].split("/"))
         drawn[number][turn]["label_candidates"] = example["label_candidates"]
     for order in (drawn, drawn[::-1], drawn[1::2] + drawn[::2]):
-        assert evaluate_agent(agent, teacher_of(order), 7) == expected
+        assert evaluate_agent(agent, teacher_of(order), batches(7)) == expected
 
 
 def test_evaluation_in_a_partner_world_is_that_of_a_batch_world():
     agent = make_agent("Ranker", "BagEncoder")
-    expected = evaluate_agent(agent, teacher_of(conversations()), 16)
+    expected = evaluate_agent(agent, teacher_of(conversations()), batches(16))
     agent.reset_metrics()
     teacher = teacher_of(conversations())
     with PartnerWorld(teacher, agent) as world, exact_products(agent.model.ops):
@@ -107,6 +111,6 @@ def test_evaluation_in_a_partner_world_is_that_of_a_batch_world():
 
 def test_evaluation_leaves_products_fast_and_drops_what_it_computed():
     agent = make_agent("Ranker", "BagEncoder")
-    evaluate_agent(agent, teacher_of(conversations()), 16)
+    evaluate_agent(agent, teacher_of(conversations()), batches(16))
     assert not agent.model.ops.has_exact_products
     assert agent._vectors.vectors is None

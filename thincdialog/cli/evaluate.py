@@ -25,14 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="test",
         help="which data, test if not given",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the scores to a file; - for stdout")
+    parser.add_argument("--json", metavar="FILE", help="write all scores to a file; - for stdout")
     add_code(parser)
     add_gpu(parser)
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
-    """Evaluate, and show or write the scores."""
+    """Evaluate, and show or write the scores: all of them for one task, the usual ones
+    in a row for each of several tasks."""
     from ..api import evaluate
+    from ..training.results import report_parts, task_table
 
     report = evaluate(
         arguments.model,
@@ -44,8 +46,11 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     if arguments.json == "-":
         print(text)
         return 0
-    rows = [[name, _show(value)] for name, value in report.items()]
-    print(table([["metric", arguments.split], *rows]))
+    if len(report_parts(report)) > 1:
+        print(table(task_table(report)))
+    else:
+        rows = [[name, _show(value)] for name, value in report.items()]
+        print(table([["metric", arguments.split], *rows]))
     if arguments.json:
         write_text(arguments.json, text + "\n", force=True)
         Messages(sys.stderr).good(f"Wrote {arguments.json}")

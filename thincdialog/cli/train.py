@@ -59,7 +59,7 @@ def show_result(result: Any) -> None:
     print(f"\n{summary}")
     rows = result.table()
     if len(rows) > 1:
-        print("\n" + table(rows, n_left=2))
+        print("\n" + table(rows, n_left=rows[0].index("agent") + 1))
     if result.samples:
         print("\nSample exchanges:")
         show_exchanges(result.samples)

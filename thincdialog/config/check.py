@@ -9,8 +9,19 @@ from ..registry import registry
 from .annotations import describe, fits
 from .blocks import check_arguments, is_block
 from .functions import FunctionInfo, describe_function
+from .mixture import check_task_names, check_weights
 from .reading import Reading, default_source
-from .schemas import BLOCKS, PATH, PATHS, SECTION_ORDER, SETTINGS, Blocks, Setting, known_keys
+from .schemas import (
+    BLOCKS,
+    PATH,
+    PATHS,
+    SECTION_ORDER,
+    SETTINGS,
+    WEIGHTS,
+    Blocks,
+    Setting,
+    known_keys,
+)
 from .suggestions import close_functions, close_to, value_hint
 from .values import show_value
 from .variables import Path, variables_in
@@ -68,10 +79,8 @@ class Checker:
                 written = f"[{name}.NAME]" if blocks.is_group else f"[{name}]"
                 hint = f'it begins with: @{blocks.registry} = "..."'
                 self.add((), f"the section {written} is missing", hint)
-        tasks = self.data.get("tasks")
-        if isinstance(tasks, dict) and len(tasks) != 1:
-            names = ", ".join(tasks) or "none"
-            self.add(("tasks",), f"[tasks.NAME] must be there exactly once, got: {names}")
+        check_task_names(self)
+        check_weights(self)
 
     def _check_paths(self, section: Dict[str, Any]) -> None:
         used = set(variables_in(self.reading.data))
@@ -105,6 +114,8 @@ class Checker:
 
     def _check_setting(self, path: Path, value: Any, setting: Setting) -> None:
         section, key = path[:-1], path[-1]
+        if ".".join(path) == WEIGHTS and isinstance(value, dict):
+            return  # check_weights() looks at each of them.
         wanted = describe(setting.annotation)
         if setting.least is not None:
             wanted += f", {setting.least:g} or more"

@@ -13,7 +13,7 @@ from confection import Config
 
 from ..errors import ConfigError, DialogError, Problem
 from .functions import describe_function
-from .schemas import BLOCKS, SETTINGS
+from .schemas import BLOCKS, OPTIONAL, SETTINGS, WEIGHTS
 from .source import Source, read_source
 from .values import parse_value, read_override
 
@@ -141,7 +141,18 @@ def default_source() -> Source:
 
 def add_section_defaults(data: Dict[str, Any]) -> None:
     """Add the settings and blocks that the config does not mention, in place."""
-    _merge(data, _from_source(default_source()).data, ())
+    defaults = _from_source(default_source()).data
+    _merge(data, defaults, ())
+    for name in OPTIONAL:
+        section, key = name.split(".")
+        block = data[section].get(key) if isinstance(data[section], dict) else None
+        if _is_same_block(block, default_block(name)):
+            _merge(block, default_block(name), (section, key))
+
+
+def default_block(name: str) -> Dict[str, Any]:
+    """The block that an optional one begins with."""
+    return _from_source(default_source()).data[OPTIONAL[name]]
 
 
 def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: tuple) -> None:
@@ -155,10 +166,11 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: tuple) -> None:
             _merge(data[key], value, (*path, key))
 
 
-def _is_same_block(block: Dict[str, Any], default: Any) -> bool:
+def _is_same_block(block: Any, default: Any) -> bool:
     """Whether a block leaves it to the defaults what builds it: it only changes arguments."""
     return (
-        isinstance(default, dict)
+        isinstance(block, dict)
+        and isinstance(default, dict)
         and any(key.startswith("@") for key in default)
         and not any(key.startswith("@") for key in block)
     )
@@ -172,8 +184,7 @@ def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None
     parsed = _copy_values(reading, tuple(path), parsed, False)
     node = reading.data
     for end, part in enumerate(path[:-1], start=1):
-        if part not in node and ".".join(path[:end]) in BLOCKS:
-            node[part] = {}
+        _begin_block(node, part, ".".join(path[:end]))
         inner = node.get(part)
         if not isinstance(inner, dict):
             reading.problems.append(_no_section(name, path[:end], node, where))
@@ -188,6 +199,14 @@ def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None
         _drop_default_arguments(reading, path[:-1], node)
     reading.locations[name] = where
     reading.overrides.append(name)
+
+
+def _begin_block(node: Dict[str, Any], part: str, name: str) -> None:
+    """Make a place for an override in what the config does not mention or sets to null."""
+    if node.get(part) is None and name in OPTIONAL:
+        node[part] = default_block(name)
+    elif part not in node and name in BLOCKS or node.get(part, 0) is None and name == WEIGHTS:
+        node[part] = {}
 
 
 def _drop_default_arguments(reading: Reading, path: List[str], block: Dict[str, Any]) -> None:

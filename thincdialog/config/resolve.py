@@ -13,8 +13,9 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
     checked (CheckedConfig): From ``load_config``.
     RETURNS (Dict[str, Any]): ``paths`` and ``system`` (dicts); ``tasks`` (name to
         teacher); ``tokenizer`` (None if the config has none); ``agent``; ``world`` (a
-        function of teacher and agent); ``evaluation`` (its settings, and ``metrics``,
-        a list); ``training`` (its settings, ``optimizer``, ``logger``, and
+        function of teacher and agent); ``mixture`` (its settings); ``evaluation`` (its
+        settings, ``world``, that of the whole config if it has none of its own, and
+        ``metrics``, a list); ``training`` (its settings, ``optimizer``, ``logger``, and
         ``callbacks``, a list); ``baselines`` (name to agent).
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
@@ -26,6 +27,7 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
     sections.setdefault("tokenizer", None)
     sections.setdefault("baselines", {})
     evaluation, training = sections["evaluation"], sections["training"]
+    evaluation["world"] = evaluation.get("world") or sections["world"]
     evaluation["metrics"] = list(evaluation["metrics"].values())
     training["callbacks"] = list(training.get("callbacks", {}).values())
     return sections

@@ -4,8 +4,8 @@ each setting means stand in ``default_config.cfg``."""
 from typing import Any, Dict, List, Literal, NamedTuple, Optional
 
 SECTION_ORDER = (
-    "paths", "system", "tasks", "tokenizer", "agent", "world", "evaluation", "training",
-    "baselines",
+    "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
+    "training", "baselines",
 )  # fmt: skip
 
 
@@ -38,8 +38,12 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "seed": Setting(int, 0),
         "gpu_id": Setting(int, -1),
     },
+    "mixture": {
+        "unit": Setting(Literal["episodes", "examples", "words"]),
+        "weights": Setting(Optional[Dict[str, float]]),
+        "repeat": Setting(bool),
+    },
     "evaluation": {
-        "batch_size": Setting(int, 1),
         "max_examples": Setting(int, 0),
         "n_candidates": Setting(int, 0),
     },
@@ -64,12 +68,20 @@ BLOCKS: Dict[str, Blocks] = {
     "tokenizer": Blocks("tokenizers"),
     "agent": Blocks("agents", required=True),
     "world": Blocks("worlds"),
+    "evaluation.world": Blocks("worlds"),
     "evaluation.metrics": Blocks("metrics", is_group=True),
     "training.optimizer": Blocks("optimizers"),
     "training.logger": Blocks("loggers"),
     "training.callbacks": Blocks("callbacks", is_group=True),
     "baselines": Blocks("agents", is_group=True),
 }
+
+# Blocks that are there only if the config or an override begins them, and the default
+# block that gives them what they leave out.
+OPTIONAL = {"evaluation.world": "world"}
+
+# A sub-section whose keys are free: names of tasks.
+WEIGHTS = "mixture.weights"
 
 # The type of everything in [paths], whose keys are free.
 PATH = Optional[str]

@@ -22,12 +22,13 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Setup:
     """A table with a row for each evaluation, and a progress bar between them.
 
-    The loss is the mean over the training examples since the row above. The best
-    row so far is marked with a star. Colour and the bar show only on a terminal;
-    with the environment variable NO_COLOR set there is no colour.
+    The loss is the mean over the training examples since the row above; so is padding,
+    the share of what a model computed for nothing, shown for models that pad. The best
+    row so far is marked with a star. Colour and the bar show only on a terminal; with
+    the environment variable NO_COLOR set there is no colour.
 
     scores (Optional[List[str]]): Names of the metrics to show; if null the one that
-        is optimised and up to three more.
+        is optimised and up to three more: of several tasks, the same one of each.
     progress_bar (bool): Whether to show the bar.
     """
 
@@ -57,6 +58,7 @@ class ConsoleLogger(Logger):
         self.stdout = stdout
         self.scores = scores
         self.widths: List[int] = []
+        self.has_padding = False
         self.has_colour = stdout.isatty() and not os.environ.get("NO_COLOR")
         self.bar: Optional[tqdm] = None
         if bar_stream is not None:
@@ -104,6 +106,9 @@ class ConsoleLogger(Logger):
             self.bar.clear()
         if not self.widths:
             self._choose_scores(info)
+            # Before the first step only the evaluation knows.
+            name = "padding_fraction"
+            self.has_padding = bool(info.get(name) or info["scores"].get(name))
             names = list(self._cells(info))
             self.widths = [max(len(name), 7) for name in names]
             self._write(names)
@@ -116,7 +121,9 @@ class ConsoleLogger(Logger):
     def _choose_scores(self, info: Dict[str, Any]) -> None:
         if self.scores is None:
             others = [name for name in info["scores"] if _is_score(name)]
-            names = dict.fromkeys([info.get("score_name"), *others])
+            first = info.get("score_name")
+            alike = [name for name in others if _metric(name) == _metric(first or "")]
+            names = dict.fromkeys([first, *alike, *others])
             self.scores = [name for name in names if name in info["scores"]][:MAX_SCORES]
 
     def _cells(self, info: Dict[str, Any]) -> Dict[str, str]:
@@ -129,6 +136,8 @@ class ConsoleLogger(Logger):
         }
         for name in self.scores or ():
             cells[name] = _number(info["scores"].get(name), ".4f")
+        if self.has_padding:
+            cells["padding"] = _number(info.get("padding_fraction"), ".1%")
         cells["examples/s"] = _number(info["examples_per_second"], ",.0f")
         cells["time"] = duration(info["seconds"])
         cells["best"] = "*" if info.get("is_best") else ""
@@ -158,7 +167,12 @@ def _number(value: Optional[float], form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
+def _metric(name: str) -> str:
+    """A metric's name without that of its task."""
+    return name.rpartition("/")[2]
+
+
 def _is_score(name: str) -> bool:
     # Cut or padded text is no score of the agent; f1 speaks for precision and recall.
     left_out = ("truncated", "padding", "precision", "recall")
-    return higher_is_better(name) is not None and not name.startswith(left_out)
+    return higher_is_better(name) is not None and not _metric(name).startswith(left_out)

@@ -24,7 +24,8 @@ def display_data(
     overrides: Optional[Mapping[str, Any]] = None,
     code: Union[str, Path, None] = None,
 ) -> Iterator[Tuple[Message, Dict[str, List[str]]]]:
-    """The first examples of a split, as the agent will observe them.
+    """The first examples of a split, as the agent will observe them; of several tasks, in
+    the order of their mixture.
 
     n_examples (int): How many; 0 for all.
     shuffle (bool): In the order of the first training epoch, else in the data's.
@@ -72,14 +73,14 @@ def display_model(
     overrides: Optional[Mapping[str, Any]] = None,
     code: Union[str, Path, None] = None,
 ) -> List[List[Exchange]]:
-    """A saved model's replies to the first conversations of a split.
+    """A saved model's replies to the first conversations of a split; of several tasks,
+    as many of each.
 
     RETURNS (List[List[Exchange]]): For each conversation the teacher's messages and
         the model's replies, in order.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     chatbot = Chatbot(path, overrides=overrides, code=code)
-    task = split_of(chatbot.checked, chatbot.parts, split)
     with using_ops(chatbot.ops):
-        teacher = evaluation_teacher(task, split, chatbot.parts["evaluation"], [])
+        teacher = evaluation_teacher(chatbot.checked, chatbot.parts, split, with_metrics=False)
         return sample_exchanges(chatbot.agent, teacher, n_conversations)

@@ -1,16 +1,17 @@
-"""Evaluates an agent on one split of a task."""
+"""Evaluates an agent on one split of its tasks."""
 
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from ..agents import ModelAgent
-from ..batchers import Fixed
+from ..config import CheckedConfig
 from ..messages import Message
-from ..metrics import ExampleMetric, report_values
+from ..metrics import ExampleMetric, Metric, report_values
 from ..ops.exact_products import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
-from ..worlds import BatchWorld
+from ..worlds import WorldFactory
+from .task import by_task, split_of
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -18,38 +19,64 @@ EVALUATION_SEED = 0
 
 
 def evaluation_teacher(
-    task: Teacher, split: str, settings: Mapping[str, Any], metrics: List[ExampleMetric]
+    checked: CheckedConfig, parts: Dict[str, Any], split: str, with_metrics: bool = True
 ) -> Teacher:
-    """The teacher of a split as ``[evaluation]`` wants it.
+    """The teacher of a split as ``[evaluation]`` wants it; of several tasks, each as it
+    wants it.
 
-    settings (Mapping[str, Any]): max_examples and n_candidates (ints, 0 = off).
+    checked (CheckedConfig): The config that ``parts`` were built from.
+    parts (Dict[str, Any]): From ``resolve_config``.
+    split (str): "train", "dev" or "test".
+    with_metrics (bool): Whether it shall score replies.
+    RAISES (DataError): If the config gives no data for the split.
     """
-    teacher = task.for_split(
+    settings = parts["evaluation"]
+    teacher = split_of(
+        checked,
+        parts,
         split,
         max_examples=settings["max_examples"],
         n_candidates=settings["n_candidates"],
         seed=EVALUATION_SEED,
     )
-    teacher.set_metrics([metric.fresh() for metric in metrics])
+    metrics: List[ExampleMetric] = settings["metrics"] if with_metrics else []
+    for task in by_task(teacher).values():
+        task.set_metrics([metric.fresh() for metric in metrics])
     return teacher
 
 
-def evaluate_agent(agent: Agent, teacher: Teacher, batch_size: int) -> Dict[str, float]:
+def evaluate_agent(agent: Agent, teacher: Teacher, make_world: WorldFactory) -> Dict[str, float]:
     """One pass over the teacher's examples, each exactly once.
 
-    The result does not depend on batch_size: products are exact, sums too. (Only
-    padding_fraction, of models that pad, tells of the batches.)
+    The result depends neither on the world nor on its batches: products are exact, sums
+    too. (Only padding_fraction, of models that pad, tells of the batches; and a batcher
+    that truncates makes the agent read less.)
 
-    batch_size (int): Conversations that go through the agent together.
+    Of several tasks, each is shown whole and by itself, one after the other. A metric then
+    has the value over all examples; ``<task>/<metric>`` has that of one task, and
+    ``macro/<metric>`` the mean over tasks.
+
+    make_world (WorldFactory): Gives the world to evaluate in.
     RETURNS (Dict[str, float]): Metric name to value.
     """
+    reports = {name: _measure(agent, task, make_world) for name, task in by_task(teacher).items()}
+    if list(reports) == [""]:
+        return report_values(reports[""])
+    from ..metrics import merge_tasks
+
+    return report_values(merge_tasks(reports))
+
+
+def _measure(agent: Agent, teacher: Teacher, make_world: WorldFactory) -> Dict[str, Metric]:
     agent.reset_metrics()
     teacher.reset_metrics()
-    teacher.start_epoch(0, 0)
-    with BatchWorld(teacher, agent, Fixed(batch_size)) as world, _exact(agent):
-        while not world.epoch_done():
-            world.parley()
-        report = report_values(world.report())
+    with _exact(agent):
+        # The agent itself may be in the middle of a conversation of its training.
+        with make_world(teacher, agent.clone()) as world:
+            world.start_epoch(0, 0)
+            while not world.epoch_done():
+                world.parley()
+            report = world.report()
     agent.reset_metrics()
     return report
 
@@ -69,22 +96,33 @@ def _exact(agent: Agent) -> Iterator[None]:
 def sample_exchanges(
     agent: Agent, teacher: Teacher, n_conversations: int
 ) -> List[List[Tuple[Message, Message]]]:
-    """Plays the first conversations of a split, one by one.
+    """Plays the first conversations of a split, one by one; of several tasks, as many of
+    each, as far as that is possible.
 
     Turns of a conversation that was flattened into single examples stand together.
 
     RETURNS (List[List[Tuple[Message, Message]]]): For each conversation the
         teacher's messages and the agent's replies, in order.
     """
+    tasks = by_task(teacher)
+    conversations: List[List[Tuple[Message, Message]]] = []
+    for place, task in enumerate(tasks.values()):
+        n_wanted = (n_conversations + len(tasks) - 1 - place) // len(tasks)
+        conversations += _played(agent, task, n_wanted)
+    agent.reset_metrics()
+    return conversations
+
+
+def _played(agent: Agent, teacher: Teacher, n_wanted: int) -> List[List[Tuple[Message, Message]]]:
     conversations: List[List[Tuple[Message, Message]]] = []
     name = None
     teacher.start_epoch(0, 0)
     player = agent.clone()
-    while not teacher.epoch_done():
+    while n_wanted and not teacher.epoch_done():
         message = teacher.act()
         conversation = str(message["id"]).rpartition("/")[0]
         if conversation != name or not conversation:
-            if len(conversations) == n_conversations:
+            if len(conversations) == n_wanted:
                 break
             conversations.append([])
             name = conversation
@@ -93,6 +131,5 @@ def sample_exchanges(
         teacher.observe(reply)
         player.self_observe(reply)
         conversations[-1].append((message, reply))
-    agent.reset_metrics()
     teacher.reset_metrics()
     return conversations

@@ -9,13 +9,16 @@ from ..messages import Message
 Exchange = Tuple[Message, Message]
 # Shown first, in this order, where they were measured.
 FIRST = ("hits@1", "accuracy", "mrr", "hits@5", "hits@10", "macro_f1", "f1", "perplexity", "loss")
+COUNT = "examples"
+MACRO, ALL = "macro", "all"
 
 
 @dataclass
 class Result:
     """Outcome of ``train``.
 
-    scores (Dict[str, Dict[str, float]]): Split to metric to value, with the best weights.
+    scores (Dict[str, Dict[str, float]]): Split to metric to value, with the best weights;
+        see ``evaluate`` for the names of several tasks.
     baselines (Dict[str, Dict[str, Dict[str, float]]]): The same for each baseline.
     score_name (str): The metric that was optimised.
     stopped_because (str): Why training ended.
@@ -37,15 +40,44 @@ class Result:
     output: Optional[Path] = None
 
     def table(self) -> List[List[str]]:
-        """Header and rows: each split, the model first, then the baselines."""
-        names = shown_metrics(list(self.scores.values()), self.score_name)
-        rows = [["", "agent", *names, "examples"]]
+        """Header and rows: each split, the model first, then the baselines. Of several
+        tasks, a row for each task, their mean ("macro") and all examples alike."""
+        parts = {split: report_parts(report) for split, report in self.scores.items()}
+        has_tasks = any(list(found) != [ALL] for found in parts.values())
+        first = self.score_name.rpartition("/")[2] if has_tasks else self.score_name
+        names = shown_metrics([part for found in parts.values() for part in found.values()], first)
+        rows = [["", *(["task"] if has_tasks else []), "agent", *names, COUNT]]
         for split, report in self.scores.items():
-            rows.append([split, "this model", *cells(report, names)])
-            for baseline, reports in self.baselines.items():
-                if split in reports:
-                    rows.append([split, baseline, *cells(reports[split], names)])
+            agents = {"this model": report}
+            agents.update((name, by[split]) for name, by in self.baselines.items() if split in by)
+            for agent, scores in agents.items():
+                for task, part in report_parts(scores).items():
+                    where = [split, task] if has_tasks else [split]
+                    rows.append([*where, agent, *cells(part, names)])
         return rows
+
+
+def report_parts(report: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
+    """The parts of a report on several tasks: each task's, "macro" and "all"; of one task,
+    "all" alone."""
+    tasks = [name[: -len(COUNT) - 1] for name in report if name.endswith(f"/{COUNT}")]
+    prefixes = {f"{name}/": name for name in tasks}
+    if prefixes:
+        prefixes[f"{MACRO}/"] = MACRO
+    parts: Dict[str, Dict[str, float]] = {name: {} for name in (*prefixes.values(), ALL)}
+    for name, value in report.items():
+        prefix = next((known for known in prefixes if name.startswith(known)), "")
+        parts[prefixes.get(prefix, ALL)][name[len(prefix) :]] = value
+    return parts
+
+
+def task_table(report: Mapping[str, float]) -> List[List[str]]:
+    """Header and rows of a report on several tasks: each task, their mean ("macro"), and
+    all examples alike."""
+    parts = report_parts(report)
+    names = shown_metrics(list(parts.values()), "")
+    rows = [[name, *cells(part, names)] for name, part in parts.items()]
+    return [["task", *names, COUNT], *rows]
 
 
 def shown_metrics(reports: Sequence[Mapping[str, float]], first: str, most: int = 5) -> List[str]:
@@ -57,4 +89,4 @@ def shown_metrics(reports: Sequence[Mapping[str, float]], first: str, most: int 
 def cells(report: Mapping[str, float], names: Sequence[str]) -> List[str]:
     """A report's values as text, "-" where one was not measured, and its examples."""
     values = [f"{report[name]:.3f}" if name in report else "-" for name in names]
-    return [*values, f"{int(report.get('examples', 0))}"]
+    return [*values, f"{int(report[COUNT])}" if COUNT in report else "-"]

@@ -11,7 +11,6 @@ from ..protocol import Agent
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .model_folder import read_meta
 from .results import Exchange
-from .task import split_of
 
 
 class Chatbot:
@@ -90,11 +89,13 @@ def evaluate(
     overrides: Optional[Mapping[str, Any]] = None,
     code: Union[str, Path, None] = None,
 ) -> Dict[str, float]:
-    """Evaluate a saved model on one split of its task.
+    """Evaluate a saved model on one split of its task, or of each of its tasks.
 
     split (str): "train", "dev" or "test".
     overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
-    RETURNS (Dict[str, float]): Metric name to value.
+    RETURNS (Dict[str, float]): Metric name to value. Of several tasks, a metric has the
+        value over all examples; ``<task>/<metric>`` has that of one task, and
+        ``macro/<metric>`` the mean over tasks.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     report, _ = evaluate_with_samples(path, 0, split=split, overrides=overrides, code=code)
@@ -112,9 +113,8 @@ def evaluate_with_samples(
     """Like ``evaluate``, and the first conversations with the model's replies too."""
     chatbot = Chatbot(path, overrides=overrides, code=code)
     with using_ops(chatbot.ops):
-        task = split_of(chatbot.checked, chatbot.parts, split)
-        settings = chatbot.parts["evaluation"]
-        teacher = evaluation_teacher(task, split, settings, settings["metrics"])
-        report = evaluate_agent(chatbot.agent, teacher, settings["batch_size"])
+        parts = chatbot.parts
+        teacher = evaluation_teacher(chatbot.checked, parts, split)
+        report = evaluate_agent(chatbot.agent, teacher, parts["evaluation"]["world"])
         samples = sample_exchanges(chatbot.agent, teacher, n_samples) if n_samples else []
     return report, samples

@@ -1,4 +1,4 @@
-"""The task of a config, and its splits."""
+"""The tasks of a config, and their splits."""
 
 from typing import Any, Dict
 
@@ -7,20 +7,60 @@ from ..errors import DataError
 from ..teachers import Teacher
 
 
-def split_of(checked: CheckedConfig, parts: Dict[str, Any], split: str, **settings: Any) -> Teacher:
-    """The teacher of one split of the config's task. Reads no data.
+def tasks_of(checked: CheckedConfig, parts: Dict[str, Any], split: str) -> Dict[str, Teacher]:
+    """The config's tasks that have a split, by name. Reads no data.
 
     checked (CheckedConfig): The config that ``parts`` were built from.
     parts (Dict[str, Any]): From ``resolve_config``.
     split (str): "train", "dev" or "test".
-    **settings (Any): As for ``Teacher.for_split``.
-    RAISES (DataError): If the config gives no data for the split.
+    RAISES (DataError): If there is none.
     """
-    name, task = next(iter(parts["tasks"].items()))
-    if split not in task.splits:
-        known = ", ".join(task.splits) or "none"
-        paths = checked.interpolated["paths"]
-        remedy = f"Give it with --paths.{split} FILE" if split in paths else "Set it there"
-        text = f"has no {split} data (it has: {known}). {remedy}."
-        raise DataError(f"[tasks.{name}]", text)
-    return task.for_split(split, **settings)
+    tasks: Dict[str, Teacher] = parts["tasks"]
+    found = {name: task for name, task in tasks.items() if split in task.splits}
+    if found:
+        return found
+    known = {name: ", ".join(task.splits) or "none" for name, task in tasks.items()}
+    paths = checked.interpolated["paths"]
+    remedy = f"Give it with --paths.{split} FILE" if split in paths else "Set it there"
+    if len(known) == 1:
+        ((name, splits),) = known.items()
+        raise DataError(f"[tasks.{name}]", f"has no {split} data (it has: {splits}). {remedy}.")
+    each = "; ".join(f"{name} has: {splits}" for name, splits in known.items())
+    raise DataError("[tasks]", f"none of them has {split} data ({each}). {remedy}.")
+
+
+def split_of(checked: CheckedConfig, parts: Dict[str, Any], split: str, **settings: Any) -> Teacher:
+    """One teacher of a split: the only task's, or the mixture of the tasks that have the
+    split. The training split is mixed as ``[mixture]`` says, others by their sizes.
+
+    checked (CheckedConfig): The config that ``parts`` were built from.
+    parts (Dict[str, Any]): From ``resolve_config``.
+    split (str): "train", "dev" or "test".
+    **settings (Any): As for ``Teacher.for_split``, for each task.
+    RAISES (DataError): If the config gives no data for the split, or every task that has
+        some weighs nothing.
+    """
+    tasks = tasks_of(checked, parts, split)
+    if len(parts["tasks"]) == 1:
+        ((_, task),) = tasks.items()
+        return task.for_split(split, **settings)
+    from ..teachers import mix_tasks
+
+    if split != "train":
+        return mix_tasks({name: task.for_split(split, **settings) for name, task in tasks.items()})
+    mixture = parts["mixture"]
+    weights = mixture["weights"]
+    if weights is not None:
+        # A task that weighs nothing shall give no words or classes either.
+        weights = {name: weights[name] for name in tasks if weights[name]}
+        if not weights:
+            text = f"are 0 for all tasks that have training data ({', '.join(tasks)})"
+            raise DataError("[mixture.weights]", text)
+        tasks = {name: tasks[name] for name in weights}
+    shown = {name: task.for_split(split, **settings) for name, task in tasks.items()}
+    return mix_tasks(shown, weights=weights, unit=mixture["unit"], repeat=mixture["repeat"])
+
+
+def by_task(teacher: Teacher) -> Dict[str, Teacher]:
+    """The teachers of a mixture by the names of their tasks; {"": teacher} of one task."""
+    return dict(getattr(teacher, "tasks", {"": teacher}))

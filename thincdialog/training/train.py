@@ -18,7 +18,7 @@ from .model_folder import holds_something_else, save_model
 from .reading_bar import reading_bar
 from .results import Result
 from .stopping import Every, Limits, Position
-from .task import split_of
+from .task import split_of, tasks_of
 
 BEST, LAST = "model-best", "model-last"
 
@@ -104,16 +104,17 @@ class _Run:
         self.checked, self.folder = checked, folder
         self.stdout, self.stderr = stdout, stderr
         self.seed: int = parts["system"]["seed"]
-        self.evaluation: Dict[str, Any] = parts["evaluation"]
         self.training: Dict[str, Any] = parts["training"]
         self.agent: Agent = parts["agent"]
         self.tokenizer = parts["tokenizer"]
         self.make_world = parts["world"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
         self._check_baselines()
-        self.task_name, self.task = next(iter(parts["tasks"].items()))
-        self.teacher = split_of(checked, parts, "train", training=True)
-        self.task.check_sources()
+        self.parts = parts
+        self.tasks: Dict[str, Teacher] = parts["tasks"]
+        tasks_of(checked, parts, "train")
+        for task in self.tasks.values():
+            task.check_sources()
         self.best_values: Any = None
         self.saved = ""  # Where the weights lie that were saved last.
 
@@ -131,7 +132,7 @@ class _Run:
             raise ConfigError(problems, self.checked.name)
 
     def train(self) -> Result:
-        teacher = self.teacher
+        teacher = split_of(self.checked, self.parts, "train", training=True)
         dev = self._split("dev")
         with reading_bar(self.stderr) as progress:
             self.agent.initialize(
@@ -146,9 +147,9 @@ class _Run:
         return result
 
     def _split(self, split: str) -> Optional[Teacher]:
-        if split not in self.task.splits:
+        if not any(split in task.splits for task in self.tasks.values()):
             return None
-        return evaluation_teacher(self.task, split, self.evaluation, self.evaluation["metrics"])
+        return evaluation_teacher(self.checked, self.parts, split)
 
     # --- learning -------------------------------------------------------------------
 
@@ -173,7 +174,6 @@ class _Run:
         logger: Logger = training["logger"](
             self.stdout, self.stderr, settings.limits.total_steps(None)
         )
-        batch_size = self.evaluation["batch_size"]
         with self.make_world(teacher, agent) as world:
             loop = TrainingLoop(
                 agent,
@@ -181,7 +181,7 @@ class _Run:
                 world,
                 settings,
                 logger,
-                (lambda: evaluate_agent(agent, dev, batch_size)) if dev is not None else None,
+                (lambda: self._evaluate(agent, dev)) if dev is not None else None,
                 self._save_evaluated,
             )
             try:
@@ -200,6 +200,9 @@ class _Run:
             n_parameters=agent.parameters.n_parameters,
         )
 
+    def _evaluate(self, agent: Agent, teacher: Teacher) -> Dict[str, float]:
+        return evaluate_agent(agent, teacher, self.parts["evaluation"]["world"])
+
     def _save_evaluated(
         self, position: Position, report: Mapping[str, float], is_best: bool
     ) -> None:
@@ -215,7 +218,7 @@ class _Run:
             return
         meta = {
             "agent": self.checked.interpolated["agent"]["@agents"],
-            "task": self.task_name,
+            "task": ", ".join(self.tasks),
             "step": position.step,
             "epoch": position.epoch,
             "examples": position.examples,
@@ -233,18 +236,16 @@ class _Run:
             self.agent.forget_computed()
         teachers = {"dev": dev, "test": self._split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
-        batch_size = self.evaluation["batch_size"]
         for split, teacher in known.items():
-            result.scores[split] = evaluate_agent(self.agent, teacher, batch_size)
+            result.scores[split] = self._evaluate(self.agent, teacher)
         for name, baseline in self.baselines.items():
             baseline.initialize(
-                self.task.for_split("train", training=True),
+                split_of(self.checked, self.parts, "train", training=True),
                 tokenizer=None,
                 seed=self.seed,
             )
             result.baselines[name] = {
-                split: evaluate_agent(baseline, teacher, batch_size)
-                for split, teacher in known.items()
+                split: self._evaluate(baseline, teacher) for split, teacher in known.items()
             }
         if known:
             last = list(known.values())[-1]

@@ -1,0 +1,62 @@
+"""Checks what a config says about several tasks."""
+
+import math
+from typing import TYPE_CHECKING, Any, List
+
+from .annotations import fits
+from .schemas import WEIGHTS
+from .suggestions import close_to, value_hint
+from .values import show_value
+from .variables import Path
+
+if TYPE_CHECKING:
+    from .check import Checker
+
+PATH: Path = tuple(WEIGHTS.split("."))
+# Reports give the mean over tasks by this name.
+MACRO = "macro"
+
+
+def check_task_names(checker: "Checker") -> None:
+    """That there is a task, and that no name has a meaning of its own."""
+    tasks = checker.data.get("tasks")
+    if not isinstance(tasks, dict):
+        return
+    if not tasks:
+        text = "[tasks.NAME] must be there at least once, got none"
+        checker.add(("tasks",), text, 'it begins with: @teachers = "..."')
+    if MACRO in tasks and len(tasks) > 1:
+        text = f"[tasks.{MACRO}] has the name that reports give to the mean over tasks"
+        checker.add(("tasks", MACRO), text, "choose another one")
+
+
+def check_weights(checker: "Checker") -> None:
+    """That ``[mixture.weights]``, if there is one, has one good number for each task."""
+    mixture, tasks = checker.data.get("mixture"), checker.data.get("tasks")
+    weights = mixture.get("weights") if isinstance(mixture, dict) else None
+    if not isinstance(weights, dict) or not isinstance(tasks, dict):
+        return
+    names = [name for name in tasks if name != "*"]
+    # A misspelt name is not missing as well.
+    misspelt: List[str] = []
+    for name, weight in weights.items():
+        if name not in names:
+            missing = [known for known in names if known not in weights]
+            hint = close_to(name, missing) or close_to(name, names).replace("it has", "there is")
+            misspelt.extend(known for known in missing if f"'{known}'?" in hint)
+            checker.add((*PATH, name), f"[{WEIGHTS}] there is no task '{name}'", hint)
+        elif (*PATH, name) not in checker.unresolved:
+            _check_weight(checker, name, weight)
+    for name in names:
+        if name not in weights and name not in misspelt:
+            hint = f"add: {name} = 1; 0 leaves the task out"
+            checker.add(PATH, f"[{WEIGHTS}] has no weight for the task '{name}'", hint)
+    if checker.is_sound(PATH) and not any(weights.values()):
+        checker.add(PATH, f"[{WEIGHTS}] are all 0", "give a task more, or nothing is shown")
+
+
+def _check_weight(checker: "Checker", name: str, weight: Any) -> None:
+    is_number = fits(weight, float)
+    if not is_number or not 0 <= weight < math.inf:
+        text = f"[{WEIGHTS}] '{name}' should be a number, 0 or more, got {show_value(weight)}"
+        checker.add((*PATH, name), text, "" if is_number else value_hint(weight, float))
