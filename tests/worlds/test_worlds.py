@@ -11,7 +11,7 @@ from tests.worlds.talkers import (
     expected_conversations,
     make_teacher,
 )
-from thincdialog.batchers import Batcher, Fixed
+from thincdialog.batchers import Fixed
 from thincdialog.errors import ConfigError, ProtocolError
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.metrics import report_values
@@ -236,7 +236,7 @@ def test_registered_worlds_build_from_a_config():
     built = registry.resolve(config)
     teacher, agent = make_teacher([1, 2], False), BatchListener()
     world = built["batch"](teacher, agent)
-    assert isinstance(world, BatchWorld) and world.batcher.size == 3
+    assert isinstance(world, BatchWorld) and world.batcher.sizes.at(0) == 3
     assert isinstance(built["partner"](teacher, agent), PartnerWorld)
 
 
@@ -287,8 +287,3 @@ def test_multi_agent_world_with_a_teacher_is_a_partner_world():
     assert run_epoch(world) == 5
     check_conversations(agent, [2, 3])
     assert report_values(world.report()) == {"task/examples": 5.0}
-
-
-def test_batcher_without_room_is_refused():
-    with pytest.raises(ValueError, match="size = 0"):
-        Batcher(0)

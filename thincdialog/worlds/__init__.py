@@ -1,8 +1,17 @@
 """Worlds: who talks with whom, and in what order."""
 
-from .batch_world import BatchWorld
+from .batch_world import BatchWorld, batch_world
+from .dynamic_batch_world import DynamicBatchWorld
 from .multi_agent_world import MultiAgentWorld
 from .partner_world import PartnerWorld
 from .world import World, WorldFactory
 
-__all__ = ["BatchWorld", "MultiAgentWorld", "PartnerWorld", "World", "WorldFactory"]
+__all__ = [
+    "BatchWorld",
+    "DynamicBatchWorld",
+    "MultiAgentWorld",
+    "PartnerWorld",
+    "World",
+    "WorldFactory",
+    "batch_world",
+]

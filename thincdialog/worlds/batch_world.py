@@ -8,20 +8,43 @@ from ..messages import Message
 from ..protocol import Agent, Observations, can_batch
 from ..registry import registry
 from ..teachers.teacher import Teacher
+from .batching import answers, check_oversize
+from .dynamic_batch_world import DynamicBatchWorld
 from .world import World, WorldFactory
 
 
 @registry.worlds("thincdialog.BatchWorld.v1")
 def build_batch_world(batcher: Batcher) -> WorldFactory:
-    """Many conversations at once, answered in batches.
+    """Many conversations at once, answered in batches. Where episodes of several turns
+    shall be batched by length, it is a ``DynamicBatchWorld``.
 
-    batcher (Batcher): How many go together.
+    batcher (Batcher): Which messages are answered together.
     """
 
-    def create_batch_world(teacher: Teacher, agent: Agent) -> BatchWorld:
-        return BatchWorld(teacher, agent, batcher)
+    def create_batch_world(teacher: Teacher, agent: Agent) -> World:
+        return batch_world(teacher, agent, batcher)
 
     return create_batch_world
+
+
+def batch_world(teacher: Teacher, agent: Agent, batcher: Batcher) -> World:
+    """The world that batches as the batcher wants: a ``BatchWorld``, or, if the batcher
+    looks at lengths and the data or the agent takes no columns, a ``DynamicBatchWorld``.
+
+    teacher (Teacher): Where the messages come from.
+    agent (Agent): Who answers.
+    batcher (Batcher): Which messages are answered together.
+    RAISES (ConfigError): If the batcher truncates and the agent cannot.
+    """
+    check_oversize(batcher, agent)
+    if batcher.needs_lengths and not takes_columns(teacher, agent):
+        return DynamicBatchWorld(teacher, agent, batcher)
+    return BatchWorld(teacher, agent, batcher)
+
+
+def takes_columns(teacher: Teacher, agent: Agent) -> bool:
+    """Whether whole batches can go from teacher to agent in columns, without copies."""
+    return can_batch(agent) and teacher.is_single_turn and hasattr(agent, "batch_observe")
 
 
 class Row(NamedTuple):
@@ -32,36 +55,44 @@ class Row(NamedTuple):
 
 
 class BatchWorld(World):
-    """Up to ``batcher.size`` conversations, each between a copy of the teacher and a
+    """As many conversations as a batch holds, each between a copy of the teacher and a
     copy of the agent; all of them are answered by one ``batch_act`` of the original
     agent, or one by one if it has none.
 
     A conversation whose teacher copy has nothing left to say takes no part, so a
     batch holds no filling. Where every example is a conversation of its own and the
-    agent offers ``batch_observe``, whole batches go over in columns and there are
-    no copies.
+    agent offers ``batch_observe``, whole batches go over in columns, chosen by the
+    teacher as the batcher says, and there are no copies.
 
     teacher (Teacher): Where the messages come from.
     agent (Agent): Who answers.
-    batcher (Batcher): How many conversations go together.
+    batcher (Batcher): How many conversations go together; without columns, one that
+        does not look at lengths (see ``batch_world``).
+    RAISES (ConfigError): If the batcher truncates and the agent cannot.
+    RAISES (ProtocolError): If the batcher looks at lengths and there are no columns.
     """
 
     def __init__(self, teacher: Teacher, agent: Agent, batcher: Batcher):
+        check_oversize(batcher, agent)
         super().__init__([teacher, agent])
         self.teacher = teacher
         self.agent = agent
         self.batcher = batcher
+        self.step = 0  # Batches so far.
         self.rows: List[Row] = []
         self.live: List[Row] = []
         self.has_batch_act = can_batch(agent)
-        self.in_columns = (
-            self.has_batch_act and teacher.is_single_turn and hasattr(agent, "batch_observe")
-        )
+        self.in_columns = takes_columns(teacher, agent)
+        if batcher.needs_lengths and not self.in_columns:
+            raise ProtocolError(
+                f"BatchWorld(..., {type(batcher).__name__}) has to look at lengths, but this "
+                "data or agent has no columns: use batch_world() or DynamicBatchWorld."
+            )
 
     def _parley(self) -> None:
         if self.in_columns:
-            messages: Sequence[Message] = self.teacher.batch_act(self.batcher.size)
-            replies = self._answer(self.agent.batch_observe(messages))  # type: ignore[attr-defined]
+            messages: Sequence[Message] = self.teacher.batch_act(self.batcher.sizes.at(self.step))
+            replies = answers(self.agent, self.agent.batch_observe(messages))  # type: ignore[attr-defined]
             self.teacher.batch_observe(replies)
         else:
             messages = self.teachers_act()
@@ -69,24 +100,32 @@ class BatchWorld(World):
             for row, reply in zip(self.live, replies):
                 row.teacher.observe(reply)
                 row.agent.self_observe(reply)
+        self.step += 1
         self.acts = (messages, replies)
 
     def teachers_act(self) -> List[Message]:
         """Every teacher copy that has something left to say says it; those
         conversations take part in this parley."""
+        size = self.batcher.sizes.at(self.step)
         self.live = []
         messages = []
-        for row in self._rows():
+        n_asked = 0
+        for row in self._rows(size):
+            n_asked += 1
             # Asked only now: the last episode may have gone to the row before.
             if not row.teacher.epoch_done():
                 self.live.append(row)
                 messages.append(row.teacher.act())
+                if len(messages) == size:
+                    break
+        # Where sizes fall, those without room go first next time.
+        self.rows = self.rows[n_asked:] + self.rows[:n_asked]
         return messages
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self, size: int) -> Iterator[Row]:
         """All conversations; new ones begin while there is room and data for them."""
         yield from self.rows
-        while len(self.rows) < self.batcher.size and not self.teacher.epoch_done():
+        while len(self.rows) < size and not self.teacher.epoch_done():
             row = Row(self.teacher.clone(), self.agent.clone())
             self.rows.append(row)
             yield row
@@ -98,17 +137,8 @@ class BatchWorld(World):
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         """The replies, one for each conversation that takes part."""
         if self.has_batch_act:
-            return self._answer(observations)
+            return answers(self.agent, observations)
         return [row.agent.act() for row in self.live]
-
-    def _answer(self, observations: Observations) -> Sequence[Message]:
-        replies = self.agent.batch_act(observations)  # type: ignore[attr-defined]
-        if len(replies) != len(observations):
-            raise ProtocolError(
-                f"{self.agent.id}.batch_act() gave {len(replies)} replies "
-                f"to {len(observations)} observations."
-            )
-        return replies
 
     def epoch_done(self) -> bool:
         """Whether every example was handed out and answered."""

@@ -1,0 +1,156 @@
+"""Many conversations of which each waits until its next message finds good company."""
+
+from itertools import chain
+from typing import Iterable, Iterator, List
+
+from ..batchers import Batcher, LiveBuffer
+from ..messages import Message
+from ..protocol import Agent, can_batch
+from ..registry import registry
+from ..teachers.teacher import Teacher
+from .batching import answers, check_oversize, fit_rows, measure_of
+from .world import World, WorldFactory
+
+
+@registry.worlds("thincdialog.DynamicBatchWorld.v1")
+def build_dynamic_batch_world(batcher: Batcher) -> WorldFactory:
+    """Conversations wait for company of like length; each keeps its own order, while
+    batches mix them. (ParlAI's dynamic batching.)
+
+    batcher (Batcher): Which messages are answered together.
+    """
+
+    def create_dynamic_batch_world(teacher: Teacher, agent: Agent) -> World:
+        return DynamicBatchWorld(teacher, agent, batcher)
+
+    return create_dynamic_batch_world
+
+
+class DynamicBatchWorld(World):
+    """As many conversations as the batcher's buffer has room for, each between a copy of
+    the teacher and a copy of the agent. Each waits with a message that was heard and not
+    answered. A parley answers one batch of them; those that go on hear their next message
+    and wait again, and new ones begin while there is room.
+
+    So every example is shown once, whatever the batches: the copies of the teacher share
+    its place in the data.
+
+    teacher (Teacher): Where the messages come from.
+    agent (Agent): Who answers.
+    batcher (Batcher): Which messages are answered together.
+    RAISES (ConfigError): If the batcher truncates and the agent cannot.
+    """
+
+    def __init__(self, teacher: Teacher, agent: Agent, batcher: Batcher):
+        check_oversize(batcher, agent)
+        super().__init__([teacher, agent])
+        self.teacher = teacher
+        self.agent = agent
+        self.batcher = batcher
+        self.has_batch_act = can_batch(agent)
+        self.measure = measure_of(batcher, agent)
+        self._seed = [0, 0]
+        self.buffer = LiveBuffer(batcher, self._seed)
+        self._forget()
+
+    def _forget(self) -> None:
+        step = self.buffer.step
+        self.buffer = LiveBuffer(self.batcher, self._seed)
+        # Schedules go on.
+        self.buffer.step = step
+        # One entry for each conversation that there ever was room for.
+        self._teachers: List[Teacher] = []
+        self._agents: List[Agent] = []
+        self._heard: List[Message] = []
+        self._is_last: List[bool] = []
+        # Conversations that are over; the copies take the next episode when there is room.
+        self._resting: List[int] = []
+        # Conversations that wait and will go on.
+        self._n_going = 0
+
+    def start_epoch(self, epoch: int, seed: int) -> None:
+        """Begin a pass over the data, whatever is left of the last one."""
+        self._seed = [seed & 0xFFFFFFFFFFFFFFFF, epoch]
+        super().start_epoch(epoch, seed)
+
+    def _parley(self) -> None:
+        buffer = self.buffer
+        if not len(buffer):
+            self._fill()
+        more_to_come = self._n_going > 0 or not self.teacher.epoch_done()
+        slots = buffer.next_batch(more_to_come)
+        observations = [self._heard[slot] for slot in slots]
+        if self.has_batch_act:
+            replies = answers(self.agent, observations)
+        else:
+            replies = [self._agents[slot].act() for slot in slots]
+        going = []
+        for slot, reply in zip(slots, replies):
+            self._teachers[slot].observe(reply)
+            self._agents[slot].self_observe(reply)
+            if self._is_last[slot]:
+                self._resting.append(slot)
+            else:
+                going.append(slot)
+        self._n_going -= len(going)
+        room = buffer.missing() - len(going)
+        self._hear(chain(going, self._beginning(room)))
+        self.acts = (observations, replies)
+
+    def _fill(self) -> None:
+        """Begin conversations while there is room."""
+        room = self.buffer.missing()
+        while room > 0 and not self.teacher.epoch_done():
+            self._hear(self._beginning(room))
+            room = self.buffer.missing()
+
+    def _beginning(self, room: int) -> Iterator[int]:
+        """Conversations that begin. Each has to take its episode before the next one is
+        asked for."""
+        resting, epoch_done = self._resting, self.teacher.epoch_done
+        for _ in range(room):
+            if epoch_done():
+                return
+            yield resting.pop() if resting else self._new()
+
+    def _new(self) -> int:
+        self._teachers.append(self.teacher.clone())
+        self._agents.append(self.agent.clone())
+        self._heard.append(_NOTHING)
+        self._is_last.append(True)
+        return len(self._teachers) - 1
+
+    def _hear(self, slots: Iterable[int]) -> None:
+        """These conversations hear their next message, and wait."""
+        teachers, agents, heard, is_last = self._teachers, self._agents, self._heard, self._is_last
+        waiting = []
+        for slot in slots:
+            message = teachers[slot].act()
+            is_last[slot] = is_over = message["episode_done"]
+            heard[slot] = agents[slot].observe(message)
+            self._n_going += not is_over
+            waiting.append(slot)
+        if not waiting:
+            return
+        observations = [heard[slot] for slot in waiting]
+        lengths = self.measure(observations)
+        limit, _ = self.batcher.window(self.buffer.step)
+        lengths = fit_rows(self.batcher, lengths, limit, observations, self.teacher)
+        self.buffer.add(waiting, lengths)
+
+    def epoch_done(self) -> bool:
+        """Whether every example was handed out and answered."""
+        return not len(self.buffer) and self.teacher.epoch_done()
+
+    def reset(self) -> None:
+        """Drop all conversations."""
+        super().reset()
+        self._forget()
+
+    def shutdown(self) -> None:
+        """Drop all conversations; the teacher and the agent stay."""
+        super().shutdown()
+        self._forget()
+
+
+_NOTHING = Message()
