@@ -1,5 +1,6 @@
 """What rankers and classifiers have in common."""
 
+import sys
 import time
 
 import pytest
@@ -43,6 +44,7 @@ def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
     for name in ("parameters", "model", "tokenizer", "text", "counters"):
         assert getattr(copy, name) is getattr(agent, name)
     assert copy.conversation is not agent.conversation
+    assert sys.getsizeof(copy.__dict__) + sys.getsizeof(copy.conversation) < 1000  # bytes
     seconds = []
     for _ in range(5):
         started = time.perf_counter()

@@ -227,7 +227,7 @@ def test_ranker_knows_its_candidates_after_one_that_could_not_be_encoded(teacher
     right = answer(agent, "red here", label_candidates=["go", "stop"])
     agent.forget_computed()
     with monkeypatch.context() as patch:
-        patch.setattr(agent.text, "labels", lambda texts: 1 / 0)
+        patch.setattr(agent.text, "labels", lambda texts, limits: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             answer(agent, "red here", label_candidates=["go", "stop"])
     assert answer(agent, "red here", label_candidates=["go", "stop"]) == right

@@ -6,6 +6,7 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Ragged
 
+from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..losses.class_softmax import configure_class_softmax
@@ -15,8 +16,8 @@ from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import RANKED
-from .model_agent import ModelAgent, first_labels
-from .training_labels import no_labels
+from .model_agent import ModelAgent
+from .training_labels import first_labels, no_labels
 
 
 @registry.agents("thincdialog.Classifier.v1")
@@ -174,6 +175,12 @@ class ClassifierAgent(ModelAgent):
 
     # --- acting ---------------------------------------------------------------------
 
+    def batch_lengths(self, observations: Observations) -> Lengths:
+        """The tokens of each context; 1 for each row of features."""
+        if self.needs_text:
+            return super().batch_lengths(observations)
+        return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
+
     def train_batch(self, observations: Observations) -> None:
         ops = self.model.ops
         names = first_labels(observations)
@@ -221,7 +228,7 @@ class ClassifierAgent(ModelAgent):
 
     def _input(self, observations: Observations) -> Any:
         if self.n_features is None:
-            contexts: Ragged = self.contexts(column(observations, "turns"))
+            contexts: Ragged = self.observed_contexts(observations)
             return contexts
         rows = column(observations, "features")
         for name, row in zip(column(observations, "id"), rows):

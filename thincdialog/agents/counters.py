@@ -2,6 +2,8 @@
 
 from typing import List, Optional
 
+import numpy as np
+
 from ..metrics import AverageMetric
 
 
@@ -24,6 +26,17 @@ class Counters:
         """The weights were updated."""
         self.examples = 0
         self.ids = []
+
+    def count_tokens(self, lengths: np.ndarray, padded: bool) -> None:
+        """A batch is read.
+
+        lengths (np.ndarray): Tokens of each row.
+        padded (bool): Whether they are laid out as a rectangle.
+        """
+        if len(lengths):
+            n_tokens = int(lengths.sum())
+            self.tokens += n_tokens
+            self.cells += int(lengths.max()) * len(lengths) if padded else n_tokens
 
     def reset_metrics(self) -> None:
         """Start the metrics afresh."""

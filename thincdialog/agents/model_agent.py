@@ -1,11 +1,12 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Ragged
 
+from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
 from ..errors import ConfigError, Problem, ProtocolError, TrainingError
 from ..messages import Message, MessageBatch, column
@@ -16,7 +17,9 @@ from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import ConversationAgent
 from .counters import Counters
+from .fields import CONTEXT, LABEL, has_rectangles, token_limits
 from .json_file import read_state, write_json
+from .not_finite import not_finite
 from .weights_file import read_weights, restore_dimensions, write_weights
 
 
@@ -38,6 +41,7 @@ class ModelAgent(ConversationAgent):
     """
 
     needs_text = True
+    can_truncate = True
 
     def __init__(
         self,
@@ -65,8 +69,7 @@ class ModelAgent(ConversationAgent):
         self.tokenizer: Optional[Tokenizer] = None
         self._text: Optional[TextEncoder] = None
         self._parameters: Optional[FlatParameters] = None
-        # Cells are wasted only by layers that make rectangles.
-        self._pads = any("padded" in node.name for node in model.walk())
+        self.padded = self.padded_fields()
 
     @property
     def parameters(self) -> FlatParameters:
@@ -212,7 +215,7 @@ class ModelAgent(ConversationAgent):
         ids = column(observations, "id")
         total = float(losses.sum())
         if total - total != 0.0:  # inf and nan
-            raise _not_finite("loss", ids)
+            raise not_finite("loss", ids)
         counters.ids.extend(ids)
         counters.loss = counters.loss + AverageMetric(total, len(observations))
         counters.examples += len(observations)
@@ -232,7 +235,7 @@ class ModelAgent(ConversationAgent):
         try:
             norm = self.parameters.update(optimizer, scale)
         except TrainingError:
-            raise _not_finite("gradient", self.counters.ids) from None
+            raise not_finite("gradient", self.counters.ids) from None
         self.counters.updated()
         self.forget_computed()
         return norm
@@ -242,19 +245,35 @@ class ModelAgent(ConversationAgent):
 
     # --- text -------------------------------------------------------------------
 
-    def contexts(self, conversations: Sequence[Any]) -> Ragged:
-        """The conversations as the model's input, on its device."""
-        return self._ragged(*self.text.contexts(conversations))
+    def padded_fields(self) -> Tuple[bool, ...]:
+        """Whether the model makes a rectangle of the context, and of the other fields
+        of ``batch_lengths`` if there are any."""
+        return (has_rectangles(self.model),)
 
-    def replies(self, texts: Sequence[str]) -> Ragged:
-        """Reply texts as the model's input, on its device."""
-        return self._ragged(*self.text.labels(texts))
+    def observed_contexts(self, observations: Observations) -> Ragged:
+        """What the model reads of the observations' turns."""
+        limits = token_limits(observations, CONTEXT)
+        return self.contexts(column(observations, "turns"), limits)
 
-    def _ragged(self, ids: Any, lengths: Any) -> Ragged:
-        if len(lengths):
-            tokens = int(lengths.sum())
-            self.counters.tokens += tokens
-            self.counters.cells += int(lengths.max()) * len(lengths) if self._pads else tokens
+    def batch_lengths(self, observations: Observations) -> Lengths:
+        """The tokens that the model will read of each observation; see ``Agent``."""
+        limits = token_limits(observations, CONTEXT)
+        lengths = self.text.context_lengths(column(observations, "turns"), limits)
+        return Lengths(lengths[:, None], self.padded)
+
+    def contexts(self, conversations: Sequence[Any], limits: Any = None) -> Ragged:
+        """The conversations as the model's input, on its device.
+
+        limits (Optional[np.ndarray]): Tokens to read of each at most, shape (n,), int64.
+        """
+        return self._ragged(CONTEXT, *self.text.contexts(conversations, limits))
+
+    def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
+        """Reply texts as the model's input, on its device; ``limits`` as above."""
+        return self._ragged(LABEL, *self.text.labels(texts, limits))
+
+    def _ragged(self, field: int, ids: Any, lengths: Any) -> Ragged:
+        self.counters.count_tokens(lengths, self.padded[field])
         ops = self.model.ops
         return Ragged(ops.asarray2i(ids), ops.asarray1i(lengths))
 
@@ -275,20 +294,6 @@ class ModelAgent(ConversationAgent):
         self.counters.reset_metrics()
         if self._text is not None:
             self.text.reset_metrics()
-
-
-def first_labels(observations: Observations) -> List[str]:
-    """The first right answer of every training example."""
-    return [answers[0] for answers in column(observations, "labels")]
-
-
-def _not_finite(what: str, ids: Sequence[Optional[str]]) -> TrainingError:
-    """The error for a loss or gradient that is inf or nan."""
-    shown = ", ".join(map(str, ids[:64])) + (f", ... ({len(ids)} in all)" if len(ids) > 64 else "")
-    return TrainingError(
-        f"The {what} is not finite; training stopped. Examples of the batch: {shown}. "
-        "Try a lower learn_rate, a smaller grad_clip, or look at these examples."
-    )
 
 
 def _is_empty(metric: Metric) -> bool:

@@ -7,8 +7,9 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..batchers import Lengths
 from ..data import Tokenizer
-from ..errors import ConfigError, DataError, Problem
+from ..errors import ConfigError, Problem
 from ..losses.ranking_softmax import configure_ranking_softmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, column
 from ..metrics import AverageMetric
@@ -18,8 +19,9 @@ from ..teachers import Teacher
 from ..teachers.reading import read_list
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
-from .model_agent import ModelAgent, first_labels
-from .training_labels import no_labels, training_labels
+from .fields import LABEL, NO_LIMIT, has_rectangles, token_limits
+from .model_agent import ModelAgent
+from .training_labels import check_labels, first_labels, no_labels, training_labels
 
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
@@ -96,13 +98,13 @@ class RankerAgent(ModelAgent):
         max_fixed_candidates: int = 50000,
         **text_options: Any,
     ):
-        super().__init__(model, **text_options)
         for ref in ("context_encoder", "candidate_encoder"):
             if not model.has_ref(ref):
                 raise ValueError(
                     f"[agent.model] is '{model.name}', which has no '{ref}'. Put the encoder "
                     'into [agent.model.encoder] under @models = "thincdialog.BiEncoder.v1"'
                 )
+        super().__init__(model, **text_options)
         self.loss = loss
         self.candidates = candidates
         self.fixed_path = fixed_candidates
@@ -150,12 +152,34 @@ class RankerAgent(ModelAgent):
     def forget_computed(self) -> None:
         self._vectors.forget()
 
+    # --- lengths ----------------------------------------------------------------------
+
+    def padded_fields(self) -> Tuple[bool, ...]:
+        encoders = map(self.model.get_ref, ("context_encoder", "candidate_encoder"))
+        return tuple(map(has_rectangles, encoders))
+
+    def batch_lengths(self, observations: Observations) -> Lengths:
+        """Context and label of each observation; the label counts 0 where there are no
+        ``labels`` to learn from. (A label that several rows of a batch share is read
+        once, and candidates that are no labels are not counted.)"""
+        contexts, padded = super().batch_lengths(observations)
+        counts = np.concatenate((contexts, np.zeros_like(contexts)), axis=1)
+        answers = column(observations, "labels")
+        rows = [row for row, texts in enumerate(answers) if texts]
+        if rows:
+            limits = token_limits(observations, LABEL)
+            some = None if limits is None else limits[rows]
+            texts = [answers[row][0] for row in rows]
+            counts[rows, LABEL] = self.text.label_lengths(texts, some)
+        return Lengths(counts, padded)
+
     # --- learning ---------------------------------------------------------------------
 
     def train_batch(self, observations: Observations) -> None:
         ops = self.model.ops
         texts, targets, allowed = self._training_candidates(observations)
-        X = (self.contexts(column(observations, "turns")), self.replies(texts))
+        limits = self._candidate_limits(observations, texts, targets)
+        X = (self.observed_contexts(observations), self.replies(texts, limits))
         (contexts, candidates), backprop = self.model.begin_update(X)
         scores = ops.gemm(contexts, candidates, trans2=True)
         mask = None if allowed is None else ops.asarray(allowed)
@@ -176,10 +200,12 @@ class RankerAgent(ModelAgent):
             return list(rows), [rows[text] for text in labels], None
         if self.candidates in ("fixed", "vocab"):
             rows = _number(self.fixed)
-            self._check(observations, labels, [rows] * len(labels), f"{self.candidates} candidates")
+            check_labels(
+                observations, labels, [rows] * len(labels), f"{self.candidates} candidates"
+            )
             return self.fixed, [rows[text] for text in labels], None
         lists = column(observations, "label_candidates")
-        self._check(observations, labels, [c or () for c in lists], "label_candidates")
+        check_labels(observations, labels, [c or () for c in lists], "label_candidates")
         rows = _number(text for row in lists for text in row)
         allowed = np.zeros((len(labels), len(rows)), dtype=bool)
         for index, texts in enumerate(lists):
@@ -187,22 +213,25 @@ class RankerAgent(ModelAgent):
         return list(rows), [rows[text] for text in labels], allowed
 
     @staticmethod
-    def _check(observations: Observations, labels: List[str], known: Sequence, what: str) -> None:
-        for index, (label, texts) in enumerate(zip(labels, known)):
-            if label not in texts:
-                name = column(observations, "id")[index]
-                found = f"has the label {label!r}, which is not among its" if texts else "has no"
-                remedy = 'Mend the data, or set candidates = "batch" in [agent]'
-                raise DataError("training data", f"example {name} {found} {what}. {remedy}.")
+    def _candidate_limits(
+        observations: Observations, texts: List[str], targets: List[int]
+    ) -> Optional[np.ndarray]:
+        """What ``max_tokens`` says about each candidate text: the lowest limit of the
+        rows whose label it is."""
+        of_rows = token_limits(observations, LABEL)
+        if of_rows is None:
+            return None
+        limits = np.full(len(texts), NO_LIMIT)
+        np.minimum.at(limits, targets, of_rows)
+        return limits
 
     # --- answering --------------------------------------------------------------------
 
     def answer(self, observations: Observations) -> Sequence[Message]:
         if not len(observations):
             return []
-        vectors = self.model.get_ref("context_encoder").predict(
-            self.contexts(column(observations, "turns"))
-        )
+        X = self.observed_contexts(observations)
+        vectors = self.model.get_ref("context_encoder").predict(X)
         lists = column(observations, "label_candidates")
         inline = [index for index, texts in enumerate(lists) if texts]
         replies: List[Any] = [None] * len(lists)
