@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from thincdialog.batchers import Fixed
 from thincdialog.errors import ConfigError, DataError
 from thincdialog.teachers.labelled_text import LabelledText, read_labelled_text
 
@@ -113,7 +114,8 @@ def test_labelled_text_streams_in_columns(tmp_path):
     path = written(tmp_path, "a.tsv", "text\tlabel\nhi\tx\nho\ty\n")
     teacher = LabelledText(test=path, streaming=True).for_split("test")
     assert teacher.is_single_turn
-    assert teacher.batch_act(5).columns == {
+    teacher.set_batches(Fixed(5))
+    assert teacher.batch_act().columns == {
         "id": ["2/0", "3/0"], "text": ["hi", "ho"], "eval_labels": [["x"], ["y"]],
         "episode_done": [True, True],
     }  # fmt: skip

@@ -5,6 +5,7 @@ import tarfile
 
 import pytest
 
+from thincdialog.batchers import Fixed
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
@@ -27,9 +28,10 @@ def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
         mutators=[Flatten(4), WithoutOpenings()],
         streaming=streaming,
     ).for_split("test")
+    teacher.set_batches(Fixed(256))
     n_examples = 0
     while not teacher.epoch_done():
-        batch = teacher.batch_act(256)
+        batch = teacher.batch_act()
         n_examples += len(batch)
         assert all(len(context) <= 6 for context in batch.columns["context"])
         teacher.batch_observe(batch)

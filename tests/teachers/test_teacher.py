@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thincdialog.batchers import Fixed
 from thincdialog.errors import DataError, ProtocolError
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.metrics.accuracy import Accuracy
@@ -44,10 +45,15 @@ def run(original, n_copies):
     return seen, texts
 
 
+def next_batch(original, n_rows):
+    original.set_batches(Fixed(n_rows))
+    return original.batch_act()
+
+
 def run_batches(original, n_rows):
     rows = []
     while not original.epoch_done():
-        batch = original.batch_act(n_rows)
+        batch = next_batch(original, n_rows)
         assert isinstance(batch, MessageBatch) and 0 < len(batch) <= n_rows
         rows.extend(batch)
         original.batch_observe([Message()] * len(batch))
@@ -125,7 +131,7 @@ def test_teacher_names_labels_after_what_they_are_for(training, name):
     assert message == {
         "id": "0/0", "text": "text 0.0", name: ["label 0.0"], "episode_done": True,
     }  # fmt: skip
-    batch = teacher([1], training=training).batch_act(5)
+    batch = next_batch(teacher([1], training=training), 5)
     assert list(batch) == [message]
 
 
@@ -152,7 +158,7 @@ def test_teacher_scores_batches_like_single_replies():
         label = single.act()["eval_labels"][0]
         single.observe(Message(text=label if label < "label 3" else "wrong"))
     while not batched.epoch_done():
-        labels = batched.batch_act(3).columns["eval_labels"]
+        labels = next_batch(batched, 3).columns["eval_labels"]
         texts = [row[0] if row[0] < "label 3" else "wrong" for row in labels]
         batched.batch_observe(MessageBatch({"text": texts}, len(texts)))
     assert single.report() == batched.report()
@@ -163,11 +169,11 @@ def test_teacher_counts_examples_without_labels_but_compares_none():
     data = [[{"text": "a", "labels": ["x"]}], [{"text": "b"}], [{"text": "c", "labels": "x"}]]
     original = IterableTeacher({"test": data}).for_split("test")
     original.set_metrics([Accuracy()])
-    original.batch_observe([Message(text="x") for _ in original.batch_act(3)])
+    original.batch_observe([Message(text="x") for _ in next_batch(original, 3)])
     assert original.report()["examples"].value() == 3
     assert original.report()["accuracy"].value() == 1.0
     original.start_epoch(0, 0)
-    assert "eval_labels" not in list(original.batch_act(3))[1]
+    assert "eval_labels" not in list(next_batch(original, 3))[1]
 
 
 def test_teacher_ignores_further_replies_of_other_agents():
@@ -190,18 +196,20 @@ def test_teacher_misuse_names_the_call():
     with pytest.raises(ProtocolError, match=r"batch_observe\(\) was called without"):
         original.batch_observe([])
     with pytest.raises(ProtocolError, match=r"batch_act\(\) needs episodes of a single turn"):
-        original.batch_act(2)
+        next_batch(original, 2)
     original.act()
     with pytest.raises(ProtocolError, match=r"act\(\) was called twice: call observe\(\)"):
         original.act()
     flat = teacher([1, 1])
-    flat.batch_act(2)
+    with pytest.raises(ProtocolError, match=r"batch_act\(\) was called before set_batches\(\)"):
+        flat.batch_act()
+    next_batch(flat, 2)
     with pytest.raises(ProtocolError, match=r"got 1 replies to 2 rows"):
         flat.batch_observe([Message()])
     with pytest.raises(ProtocolError, match=r"batch_act\(\) was called twice"):
-        flat.batch_act(2)
+        next_batch(flat, 2)
     flat.batch_observe([Message()] * 2)
-    for call in (flat.act, lambda: flat.batch_act(1)):
+    for call in (flat.act, lambda: next_batch(flat, 1)):
         with pytest.raises(ProtocolError, match="past the end of the epoch"):
             call()
 
@@ -276,7 +284,7 @@ def test_teacher_draws_candidates_in_evaluation(streaming):
 def test_teacher_keeps_candidates_that_an_example_has():
     data = [[{"text": "a", "labels": "x", "label_candidates": ["x", "y"]}], [("b", "z")]]
     original = IterableTeacher({"test": data}).for_split("test", n_candidates=50)
-    rows = list(original.batch_act(2))
+    rows = list(next_batch(original, 2))
     assert rows[0]["label_candidates"] == ["x", "y"]
     assert sorted(rows[1]["label_candidates"]) == ["x", "z"]  # No more replies are there.
 
@@ -328,7 +336,7 @@ def test_teacher_streams_single_turns_only_if_declared():
         origin="there",
     )
     with pytest.raises(DataError, match="there.*was to be a single turn"):
-        lying.for_split("train").batch_act(1)
+        next_batch(lying.for_split("train"), 1)
 
 
 def test_teacher_columns_hold_none_where_a_row_lacks_a_field():
@@ -338,7 +346,7 @@ def test_teacher_columns_hold_none_where_a_row_lacks_a_field():
         flat = IterableTeacher(
             {"test": data}, streaming=True, shuffle_window=window, mutators=[Flatten()]
         ).for_split("test")
-        rows = list(flat.batch_act(3))
+        rows = list(next_batch(flat, 3))
         assert [row.get("extra") for row in rows] == [3, None, None]
         assert ["extra" in row for row in rows] == [True, False, False]
         assert [m.get("extra") for m in original.for_split("test").examples()] == [3, None, None]

@@ -3,6 +3,7 @@
 from . import accuracy, class_f1, f1, ranking, token_scores
 from .exact import ExactSum
 from .example_metric import ExampleMetric
+from .macro_metric import MacroMetric, merge_tasks
 from .metric import (
     AverageMetric,
     Metric,
@@ -17,10 +18,12 @@ __all__ = [
     "AverageMetric",
     "ExactSum",
     "ExampleMetric",
+    "MacroMetric",
     "Metric",
     "PerplexityMetric",
     "SumMetric",
     "higher_is_better",
     "merge_reports",
+    "merge_tasks",
     "report_values",
 ]

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     parlai_text,
 )
 from .iterable import IterableTeacher
+from .multi_task import MultiTask, mix_tasks
 from .teacher import Teacher
 
-__all__ = ["IterableTeacher", "Teacher"]
+__all__ = ["IterableTeacher", "MultiTask", "Teacher", "mix_tasks"]

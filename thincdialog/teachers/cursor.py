@@ -1,7 +1,20 @@
 """The place in an epoch that all copies of a teacher share."""
 
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
+from ..errors import DataError
 from .store import EpisodeStore, Field
 
 
@@ -11,35 +24,60 @@ class Block(NamedTuple):
     store (EpisodeStore): Holds the episodes.
     fields (List[Field]): The store's columns as messages show them.
     order (Sequence[int]): Numbers of the store's episodes.
+    number (int): Place of the block in the data.
+    again (int): How often the data was shown whole before, within the epoch.
+    task (int): Number of the task, in a mixture.
     """
 
     store: EpisodeStore
     fields: List[Field]
     order: Sequence[int]
+    number: int = 0
+    again: int = 0
+    task: int = 0
 
 
-NOTHING = Block(EpisodeStore(), [], ())
+NOTHING = Block(EpisodeStore(), [], (), -1)
 
-Blocks = Callable[[int, int], Iterator[Block]]
+# Gives the blocks of (epoch, seed, again) from a number on, and some of those before it.
+Blocks = Callable[[int, int, int, int, Collection[int]], Iterator[Block]]
 
 
 class Cursor:
     """Hands out every episode of an epoch exactly once, whoever asks.
 
-    blocks (Blocks): Gives the blocks of the epoch (epoch, seed).
+    blocks (Blocks): Gives the blocks of an epoch.
     epoch (int): Epoch to begin with.
     seed (int): Its seed.
+    origin (str): What the data is, for error messages.
+    is_endless (bool): Whether the data is shown again, in another order, wherever it ends.
     """
 
-    def __init__(self, blocks: Blocks, epoch: int, seed: int):
+    def __init__(
+        self, blocks: Blocks, epoch: int, seed: int, origin: str, is_endless: bool = False
+    ):
         self._blocks = blocks
+        self.origin = origin
+        self.is_endless = is_endless
         self.start(epoch, seed)
 
     def start(self, epoch: int, seed: int) -> None:
         """Begin an epoch; nothing is read before the first episode is asked for."""
         # A token of the epoch: copies see by it that their episode is of another one.
         self.run = object()
-        self._remaining: Optional[Iterator[Block]] = self._blocks(epoch, seed)
+        self.epoch = epoch
+        self.seed = seed
+        self._begin(0)
+
+    def start_again(self) -> None:
+        """Show the data once more within the same epoch; copies keep their episodes."""
+        self._begin(self.again + 1)
+
+    def _begin(self, again: int) -> None:
+        self.again = again
+        self._remaining: Optional[Iterator[Block]] = self._blocks(
+            self.epoch, self.seed, again, 0, ()
+        )
         self._block = NOTHING
         self._position = 0
 
@@ -47,15 +85,22 @@ class Cursor:
         """Whether every episode was handed out."""
         while self._position >= len(self._block.order):
             following = next(self._remaining, None) if self._remaining is not None else None
-            if following is None:
+            if following is not None:
+                self._block = following
+                self._position = 0
+            elif self.is_endless:
+                self.start_again()
+            else:
                 # Lets go of the last block of a stream.
                 self._remaining = None
                 self._block = NOTHING
                 self._position = 0
                 return True
-            self._block = following
-            self._position = 0
         return False
+
+    def head(self) -> Tuple[Block, int]:
+        """The episode that comes next, and its block; call ``is_exhausted`` before."""
+        return self._block, self._block.order[self._position]
 
     def take(self, n_episodes: int) -> Tuple[Block, Sequence[int]]:
         """Up to n episodes of one block, at least one; call ``is_exhausted`` before.
@@ -65,3 +110,55 @@ class Cursor:
         start = self._position
         self._position = start + n_episodes
         return self._block, self._block.order[start : self._position]
+
+    def state(self) -> Dict[str, Any]:
+        """The place, as JSON values."""
+        return {
+            "epoch": self.epoch,
+            "seed": self.seed,
+            "again": self.again,
+            "block": None if self._remaining is None else self._block.number,
+            "position": min(self._position, len(self._block.order)),
+        }
+
+    def restore(
+        self, state: Dict[str, Any], wanted: Collection[Tuple[int, int]] = ()
+    ) -> Dict[Tuple[int, int], Block]:
+        """Go to a place. The data is read once up to there, and once more for each time
+        that it was shown before and a copy is still within.
+
+        state (Dict[str, Any]): From ``state``.
+        wanted (Collection[Tuple[int, int]]): Blocks that copies are in: (again, number).
+        RETURNS (Dict[Tuple[int, int], Block]): These blocks.
+        RAISES (DataError): If the data has no such place.
+        """
+        self.start(state["epoch"], state["seed"])
+        again, number, self._position = state["again"], state["block"], state["position"]
+        numbers: Dict[int, Set[int]] = {again: set()}
+        for earlier, wanted_number in wanted:
+            numbers.setdefault(earlier, set()).add(wanted_number)
+        found: Dict[Tuple[int, int], Block] = {}
+        for earlier in numbers.keys() - {again}:
+            self._read(earlier, max(numbers[earlier]), numbers[earlier], found)
+        last = max(numbers[again], default=-1) if number is None else number
+        blocks = self._read(again, last, numbers[again], found)
+        self.again = again
+        self._remaining = None if number is None else blocks
+        if number is not None and number >= 0:
+            self._block = found.get((again, number), NOTHING)
+        if not set(wanted) <= found.keys() or self._position > len(self._block.order):
+            text = "is not what it was when the state was saved: give the same data to go on"
+            raise DataError(self.origin, text)
+        return found
+
+    def _read(
+        self, again: int, last: int, also: Collection[int], found: Dict[Tuple[int, int], Block]
+    ) -> Iterator[Block]:
+        """Fill in the blocks that are wanted, up to the last; gives what comes after it."""
+        blocks = self._blocks(self.epoch, self.seed, again, last, also)
+        if last >= 0:
+            for block in blocks:
+                found[again, block.number] = block
+                if block.number >= last:
+                    break
+        return blocks

@@ -27,6 +27,8 @@ class IterableTeacher(Teacher):
     mutators (Mutators): Applied in order at reading.
     streaming (bool): Call the functions for every epoch instead of holding the episodes.
     task (str): Name of the task, for error messages.
+    endless (bool): In training, show the data again, in another order, wherever it ends;
+        it is streamed and may have no end itself.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class IterableTeacher(Teacher):
         streaming: bool = False,
         shuffle_window: int = 65536,
         task: str = "task",
+        endless: bool = False,
     ):
         super().__init__(
             {split: _Source(episodes, f"{task}/{split}") for split, episodes in splits.items()},
@@ -46,6 +49,7 @@ class IterableTeacher(Teacher):
             streaming=streaming,
             shuffle_window=shuffle_window,
             origin=task,
+            endless=endless,
         )
         self.task = task
 

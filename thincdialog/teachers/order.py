@@ -5,19 +5,30 @@ from typing import Sequence
 import numpy as np
 
 # Streams of draws that must not repeat each other.
-SHUFFLE, SAMPLE = 0, 1
+SHUFFLE, SAMPLE, WINDOW = 0, 1, 2
 
 
-def block_order(n_episodes: int, seed: int, epoch: int, block: int) -> np.ndarray:
+def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int = 0) -> np.ndarray:
     """The training order of one block of episodes.
 
     n_episodes (int): Episodes in the block.
     seed (int): The run's seed.
     epoch (int): Epoch, counted from 0.
     block (int): Number of the block in file order, counted from 0.
+    again (int): How often the data was shown whole before, within the epoch.
     RETURNS (np.ndarray): A permutation of 0 .. n_episodes - 1, int64.
     """
-    return _generator(SHUFFLE, seed, epoch, block).permutation(n_episodes)
+    return _generator(SHUFFLE, seed, epoch, block, again).permutation(n_episodes)
+
+
+def window_generator(seed: int, epoch: int, window: int) -> np.random.Generator:
+    """For the draws of one window of rows that is cut into batches.
+
+    seed (int): The run's seed.
+    epoch (int): Epoch, counted from 0.
+    window (int): Number of the window in the epoch, counted from 0.
+    """
+    return _generator(WINDOW, seed, epoch, window)
 
 
 def sample_episodes(lengths: Sequence[int], max_examples: int, seed: int) -> np.ndarray:
@@ -35,7 +46,11 @@ def sample_episodes(lengths: Sequence[int], max_examples: int, seed: int) -> np.
     return np.sort(order[:n_taken])
 
 
-def _generator(stream: int, seed: int, epoch: int, block: int) -> np.random.Generator:
+def _generator(
+    stream: int, seed: int, epoch: int, number: int, again: int = 0
+) -> np.random.Generator:
     # A seed sequence takes no negative numbers; a seed of a config may be one.
-    words = [stream, seed & 0xFFFFFFFFFFFFFFFF, epoch, block]
+    words = [stream, seed & 0xFFFFFFFFFFFFFFFF, epoch, number]
+    if again:
+        words.append(again)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))

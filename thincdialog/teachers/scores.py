@@ -4,28 +4,41 @@ from typing import Dict, List, Sequence
 
 from ..messages import Message
 from ..metrics.example_metric import ExampleMetric
+from ..metrics.macro_metric import merge_tasks
 from ..metrics.metric import Metric, SumMetric
 
 
 class Scores:
-    """Counts examples, and compares replies with labels by the metrics it was given.
+    """Counts examples, and compares replies with labels by the metrics it was given."""
 
-    metrics (Sequence[ExampleMetric]): Empty ones; they are filled in place.
-    """
-
-    def __init__(self, metrics: Sequence[ExampleMetric] = ()):
-        self.metrics: List[ExampleMetric] = list(metrics)
+    def __init__(self) -> None:
+        self.metrics: List[ExampleMetric] = []
         self.n_examples = 0
 
-    def add(self, labels: Sequence[str], reply: Message) -> None:
-        """Count one reply. An example without labels is counted and not compared."""
+    def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
+        """Compare by these from now on; they are filled in place."""
+        self.metrics = list(metrics)
+
+    def add(self, labels: Sequence[str], reply: Message, task: int = 0) -> None:
+        """Count one reply. An example without labels is counted and not compared.
+
+        task (int): Number of its task, in a mixture.
+        """
         self.n_examples += 1
         if labels:
             for metric in self.metrics:
                 metric.add(labels, reply)
 
-    def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
-        """Count the replies to a batch."""
+    def add_batch(
+        self,
+        labels: Sequence[Sequence[str]],
+        replies: Sequence[Message],
+        tasks: Sequence[int] = (),
+    ) -> None:
+        """Count the replies to a batch.
+
+        tasks (Sequence[int]): Number of each one's task, in a mixture.
+        """
         self.n_examples += len(replies)
         if not self.metrics:
             return
@@ -48,3 +61,48 @@ class Scores:
         self.n_examples = 0
         for metric in self.metrics:
             metric.reset()
+
+
+class MixedScores(Scores):
+    """Scores of several tasks, each by itself.
+
+    names (Sequence[str]): Of the tasks.
+    """
+
+    def __init__(self, names: Sequence[str]):
+        super().__init__()
+        self.tasks = {name: Scores() for name in names}
+        self._numbered = list(self.tasks.values())
+
+    def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
+        """Compare by empty ones of the same settings, which each task has for itself."""
+        for scores in self._numbered:
+            scores.set_metrics([metric.fresh() for metric in metrics])
+
+    def add(self, labels: Sequence[str], reply: Message, task: int = 0) -> None:
+        """Count one reply."""
+        self._numbered[task].add(labels, reply)
+
+    def add_batch(
+        self,
+        labels: Sequence[Sequence[str]],
+        replies: Sequence[Message],
+        tasks: Sequence[int] = (),
+    ) -> None:
+        """Count the replies to a batch."""
+        rows: Dict[int, List[int]] = {}
+        for row, task in enumerate(tasks):
+            rows.setdefault(task, []).append(row)
+        for task, own in rows.items():
+            self._numbered[task].add_batch(
+                [labels[row] for row in own], [replies[row] for row in own]
+            )
+
+    def report(self) -> Dict[str, Metric]:
+        """All together, each task by itself, and the mean over tasks (``merge_tasks``)."""
+        return merge_tasks({name: scores.report() for name, scores in self.tasks.items()})
+
+    def reset(self) -> None:
+        """Start afresh."""
+        for scores in self._numbered:
+            scores.reset()

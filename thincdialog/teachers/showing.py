@@ -1,14 +1,19 @@
 """What an epoch of a teacher shows: the chosen examples of a split, as messages."""
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+import copy
+from itertools import islice
+from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence
 
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .candidates import CandidateSampler
 from .cursor import Block, Cursor
 from .order import block_order, sample_episodes
+from .rows import Columns, Rows, join_rows
 from .split import Split
+from .store import Unit
 
-Columns = Dict[str, Sequence[Any]]
+# Where a copy is within its episode, as JSON values.
+Place = Dict[str, Any]
 
 
 class Showing:
@@ -20,7 +25,13 @@ class Showing:
     n_candidates (int): Candidates drawn for each example; 0 for none.
     seed (int): Seed of the sample, of the candidates, and of the first epoch.
     cursor (Cursor): The place in the epoch.
+    is_endless (bool): Whether the data is shown again wherever it ends.
     """
+
+    # In a mixture: number and name of the task, and what ids begin with.
+    task = 0
+    name = ""
+    prefix = ""
 
     def __init__(
         self, data: Split, training: bool, max_examples: int, n_candidates: int, seed: int
@@ -31,9 +42,33 @@ class Showing:
         self.max_examples = max_examples
         self.n_candidates = n_candidates
         self.seed = seed
-        self.cursor = Cursor(self.blocks, 0, seed)
+        self.is_endless = training and data.endless
+        self.cursor = Cursor(self.blocks, 0, seed, data.origin, self.is_endless)
         self._picked: Optional[List[int]] = None
         self._sampler: Optional[CandidateSampler] = None
+
+    def as_task(self, number: int, name: str) -> "Showing":
+        """The same as one task of a mixture, with a place in the epoch of its own.
+
+        number (int): Of the task.
+        name (str): Of the task; ids begin with `<name>/`.
+        """
+        task = copy.copy(self)
+        task.task = number
+        task.name = name
+        task.prefix = f"{name}/"
+        task.cursor = Cursor(task.blocks, 0, self.seed, self.data.origin, self.is_endless)
+        return task
+
+    @property
+    def is_single_turn(self) -> bool:
+        """Whether all episodes have one turn."""
+        return self.data.is_single_turn
+
+    @property
+    def origin(self) -> str:
+        """What the data is, for error messages."""
+        return self.data.origin
 
     def picked(self) -> Optional[List[int]]:
         """Numbers of the sampled episodes, ascending; None for all of them."""
@@ -42,13 +77,23 @@ class Showing:
             self._picked = sample_episodes(lengths, self.max_examples, self.seed).tolist()
         return self._picked
 
-    def blocks(self, epoch: int, seed: int) -> Iterator[Block]:
-        """The episodes in the order of an epoch."""
+    def blocks(
+        self, epoch: int, seed: int, again: int = 0, first: int = 0, also: Collection[int] = ()
+    ) -> Iterator[Block]:
+        """The episodes in the order of an epoch.
+
+        again (int): How often they were shown before, within the epoch.
+        first (int): Number of the first block to give.
+        also (Collection[int]): Numbers of blocks before it to give, too.
+        """
         for number, (store, members) in enumerate(self.data.blocks(self.picked())):
+            if number < first and number not in also:
+                continue
             if self.training:
-                order = block_order(len(members), seed, epoch, number).tolist()
+                order = block_order(len(members), seed, epoch, number, again).tolist()
                 members = [members[position] for position in order]
-            yield Block(store, store.fields(self.label_name), members)
+            fields = store.fields(self.label_name)
+            yield Block(store, fields, members, number, again, self.task)
 
     def message(self, block: Block, turn: int, is_last: bool) -> Message:
         """One turn.
@@ -63,35 +108,75 @@ class Showing:
             labels = message.get(self.label_name)
             if labels:
                 message["label_candidates"] = self._draw(message["id"], labels)
+        if self.prefix:
+            message["id"] = f"{self.prefix}{message['id']}"
         return message
 
-    def batch(self, n_rows: int) -> Tuple[Columns, int]:
-        """The next single-turn examples in columns.
+    def columns(self, block: Block, episodes: Sequence[int]) -> Columns:
+        """Single-turn examples in columns.
 
-        n_rows (int): Rows wanted.
-        RETURNS (Tuple[Columns, int]): Columns, and the number of rows; fewer
-            than wanted, or 0, at the end of the epoch.
+        block (Block): Where they stand.
+        episodes (Sequence[int]): Their numbers in the block's store.
         """
-        cursor = self.cursor
-        columns: Columns = {}
-        n_taken = 0
-        while n_taken < n_rows and not cursor.is_exhausted():
-            block, rows = cursor.take(n_rows - n_taken)
-            part: Columns = {name: [values[row] for row in rows] for name, values in block.fields}
-            columns = _joined(columns, n_taken, part, len(rows)) if n_taken else part
-            n_taken += len(rows)
-        columns["episode_done"] = [True] * n_taken
+        columns: Columns = {
+            name: [values[row] for row in episodes] for name, values in block.fields
+        }
+        columns["episode_done"] = [True] * len(episodes)
         if self.n_candidates and self.label_name in columns:
-            given = columns.get("label_candidates", [None] * n_taken)
+            given = columns.get("label_candidates", [None] * len(episodes))
             columns["label_candidates"] = [
                 known or (self._draw(name, labels) if labels else None)
                 for known, name, labels in zip(given, columns["id"], columns[self.label_name])
             ]
-        return columns, n_taken
+        if self.prefix:
+            columns["id"] = [f"{self.prefix}{name}" for name in columns["id"]]
+        return columns
+
+    def read(self, n_rows: int) -> Rows:
+        """The next single-turn examples in columns.
+
+        n_rows (int): Rows wanted; fewer, or none, come at the end of the epoch.
+        """
+        cursor = self.cursor
+        parts: List[Rows] = []
+        n_missing = n_rows
+        while n_missing > 0 and not cursor.is_exhausted():
+            block, episodes = cursor.take(n_missing)
+            parts.append(Rows(self.columns(block, episodes), len(episodes)))
+            n_missing -= len(episodes)
+        return parts[0] if len(parts) == 1 else join_rows(parts)
+
+    def place(self, block: Block, turn: int, end: int) -> Place:
+        """Where in its episode a copy is.
+
+        block (Block): The episode's.
+        turn (int): Number of its next turn in the block's store.
+        end (int): Number of the turn after its last.
+        """
+        return {"again": block.again, "block": block.number, "turn": turn, "end": end}
+
+    def restore(self, state: Dict[str, Any], places: Sequence[Place]) -> List[Block]:
+        """Go to a place in an epoch.
+
+        state (Dict[str, Any]): From the cursor's ``state``.
+        places (Sequence[Place]): Where copies are.
+        RETURNS (List[Block]): The blocks of their episodes.
+        RAISES (DataError): If the data has no such place.
+        """
+        keys = [(place["again"], place["block"]) for place in places]
+        found = self.cursor.restore(state, keys)
+        return [found[key] for key in keys]
+
+    def texts(self) -> Iterator[str]:
+        """Every text and label of the whole split; of an endless one, of the first block."""
+        return self.data.texts(1 if self.is_endless else None)
 
     def examples(self) -> Iterator[Message]:
-        """Every example in the order of the data, flattened."""
-        for store, members in self.data.blocks(self.picked()):
+        """Every example in the order of the data, flattened; of an endless one, those of
+        the first block."""
+        for store, members in islice(
+            self.data.blocks(self.picked()), 1 if self.is_endless else None
+        ):
             block = Block(store, store.fields(self.label_name), members)
             for episode in members:
                 start, end = store.starts[episode], store.starts[episode + 1]
@@ -107,29 +192,30 @@ class Showing:
 
     @property
     def n_episodes(self) -> Optional[int]:
-        """Number of episodes; None while unknown for a stream."""
-        if not self.data.is_counted:
+        """Number of episodes; None while unknown for a stream, or endless."""
+        if self.is_endless or not self.data.is_counted:
             return None
         picked = self.picked()
         return len(self.data.lengths()) if picked is None else len(picked)
 
     @property
     def n_examples(self) -> Optional[int]:
-        """Number of examples; None while unknown for a stream."""
-        if not self.data.is_counted:
+        """Number of examples; None while unknown for a stream, or endless."""
+        if self.is_endless or not self.data.is_counted:
             return None
         lengths, picked = self.data.lengths(), self.picked()
         return sum(lengths) if picked is None else sum(lengths[number] for number in picked)
+
+    def size(self, unit: Unit) -> Optional[int]:
+        """All episodes together, in a unit; None for a stream, which would have to be read."""
+        if self.data.streaming:
+            return None
+        bounds, picked = self.data.store().bounds(unit), self.picked()
+        if picked is None:
+            return bounds[-1]
+        return sum(bounds[number + 1] - bounds[number] for number in picked)
 
     def _draw(self, example_id: str, labels: Sequence[str]) -> List[str]:
         if self._sampler is None:
             self._sampler = CandidateSampler(self.data.replies(), self.n_candidates, self.seed)
         return self._sampler.candidates(example_id, labels[0])
-
-
-def _joined(first: Columns, n_first: int, second: Columns, n_second: int) -> Columns:
-    """The rows of two column groups; None where one of them lacks a column."""
-    return {
-        name: [*first.get(name, [None] * n_first), *second.get(name, [None] * n_second)]
-        for name in {**first, **second}
-    }

@@ -1,5 +1,6 @@
 """One split of a task: reads its episodes, mutates, counts and orders them."""
 
+from itertools import islice
 from typing import Callable, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..errors import DataError
@@ -25,6 +26,7 @@ class Split:
     origin (str): What the data is, for error messages, unless the source has an
         `origin` of its own.
     text_fields (Sequence[str]): Fields that together hold every text once.
+    endless (bool): Whether the source may never end; only training shows such data.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Split:
         window: int,
         origin: str,
         text_fields: Sequence[str] = ("text", "labels"),
+        endless: bool = False,
     ):
         self.name = name
         self.source = source
@@ -48,6 +51,7 @@ class Split:
         self.window = window
         self.origin = getattr(source, "origin", origin)
         self.text_fields = text_fields
+        self.endless = endless
         self._single_turn = _stays_single(mutators, single_turn)
         self._store: Optional[EpisodeStore] = None
         self._lengths: Optional[List[int]] = None
@@ -143,10 +147,13 @@ class Split:
         """
         return self._streamed(picked) if self.streaming else self._held(picked)
 
-    def texts(self) -> Iterator[str]:
-        """Every text and label once, in file order."""
+    def texts(self, n_blocks: Optional[int] = None) -> Iterator[str]:
+        """Every text and label once, in file order.
+
+        n_blocks (Optional[int]): Blocks of a stream to read; None for all.
+        """
         use_text, use_labels = "text" in self.text_fields, "labels" in self.text_fields
-        streamed = (store for store, _ in self._streamed(None))
+        streamed = (store for store, _ in islice(self._streamed(None), n_blocks))
         for store in streamed if self.streaming else [self.store()]:
             nothing = [None] * store.n_turns
             texts = store.columns.get("text", nothing) if use_text else nothing

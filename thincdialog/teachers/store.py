@@ -1,7 +1,8 @@
 """Episodes held as columns: one list for each field, not one dict for each message."""
 
 from array import array
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from itertools import accumulate
+from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
 
 from ..messages import Message
 
@@ -10,6 +11,9 @@ MAX_KNOWN_LISTS = 4096
 
 # A field as a message shows it: its name, and its value for every turn of the store.
 Field = Tuple[str, List[Any]]
+
+# What shares of tasks are counted in.
+Unit = Literal["episodes", "examples", "words"]
 
 
 class EpisodeStore:
@@ -27,6 +31,7 @@ class EpisodeStore:
         self.is_sparse = False
         # Equal lists of labels (classes, say) are held once.
         self._known_lists: Dict[Tuple[str, ...], List[str]] = {}
+        self._words = array("q", [0])
 
     @property
     def n_episodes(self) -> int:
@@ -90,3 +95,29 @@ class EpisodeStore:
     def replies(self) -> Iterator[str]:
         """The first label of every turn that has one."""
         return (labels[0] for labels in self.columns.get("labels", ()) if labels)
+
+    def bounds(self, unit: Unit) -> Sequence[int]:
+        """Where each episode begins, counted in a unit, and where the last one ends: an
+        episode's size is the difference of two neighbours.
+
+        unit (Unit): Words are those between white space of all texts and labels, for
+            each turn at least 1; what stands in `context` was said before.
+        """
+        if unit == "examples":
+            return self.starts
+        if unit == "episodes":
+            return range(self.n_episodes + 1)
+        if len(self._words) != len(self.starts):
+            nothing = [None] * self.n_turns
+            texts = self.columns.get("text", nothing)
+            labels = self.columns.get("labels", nothing)
+            words = [max(1, n_words(*turn)) for turn in zip(texts, labels)]
+            upto = list(accumulate(words, initial=0))
+            self._words = array("q", [upto[start] for start in self.starts])
+        return self._words
+
+
+def n_words(text: Any, labels: Any) -> int:
+    """Words of one turn, its labels among them."""
+    n_said = len(text.split()) if text else 0
+    return n_said + sum(len(label.split()) for label in labels or ())

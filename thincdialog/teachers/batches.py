@@ -1,0 +1,164 @@
+"""Whole batches of single-turn data, as a batcher chooses them."""
+
+from typing import Any, Callable, Dict, List, Mapping, Union
+
+import numpy as np
+
+from ..batchers import Batcher, Lengths, OversizeError, missing_rows, plan_window
+from ..errors import DataError
+from ..messages import MessageBatch
+from .mixture import Mixture
+from .order import window_generator
+from .rows import Rows, join_rows
+from .showing import Showing
+
+# Tells what the rows of a batch take up.
+Measure = Callable[[MessageBatch], Lengths]
+
+NO_ROWS = Rows({}, 0)
+# Rows read at once before anything is known of their lengths.
+FIRST_READ = 1024
+
+
+class Batches:
+    """Reads windows of rows in the epoch's order, and hands each out in batches.
+
+    A window is as many rows as make ``batcher.buffer`` batches. It is measured and cut
+    once, all of it is handed out before the next one is read, and its batches come in
+    random order, by (seed, epoch, number of the window).
+
+    batcher (Batcher): How many rows go together, and which.
+    measure (Measure): Tells what rows take up; asked only if the batcher needs it.
+    """
+
+    def __init__(self, batcher: Batcher, measure: Measure):
+        self.batcher = batcher
+        self.measure = measure
+        self.step = 0
+        self._begin(None)
+
+    def _begin(self, run: Any) -> None:
+        """No window is read yet of an epoch."""
+        self._run = run
+        self._n_windows = 0
+        self._n_skipped = 0
+        self._close()
+
+    def _close(self) -> None:
+        self._window = NO_ROWS
+        self._planned: List[np.ndarray] = []
+        self._n_handed = 0
+
+    def has_left(self, run: Any) -> bool:
+        """Whether rows that were read in an epoch were not handed out yet."""
+        return self._run is run and self._n_handed < len(self._planned)
+
+    def next(self, showing: Union[Showing, Mixture]) -> Rows:
+        """The next batch; no rows at the end of the epoch.
+
+        RAISES (DataError): If a row is larger than a batch may be, and the batcher
+            calls this an error.
+        """
+        if not self.batcher.needs_lengths:
+            batch = showing.read(self.batcher.sizes.at(self.step))
+        else:
+            if self._run is not showing.cursor.run:
+                self._begin(showing.cursor.run)
+            if self._n_handed == len(self._planned):
+                self._open(showing)
+            batch = self._from_window()
+        self.step += bool(batch.n_rows)
+        return batch
+
+    def _from_window(self) -> Rows:
+        if not self._planned:
+            return NO_ROWS
+        batch = self._window.take(self._planned[self._n_handed].tolist())
+        self._n_handed += 1
+        shortened = batch.columns.get("max_tokens")
+        if shortened is not None and not any(shortened):
+            del batch.columns["max_tokens"]
+        return batch
+
+    def _open(self, showing: Union[Showing, Mixture]) -> None:
+        """Read and plan the next window."""
+        self._close()
+        self._start = showing.cursor.state()
+        self._first_step = self.step
+        parts: List[Rows] = []
+        measured: List[Lengths] = []
+        n_rows = n_words = 0
+        while True:
+            n_missing = missing_rows(self.batcher, self.step, n_rows, n_words)
+            # What few rows tell of the others can be far from the truth.
+            part = showing.read(min(n_missing, max(n_rows, FIRST_READ)))
+            if not part.n_rows:
+                break
+            lengths = self.measure(MessageBatch(part.columns, part.n_rows))
+            parts.append(part)
+            measured.append(lengths)
+            n_rows += part.n_rows
+            n_words += int(lengths.totals.sum())
+        if parts:
+            self._window = parts[0] if len(parts) == 1 else join_rows(parts)
+            counts = np.concatenate([lengths.counts for lengths in measured])
+            self._plan(Lengths(counts, measured[0].padded), showing)
+            self._n_windows += 1
+            # Behind a restored place.
+            self._n_handed = self._n_skipped
+            self.step += self._n_skipped
+            self._n_skipped = 0
+
+    def _plan(self, lengths: Lengths, showing: Union[Showing, Mixture]) -> None:
+        cursor = showing.cursor
+        limit, _ = self.batcher.window(self.step)
+        while True:
+            fitted = self._fit(lengths, limit, showing.origin)
+            rng = window_generator(cursor.seed, cursor.epoch, self._n_windows)
+            self._planned = plan_window(self.batcher, fitted, limit, rng)
+            # More batches than foreseen may reach steps where less is allowed.
+            least = min(self.batcher.sizes.at(self.step + k) for k in range(len(self._planned)))
+            if least >= limit:
+                break
+            limit = least
+        if fitted is not lengths:
+            is_short = (fitted.counts != lengths.counts).any(axis=1).tolist()
+            self._window.columns["max_tokens"] = [
+                tuple(counts) if short else None
+                for counts, short in zip(fitted.counts.tolist(), is_short)
+            ]
+
+    def _fit(self, lengths: Lengths, limit: int, origin: str) -> Lengths:
+        try:
+            return self.batcher.fit(lengths, limit)
+        except OversizeError as error:
+            name = self._window.columns["id"][error.row]
+            text = (
+                f"the example '{name}' has {error.length} words (tokens), more than the "
+                f"{error.limit} of a whole batch: raise the batcher's budget, or set its "
+                'oversize = "alone" or "truncate"'
+            )
+            raise DataError(origin, text) from None
+
+    def state(self, showing: Union[Showing, Mixture]) -> Dict[str, Any]:
+        """The place in the epoch, and how much of the window that begins there was
+        handed out, as JSON values."""
+        run = showing.cursor.run
+        n_windows = self._n_windows if self._run is run else 0
+        if self.has_left(run):
+            window = {"step": self._first_step, "windows": n_windows - 1, "handed": self._n_handed}
+            return {"shown": self._start, "batches": window}
+        window = {"step": self.step, "windows": n_windows, "handed": self._n_skipped}
+        return {"shown": showing.cursor.state(), "batches": window}
+
+    def restore(self, state: Mapping[str, int], run: Any) -> None:
+        """Go on where a state was taken; the window is read and cut again when the next
+        batch is asked for.
+
+        state (Mapping[str, int]): Under "batches" in ``state``.
+        run (Any): The epoch that the cursor was brought to.
+        """
+        self._begin(run)
+        self.step = state["step"]
+        self._n_windows = state["windows"]
+        self._n_skipped = state["handed"]

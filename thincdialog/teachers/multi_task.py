@@ -1,0 +1,152 @@
+"""Several tasks as one teacher, mixed by weights."""
+
+import difflib
+import math
+from fractions import Fraction
+from typing import Any, Dict, List, Mapping, Optional, Sequence, get_args
+
+from ..errors import ConfigError, Problem, ProtocolError
+from ..metrics.macro_metric import MACRO
+from .mixture import Mixture
+from .scores import MixedScores
+from .showing import Showing
+from .store import Unit
+from .teacher import Teacher
+
+
+class MultiTask(Teacher):
+    """Shows several tasks as one; every world works with it as with any teacher.
+
+    Which task comes next is chosen for each episode that is handed out, so also inside
+    dynamic batches: counted in ``unit``, every task has its share at any time, to
+    within one episode. Ids begin with `<task>/`; all else of a message stays.
+
+    Without ``repeat`` every example is shown once an epoch: a task that has run out
+    leaves, and the others go on in proportion. With it, such a task is shown again, in
+    another order, until every task was shown whole. Endless tasks (see ``Teacher``) keep
+    no epoch from ending, and go on in the next one where they were.
+
+    The report has each metric for all examples together, for each task (`<task>/f1`),
+    and as the mean over the tasks (`macro/f1`).
+
+    tasks (Mapping[str, Teacher]): Task name to a teacher that shows a split. Each keeps
+        a place and scores of its own, for evaluation of one task at a time.
+    weights (Optional[Sequence[int]]): Of the tasks, in their order, 1 or more each; None
+        for their sizes, so that all end together, or for equal ones where the size of a
+        stream is not known.
+    unit (Unit): What the weights count: "episodes", "examples", or "words" of all texts
+        and labels, as they stand between white space.
+    repeat (bool): Whether a task is shown again until all were shown whole.
+    """
+
+    def __init__(
+        self,
+        tasks: Mapping[str, Teacher],
+        *,
+        weights: Optional[Sequence[int]] = None,
+        unit: Unit = "examples",
+        repeat: bool = False,
+    ):
+        super().__init__({})
+        self.tasks = dict(tasks)
+        self.task = "+".join(tasks)
+        first = next(iter(tasks.values()))
+        self.split, self.training = first.split, first.training
+        if any(task.training != self.training for task in tasks.values()):
+            raise ValueError("tasks for training cannot be mixed with tasks for evaluation")
+        showings: Dict[str, Showing] = {}
+        for name, task in tasks.items():
+            showing = task._shown
+            if not isinstance(showing, Showing):
+                raise ValueError(f"the task '{name}' is a mixture itself: mix all tasks at once")
+            showings[name] = showing
+        self._showing = Mixture(showings, weights, unit, repeat)
+        self._scores = MixedScores(list(tasks))
+
+    @property
+    def splits(self) -> List[str]:
+        """Of its tasks: those that all of them have."""
+        first, *others = self.tasks.values()
+        return [split for split in first.splits if all(split in task.splits for task in others)]
+
+    def for_split(self, split: str, **settings: Any) -> Teacher:
+        """Not of a mixture: its tasks show their split already.
+
+        RAISES (ProtocolError): Always.
+        """
+        raise ProtocolError(
+            f"{self.id}.for_split() was called on a mixture: call it on each of the tasks, "
+            "and mix what they give."
+        )
+
+
+def mix_tasks(
+    teachers: Mapping[str, Teacher],
+    *,
+    weights: Optional[Mapping[str, float]] = None,
+    unit: Unit = "examples",
+    repeat: bool = False,
+) -> Teacher:
+    """Several tasks as one teacher (see ``MultiTask``); a single one as it is.
+
+    teachers (Mapping[str, Teacher]): Task name to a teacher that shows a split.
+    weights (Optional[Mapping[str, float]]): Task name to its weight; a task of weight 0 is
+        left out. None for the tasks' sizes.
+    unit (Unit): What the weights count: "episodes", "examples" or "words".
+    repeat (bool): Whether a task is shown again until all were shown whole.
+    RAISES (ConfigError): If weights, unit or a name cannot be.
+    """
+    problems = [*_name_problems(list(teachers)), *_weight_problems(list(teachers), weights)]
+    if unit not in get_args(Unit):
+        hint = f"choose one of: {', '.join(get_args(Unit))}"
+        problems.append(Problem("", f"[mixture] 'unit' is {unit!r}", hint))
+    if problems:
+        raise ConfigError(problems)
+    if len(teachers) == 1:
+        (only,) = teachers.values()
+        return only
+    if weights is None:
+        return MultiTask(teachers, unit=unit, repeat=repeat)
+    mixed = {name: teacher for name, teacher in teachers.items() if weights[name]}
+    whole = _whole_numbers([weights[name] for name in mixed])
+    return MultiTask(mixed, weights=whole, unit=unit, repeat=repeat)
+
+
+def _name_problems(names: List[str]) -> List[Problem]:
+    if not names:
+        return [Problem("", "[tasks] has no task", "give one or more")]
+    if MACRO in names and len(names) > 1:
+        text = f"[tasks.{MACRO}] has the name that reports give to the mean over tasks"
+        return [Problem("", text, "choose another name")]
+    return []
+
+
+def _weight_problems(names: List[str], weights: Optional[Mapping[str, float]]) -> List[Problem]:
+    if weights is None:
+        return []
+    problems = []
+    for name, weight in weights.items():
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"there is: {', '.join(names)}"
+            problems.append(Problem("", f"[mixture.weights] there is no task '{name}'", hint))
+        elif not 0 <= weight < math.inf:
+            text = f"[mixture.weights] '{name}' is {weight}"
+            problems.append(Problem("", text, "give a number, 0 or more"))
+    for name in names:
+        if name not in weights:
+            text = f"[mixture.weights] has no weight for the task '{name}'"
+            problems.append(Problem("", text, f"add: {name} = 1; 0 leaves the task out"))
+    if not problems and not any(weights.values()):
+        text = "[mixture.weights] are all 0"
+        problems.append(Problem("", text, "give a task more, or nothing is shown"))
+    return problems
+
+
+def _whole_numbers(weights: Sequence[float]) -> List[int]:
+    """The same proportions in whole numbers; 0.1 means a tenth, not its nearest double."""
+    exact = [Fraction(str(weight)) for weight in weights]
+    common = math.lcm(*(weight.denominator for weight in exact))
+    whole = [int(weight * common) for weight in exact]
+    divisor = math.gcd(*whole)
+    return [weight // divisor for weight in whole]
