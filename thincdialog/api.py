@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any, Mapping, Optional, Union
 
 from .agents import Conversation, ConversationAgent, ModelAgent
-from .batchers import Batcher, Fixed
+
+# The batcher Words stays in thincdialog.batchers: a tokenizer has the same name.
+from .batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes
 from .callbacks import Callback
 from .config import CheckedConfig, check_config, load_config, resolve_config, write_config
 from .data import TextEncoder, Tokenizer
@@ -31,7 +33,7 @@ from .training.display import display_data, display_model
 from .training.results import Result
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
 from .training.train import train
-from .worlds import BatchWorld, MultiAgentWorld, PartnerWorld, World
+from .worlds import BatchWorld, DynamicBatchWorld, MultiAgentWorld, PartnerWorld, World
 
 
 def load(

@@ -13,6 +13,7 @@ from thincdialog.mutators.flatten import Flatten
 from thincdialog.registry import registry
 from thincdialog.teachers.iterable import IterableTeacher
 from thincdialog.training.evaluation import evaluate_agent
+from thincdialog.worlds import PartnerWorld
 
 WORDS = "red green blue the a of big".split()
 TEXTS = st.lists(st.sampled_from([*WORDS, "unseen"]), max_size=6).map(" ".join)
@@ -150,4 +151,4 @@ def test_retrieval_reaches_the_published_baselines(data, name, speaker, least):
     agent.initialize(task.for_split("train", training=True))
     test = task.for_split("test", n_candidates=100, max_examples=2000)
     test.set_metrics([RankingMetric([1])])
-    assert evaluate_agent(agent, test, 64)["hits@1"] >= least
+    assert evaluate_agent(agent, test, PartnerWorld)["hits@1"] >= least

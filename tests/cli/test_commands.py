@@ -255,10 +255,15 @@ def test_debug_config(run):
 def test_find_function(run):
     code, out, _ = run("find-function thincdialog.Words.v1")
     assert code == 0
-    assert out.startswith('@tokenizers = "thincdialog.Words.v1"\nthincdialog/data/tokenizers/')
-    assert "    min_freq: int = " in out
+    # Two registries have this name.
+    assert out.startswith('@batchers = "thincdialog.Words.v1"\nthincdialog/batchers/words.py:')
+    assert '\n@tokenizers = "thincdialog.Words.v1"\nthincdialog/data/tokenizers/' in out
+    code, out, _ = run("find-function thincdialog.Words.v1 --registry tokenizers")
+    assert code == 0 and out.startswith("@tokenizers") and "    min_freq: int = " in out
     code, out, _ = run("find-function --list batchers")
-    assert code == 0 and "thincdialog.Fixed.v1  thincdialog/batchers/fixed.py:" in out
+    rows = [line.split()[:2] for line in out.splitlines()]
+    (file,) = [row[1] for row in rows if row[0] == "thincdialog.Fixed.v1"]
+    assert code == 0 and file.startswith("thincdialog/batchers/fixed.py:")
     code, out, _ = run("find-function --list agents")
     assert "  Ranks the candidates by the similarity of their words to the context's.\n" in out
     code, out, _ = run("find-function --list")

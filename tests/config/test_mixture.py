@@ -174,6 +174,14 @@ def test_evaluation_world_takes_what_it_leaves_out_from_the_default_world(added,
     assert config["world"]["batcher"]["size"] == 3
 
 
+def test_batchers_take_a_number_or_a_schedule():
+    schedule = '@schedules = "compounding.v1"\nstart = 2\nstop = 9\ncompound = 1.1\n'
+    assert problems(f"[evaluation.world.batcher.size]\n{schedule}") == []
+    (problem,) = problems("", **{"world.batcher.size": 2.5})
+    wanted = "an integer or a block that builds a schedule, got 2.5"
+    assert f"[world.batcher] 'size' of thincdialog.Fixed.v1 should be {wanted}" in problem
+
+
 def test_evaluation_world_is_that_of_training_unless_given():
     parts = resolve_config(load_config(TWO))
     assert "world" not in load_config(TWO).config["evaluation"]

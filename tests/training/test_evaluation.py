@@ -1,17 +1,16 @@
-"""Evaluation: the same scores for any batch size, order and world."""
+"""Evaluation: the same scores for any batches, order and world."""
 
 import pytest
 from thinc.api import fix_random_seed
 
-from thincdialog.api import IterableTeacher, PartnerWorld, registry
-from thincdialog.batchers import Fixed
-from thincdialog.metrics import report_values
+from thincdialog.api import IterableTeacher, registry
+from thincdialog.batchers import Batchsort, Fixed, Padded, Words
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.ops.exact_products import exact_products
 from thincdialog.training.evaluation import evaluate_agent
 from thincdialog.worlds import BatchWorld
 
 METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
+WORLDS = ("BatchWorld", "DynamicBatchWorld")
 WORDS = "red green amber blue tea milk cup here there now".split()
 
 
@@ -60,8 +59,27 @@ def teacher_of(episodes, **options):
     return teacher
 
 
-def batches(size):
-    return registry.worlds.get("thincdialog.BatchWorld.v1")(Fixed(size))
+def batches(batcher, world="BatchWorld"):
+    return registry.worlds.get(f"thincdialog.{world}.v1")(batcher)
+
+
+ALL_BATCHERS = [
+    *(Fixed(size) for size in (1, 2, 7, 99)),
+    *(Batchsort(size, buffer) for size, buffer in ((1, 3), (4, 1), (5, 256))),
+    *(Words(budget, padding) for budget in (1, 25, 500) for padding in (True, False)),
+    *(Padded(budget, buffer) for budget, buffer in ((1, 1), (60, 2), (500, 256))),
+]
+ALL_WORLDS = [
+    *(batches(batcher, world) for batcher in ALL_BATCHERS for world in WORLDS),
+    registry.worlds.get("thincdialog.PartnerWorld.v1")(),
+]
+
+
+def scores(agent, teacher, make_world):
+    """What padding there was is the only thing that may depend on the world."""
+    report = evaluate_agent(agent, teacher, make_world)
+    report.pop("padding_fraction", None)
+    return report
 
 
 @pytest.mark.parametrize(
@@ -74,43 +92,43 @@ def batches(size):
         ("Classifier", "MemoryReader"),
     ],
 )
-def test_evaluation_is_the_same_to_the_bit_for_any_batch_order_and_flattening(kind, encoder):
+def test_evaluation_is_the_same_to_the_bit_for_any_world_order_and_flattening(kind, encoder):
     agent = make_agent(kind, encoder)
     episodes = conversations()
     n_examples = sum(map(len, episodes))
-    expected = evaluate_agent(agent, teacher_of(episodes), batches(64))
+    expected = scores(agent, teacher_of(episodes), batches(Fixed(64)))
     assert expected["examples"] == n_examples
     assert 0 < expected["mrr"] < 1 and expected["loss"] > 0
-    for size in (1, 2, 7, n_examples):
-        assert evaluate_agent(agent, teacher_of(episodes), batches(size)) == expected
+    for world in ALL_WORLDS:
+        assert scores(agent, teacher_of(episodes), world) == expected
     # Candidates are drawn from the replies in the data's order, so given here.
     flat = registry.mutators.get("thincdialog.Flatten.v1")()
-    for size in (1, 5, 64):
+    for world in ALL_WORLDS:
         teacher = teacher_of(episodes, mutators=[flat])
         assert teacher.is_single_turn
-        assert evaluate_agent(agent, teacher, batches(size)) == expected
+        assert scores(agent, teacher, world) == expected
     drawn = [[dict(example) for example in episode] for episode in episodes]
     for example in teacher_of(episodes).examples():
         number, turn = map(int, example["id"].split("/"))
         drawn[number][turn]["label_candidates"] = example["label_candidates"]
     for order in (drawn, drawn[::-1], drawn[1::2] + drawn[::2]):
-        assert evaluate_agent(agent, teacher_of(order), batches(7)) == expected
+        assert scores(agent, teacher_of(order), batches(Batchsort(7))) == expected
 
 
-def test_evaluation_in_a_partner_world_is_that_of_a_batch_world():
+def test_evaluation_leaves_the_conversation_of_a_training_as_it_is():
     agent = make_agent("Ranker", "BagEncoder")
-    expected = evaluate_agent(agent, teacher_of(conversations()), batches(16))
-    agent.reset_metrics()
-    teacher = teacher_of(conversations())
-    with PartnerWorld(teacher, agent) as world, exact_products(agent.model.ops):
-        world.start_epoch(0, 0)
-        while not world.epoch_done():
+    partner = registry.worlds.get("thincdialog.PartnerWorld.v1")()
+    with partner(task([]).for_split("train", training=True), agent) as world:
+        while len(agent.conversation.turns) < 2:
             world.parley()
-        assert report_values(world.report()) == expected
+        turns = list(agent.conversation.turns)
+        evaluate_agent(agent, teacher_of(conversations()), partner)
+        assert agent.conversation.turns == turns
+        world.parley()
 
 
 def test_evaluation_leaves_products_fast_and_drops_what_it_computed():
     agent = make_agent("Ranker", "BagEncoder")
-    evaluate_agent(agent, teacher_of(conversations()), batches(16))
+    evaluate_agent(agent, teacher_of(conversations()), batches(Fixed(16)))
     assert not agent.model.ops.has_exact_products
     assert agent._vectors.vectors is None

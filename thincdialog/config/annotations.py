@@ -15,6 +15,7 @@ _NAMES = {
     dict: "a section",
 }
 _LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, tuple, set)
+_SCHEDULES = (collections.abc.Iterator, collections.abc.Generator)
 _SECTIONS = (dict, collections.abc.Mapping)
 
 
@@ -45,6 +46,8 @@ def describe(annotation: Any) -> str:
         return f"a list of {_plural(parts[0])}" if parts else "a list"
     if origin in _SECTIONS:
         return "a section"
+    if origin in _SCHEDULES:
+        return "a block that builds a schedule"
     if annotation in _NAMES:
         return _NAMES[annotation]
     if origin is collections.abc.Callable:

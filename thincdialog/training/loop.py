@@ -26,6 +26,9 @@ from ..worlds import World
 from .gradients import GradientTree
 from .stopping import Best, Clock, Every, Limits, Position
 
+# The most of an epoch that can be done while it is not.
+ALMOST = 0.999
+
 
 @dataclass
 class LoopSettings:
@@ -145,8 +148,9 @@ class TrainingLoop:
             self.position.epoch = epoch + 1.0
         else:
             total = self._n_examples()
-            share = min(1.0, examples_in_epoch / total) if total else 0.0
-            self.position.epoch = epoch + share
+            share = examples_in_epoch / total if total else 0.0
+            # A task that is shown again makes an epoch longer than the data.
+            self.position.epoch = epoch + min(ALMOST, share)
 
     def _stop_at_limits(self) -> None:
         limit = self.settings.limits.reached(self.position, self.clock.seconds())
@@ -245,5 +249,5 @@ class TrainingLoop:
         return position.step * total / position.examples
 
     def _n_examples(self) -> Optional[int]:
-        """Of an epoch; of a stream, known after the first one."""
-        return self.teacher.n_examples or self._examples_of_an_epoch
+        """Learnt from in an epoch, as far as is known; exactly after the first one."""
+        return self._examples_of_an_epoch or self.teacher.n_examples
