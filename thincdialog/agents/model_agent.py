@@ -252,8 +252,7 @@ class ModelAgent(ConversationAgent):
 
     def observed_contexts(self, observations: Observations) -> Ragged:
         """What the model reads of the observations' turns."""
-        limits = token_limits(observations, CONTEXT)
-        return self.contexts(column(observations, "turns"), limits)
+        return self.contexts(column(observations, "turns"), token_limits(observations, CONTEXT))
 
     def batch_lengths(self, observations: Observations) -> Lengths:
         """The tokens that the model will read of each observation; see ``Agent``."""
@@ -273,7 +272,8 @@ class ModelAgent(ConversationAgent):
         return self._ragged(LABEL, *self.text.labels(texts, limits))
 
     def _ragged(self, field: int, ids: Any, lengths: Any) -> Ragged:
-        self.counters.count_tokens(lengths, self.padded[field])
+        # A model that names no second field lays out all it reads in one way.
+        self.counters.count_tokens(lengths, self.padded[min(field, len(self.padded) - 1)])
         ops = self.model.ops
         return Ragged(ops.asarray2i(ids), ops.asarray1i(lengths))
 
