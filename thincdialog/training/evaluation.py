@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from ..agents import ModelAgent
 from ..config import CheckedConfig
 from ..messages import Message
-from ..metrics import ExampleMetric, Metric, report_values
+from ..metrics import ExampleMetric, Metric, merge_tasks, report_values
 from ..ops.exact_products import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -62,8 +62,6 @@ def evaluate_agent(agent: Agent, teacher: Teacher, make_world: WorldFactory) -> 
     reports = {name: _measure(agent, task, make_world) for name, task in by_task(teacher).items()}
     if list(reports) == [""]:
         return report_values(reports[""])
-    from ..metrics import merge_tasks
-
     return report_values(merge_tasks(reports))
 
 

@@ -40,20 +40,21 @@ class Result:
     output: Optional[Path] = None
 
     def table(self) -> List[List[str]]:
-        """Header and rows: each split, the model first, then the baselines. Of several
-        tasks, a row for each task, their mean ("macro") and all examples alike."""
+        """Header and rows: each split, the model first, then the baselines; of several
+        tasks, for each task, their mean ("macro") and all examples alike."""
         parts = {split: report_parts(report) for split, report in self.scores.items()}
         has_tasks = any(list(found) != [ALL] for found in parts.values())
         first = self.score_name.rpartition("/")[2] if has_tasks else self.score_name
         names = shown_metrics([part for found in parts.values() for part in found.values()], first)
         rows = [["", *(["task"] if has_tasks else []), "agent", *names, COUNT]]
-        for split, report in self.scores.items():
-            agents = {"this model": report}
-            agents.update((name, by[split]) for name, by in self.baselines.items() if split in by)
-            for agent, scores in agents.items():
-                for task, part in report_parts(scores).items():
-                    where = [split, task] if has_tasks else [split]
-                    rows.append([*where, agent, *cells(part, names)])
+        for split, found in parts.items():
+            agents = {"this model": found}
+            for name, reports in self.baselines.items():
+                if split in reports:
+                    agents[name] = report_parts(reports[split])
+            for task in found:
+                where = [split, task] if has_tasks else [split]
+                rows += [[*where, name, *cells(part[task], names)] for name, part in agents.items()]
         return rows
 
 

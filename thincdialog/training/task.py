@@ -4,7 +4,7 @@ from typing import Any, Dict
 
 from ..config import CheckedConfig
 from ..errors import DataError
-from ..teachers import Teacher
+from ..teachers import MultiTask, Teacher, mix_tasks
 
 
 def tasks_of(checked: CheckedConfig, parts: Dict[str, Any], split: str) -> Dict[str, Teacher]:
@@ -44,23 +44,18 @@ def split_of(checked: CheckedConfig, parts: Dict[str, Any], split: str, **settin
     if len(parts["tasks"]) == 1:
         ((_, task),) = tasks.items()
         return task.for_split(split, **settings)
-    from ..teachers import mix_tasks
-
-    if split != "train":
-        return mix_tasks({name: task.for_split(split, **settings) for name, task in tasks.items()})
-    mixture = parts["mixture"]
-    weights = mixture["weights"]
-    if weights is not None:
-        # A task that weighs nothing shall give no words or classes either.
-        weights = {name: weights[name] for name in tasks if weights[name]}
-        if not weights:
+    mixture = dict(parts["mixture"]) if split == "train" else {}
+    if mixture.get("weights") is not None:
+        weights = mixture["weights"]
+        mixture["weights"] = weights = {name: weights[name] for name in tasks}
+        if not any(weights.values()):
             text = f"are 0 for all tasks that have training data ({', '.join(tasks)})"
             raise DataError("[mixture.weights]", text)
-        tasks = {name: tasks[name] for name in weights}
     shown = {name: task.for_split(split, **settings) for name, task in tasks.items()}
-    return mix_tasks(shown, weights=weights, unit=mixture["unit"], repeat=mixture["repeat"])
+    # One that is left of several keeps its name.
+    return mix_tasks(shown, **mixture) if len(shown) > 1 else MultiTask(shown)
 
 
 def by_task(teacher: Teacher) -> Dict[str, Teacher]:
     """The teachers of a mixture by the names of their tasks; {"": teacher} of one task."""
-    return dict(getattr(teacher, "tasks", {"": teacher}))
+    return dict(teacher.tasks) if isinstance(teacher, MultiTask) else {"": teacher}

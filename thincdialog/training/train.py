@@ -115,6 +115,8 @@ class _Run:
         tasks_of(checked, parts, "train")
         for task in self.tasks.values():
             task.check_sources()
+        self.teacher = split_of(checked, parts, "train", training=True)
+        self._check_end()
         self.best_values: Any = None
         self.saved = ""  # Where the weights lie that were saved last.
 
@@ -131,9 +133,18 @@ class _Run:
         if problems:
             raise ConfigError(problems, self.checked.name)
 
+    def _check_end(self) -> None:
+        training = self.training
+        has_weights = isinstance(self.agent, ModelAgent)
+        if has_weights and self.teacher.is_endless and not training["max_steps"]:
+            if not training["max_seconds"]:
+                text = "[training] max_epochs ends nothing: the training data has no end"
+                where = self.checked.reading.where("training", "max_epochs")
+                problem = Problem(where, text, "set max_steps or max_seconds")
+                raise ConfigError([problem], self.checked.name)
+
     def train(self) -> Result:
-        teacher = split_of(self.checked, self.parts, "train", training=True)
-        dev = self._split("dev")
+        teacher, dev = self.teacher, self._split("dev")
         with reading_bar(self.stderr) as progress:
             self.agent.initialize(
                 teacher, tokenizer=self.tokenizer, seed=self.seed, progress=progress

@@ -1,0 +1,270 @@
+"""Runs on several tasks: every example once an epoch, in any world and batches."""
+
+import io
+import json
+from itertools import product
+
+import pytest
+
+from thincdialog.api import ConfigError, DataError, display_data, display_model, evaluate, train
+from thincdialog.cli.main import main
+from thincdialog.training.train import BEST, LAST
+
+from .two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
+
+WORLDS = ["BatchWorld", "DynamicBatchWorld"]
+BATCHERS = {
+    "Fixed": {"size": 4},
+    "Batchsort": {"size": 4, "buffer": 3},
+    "Words": {"budget": 30, "buffer": 2},
+    "Padded": {"budget": 40},
+}
+EVERY = [(world, batcher) for world, batcher in product(WORLDS, BATCHERS)]
+
+
+def changes(world, batcher):
+    """The config's world, which it leaves to the defaults."""
+    return {
+        "world.@worlds": f"thincdialog.{world}.v1",
+        "world.batcher.@batchers": f"thincdialog.{batcher}.v1",
+        **{f"world.batcher.{name}": value for name, value in BATCHERS[batcher].items()},
+    }
+
+
+FIXED = changes("BatchWorld", "Fixed")
+
+
+BATCHER = """
+from thincdialog.api import Batcher, Sizes, registry
+
+class Opposites(Batcher):
+    # The longest row goes with the shortest.
+    def plan(self, lengths, limit, rng):
+        order = lengths.totals.argsort(kind="stable")
+        half = len(order) // 2
+        pairs = [order[[i, -1 - i]] for i in range(half)]
+        return pairs + ([order[half : half + 1]] if len(order) % 2 else [])
+
+@registry.batchers("tests.opposites.v1")
+def make_opposites() -> Batcher:
+    return Opposites(Sizes(2), buffer=64)
+"""
+
+
+def run(output=None, config=TWO_TASKS, **overrides):
+    SEEN.clear()
+    overrides = {name.replace("__", "."): value for name, value in overrides.items()}
+    streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    return train(config, output=output, overrides=overrides, **streams)
+
+
+def epochs(n_examples=N_EXAMPLES):
+    seen = [name for batch in SEEN for name in batch]
+    assert len(seen) % n_examples == 0
+    return [seen[start : start + n_examples] for start in range(0, len(seen), n_examples)]
+
+
+def weights(folder):
+    return (folder / LAST / "weights.npy").read_bytes()
+
+
+@pytest.mark.parametrize("streaming", [False, True], ids=["held", "streamed"])
+@pytest.mark.parametrize("world, batcher", EVERY)
+def test_tasks_every_example_once_an_epoch(world, batcher, streaming, tmp_path):
+    streams = {f"tasks.{name}.streaming": streaming for name in SIZES}
+    setup = {**changes(world, batcher), **streams}
+    result = run(tmp_path / "a", **setup)
+    first, second = epochs()
+    assert sorted(first) == sorted(second) == ids("train")
+    assert first != second
+    for split in ("dev", "test"):
+        report = result.scores[split]
+        assert report["examples"] == N_EXAMPLES
+        assert {name: report[f"{name}/examples"] for name in SIZES} == SIZES
+        mean = sum(report[f"{name}/hits@1"] for name in SIZES) / len(SIZES)
+        assert report["macro/hits@1"] == pytest.approx(mean)
+        micro = sum(report[f"{name}/hits@1"] * size for name, size in SIZES.items()) / N_EXAMPLES
+        assert report["hits@1"] == pytest.approx(micro)
+    meta = json.loads((tmp_path / "a" / LAST / "meta.json").read_text())
+    assert (meta["task"], meta["epoch"], meta["examples"]) == (
+        "colours, drinks",
+        2.0,
+        2 * N_EXAMPLES,
+    )
+    # The same in the batches of the config's world, and in others.
+    for other in ({}, {"evaluation.world.batcher.size": 5}):
+        assert evaluate(tmp_path / "a" / BEST, overrides=other) == result.scores["test"]
+    batches = [list(batch) for batch in SEEN]
+    run(tmp_path / "b", **setup)
+    assert batches == SEEN and weights(tmp_path / "a") == weights(tmp_path / "b")
+    run(tmp_path / "c", **setup, system__seed=4)
+    assert batches != SEEN and weights(tmp_path / "a") != weights(tmp_path / "c")
+    assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 2
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A model trained on both tasks, and the result of the run."""
+    folder = tmp_path_factory.mktemp("tasks")
+    return folder / BEST, run(folder, **FIXED, training__max_epochs=6.0)
+
+
+@pytest.mark.parametrize("world, batcher", EVERY)
+def test_tasks_scores_depend_neither_on_world_nor_batches(saved, world, batcher):
+    path, result = saved
+    own = {f"evaluation.{name}": value for name, value in changes(world, batcher).items()}
+    assert evaluate(path, overrides=own) == result.scores["test"]
+
+
+def test_tasks_are_evaluated_each_with_its_own_sample_and_candidates(saved):
+    path, result = saved
+    report = evaluate(path, overrides={"evaluation.max_examples": 5})
+    # Whole conversations until there are 5 examples.
+    assert report["drinks/examples"] == 5 and 5 <= report["colours/examples"] <= 8
+    assert report["examples"] == report["drinks/examples"] + report["colours/examples"]
+    one = {"tasks.drinks.splits": "train"}
+    alone = evaluate(path, overrides=one)
+    assert "drinks/examples" not in alone
+    part = {name: value for name, value in result.scores["test"].items() if "colours/" in name}
+    assert {name: alone[name] for name in part} == part
+    assert alone["macro/hits@1"] == alone["hits@1"] == alone["colours/hits@1"]
+
+
+@pytest.mark.parametrize("score", ["hits@1", "drinks/hits@1", "macro/loss"])
+def test_tasks_any_score_can_be_optimised(score, tmp_path):
+    result = run(tmp_path, training__score=score, training__eval_every_epochs=0.5)
+    meta = json.loads((tmp_path / BEST / "meta.json").read_text())
+    assert meta["step"] == result.best_step
+    assert meta["dev"][score] == result.scores["dev"][score]
+
+
+def test_tasks_an_unknown_score_is_explained_with_what_there_is():
+    with pytest.raises(Exception, match="'color/hits@1' is not measured.* colours/hits@1, "):
+        run(training__score="color/hits@1")
+
+
+def test_tasks_weights_hold_while_all_tasks_last():
+    shares = {"mixture.weights.colours": 1, "mixture.weights.drinks": 2}
+    run(**shares, **FIXED, training__max_epochs=1.0)
+    (seen,) = epochs()
+    assert sorted(seen) == ids("train")
+    n_drinks = sum(name.startswith("drinks/") for name in seen[:18])
+    assert 10 <= n_drinks <= 14, "two thirds of 18, but for the conversations that go on"
+
+
+def test_tasks_with_weight_0_are_not_shown_but_evaluated(saved):
+    none = {"mixture.weights.colours": 0, "mixture.weights.drinks": 1}
+    result = run(**none, **FIXED, training__max_epochs=1.0)
+    (seen,) = epochs(SIZES["drinks"])
+    assert sorted(seen) == ids("train", ["drinks"])
+    assert result.scores["test"]["colours/examples"] == SIZES["colours"]
+    missing = {"tasks.drinks.splits": "dev test"}
+    with pytest.raises(DataError, match=r"\[mixture.weights\]  are 0 for all .* \(colours\)"):
+        run(**none, **missing)
+
+
+def test_tasks_repeat_shows_the_small_one_again_until_all_were_shown(tmp_path):
+    again = {"mixture.weights.colours": 1, "mixture.weights.drinks": 1, "mixture.repeat": True}
+    run(tmp_path, **again, **FIXED, training__max_epochs=1.0)
+    seen = [name for batch in SEEN for name in batch]
+    assert set(seen) == set(ids("train"))
+    assert all(seen.count(name) == 1 for name in ids("train", ["drinks"]))
+    n_colours = sum(name.startswith("colours/") for name in seen)
+    assert abs(n_colours - SIZES["drinks"]) <= 4, "a conversation has 4 turns at most"
+    meta = json.loads((tmp_path / LAST / "meta.json").read_text())
+    assert (meta["epoch"], meta["examples"]) == (1.0, len(seen))
+
+
+def test_tasks_without_end_go_on_until_the_others_end():
+    endless = {"tasks.drinks.endless": True, "mixture.weights.colours": 1}
+    run(**endless, **FIXED, mixture__weights__drinks=3, training__max_epochs=2.0)
+    seen = [name for batch in SEEN for name in batch]
+    colours = [name for name in seen if name.startswith("colours/")]
+    assert sorted(colours) == sorted(2 * ids("train", ["colours"]))
+    assert abs(len(seen) - 4 * len(colours)) <= 16
+    both = {f"tasks.{name}.endless": True for name in SIZES}
+    with pytest.raises(ConfigError, match="max_epochs ends nothing.*- set max_steps or max_se"):
+        run(**both)
+    result = run(**both, training__max_steps=20)
+    assert result.stopped_because == "max_steps = 20 reached" and len(SEEN) == 20
+
+
+def test_tasks_in_batches_of_a_users_batcher(tmp_path):
+    (tmp_path / "mine.py").write_text(BATCHER)
+    mine = {"world.batcher.@batchers": "tests.opposites.v1"}
+    for world in WORLDS:
+        SEEN.clear()
+        changed = {**mine, "world.@worlds": f"thincdialog.{world}.v1"}
+        streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+        train(TWO_TASKS, overrides=changed, code=tmp_path / "mine.py", **streams)
+        assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 2
+        assert {len(batch) for batch in SEEN} == {1, 2}
+
+
+def test_tasks_a_split_that_only_one_task_has():
+    result = run(tasks__drinks__splits="train dev", training__max_epochs=1.0)
+    assert set(result.scores) == {"dev", "test"}
+    assert result.scores["test"]["examples"] == SIZES["colours"]
+    assert len(epochs()) == 1
+    missing = {f"tasks.{name}.splits": "dev" for name in SIZES}
+    with pytest.raises(DataError) as caught:
+        run(**missing)
+    assert str(caught.value) == (
+        "[tasks]  none of them has train data (colours has: dev; drinks has: dev). "
+        "Give it with --paths.train FILE."
+    )
+
+
+def test_tasks_baselines_learn_from_all_of_them():
+    text = TWO_TASKS + '\n[baselines.frequent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    result = run(config=text, training__max_epochs=1.0)
+    table = result.table()
+    assert table[0][:4] == ["", "task", "agent", "hits@1"]
+    rows = [row[:3] for row in table[1:]]
+    parts, agents = ["colours", "drinks", "macro", "all"], ["this model", "frequent"]
+    assert rows == [
+        [split, part, agent] for split in ("dev", "test") for part in parts for agent in agents
+    ]
+    report = result.baselines["frequent"]["test"]
+    assert (report["examples"], report["drinks/examples"]) == (N_EXAMPLES, SIZES["drinks"])
+
+
+def test_tasks_are_displayed_mixed_and_played_in_turn(saved):
+    path, result = saved
+    for shuffle in (False, True):
+        shown = display_data(TWO_TASKS, n_examples=0, shuffle=shuffle)
+        names = [message["id"] for message, _ in shown]
+        assert sorted(names) == ids("train")
+        changed = [a.split("/")[0] != b.split("/")[0] for a, b in zip(names, names[1:])]
+        assert sum(changed) > 10
+    colours, drinks = {"red", "green", "blue", "amber", "pink"}, {"tea", "milk", "juice", "cocoa"}
+    for conversations in (result.samples, display_model(path, n_conversations=3)):
+        labels = [set(talk[0][0]["eval_labels"]) for talk in conversations]
+        assert [label <= colours for label in labels] == [True, True, False]
+        assert labels[2] <= drinks
+
+
+def test_tasks_on_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.cfg").write_text(TWO_TASKS)
+    assert main("train two.cfg -o out --training.max_epochs 4".split()) == 0
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    header = next(line for line in lines if line[:2] == ["epoch", "step"])
+    scores = ["macro/hits@1", "hits@1", "colours/hits@1", "drinks/hits@1"]
+    assert header[4:8] == scores
+    assert ["task", "agent", "hits@1"] in [line[:3] for line in lines]
+    (drinks,) = [line for line in lines if line[:4] == ["test", "drinks", "this", "model"]]
+    assert drinks[-1] == "22"
+    assert main("evaluate out/model-best --json scores.json".split()) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[0][:2] == ["task", "hits@1"] and rows[0][-1] == "examples"
+    assert [(row[0], row[-1]) for row in rows[2:]] == [
+        ("colours", "15"),
+        ("drinks", "22"),
+        ("macro", "-"),
+        ("all", "37"),
+    ]
+    assert rows[3][1] == drinks[4]
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert {"hits@1", "macro/hits@1", "drinks/f1", "colours/truncated_contexts"} <= set(scores)
