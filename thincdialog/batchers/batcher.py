@@ -1,5 +1,6 @@
 """The batcher contract: which rows go through an agent together."""
 
+from itertools import accumulate
 from typing import List, Literal, Tuple
 
 import numpy as np
@@ -10,6 +11,8 @@ from .sizes import Sizes
 
 # A window ends where a scheduled size has moved by this share of itself.
 MAX_CHANGE = 0.1
+# Rows read to learn how long rows are.
+PROBE = 64
 
 
 class Batcher:
@@ -50,6 +53,8 @@ class Batcher:
     oversize: Literal["alone", "truncate", "error"] = "alone"
 
     def __init__(self, sizes: Sizes, buffer: int = 256):
+        if buffer < 1:
+            raise ValueError(f"a batcher chooses from 1 batch or more, not {buffer}")
         self.sizes = sizes
         self.buffer = buffer
 
@@ -69,15 +74,12 @@ class Batcher:
 
         step (int): Number of the next batch, counted from 0.
         """
-        first = least = self.sizes.at(step)
         if self.sizes.is_constant:
-            return first, self.buffer
-        for ahead in range(1, self.buffer):
-            size = self.sizes.at(step + ahead)
-            if abs(size - first) > MAX_CHANGE * first:
-                return least, ahead
-            least = min(least, size)
-        return least, self.buffer
+            return self.sizes.at(step), self.buffer
+        sizes = self.sizes.next(step, self.buffer)
+        has_moved = np.abs(sizes - sizes[0]) > MAX_CHANGE * sizes[0]
+        n_batches = int(has_moved.argmax()) or self.buffer
+        return int(sizes[:n_batches].min()), n_batches
 
     def fit(self, lengths: Lengths, limit: int) -> Lengths:
         """What is read of the rows: the same, or less of those beyond the limit.
@@ -129,10 +131,6 @@ def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
     return max(0, -(-(wanted - n_words) * n_rows // n_words))
 
 
-# Rows read to learn how long rows are.
-PROBE = 64
-
-
 def plan_window(
     batcher: Batcher, lengths: Lengths, limit: int, rng: np.random.Generator
 ) -> List[np.ndarray]:
@@ -140,16 +138,36 @@ def plan_window(
 
     RAISES (ProtocolError): If the plan does not hold every row exactly once.
     """
-    batches = [np.asarray(batch) for batch in batcher.plan(lengths, limit, rng)]
+    order, edges = plan_order(batcher, lengths, limit, rng)
+    batches = [order[start:stop] for start, stop in zip(edges, edges[1:])]
+    return [batches[number] for number in rng.permutation(len(batches)).tolist()]
+
+
+def plan_order(
+    batcher: Batcher, lengths: Lengths, limit: int, rng: np.random.Generator
+) -> Tuple[np.ndarray, List[int]]:
+    """A plan, batch after batch.
+
+    RETURNS (Tuple[np.ndarray, List[int]]): Numbers of the rows, and where in them each
+        batch begins, with the number of rows as the last place.
+    RAISES (ProtocolError): If the plan does not hold every row exactly once.
+    """
     n_rows = len(lengths.counts)
-    rows = np.concatenate(batches) if batches else np.zeros(0, dtype=np.int64)
-    is_whole = len(rows) == n_rows and all(len(batch) for batch in batches)
-    if not is_whole or not np.array_equal(np.sort(rows), np.arange(n_rows)):
+    batches = batcher.plan(lengths, limit, rng) if n_rows else []
+    sizes = [len(batch) for batch in batches]
+    order = np.concatenate(batches) if batches else np.zeros(0, dtype=np.int64)
+    is_whole = len(order) == n_rows and 0 not in sizes
+    if is_whole and n_rows:
+        is_planned = np.zeros(n_rows, dtype=bool)
+        if order.dtype.kind in "iu" and 0 <= order.min() and order.max() < n_rows:
+            is_planned[order] = True
+        is_whole = bool(is_planned.all())
+    if not is_whole:
         raise ProtocolError(
             f"{type(batcher).__name__}.plan() must give every row in exactly one batch: "
-            f"it got {n_rows} rows and gave {len(rows)} in {len(batches)} batches."
+            f"it got {n_rows} rows and gave {len(order)} in {len(sizes)} batches."
         )
-    return [batches[number] for number in rng.permutation(len(batches))]
+    return order, [0, *accumulate(sizes)]
 
 
 def _level(counts: List[int], limit: int) -> int:

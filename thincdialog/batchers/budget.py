@@ -7,7 +7,7 @@ import numpy as np
 from .batcher import Batcher
 from .cuts import cut_line, cut_sorted
 from .lengths import Lengths
-from .like_lengths import order_by_length
+from .like_lengths import longest_first, order_by_length
 from .sizes import Sizes
 
 Oversize = Literal["alone", "truncate", "error"]
@@ -55,9 +55,9 @@ def divide_by_cells(lengths: Lengths, padded: Sequence[bool], limit: int) -> Lis
     varied = rectangles.min(axis=0) < rectangles.max(axis=0)
     if varied.sum() > 1:
         order = order_by_length(rectangles, cells=limit)
-        cuts = cut_line(counts[order], padded, limit)
+        edges = cut_line(counts[order], padded, limit)
     else:
         sorted_by = rectangles if rectangles.shape[1] else counts
-        order = np.argsort(-sorted_by.sum(axis=1), kind="stable")
-        cuts = cut_sorted(counts[order], padded, limit)
-    return [order[start:stop] for start, stop in cuts]
+        order = longest_first(sorted_by.sum(axis=1))
+        edges = cut_sorted(counts[order], padded, limit)
+    return [order[start:stop] for start, stop in zip(edges, edges[1:])]

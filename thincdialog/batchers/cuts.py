@@ -1,6 +1,6 @@
 """Cuts a line of rows into batches within a budget of cells."""
 
-from typing import List, Sequence, Tuple
+from typing import List, Sequence
 
 import numpy as np
 
@@ -8,150 +8,138 @@ import numpy as np
 # waste nothing but time.
 OVERHEAD = 0.1
 # A line is cut between blocks of about this share of a batch.
-BLOCKS_OF_A_BATCH = 16
+BLOCKS_OF_A_BATCH = 12
 # Blocks of a stretch of the line that is cut by itself; all stretches are cut at once.
-BLOCKS_OF_A_STRETCH = 256
+BLOCKS_OF_A_STRETCH = 96
 _NEVER = 1e18
 
 
-def cut_sorted(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[Tuple[int, int]]:
-    """Cut rows of which at most one field is padded, longest first: each batch as full
-    as can be. No cut needs fewer batches.
+def cut_sorted(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[int]:
+    """Cut rows of which at most one padded field varies, longest first: each batch as
+    full as can be. No cut of this line needs fewer batches, and with a padded field
+    alone no other batches either.
 
-    counts (np.ndarray): Shape (n_rows, n_fields), int64, falling in the padded field;
-        no row is beyond the budget.
-    padded (Sequence[bool]): Which field takes a rectangle.
+    counts (np.ndarray): Shape (n_rows, n_fields), int64, never rising in the padded
+        fields; no row is empty or beyond the budget.
+    padded (Sequence[bool]): Which fields take a rectangle.
     budget (int): Cells of a batch.
-    RETURNS (List[Tuple[int, int]]): First row, and one past the last, of each batch.
+    RETURNS (List[int]): Where each batch begins, and the number of rows.
     """
-    width = counts[:, list(padded)].sum(axis=1)
-    plain = counts[:, [not field for field in padded]].sum(axis=1)
-    sums = np.concatenate([[0], plain.cumsum()])
-    n_rows, has_plain = len(counts), bool(sums[-1])
-    widths = width.tolist()
-    cuts = []
-    start = 0
-    while start < n_rows:
-        most = budget // widths[start] if widths[start] else n_rows
-        stop = min(start + most, n_rows)
-        if has_plain and stop > start:
-            cells = sums[start + 1 : stop + 1] - sums[start]
-            if widths[start]:
-                cells = cells + widths[start] * np.arange(1, stop - start + 1)
-            stop = start + int(np.searchsorted(cells, budget, side="right"))
-        stop = max(stop, start + 1)
-        cuts.append((start, stop))
-        start = stop
-    return cuts
+    is_padded = np.array(padded)
+    widths = counts[:, is_padded].sum(axis=1).tolist()
+    n_rows, sums = len(counts), np.zeros(0)
+    if not is_padded.all():
+        sums = np.append(0, counts[:, ~is_padded].sum(axis=1).cumsum())
+    edges = [0]
+    while edges[-1] < n_rows:
+        start = edges[-1]
+        width = widths[start]
+        stop = min(start + budget // width, n_rows) if width else n_rows
+        if len(sums):
+            stop = min(stop, int(sums.searchsorted(sums[start] + budget, side="right")) - 1)
+        if len(sums) and width:
+            rectangles = width * np.arange(1, stop - start + 1)
+            cells = sums[start + 1 : stop + 1] - sums[start] + rectangles
+            stop = start + int(cells.searchsorted(budget, side="right"))
+        edges.append(stop)
+    return edges
 
 
-def cut_line(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[Tuple[int, int]]:
+def cut_line(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[int]:
     """Cut a line of rows of several padded fields where it costs least: the sum of the
     cells, and a tenth of the budget for each batch, by dynamic programming over blocks
     of neighbouring rows. The line is cut in stretches, all at the same time.
 
     counts (np.ndarray): Shape (n_rows, n_fields), int64, neighbours alike; no row is
-        beyond the budget.
+        empty or beyond the budget.
     padded (Sequence[bool]): Which fields take a rectangle.
     budget (int): Cells of a batch.
-    RETURNS (List[Tuple[int, int]]): First row, and one past the last, of each batch.
+    RETURNS (List[int]): Where each batch begins, and the number of rows.
     """
-    edges = _block_edges(counts, padded, budget)
-    costs = _costs(counts, padded, budget, edges)
-    n_blocks = len(edges) - 1
-    n_stretches = -(-n_blocks // BLOCKS_OF_A_STRETCH)
-    n_steps = -(-n_blocks // n_stretches)
-    chosen = _cheapest(costs, n_stretches, n_steps)
-    cuts = []
-    for stretch, lags in enumerate(chosen.T.tolist()):
-        step = n_steps - 1
-        while step >= 0:
-            block = stretch * n_steps + step
-            if block < n_blocks:
-                cuts.append((int(edges[block - lags[step]]), int(edges[block + 1])))
-            step -= lags[step] + 1
-    return cuts
+    is_padded = np.array(padded)
+    rectangles = np.ascontiguousarray(counts.T[is_padded])
+    sums = np.append(0, counts.sum(axis=1).cumsum())
+    plain = np.append(0, counts[:, ~is_padded].sum(axis=1).cumsum())
+    edges = _block_edges(rectangles, plain, sums, budget)
+    # A batch has no fewer cells than words.
+    last = sums[edges].searchsorted(sums[edges[:-1]] + budget, side="right") - 1
+    n_lags = int((last - np.arange(len(last))).max())
+    costs = _costs(rectangles, plain, budget, edges, n_lags)
+    starts = _cheapest(costs, OVERHEAD * budget)
+    return [*edges[starts].tolist(), len(counts)]
 
 
-def _block_edges(counts: np.ndarray, padded: Sequence[bool], budget: int) -> np.ndarray:
+def _block_edges(
+    rectangles: np.ndarray, plain: np.ndarray, sums: np.ndarray, budget: int
+) -> np.ndarray:
     """Where blocks begin, and the number of rows; a block fits into a batch."""
-    n_rows = len(counts)
-    totals = counts.sum(axis=1)
-    blocks = (totals.cumsum() - totals) // max(1.0, budget / BLOCKS_OF_A_BATCH)
-    is_start = np.diff(blocks, prepend=-1.0) > 0
-    starts = np.flatnonzero(is_start)
-    cells = _cells(_widest(counts, starts), _sums(counts), starts, n_rows, padded)
-    # Rows that are little alike: each a block of its own.
-    for block in np.flatnonzero(cells > budget).tolist():
-        stop = starts[block + 1] if block + 1 < len(starts) else n_rows
-        is_start[starts[block] : stop] = True
-    return np.append(np.flatnonzero(is_start), n_rows)
+    blocks = sums[:-1] // max(1.0, budget / BLOCKS_OF_A_BATCH)
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(blocks)) + 1, [len(blocks)]])
+    while True:
+        starts, stops = edges[:-1], edges[1:]
+        widths = np.maximum.reduceat(rectangles, starts, axis=1).sum(axis=0)
+        cells = widths * (stops - starts) + plain[stops] - plain[starts]
+        too_big = np.flatnonzero(cells > budget)
+        if not len(too_big):
+            return edges
+        # Rows that are little alike: half as many in a block.
+        edges = np.insert(edges, too_big + 1, (starts[too_big] + stops[too_big]) // 2)
 
 
 def _costs(
-    counts: np.ndarray, padded: Sequence[bool], budget: int, edges: np.ndarray
+    rectangles: np.ndarray, plain: np.ndarray, budget: int, edges: np.ndarray, n_lags: int
 ) -> np.ndarray:
-    """Cost of the batch that ends with a block and begins ``lag`` blocks before it;
-    shape (n_lags, n_blocks)."""
-    overhead = OVERHEAD * budget
-    starts, stops = edges[:-1], edges[1:]
-    widest = _widest(counts, starts)
-    sums = _sums(counts)
-    n_blocks = len(starts)
-    running = widest
-    costs = []
-    for lag in range(n_blocks):
+    """Cells of the batch that ends with a block and begins ``lag`` blocks before it,
+    or next to endless if they are beyond the budget; shape (n_lags, n_blocks)."""
+    n_blocks = len(edges) - 1
+    widest = np.maximum.reduceat(rectangles, edges[:-1], axis=1).astype(np.float64)
+    running = widest.copy()
+    places, has_plain = edges.astype(np.float64), bool(plain[-1])
+    plain_ends = plain[edges].astype(np.float64)
+    costs = np.full((n_lags, n_blocks), _NEVER)
+    for lag in range(n_lags):
+        n_starts = n_blocks - lag
         if lag:
-            running = np.maximum(running[:-1], widest[lag:])
-        n_rows = stops[lag:] - starts[: n_blocks - lag]
-        cells = np.zeros(n_blocks - lag)
-        for field, is_padded in enumerate(padded):
-            if is_padded:
-                cells += n_rows * running[:, field]
-            else:
-                cells += sums[stops[lag:], field] - sums[starts[: n_blocks - lag], field]
-        fits = cells <= budget
-        if not fits.any():
+            np.maximum(running[:, :n_starts], widest[:, lag:], out=running[:, :n_starts])
+        cells = costs[lag, lag:]
+        np.subtract(places[lag + 1 :], places[:n_starts], out=cells)
+        cells *= running[:, :n_starts].sum(axis=0)
+        if has_plain:
+            cells += plain_ends[lag + 1 :] - plain_ends[:n_starts]
+        if cells.min() > budget:
+            costs = costs[:lag]
             break
-        cost = np.full(n_blocks, _NEVER)
-        cost[lag:][fits] = cells[fits] + overhead
-        costs.append(cost)
-    return np.array(costs)
+    costs[costs > budget] = _NEVER
+    return costs
 
 
-def _cheapest(costs: np.ndarray, n_stretches: int, n_steps: int) -> np.ndarray:
-    """Blocks before the last one in the batch that ends with each block, on the cheapest
-    way there from the start of its stretch; shape (n_steps, n_stretches)."""
+def _cheapest(costs: np.ndarray, overhead: float) -> np.ndarray:
+    """The first block of each batch of the cheapest cut."""
     n_lags, n_blocks = costs.shape
-    # Shape (n_stretches, n_steps, n_lags), the greatest lag first. What is missing in
+    n_stretches = -(-n_blocks // BLOCKS_OF_A_STRETCH)
+    n_steps = -(-n_blocks // n_stretches)
+    # Shape (n_steps, n_lags, n_stretches), the greatest lag first. What is missing in
     # the last stretch costs nothing.
-    flat = np.full((n_stretches * n_steps, n_lags), _NEVER)
-    flat[:n_blocks] = costs.T[:, ::-1]
-    flat[n_blocks:, -1] = 0
-    table = flat.reshape(n_stretches, n_steps, n_lags)
-    totals = np.full((n_stretches, n_steps + n_lags), _NEVER)
-    totals[:, n_lags - 1] = 0
-    chosen = np.empty((n_steps, n_stretches), dtype=np.int64)
-    stretches = np.arange(n_stretches)
+    flat = np.full((n_lags, n_stretches * n_steps), _NEVER, dtype=np.float32)
+    np.add(costs[::-1], overhead, out=flat[:, :n_blocks], casting="same_kind")
+    flat[-1, n_blocks:] = 0
+    table = flat.reshape(n_lags, n_stretches, n_steps).transpose(2, 0, 1).copy()
+    # Cost of the cheapest way from the start of a stretch to the end of each block; the
+    # first n_lags places stand before the stretch.
+    totals = np.full((n_lags + n_steps, n_stretches), _NEVER, dtype=np.float32)
+    totals[n_lags - 1] = 0
+    ways = np.empty((n_lags, n_stretches), dtype=np.float32)
     for step in range(n_steps):
-        ways = totals[:, step : step + n_lags] + table[:, step]
-        best = ways.argmin(axis=1)
-        totals[:, n_lags + step] = ways[stretches, best]
-        chosen[step] = n_lags - 1 - best
-    return chosen
-
-
-def _widest(counts: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    return np.maximum.reduceat(counts, starts, axis=0)
-
-
-def _sums(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros((1, counts.shape[1]), dtype=np.int64), counts.cumsum(axis=0)])
-
-
-def _cells(
-    widest: np.ndarray, sums: np.ndarray, starts: np.ndarray, n_rows: int, padded: Sequence[bool]
-) -> np.ndarray:
-    stops = np.append(starts[1:], n_rows)
-    plain = sums[stops] - sums[starts]
-    return np.where(padded, widest * (stops - starts)[:, None], plain).sum(axis=1)
+        np.add(totals[step : step + n_lags], table[step], out=ways)
+        np.minimum.reduce(ways, axis=0, out=totals[n_lags + step])
+    # Back from the ends, a batch of each stretch at a time.
+    starts = []
+    lags, stretches = np.arange(n_lags)[:, None], np.arange(n_stretches)
+    stops = np.full(n_stretches, n_steps)
+    while len(stretches):
+        ways = totals[stops - 1 + lags, stretches] + table[stops - 1, lags, stretches]
+        stops = stops - n_lags + ways.argmin(axis=0)
+        starts.append(stretches * n_steps + stops)
+        stretches, stops = stretches[stops > 0], stops[stops > 0]
+    found = np.sort(np.concatenate(starts))
+    return found[found < n_blocks]

@@ -26,42 +26,54 @@ def order_by_length(
     RETURNS (np.ndarray): Numbers of the rows, shape (n_rows,), int64.
     """
     spreads = np.abs(counts - counts.mean(axis=0)).mean(axis=0)
-    # The two that vary most; the first may be the only one.
-    along, across = [*np.argsort(-spreads, kind="stable").tolist(), -1][:2]
-    if across < 0 or not spreads[across]:
-        return np.argsort(-counts[:, along], kind="stable")
-    order = np.argsort(-counts[:, across], kind="stable")
+    along, *others = np.argsort(-spreads, kind="stable").tolist()
+    if not others or not spreads[others[0]]:
+        return longest_first(counts[:, along])
+    across = others[0]
+    order = longest_first(counts[:, across])
     first, second = counts[order, across], counts[order, along]
     area = ASPECT * 2 * float(spreads[along])
-    mean = float(second.mean())
-    ends = _strips(first, area, rows, cells, mean)
+    ends = _strips(first, area, rows, cells, float(second.mean()))
     strips = np.arange(len(ends)).repeat(np.diff(ends, prepend=0))
     widest = int(second.max()) + 1
     keys = strips * widest + np.where(strips & 1, second, widest - 1 - second)
+    return order[_argsort(keys)]
+
+
+def longest_first(lengths: np.ndarray) -> np.ndarray:
+    """Numbers of the rows from the longest to the shortest; equal ones as they come.
+
+    lengths (np.ndarray): Shape (n_rows,), int64.
+    """
+    return _argsort(lengths.max() - lengths)
+
+
+def _argsort(keys: np.ndarray) -> np.ndarray:
     # Numbers of 16 bits are sorted by radix, several times faster.
-    if widest * len(ends) <= 1 << 16:
+    if keys.max() < 1 << 16:
         keys = keys.astype(np.uint16)
-    return order[np.argsort(keys, kind="stable")]
+    return np.argsort(keys, kind="stable")
 
 
 def _strips(
     first: np.ndarray, area: float, rows: Optional[int], cells: Optional[int], mean: float
 ) -> List[int]:
     """Where each strip ends, as positions in the rows sorted by their first length."""
+    shorter_by, numbers = first[0] - first, np.arange(1, len(first) + 1)
     ends: List[int] = []
     start, n_rows, look = 0, len(first), 256
     while start < n_rows:
-        longest = int(first[start])
-        n_together = rows if cells is None else cells / max(longest + mean, 1.0)
-        part = first[start : start + look]
+        longest = float(first[start])
+        n_together = float(rows or 1) if cells is None else cells / max(longest + mean, 1.0)
+        part = shorter_by[start : start + look]
         # Width so far times rows so far: grows along the strip.
-        reached = (longest - part + 1) * np.arange(1, len(part) + 1)
-        length = int(np.searchsorted(reached, area * (n_together or 1))) + 1
+        reached = (part - (part[0] - 1)) * numbers[: len(part)]
+        length = int(reached.searchsorted(area * n_together)) + 1
         if length > len(part) and start + look < n_rows:
             look *= 4
             continue
         # Rows of equal length stay together.
-        last = int(first[min(start + length, n_rows) - 1])
-        start = n_rows - int(np.searchsorted(first[::-1], last, side="left"))
+        last = shorter_by[min(start + length, n_rows) - 1]
+        start = int(shorter_by.searchsorted(last, side="right"))
         ends.append(start)
     return ends

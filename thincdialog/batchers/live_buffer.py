@@ -4,7 +4,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from .batcher import Batcher, missing_rows, plan_window
+from .batcher import Batcher, missing_rows, plan_order
 from .cuts import OVERHEAD
 from .lengths import Lengths
 
@@ -22,9 +22,14 @@ class LiveBuffer:
     Choosing goes in rounds: all waiting rows are planned, and the better half of the
     batches (those with the least padding among batches of like length) is handed out, in
     random order; the rows of the others wait for better company among those that come
-    meanwhile. A row that has waited for ``MAX_WAIT`` buffers is handed out in the next
-    round whatever its company. So no row waits longer than that and two rounds, each at
-    most the batches that the buffer holds: seven buffers of rows.
+    meanwhile. A row that has waited for ``MAX_WAIT`` buffers when a round begins goes in
+    this round whatever its company.
+
+    So a row waits for less than seven buffers: it is due in the first round that begins
+    5 buffers or more after it came, which begins before 6 buffers are over, since no
+    round is longer than the buffer, and goes within this round. This holds where rounds
+    are no longer than the buffer: for batchers that fill their batches with rows. A word
+    budget leaves gaps, so its rounds, and the wait, may be longer by the share of them.
 
     Planning costs a sort in each round: O(log n) for each row.
 
@@ -60,8 +65,10 @@ class LiveBuffer:
         slots (Sequence[int]): The caller's numbers for them.
         lengths (Lengths): Of each.
         """
+        if not len(slots):
+            return
         since = np.full(len(slots), self.step)
-        self._waiting.append(_Rows(np.asarray(slots), lengths, since))
+        self._waiting.append(_Rows(np.array(slots, dtype=np.int64), lengths, since))
         self._n_rows += len(slots)
         self._n_words += int(lengths.totals.sum())
 
@@ -73,6 +80,8 @@ class LiveBuffer:
         RAISES (IndexError): If no row waits.
         """
         if not self._chosen:
+            if not self._n_rows:
+                raise IndexError("no row waits")
             self._choose(more_to_come)
         batch, n_words = self._chosen.pop()
         self.step += 1
@@ -82,61 +91,50 @@ class LiveBuffer:
 
     def _choose(self, more_to_come: bool) -> None:
         """Begin a round."""
-        rows = _Rows(
-            np.concatenate([rows.slots for rows in self._waiting]),
-            Lengths(
-                np.concatenate([rows.lengths.counts for rows in self._waiting]),
-                self._waiting[0].lengths.padded,
-            ),
-            np.concatenate([rows.since for rows in self._waiting]),
-        )
+        rows = _join(self._waiting)
         limit, n_batches = self.batcher.window(self.step)
         rng = np.random.Generator(
             np.random.PCG64(np.random.SeedSequence([ROUNDS, *self.seed, self._round]))
         )
         self._round += 1
-        batches = plan_window(self.batcher, rows.lengths, limit, rng)
-        n_chosen = len(batches)
-        if more_to_come:
-            latest = self.step - MAX_WAIT * n_batches
-            batches, n_chosen = self._best_first(batches, rows, limit, latest)
-        totals = rows.lengths.totals
+        order, edges = plan_order(self.batcher, rows.lengths, limit, rng)
+        planned, starts = rows.take(order), np.array(edges[:-1])
+        is_chosen = np.ones(len(starts), dtype=bool)
+        is_due = np.minimum.reduceat(planned.since, starts) <= self.step - MAX_WAIT * n_batches
+        if more_to_come and len(starts) > 1:
+            is_chosen = is_due | self._is_good(planned.lengths, starts, limit)
+        chosen = rng.permutation(np.flatnonzero(is_chosen))
+        if not self.batcher.sizes.is_constant and len(chosen) > n_batches:
+            # The limit does not hold for longer.
+            chosen = chosen[np.argsort(~is_due[chosen], kind="stable")][:n_batches]
+            is_chosen[:] = False
+            is_chosen[chosen] = True
+        waits = np.repeat(~is_chosen, np.diff(edges))
+        self._waiting = [rows.take(np.sort(order[waits]))] if waits.any() else []
+        words = np.add.reduceat(planned.lengths.totals, starts).tolist()
+        numbers = planned.slots.tolist()
         self._chosen = [
-            (rows.slots[batch].tolist(), int(totals[batch].sum())) for batch in batches[:n_chosen]
+            (numbers[edges[batch] : edges[batch + 1]], words[batch]) for batch in chosen.tolist()
         ]
-        rng.shuffle(self._chosen)
-        left = np.concatenate([np.zeros(0, dtype=np.int64), *batches[n_chosen:]])
-        self._waiting = [rows.take(np.sort(left))] if len(left) else []
 
-    def _best_first(
-        self, batches: List[np.ndarray], rows: "_Rows", limit: int, latest: int
-    ) -> Tuple[List[np.ndarray], int]:
-        """The batches, best first, and how many of them go in this round."""
-        sizes = np.array([len(batch) for batch in batches])
-        starts = sizes.cumsum() - sizes
-        order = np.concatenate(batches)
-        counts = rows.lengths.counts[order]
-        widest = np.maximum.reduceat(counts, starts, axis=0)
-        sums = np.add.reduceat(counts, starts, axis=0)
-        cells = np.where(rows.lengths.padded, widest * sizes[:, None], sums).sum(axis=1)
+    def _is_good(self, lengths: Lengths, starts: np.ndarray, limit: int) -> np.ndarray:
+        """Whether each batch is of the better half of those of like length."""
+        sizes = np.diff(starts, append=len(lengths.counts))
+        sums = np.add.reduceat(lengths.counts, starts, axis=0)
         words = np.maximum(sums.sum(axis=1), 1)
-        if self.batcher.unit == "rows":
-            is_full = sizes >= limit
-            costs = np.where(is_full, cells / words, np.inf)
-        else:
-            is_full = np.ones(len(batches), dtype=bool)
-            costs = (cells + OVERHEAD * limit) / words
-        is_due = np.minimum.reduceat(rows.since[order], starts) <= latest
-        # Among those of like length: else long rows, which pad more, would all go last.
+        widest = np.maximum.reduceat(lengths.counts, starts, axis=0)
+        costs = np.where(lengths.padded, widest * sizes[:, None], sums).sum(axis=1) / words
+        if self.batcher.unit == "words":
+            costs += OVERHEAD * limit / words
         by_length = np.argsort(words / sizes, kind="stable")
-        by_length = by_length[is_full[by_length]]
-        is_best = np.zeros(len(batches), dtype=bool)
+        if self.batcher.unit == "rows":
+            # The rest of the rows waits until it makes a batch.
+            by_length = by_length[(sizes >= np.median(sizes))[by_length]]
+        is_good = np.zeros(len(starts), dtype=bool)
+        # Among those of like length: else long rows, which pad more, would all go last.
         for part in np.array_split(by_length, max(1, len(by_length) // STRATUM)):
-            is_best[part[np.argsort(costs[part], kind="stable")[: (len(part) + 1) // 2]]] = True
-        is_chosen = is_due | is_best
-        best = np.lexsort((costs, ~is_chosen))
-        n_chosen = max(1, int(is_chosen.sum()))
-        return [batches[number] for number in best.tolist()], n_chosen
+            is_good[part[np.argsort(costs[part], kind="stable")[: (len(part) + 1) // 2]]] = True
+        return is_good
 
     def state(self) -> Dict[str, Any]:
         """All of it as JSON values, for ``restore``."""
@@ -175,3 +173,12 @@ class _Rows(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "_Rows":
         return _Rows(self.slots[rows], self.lengths.take(rows), self.since[rows])
+
+
+def _join(parts: List[_Rows]) -> _Rows:
+    counts = np.concatenate([rows.lengths.counts for rows in parts])
+    return _Rows(
+        np.concatenate([rows.slots for rows in parts]),
+        Lengths(counts, parts[0].lengths.padded),
+        np.concatenate([rows.since for rows in parts]),
+    )

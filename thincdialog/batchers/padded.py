@@ -7,6 +7,7 @@ import numpy as np
 from ..registry import registry
 from .batcher import Batcher
 from .budget import BudgetBatcher, Oversize, divide_by_cells
+from .cuts import cut_sorted
 from .lengths import Lengths
 from .sizes import SizeT, check_size
 
@@ -36,11 +37,5 @@ class PaddedBatcher(BudgetBatcher):
         """By the cells that the agent says it pads."""
         if any(lengths.padded):
             return divide_by_cells(lengths, lengths.padded, limit)
-        ends = lengths.totals.cumsum()
-        batches = []
-        start, spent = 0, 0
-        while start < len(ends):
-            stop = int(np.searchsorted(ends, spent + limit, side="right"))
-            batches.append(np.arange(start, stop))
-            start, spent = stop, int(ends[stop - 1])
-        return batches
+        edges = cut_sorted(lengths.totals[:, None], [False], limit)
+        return [np.arange(start, stop) for start, stop in zip(edges, edges[1:])]
