@@ -181,6 +181,13 @@ class Presenter(Agent):
             return None
         return self._shown.place(self._block, self._turn, self._end)
 
+    def place_of_act(self) -> Optional[Place]:
+        """Where this copy was before the act that waits for a reply: one brought there
+        says the same again. None if none waits."""
+        if self._labels is None or self._run is not self._shown.cursor.run:
+            return None
+        return self._shown.place(self._block, self._turn - 1, self._end)
+
     def restore(
         self: PresenterT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
     ) -> List[PresenterT]:
