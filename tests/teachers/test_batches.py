@@ -1,0 +1,212 @@
+"""Whole batches of a batcher: exactly once, seeded order, windows, schedules, oversize."""
+
+import json
+from collections import Counter
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.teachers.talk import answer_batch, batches_left, episodes, ids_of, make_teacher
+from thincdialog.batchers import Batcher, Batchsort, Fixed, Padded, Sizes, Words, count_words
+from thincdialog.errors import DataError, ProtocolError
+from thincdialog.messages import Message
+from thincdialog.metrics.accuracy import Accuracy
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.teachers import IterableTeacher
+
+sizes = st.lists(st.integers(1, 4), min_size=1, max_size=30)
+batchers = st.one_of(
+    st.builds(Fixed, st.integers(1, 9)),
+    st.builds(Batchsort, st.integers(1, 9), st.integers(1, 40)),
+    st.builds(Words, st.integers(12, 60), st.booleans(), st.integers(1, 40)),
+    st.builds(Words, st.integers(1, 20), st.booleans(), st.integers(1, 9), st.just("truncate")),
+    st.builds(Padded, st.integers(1, 60), st.integers(1, 40)),
+)
+
+
+@given(sizes, batchers, st.integers(1, 50), st.booleans(), st.booleans())
+def test_batches_show_each_example_exactly_once(sizes, batcher, window, streaming, training):
+    teacher = make_teacher(sizes, window=window, streaming=streaming, flat=True, training=training)
+    teacher.set_batches(batcher)
+    for epoch in range(2):
+        teacher.start_epoch(epoch, 7)
+        batches = batches_left(teacher)
+        assert Counter(sum(batches, [])) == Counter(ids_of(sizes))
+        assert all(batches)
+        with pytest.raises(ProtocolError, match="past the end of the epoch"):
+            teacher.batch_act()
+
+
+@given(sizes, batchers, st.integers(1, 50), st.booleans(), st.integers(0, 40))
+def test_batches_resume_in_the_identical_order(sizes, batcher, window, streaming, n_before):
+    def make():
+        teacher = make_teacher(sizes, window=window, streaming=streaming, flat=True)
+        teacher.set_batches(batcher)
+        return teacher
+
+    teacher = make()
+    teacher.start_epoch(1, 3)
+    for _ in range(n_before):
+        if not teacher.epoch_done():
+            answer_batch(teacher)
+    state = json.loads(json.dumps(teacher.state()))
+    resumed = make()
+    resumed.restore(state)
+    # Saved again before anything was read.
+    again = make()
+    again.restore(json.loads(json.dumps(resumed.state())))
+    expected = batches_left(teacher)
+    assert batches_left(resumed) == expected == batches_left(again)
+    for each in (teacher, resumed):
+        each.start_epoch(2, 3)
+    assert batches_left(resumed) == batches_left(teacher)
+
+
+def test_batches_order_is_a_function_of_seed_and_epoch():
+    def order(seed, epoch, before=()):
+        teacher = make_teacher([1] * 60)
+        teacher.set_batches(Batchsort(4, buffer=5))
+        for done in before:
+            teacher.start_epoch(done, seed)
+            batches_left(teacher)
+        teacher.start_epoch(epoch, seed)
+        return batches_left(teacher)
+
+    assert order(1, 2) == order(1, 2) == order(1, 2, before=(0, 1))
+    orders = {json.dumps(order(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}
+    assert len(orders) == 4
+
+
+def test_batches_an_example_waits_no_longer_than_its_window():
+    teacher = make_teacher([1] * 100, training=False)
+    teacher.set_batches(Batchsort(4, buffer=5))
+    batches = batches_left(teacher)
+    for start in range(0, 100, 20):
+        window = sum(batches[start // 4 : start // 4 + 5], [])
+        assert sorted(window) == sorted(f"{n}/0" for n in range(start, start + 20))
+
+
+@pytest.mark.parametrize("batcher", [Batchsort(8, 32), Words(200, True, 32), Padded(200, 32)])
+def test_batches_order_does_not_follow_length(batcher):
+    rng = numpy.random.default_rng(0)
+    n_words = numpy.minimum(rng.lognormal(2.5, 0.8, 6000).astype(int) + 1, 90)
+    data = [[("w " * int(n), "yes")] for n in n_words]
+    teacher = IterableTeacher({"train": data}).for_split("train", training=True)
+    teacher.set_batches(batcher)
+    means, totals = [], []
+    while not teacher.epoch_done():
+        batch = teacher.batch_act()
+        counts = count_words(batch).counts[:, 0]
+        means.append(counts.mean())
+        totals.append(counts.sum())
+        teacher.batch_observe([Message()] * len(batch))
+    # Every length was there, and neither early nor late.
+    assert sum(totals) == n_words.sum()
+    assert abs(numpy.corrcoef(numpy.arange(len(means)), means)[0, 1]) < 0.15
+    half = len(totals) // 2
+    assert 0.8 < sum(totals[:half]) / sum(totals[half:]) < 1.25
+
+
+def test_batches_measure_every_row_once_and_fixed_none():
+    measured = []
+
+    def measure(batch):
+        measured.extend(batch.columns["id"])
+        return count_words(batch)
+
+    teacher = make_teacher([1] * 3000)
+    for batcher, expected in ((Fixed(64), 0), (Words(50), 3000), (Batchsort(64, 3), 3000)):
+        measured.clear()
+        teacher.start_epoch(0, 0)
+        teacher.set_batches(batcher, measure)
+        batches_left(teacher)
+        assert len(measured) == len(set(measured)) == expected
+
+
+@pytest.mark.parametrize("end", [1, 8])
+def test_batches_follow_a_schedule_through_windows_and_epochs(end):
+    # Sizes 1 ... 8 or 8 ... 1 over 24 batches, then the last for ever.
+    first = 9 - end
+
+    def schedule():
+        step = 0
+        while True:
+            yield first + (end - first) * min(step, 24) // 24
+            step += 1
+
+    values = [size for _, size in zip(range(60), schedule())]
+    for make in (lambda: Fixed(schedule()), lambda: Batchsort(schedule(), 16)):
+        teacher = make_teacher([1] * 50)
+        teacher.set_batches(make())
+        n_rows = []
+        for epoch in range(3):
+            teacher.start_epoch(epoch, 0)
+            n_rows.extend(len(batch) for batch in batches_left(teacher))
+        assert sum(n_rows) == 150
+        # Never more than allowed at the step; less only where data or window ends.
+        assert all(got <= allowed for got, allowed in zip(n_rows, values + [end] * 150))
+        assert max(n_rows) == 8
+
+
+def test_batches_oversize_error_names_data_example_and_fix():
+    data = [[("short", "x")], [("far too long for this " * 3, "x")]]
+    made = IterableTeacher({"test": data}, mutators=[Flatten()], task="quotes")
+    teacher = made.for_split("test")
+    teacher.set_batches(Words(10, oversize="error"))
+    with pytest.raises(DataError) as error:
+        teacher.batch_act()
+    for part in ("quotes/test", "'1/0' has 15 words", "10 of a whole batch", "budget", "alone"):
+        assert part in str(error.value)
+
+
+def test_batches_truncated_rows_are_told_how_much_to_read():
+    data = [[("a b c", "x y")], [("a " * 30, "x " * 8)], [("a b", "x")]]
+    teacher = IterableTeacher({"train": data}).for_split("train", training=True)
+    teacher.set_batches(Words(20, padding=False, oversize="truncate"))
+    told = {}
+    n_columns = []
+    while not teacher.epoch_done():
+        batch = teacher.batch_act()
+        n_columns.append("max_tokens" in batch.columns)
+        told.update((row["id"], row.get("max_tokens")) for row in batch)
+        teacher.batch_observe([Message()] * len(batch))
+    assert told == {"0/0": None, "1/0": (12, 8), "2/0": None}
+    assert sorted(n_columns) == [False, True]
+
+
+def test_batches_of_a_users_batcher_are_checked():
+    class Forgetful(Batcher):
+        def plan(self, lengths, limit, rng):
+            return [numpy.arange(len(lengths.counts) - 1)]
+
+    teacher = make_teacher([1] * 5)
+    teacher.set_batches(Forgetful(Sizes(3)))
+    with pytest.raises(ProtocolError, match=r"Forgetful.plan\(\) must give every row"):
+        teacher.batch_act()
+
+
+@settings(max_examples=20)
+@given(sizes, batchers)
+def test_batches_scores_do_not_depend_on_the_batcher(sizes, batcher):
+    teacher = make_teacher(sizes, flat=True, training=False)
+    teacher.set_metrics([Accuracy()])
+    teacher.set_batches(batcher)
+    while not teacher.epoch_done():
+        batch = teacher.batch_act()
+        replies = [Message(text=f"label {int(row['id'][0]) // 2}") for row in batch]
+        teacher.batch_observe(replies)
+    ids = ids_of(sizes)
+    right = sum(name.split("/")[0] == str(int(name[0]) // 2) for name in ids)
+    assert teacher.report()["examples"].value() == len(ids)
+    assert teacher.report()["accuracy"].value() == pytest.approx(right / len(ids))
+
+
+def test_batches_of_a_new_epoch_drop_the_window():
+    teacher = make_teacher([1] * 20)
+    teacher.set_batches(Batchsort(3, 4))
+    answer_batch(teacher)
+    teacher.start_epoch(1, 0)
+    assert Counter(sum(batches_left(teacher), [])) == Counter(ids_of([1] * 20))
+    assert len(episodes([1] * 20)) == 20
