@@ -27,8 +27,7 @@ from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
 from .models.parameters import FlatParameters
 from .protocol import Agent
 from .registry import registry
-from .teachers import Teacher
-from .teachers.iterable import IterableTeacher
+from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
 from .training.display import display_data, display_model
 from .training.results import Result
 from .training.saved import Chatbot, evaluate, evaluate_with_samples

@@ -79,6 +79,17 @@ def test_loop_evaluates_and_ends_when_the_config_says(settings, expected):
     assert steps() == expected
 
 
+def test_loop_counts_epochs_by_examples_where_batches_differ_in_size():
+    words = RANKER.replace("Fixed.v1", "Words.v1").replace("size = 16", "budget = 150\nbuffer = 2")
+    run(words + KEEP, eval_every_steps=1, max_epochs=2.0)
+    examples = [row["examples"] for row in ROWS]
+    sizes = {after - before for before, after in zip(examples, examples[1:])}
+    assert len(sizes) > 2 and examples[-1] == 2 * 202 and 202 in examples
+    run(words + KEEP, eval_every_epochs=0.5, max_epochs=1.5)
+    ends = [next(n for n in examples if n >= share * 202) for share in (0, 0.5, 1, 1.5)]
+    assert [row["examples"] for row in ROWS] == ends
+
+
 def test_loop_fractions_of_epochs_of_a_stream_count_once_its_size_is_known():
     config = (RANKER + KEEP).replace("thincdialog.CoffeeOrder.v1", "tests.coffee_stream.v1")
     result = run(config, max_epochs=2.5, eval_every_epochs=0.5)

@@ -229,6 +229,16 @@ def test_tasks_baselines_learn_from_all_of_them():
     assert (report["examples"], report["drinks/examples"]) == (N_EXAMPLES, SIZES["drinks"])
 
 
+def test_tasks_baselines_need_not_shorten_what_they_read_as_the_model_does():
+    text = TWO_TASKS + '\n[baselines.frequent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    budget = {"budget": 4, "oversize": "truncate"}
+    short = {f"world.batcher.{name}": value for name, value in budget.items()}
+    short["world.batcher.@batchers"] = "thincdialog.Words.v1"
+    result = run(config=text, **short, training__max_epochs=1.0)
+    assert [sorted(epoch) for epoch in epochs()] == [ids("train")]
+    assert result.baselines["frequent"]["test"]["examples"] == N_EXAMPLES
+
+
 def test_tasks_are_displayed_mixed_and_played_in_turn(saved):
     path, result = saved
     for shuffle in (False, True):

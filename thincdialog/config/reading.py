@@ -146,7 +146,7 @@ def add_section_defaults(data: Dict[str, Any]) -> None:
     for name in OPTIONAL:
         section, key = name.split(".")
         block = data[section].get(key) if isinstance(data[section], dict) else None
-        if _is_same_block(block, default_block(name)):
+        if isinstance(block, dict) and _is_same_block(block, default_block(name)):
             _merge(block, default_block(name), (section, key))
 
 
@@ -166,11 +166,10 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: tuple) -> None:
             _merge(data[key], value, (*path, key))
 
 
-def _is_same_block(block: Any, default: Any) -> bool:
+def _is_same_block(block: Dict[str, Any], default: Any) -> bool:
     """Whether a block leaves it to the defaults what builds it: it only changes arguments."""
     return (
-        isinstance(block, dict)
-        and isinstance(default, dict)
+        isinstance(default, dict)
         and any(key.startswith("@") for key in default)
         and not any(key.startswith("@") for key in block)
     )

@@ -1,10 +1,12 @@
 """Trains a dialogue model as a config says, evaluates it and saves it."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, TextIO, Union
 
 from ..agents import ModelAgent
+from ..batchers import Fixed
 from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, OutputError, Problem
@@ -12,6 +14,7 @@ from ..loggers.logger import Logger
 from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
+from ..worlds import batch_world
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .loop import LoopSettings, TrainingLoop
 from .model_folder import holds_something_else, save_model
@@ -256,7 +259,9 @@ class _Run:
                 seed=self.seed,
             )
             result.baselines[name] = {
-                split: self._evaluate(baseline, teacher) for split, teacher in known.items()
+                # Not every one can shorten what it reads, as the config's batcher may want.
+                split: evaluate_agent(baseline, teacher, partial(batch_world, batcher=Fixed(64)))
+                for split, teacher in known.items()
             }
         if known:
             last = list(known.values())[-1]
