@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.teachers.talk import episodes, make_teacher, rounds
 from thincdialog.errors import DataError, ProtocolError
+from thincdialog.messages import Message
 from thincdialog.teachers import IterableTeacher
 
 sizes = st.lists(st.integers(1, 5), min_size=1, max_size=25)
@@ -79,6 +80,23 @@ def test_place_between_an_act_and_its_reply_is_none():
     copy.act()
     with pytest.raises(ProtocolError, match=r"the reply to act\(\) must come before"):
         copy.place()
+
+
+@given(sizes, st.booleans(), st.integers(0, 9))
+def test_place_of_acts_without_a_reply_are_said_again(sizes, streaming, n_rounds):
+    original = make_teacher(sizes, streaming=streaming)
+    copies = [original.clone() for _ in range(3)]
+    assert copies[0].place_of_act() is None
+    rounds(original, copies, n_rounds)
+    acts = [(copy, copy.act()) for copy in copies if not copy.epoch_done()]
+    waiting, said = [copy for copy, _ in acts], [message for _, message in acts]
+    places = through_json([copy.place_of_act() for copy in waiting])
+    resumed = make_teacher(sizes, streaming=streaming)
+    again = resumed.restore(through_json(original.state()), places)
+    assert [copy.act() for copy in again] == said
+    for copy in [*waiting, *again]:
+        copy.observe(Message())
+    assert rounds(resumed, again) == rounds(original, waiting)
 
 
 def test_place_in_an_epoch_that_is_over():
