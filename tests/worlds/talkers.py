@@ -1,7 +1,18 @@
 """Agents and data of the tests of worlds: they keep a protocol of all they hear."""
 
-from typing import Dict, List
+from typing import Dict, List, Sequence, Tuple
 
+import numpy as np
+
+from thincdialog.batchers import (
+    Batcher,
+    Batchsort,
+    Fixed,
+    Lengths,
+    Padded,
+    Words,
+)
+from thincdialog.batchers.sizes import Sizes
 from thincdialog.messages import Message, MessageBatch, column
 from thincdialog.protocol import Agent
 from thincdialog.teachers.teacher import Teacher
@@ -22,6 +33,44 @@ def make_teacher(lengths: List[int], training: bool, **settings) -> Teacher:
     """A teacher of generated episodes."""
     teacher = Teacher({"train": lambda: make_episodes(lengths)}, **settings)
     return teacher.for_split("train", training=training)
+
+
+def make_wordy(words: List[List[Tuple[int, int]]], training: bool, **settings) -> Teacher:
+    """A teacher of episodes, each a list of turns, each (words of its text, of its label)."""
+
+    def episodes() -> List[List[Message]]:
+        return [
+            [Message(text="a " * n_text, labels=["b " * n_label]) for n_text, n_label in turns]
+            for turns in words
+        ]
+
+    return Teacher({"train": episodes}, **settings).for_split("train", training=training)
+
+
+class Opposites(Batcher):
+    """A user's: the longest row goes with the shortest."""
+
+    def plan(self, lengths, limit, rng):
+        order = lengths.totals.argsort(kind="stable")
+        half = len(order) // 2
+        pairs = [order[[place, -1 - place]] for place in range(half)]
+        return pairs + ([order[half : half + 1]] if len(order) % 2 else [])
+
+
+def make_batcher(kind: str, size: int, buffer: int) -> Batcher:
+    """A batcher of any kind, for about so many rows of the talkers' data."""
+    if kind == "fixed":
+        return Fixed(size)
+    if kind == "batchsort":
+        return Batchsort(size, buffer)
+    if kind == "words":
+        return Words(size * 6, buffer=buffer)
+    if kind == "padded":
+        return Padded(size * 6, buffer=buffer)
+    return Opposites(Sizes(2), buffer=buffer)
+
+
+BATCHERS = ("fixed", "batchsort", "words", "padded", "user's")
 
 
 class Listener(Agent):
@@ -83,6 +132,61 @@ class BatchListener(Listener):
 
     def act(self) -> Message:
         return self.batch_act([Message(self.observation, turns=self.turns)])[0]
+
+
+class MeasuringListener(BatchListener):
+    """Says how long its history is, and reads as much of it as it is told to.
+
+    rows: For each batch, the (context, label) words of each row that were read.
+    n_measured: How often each id was measured.
+    """
+
+    can_truncate = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: List[np.ndarray] = []
+        self.n_measured: Dict[str, int] = {}
+        self.said: Tuple[str, ...] = ()
+
+    def observe(self, message: Message) -> Message:
+        observation = super().observe(message)
+        self.said = (*self.said, message["text"])
+        return Message(observation, said=self.said)
+
+    def self_observe(self, message: Message) -> None:
+        super().self_observe(message)
+        if not self.turns:
+            self.said = ()
+
+    def counts(self, observations: Sequence[Message]) -> np.ndarray:
+        counts = [
+            (
+                sum(len(text.split()) for text in observation["said"]),
+                len(observation.all_labels[0].split()),
+            )
+            for observation in observations
+        ]
+        return np.array(counts, dtype=np.int64).reshape(-1, 2)
+
+    def batch_lengths(self, observations: Sequence[Message]) -> Lengths:
+        assert self is self.original
+        for observation in observations:
+            name = observation["id"]
+            self.n_measured[name] = self.n_measured.get(name, 0) + 1
+        return Lengths(self.counts(observations), (True, True))
+
+    def batch_act(self, observations):
+        counts = self.counts(observations)
+        for row, observation in zip(counts, observations):
+            if "max_tokens" in observation:
+                row[:] = np.minimum(row, observation["max_tokens"])
+        self.rows.append(counts)
+        return super().batch_act(observations)
+
+    def reset(self) -> None:
+        super().reset()
+        self.said = ()
 
 
 class ColumnListener(BatchListener):

@@ -1,6 +1,6 @@
 """A teacher and an agent in many conversations at once."""
 
-from typing import Iterator, List, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from ..batchers import Batcher
 from ..errors import ProtocolError
@@ -8,7 +8,7 @@ from ..messages import Message
 from ..protocol import Agent, Observations, can_batch
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import answers, check_oversize
+from .batching import answers, check_oversize, measure_of_columns
 from .dynamic_batch_world import DynamicBatchWorld
 from .world import World, WorldFactory
 
@@ -78,7 +78,7 @@ class BatchWorld(World):
         self.teacher = teacher
         self.agent = agent
         self.batcher = batcher
-        self.step = 0  # Batches so far.
+        self.step = 0  # Batches so far; of columns, the teacher counts them.
         self.rows: List[Row] = []
         self.live: List[Row] = []
         self.has_batch_act = can_batch(agent)
@@ -88,11 +88,14 @@ class BatchWorld(World):
                 f"BatchWorld(..., {type(batcher).__name__}) has to look at lengths, but this "
                 "data or agent has no columns: use batch_world() or DynamicBatchWorld."
             )
+        if self.in_columns:
+            teacher.set_batches(batcher, measure_of_columns(agent))
 
     def _parley(self) -> None:
         if self.in_columns:
-            messages: Sequence[Message] = self.teacher.batch_act(self.batcher.sizes.at(self.step))
-            replies = answers(self.agent, self.agent.batch_observe(messages))  # type: ignore[attr-defined]
+            messages: Sequence[Message] = self.teacher.batch_act()
+            observations = self.agent.batch_observe(messages)  # type: ignore[attr-defined]
+            replies = answers(self.agent, observations)
             self.teacher.batch_observe(replies)
         else:
             messages = self.teachers_act()
@@ -100,7 +103,7 @@ class BatchWorld(World):
             for row, reply in zip(self.live, replies):
                 row.teacher.observe(reply)
                 row.agent.self_observe(reply)
-        self.step += 1
+            self.step += 1
         self.acts = (messages, replies)
 
     def teachers_act(self) -> List[Message]:
@@ -143,6 +146,18 @@ class BatchWorld(World):
     def epoch_done(self) -> bool:
         """Whether every example was handed out and answered."""
         return self.teacher.epoch_done() and all(row.teacher.epoch_done() for row in self.rows)
+
+    def _state(self) -> Dict[str, Any]:
+        rows = [[row.teacher.place(), row.agent.conversation_state()] for row in self.rows]
+        return {"teacher": self.teacher.state(), "step": self.step, "rows": rows}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.step = state["step"]
+        copies = self.teacher.restore(state["teacher"], [place for place, _ in state["rows"]])
+        for copy, (_, known) in zip(copies, state["rows"]):
+            row = Row(copy, self.agent.clone())
+            row.agent.set_conversation_state(known)
+            self.rows.append(row)
 
     def reset(self) -> None:
         """Drop all conversations."""

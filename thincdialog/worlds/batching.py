@@ -22,6 +22,18 @@ def measure_of(batcher: Batcher, agent: Agent) -> Measure:
     return measure
 
 
+def measure_of_columns(agent: Agent) -> Measure:
+    """How long messages in columns are that the agent has not yet observed."""
+    if not hasattr(agent, "batch_lengths"):
+        return count_words
+
+    def measure_columns(messages: Sequence[Message]) -> Lengths:
+        lengths: Lengths = agent.batch_lengths(agent.batch_observe(messages))  # type: ignore
+        return lengths
+
+    return measure_columns
+
+
 def _no_lengths(observations: Sequence[Message]) -> Lengths:
     return Lengths(np.zeros((len(observations), 1), dtype=np.int64), (False,))
 
@@ -51,20 +63,17 @@ def fit_rows(
     try:
         fitted = batcher.fit(lengths, limit)
     except OversizeError as error:
-        raise oversize_error(error, observations[error.row], teacher) from None
+        name = observations[error.row].get("id")
+        text = (
+            f"the example '{name}' has {error.length} words (tokens), more than the "
+            f"{error.limit} of a whole batch: raise the batcher's budget, or set its "
+            'oversize = "alone" or "truncate"'
+        )
+        raise DataError(teacher.data_name, text) from None
     if fitted is not lengths:
         for row in np.flatnonzero((fitted.counts != lengths.counts).any(axis=1)).tolist():
             observations[row]["max_tokens"] = tuple(fitted.counts[row].tolist())
     return fitted
-
-
-def oversize_error(error: OversizeError, message: Message, teacher: Teacher) -> DataError:
-    """The error for a row that does not fit into a batch, as a user can mend it."""
-    text = (
-        f"example '{message.get('id')}' has {error.length} words, but a batch holds "
-        f'{error.limit}: raise budget, or set oversize = "alone" or "truncate"'
-    )
-    return DataError(teacher.data_name, text)
 
 
 def answers(agent: Agent, observations: Observations) -> Sequence[Message]:

@@ -1,7 +1,7 @@
 """Many conversations of which each waits until its next message finds good company."""
 
 from itertools import chain
-from typing import Iterable, Iterator, List
+from typing import Any, Dict, Iterable, Iterator, List, Mapping
 
 from ..batchers import Batcher, LiveBuffer
 from ..messages import Message
@@ -51,6 +51,7 @@ class DynamicBatchWorld(World):
         self.measure = measure_of(batcher, agent)
         self._seed = [0, 0]
         self.buffer = LiveBuffer(batcher, self._seed)
+        self._drop()
         self._forget()
 
     def _forget(self) -> None:
@@ -58,15 +59,20 @@ class DynamicBatchWorld(World):
         self.buffer = LiveBuffer(self.batcher, self._seed)
         # Schedules go on.
         self.buffer.step = step
+        # Conversations that wait and will go on.
+        self._n_going = 0
+        # Copies of which none is in the middle of a conversation can begin others.
+        if len(self._resting) < len(self._teachers):
+            self._drop()
+
+    def _drop(self) -> None:
         # One entry for each conversation that there ever was room for.
         self._teachers: List[Teacher] = []
         self._agents: List[Agent] = []
         self._heard: List[Message] = []
         self._is_last: List[bool] = []
-        # Conversations that are over; the copies take the next episode when there is room.
+        # Those that are over; their copies take the next episode when there is room.
         self._resting: List[int] = []
-        # Conversations that wait and will go on.
-        self._n_going = 0
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin a pass over the data, whatever is left of the last one."""
@@ -122,25 +128,67 @@ class DynamicBatchWorld(World):
 
     def _hear(self, slots: Iterable[int]) -> None:
         """These conversations hear their next message, and wait."""
-        teachers, agents, heard, is_last = self._teachers, self._agents, self._heard, self._is_last
         waiting = []
+        observations = []
         for slot in slots:
-            message = teachers[slot].act()
-            is_last[slot] = is_over = message["episode_done"]
-            heard[slot] = agents[slot].observe(message)
-            self._n_going += not is_over
             waiting.append(slot)
+            observations.append(self._next_message(slot))
         if not waiting:
             return
-        observations = [heard[slot] for slot in waiting]
         lengths = self.measure(observations)
         limit, _ = self.batcher.window(self.buffer.step)
         lengths = fit_rows(self.batcher, lengths, limit, observations, self.teacher)
         self.buffer.add(waiting, lengths)
 
+    def _next_message(self, slot: int) -> Message:
+        message = self._teachers[slot].act()
+        self._is_last[slot] = is_over = message["episode_done"]
+        self._n_going += not is_over
+        self._heard[slot] = observation = self._agents[slot].observe(message)
+        return observation
+
     def epoch_done(self) -> bool:
         """Whether every example was handed out and answered."""
         return not len(self.buffer) and self.teacher.epoch_done()
+
+    def _state(self) -> Dict[str, Any]:
+        resting = set(self._resting)
+        waiting = [slot for slot in range(len(self._teachers)) if slot not in resting]
+        # The messages that wait are not saved: the teacher says them again.
+        conversations = [
+            {
+                "slot": slot,
+                "place": self._teachers[slot].place_of_act(),
+                "known": self._agents[slot].conversation_state(),
+                "max_tokens": self._heard[slot].get("max_tokens"),
+            }
+            for slot in waiting
+        ]
+        return {
+            "teacher": self.teacher.state(),
+            "seed": self._seed,
+            "buffer": self.buffer.state(),
+            "conversations": conversations,
+        }
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._drop()
+        conversations = state["conversations"]
+        places = [conversation["place"] for conversation in conversations]
+        copies = self.teacher.restore(state["teacher"], places)
+        for copy, conversation in zip(copies, conversations):
+            slot = conversation["slot"]
+            while len(self._teachers) <= slot:
+                self._resting.append(self._new())
+            self._resting.pop()
+            self._teachers[slot] = copy
+            self._agents[slot].set_conversation_state(conversation["known"])
+            observation = self._next_message(slot)
+            if conversation["max_tokens"] is not None:
+                observation["max_tokens"] = tuple(conversation["max_tokens"])
+        self._seed = state["seed"]
+        self.buffer = LiveBuffer(self.batcher, self._seed)
+        self.buffer.restore(state["buffer"])
 
     def reset(self) -> None:
         """Drop all conversations."""
@@ -150,6 +198,7 @@ class DynamicBatchWorld(World):
     def shutdown(self) -> None:
         """Drop all conversations; the teacher and the agent stay."""
         super().shutdown()
+        self._drop()
         self._forget()
 
 

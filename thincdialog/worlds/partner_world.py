@@ -1,5 +1,7 @@
 """A teacher and an agent, one conversation at a time."""
 
+from typing import Any, Dict, Mapping
+
 from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
@@ -35,3 +37,10 @@ class PartnerWorld(World):
     def epoch_done(self) -> bool:
         """Whether the teacher has nothing left to say."""
         return self.teacher.epoch_done()
+
+    def _state(self) -> Dict[str, Any]:
+        return {"teacher": self.teacher.state(), "agent": self.agent.conversation_state()}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self.teacher.restore(state["teacher"])
+        self.agent.set_conversation_state(state["agent"])

@@ -1,7 +1,7 @@
 """The world contract: who acts when. A world never touches numbers."""
 
 from types import TracebackType
-from typing import Callable, Dict, Optional, Sequence, Type, TypeVar
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Type, TypeVar
 
 from ..errors import ProtocolError
 from ..metrics import Metric
@@ -61,6 +61,36 @@ class World:
         for agent in self.agents:
             if isinstance(agent, Teacher):
                 agent.start_epoch(epoch, seed)
+
+    def state(self) -> Dict[str, Any]:
+        """Where the epoch and all conversations are, as JSON values; to be asked between
+        parleys. ``restore`` goes back there, in another process, too, given the same data
+        and an agent with the same weights: all that follows comes in the same order.
+
+        RAISES (ProtocolError): If this kind of world cannot tell.
+        """
+        return {"world": type(self).__name__, **self._state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to where ``state`` was taken; whatever goes on here is dropped.
+
+        state (Mapping[str, Any]): From the ``state`` of a world of the same kind.
+        RAISES (ProtocolError): If it is of another kind.
+        RAISES (DataError): If the data has no such place.
+        """
+        name = type(self).__name__
+        if state["world"] != name:
+            raise ProtocolError(f"{name}.restore() was given the state of a {state['world']}.")
+        self.reset()
+        self._restore(state)
+
+    def _state(self) -> Dict[str, Any]:
+        raise ProtocolError(
+            f"{type(self).__name__}.state(): this kind of world cannot be saved in an epoch."
+        )
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        raise NotImplementedError
 
     def report(self) -> Dict[str, Metric]:
         """Metrics of all agents since ``reset_metrics``; where two of them report

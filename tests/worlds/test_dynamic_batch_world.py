@@ -1,0 +1,278 @@
+"""DynamicBatchWorld: every example once, conversations whole, batches as they should be."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thinc.api import compounding
+
+from tests.worlds.talkers import (
+    BATCHERS,
+    BatchListener,
+    ColumnListener,
+    Listener,
+    MeasuringListener,
+    expected_conversations,
+    make_batcher,
+    make_teacher,
+    make_wordy,
+)
+from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
+from thincdialog.errors import ConfigError, DataError, ProtocolError
+from thincdialog.metrics import report_values
+from thincdialog.registry import registry
+from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld, batch_world
+
+METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
+
+episode_lengths = st.lists(st.integers(1, 5), min_size=1, max_size=30)
+buffers = st.integers(1, 40)
+wordy = st.lists(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), min_size=1, max_size=4),
+    min_size=1,
+    max_size=40,
+)
+
+
+def run_epoch(world, epoch=0, seed=0):
+    world.start_epoch(epoch, seed)
+    while not world.epoch_done():
+        world.parley()
+
+
+def scored(teacher):
+    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
+    return teacher
+
+
+def batches_of(world, epoch=0, seed=0):
+    """The ids of each batch of an epoch."""
+    batches = []
+    world.start_epoch(epoch, seed)
+    while not world.epoch_done():
+        world.parley()
+        batches.append([message["id"] for message in world.acts[0]])
+    return batches
+
+
+@pytest.mark.parametrize("make_world", [DynamicBatchWorld, batch_world])
+@pytest.mark.parametrize("kind", BATCHERS)
+@settings(max_examples=25)
+@given(
+    lengths=episode_lengths,
+    size=st.integers(1, 12),
+    buffer=buffers,
+    agent_kind=st.sampled_from([Listener, BatchListener, ColumnListener, MeasuringListener]),
+    training=st.booleans(),
+    streaming=st.booleans(),
+    window=st.integers(1, 30),
+    seed=st.integers(-9, 99),
+)
+def test_dynamic_batch_world_every_example_once_and_in_its_conversation(
+    make_world, kind, lengths, size, buffer, agent_kind, training, streaming, window, seed
+):
+    agent = agent_kind()
+    teacher = make_teacher(lengths, training, streaming=streaming, shuffle_window=window)
+    world = make_world(teacher, agent, make_batcher(kind, size, buffer))
+    expected = expected_conversations(lengths)
+    for epoch in range(2):
+        agent.heard.clear()
+        agent.conversations.clear()
+        run_epoch(world, epoch, seed)
+        assert Counter(agent.heard) == Counter(name for turns in expected for name in turns)
+        assert sorted(agent.conversations) == sorted(expected)
+    assert report_values(world.report())["examples"] == 2 * sum(lengths)
+
+
+@pytest.mark.parametrize("kind", BATCHERS)
+@settings(max_examples=20)
+@given(lengths=episode_lengths, size=st.integers(1, 12), buffer=buffers)
+def test_evaluation_is_the_same_for_all_worlds_and_batchers(kind, lengths, size, buffer):
+    partner = PartnerWorld(scored(make_teacher(lengths, False)), Listener())
+    run_epoch(partner)
+    batcher = make_batcher(kind, size, buffer)
+    for agent in (Listener(), BatchListener(), ColumnListener()):
+        for make_world in (DynamicBatchWorld, batch_world):
+            world = make_world(scored(make_teacher(lengths, False)), agent, batcher)
+            run_epoch(world)
+            assert world.report() == partner.report()
+
+
+@pytest.mark.parametrize("make_batcher", [Words, Padded])
+@given(words=wordy, budget=st.integers(20, 150), buffer=buffers)
+def test_dynamic_batch_world_budget_holds_but_for_lone_rows(make_batcher, words, budget, buffer):
+    for oversize in ("alone", "truncate"):
+        agent = MeasuringListener()
+        teacher = make_wordy(words, training=True)
+        batcher = make_batcher(budget, buffer=buffer, oversize=oversize)
+        world = DynamicBatchWorld(teacher, agent, batcher)
+        run_epoch(world)
+        assert sum(map(len, agent.rows)) == sum(map(len, words))
+        for rows in agent.rows:
+            if oversize == "alone" and len(rows) == 1:
+                continue
+            assert Lengths(rows, (True, True)).cells() <= budget
+
+
+@given(words=wordy, size=st.integers(1, 12), buffer=buffers)
+def test_dynamic_batch_world_measures_each_message_once(words, size, buffer):
+    agent = MeasuringListener()
+    world = DynamicBatchWorld(make_wordy(words, True), agent, Batchsort(size, buffer))
+    run_epoch(world)
+    assert set(agent.n_measured.values()) == {1}
+    assert len(agent.n_measured) == sum(map(len, words))
+
+
+@pytest.mark.parametrize("size, buffer", [(1, 1), (4, 3), (16, 1), (8, 20)])
+def test_dynamic_batch_world_nobody_waits_longer_than_seven_buffers(size, buffer):
+    rng = np.random.default_rng(3)
+    # Among many short ones, a few rows that never find company.
+    words = [
+        [
+            (int(rng.integers(1, 4)) if rng.random() < 0.98 else int(rng.integers(100, 900)), 1)
+            for _ in range(rng.integers(1, 6))
+        ]
+        for _ in range(600)
+    ]
+
+    class Waiting(BatchListener):
+        def __init__(self):
+            super().__init__()
+            self.since, self.waits = {}, []
+
+        def observe(self, message):
+            self.since[message["id"]] = len(self.batches)
+            return super().observe(message)
+
+        def batch_act(self, observations):
+            for observation in observations:
+                self.waits.append(len(self.batches) - self.since[observation["id"]])
+            return super().batch_act(observations)
+
+    agent = Waiting()
+    run_epoch(DynamicBatchWorld(make_wordy(words, True), agent, Batchsort(size, buffer)))
+    assert len(agent.waits) == sum(map(len, words))
+    assert max(agent.waits) <= 7 * buffer
+
+
+def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
+    rng = np.random.default_rng(0)
+    words = [[(int(n), 1)] for n in rng.integers(1, 60, 8000)]
+    agent = MeasuringListener()
+    run_epoch(DynamicBatchWorld(make_wordy(words, True), agent, Batchsort(8)))
+    assert max(np.ptp(rows[:, 0]) for rows in agent.rows) <= 2
+    means = [rows[:, 0].mean() for rows in agent.rows]
+    assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.25
+    # The first half of the epoch is neither shorter nor longer.
+    half = np.concatenate(agent.rows[: len(agent.rows) // 2])[:, 0].mean()
+    assert abs(half / np.mean([n for ((n, _),) in words]) - 1) < 0.05
+
+
+def test_dynamic_batch_world_order_is_that_of_the_seed():
+    words = [[(n % 17, n % 5)] * (1 + n % 3) for n in range(60)]
+
+    def order(seed, epoch=0):
+        world = DynamicBatchWorld(make_wordy(words, True), BatchListener(), Batchsort(4, 3))
+        return batches_of(world, epoch, seed)
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert order(1) != order(1, epoch=1)
+    # An epoch is the same whatever was before it.
+    world = DynamicBatchWorld(make_wordy(words, True), BatchListener(), Batchsort(4, 3))
+    run_epoch(world, 0, 7)
+    world.start_epoch(5, 7)
+    world.parley()
+    assert batches_of(world, 0, 1) == order(1)
+
+
+@given(size=st.integers(1, 9), lengths=episode_lengths)
+def test_fixed_and_scheduled_sizes_are_followed(size, lengths):
+    schedule = [int(n) for n, _ in zip(compounding(2.0, 9.0, 1.3), range(200))]
+    for kind in (BatchListener, ColumnListener):
+        agent = kind()
+        teacher = make_teacher([1] * sum(lengths), True)
+        world = batch_world(teacher, agent, Fixed(compounding(2.0, 9.0, 1.3)))
+        assert isinstance(world, BatchWorld)
+        run_epoch(world)
+        run_epoch(world, 1)
+        # The schedule goes on; the last batch of an epoch has what is left.
+        n_left = sum(lengths)
+        for batch, wanted in zip(agent.batches, schedule):
+            assert batch == min(wanted, n_left)
+            n_left = n_left - batch or sum(lengths)
+    agent = BatchListener()
+    falling = iter([9, 5, 2, *[2] * 1000])
+    run_epoch(batch_world(make_teacher(lengths, True), agent, Fixed(falling)))
+    assert sum(agent.batches) == sum(lengths)
+    assert all(n <= most for n, most in zip(agent.batches, [9, 5, *[2] * 1000]))
+
+
+def test_batch_world_gives_the_world_that_fits():
+    single, several = make_teacher([1, 1], True), make_teacher([1, 2], True)
+    for teacher, agent, batcher, kind in (
+        (single, ColumnListener(), Batchsort(2), BatchWorld),
+        (single, BatchListener(), Batchsort(2), DynamicBatchWorld),
+        (several, ColumnListener(), Batchsort(2), DynamicBatchWorld),
+        (several, ColumnListener(), Fixed(2), BatchWorld),
+    ):
+        assert type(batch_world(teacher, agent, batcher)) is kind
+    with pytest.raises(ProtocolError, match=r"use batch_world\(\)"):
+        BatchWorld(several, ColumnListener(), Batchsort(2))
+
+
+@pytest.mark.parametrize("make_world", [DynamicBatchWorld, batch_world])
+def test_oversize_rows(make_world):
+    words = [[(3, 1)], [(40, 2)], [(5, 1)]]
+
+    class Columns(MeasuringListener):
+        def batch_observe(self, messages):
+            said = [(text,) for text in messages.columns["text"]]
+            turns = [[name] for name in messages.columns["id"]]
+            columns = {**messages.columns, "said": said, "turns": turns}
+            return type(messages)(columns, len(messages))
+
+    for kind in (MeasuringListener, Columns):
+        world = make_world(make_wordy(words, True), kind(), Words(20, oversize="error"))
+        with pytest.raises(DataError, match=r"example .1/0. has 42 words.* 20 .*raise .*budget"):
+            run_epoch(world)
+        agent = kind()
+        run_epoch(make_world(make_wordy(words, True), agent, Words(20, oversize="truncate")))
+        assert sorted(rows.tolist() for rows in agent.rows) == [[[3, 1], [5, 1]], [[18, 2]]] or (
+            sorted(row for rows in agent.rows for row in rows.tolist()) == [[3, 1], [5, 1], [18, 2]]
+        )
+        with pytest.raises(ConfigError, match='oversize = "truncate".*"alone" or "error"'):
+            make_world(make_wordy(words, True), BatchListener(), Words(20, oversize="truncate"))
+
+
+def test_dynamic_batch_world_epoch_can_be_left_in_the_middle():
+    agent = BatchListener()
+    world = DynamicBatchWorld(make_teacher([3, 3, 3, 2], True), agent, Batchsort(2, 2))
+    world.start_epoch(0, 0)
+    world.parley()
+    world.parley()
+    agent.heard.clear()
+    agent.conversations.clear()
+    run_epoch(world, epoch=1)
+    assert sorted(agent.conversations) == sorted(expected_conversations([3, 3, 3, 2]))
+    assert len(agent.heard) == 11
+
+
+def test_dynamic_batch_world_builds_from_a_config_and_refuses_missing_replies():
+    config = {
+        "world": {
+            "@worlds": "thincdialog.DynamicBatchWorld.v1",
+            "batcher": {"@batchers": "thincdialog.Words.v1", "budget": 30},
+        }
+    }
+
+    class Forgetful(BatchListener):
+        def batch_act(self, observations):
+            return super().batch_act(observations)[1:]
+
+    world = registry.resolve(config)["world"](make_teacher([1, 2], False), Forgetful())
+    assert isinstance(world, DynamicBatchWorld)
+    with pytest.raises(ProtocolError, match=r"batch_act\(\) gave 1 replies to 2 observations"):
+        world.parley()
