@@ -1,6 +1,6 @@
 """Agents and data of the tests of worlds: they keep a protocol of all they hear."""
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from thincdialog.batchers import (
 from thincdialog.batchers.sizes import Sizes
 from thincdialog.messages import Message, MessageBatch, column
 from thincdialog.protocol import Agent
-from thincdialog.teachers.teacher import Teacher
+from thincdialog.teachers import Teacher, mix_tasks
 
 
 def make_episodes(lengths: List[int]) -> List[List[Message]]:
@@ -33,6 +33,22 @@ def make_teacher(lengths: List[int], training: bool, **settings) -> Teacher:
     """A teacher of generated episodes."""
     teacher = Teacher({"train": lambda: make_episodes(lengths)}, **settings)
     return teacher.for_split("train", training=training)
+
+
+def make_tasks(
+    tasks: List[List[int]],
+    training: bool,
+    weights: Optional[List[int]] = None,
+    unit: str = "examples",
+    repeat: bool = False,
+    **settings,
+) -> Teacher:
+    """Tasks "a", "b", ... of generated episodes, mixed; a single one as it is."""
+    teachers = {
+        name: make_teacher(lengths, training, **settings) for name, lengths in zip("abcdef", tasks)
+    }
+    named = None if weights is None else dict(zip(teachers, weights))
+    return mix_tasks(teachers, weights=named, unit=unit, repeat=repeat)
 
 
 def make_wordy(words: List[List[Tuple[int, int]]], training: bool, **settings) -> Teacher:
@@ -99,7 +115,7 @@ class Listener(Agent):
     @staticmethod
     def reply(turns: List[str]) -> Message:
         """Right at every third turn, counting from the first; else tells the history."""
-        episode, turn = turns[-1].split("/")
+        *_, episode, turn = turns[-1].split("/")
         if (int(episode) + len(turns)) % 3 == 0:
             return Message(text=f"answer {episode} {turn}")
         return Message(text=" ".join(turns))
@@ -134,7 +150,7 @@ class BatchListener(Listener):
         return self.batch_act([Message(self.observation, turns=self.turns)])[0]
 
 
-class MeasuringListener(BatchListener):
+class TruncatingListener(BatchListener):
     """Says how long its history is, and reads as much of it as it is told to.
 
     rows: For each batch, the (context, label) words of each row that were read.
@@ -201,6 +217,16 @@ class ColumnListener(BatchListener):
         return MessageBatch(columns, len(messages))
 
 
-def expected_conversations(lengths: List[int]) -> List[List[str]]:
+def expected_conversations(lengths: List[int], task: str = "") -> List[List[str]]:
     """The ids of each conversation, in order."""
-    return [[f"{number}/{turn}" for turn in range(n)] for number, n in enumerate(lengths)]
+    return [[f"{task}{number}/{turn}" for turn in range(n)] for number, n in enumerate(lengths)]
+
+
+def expected_of_tasks(tasks: List[List[int]]) -> List[List[str]]:
+    """The same of ``make_tasks``."""
+    if len(tasks) == 1:
+        return expected_conversations(tasks[0])
+    named = zip("abcdef", tasks)
+    return [
+        turns for name, lengths in named for turns in expected_conversations(lengths, f"{name}/")
+    ]

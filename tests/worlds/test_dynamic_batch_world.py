@@ -13,9 +13,11 @@ from tests.worlds.talkers import (
     BatchListener,
     ColumnListener,
     Listener,
-    MeasuringListener,
+    TruncatingListener,
     expected_conversations,
+    expected_of_tasks,
     make_batcher,
+    make_tasks,
     make_teacher,
     make_wordy,
 )
@@ -59,52 +61,57 @@ def batches_of(world, epoch=0, seed=0):
 
 @pytest.mark.parametrize("make_world", [DynamicBatchWorld, batch_world])
 @pytest.mark.parametrize("kind", BATCHERS)
-@settings(max_examples=25)
+@settings(max_examples=40)
 @given(
-    lengths=episode_lengths,
+    tasks=st.lists(episode_lengths, min_size=1, max_size=3),
     size=st.integers(1, 12),
     buffer=buffers,
-    agent_kind=st.sampled_from([Listener, BatchListener, ColumnListener, MeasuringListener]),
+    agent_kind=st.sampled_from([Listener, BatchListener, ColumnListener, TruncatingListener]),
     training=st.booleans(),
     streaming=st.booleans(),
     window=st.integers(1, 30),
     seed=st.integers(-9, 99),
 )
 def test_dynamic_batch_world_every_example_once_and_in_its_conversation(
-    make_world, kind, lengths, size, buffer, agent_kind, training, streaming, window, seed
+    make_world, kind, tasks, size, buffer, agent_kind, training, streaming, window, seed
 ):
     agent = agent_kind()
-    teacher = make_teacher(lengths, training, streaming=streaming, shuffle_window=window)
+    teacher = make_tasks(tasks, training, streaming=streaming, shuffle_window=window)
     world = make_world(teacher, agent, make_batcher(kind, size, buffer))
-    expected = expected_conversations(lengths)
+    expected = expected_of_tasks(tasks)
     for epoch in range(2):
         agent.heard.clear()
         agent.conversations.clear()
         run_epoch(world, epoch, seed)
         assert Counter(agent.heard) == Counter(name for turns in expected for name in turns)
         assert sorted(agent.conversations) == sorted(expected)
-    assert report_values(world.report())["examples"] == 2 * sum(lengths)
+    assert report_values(world.report())["examples"] == 2 * sum(map(sum, tasks))
 
 
 @pytest.mark.parametrize("kind", BATCHERS)
 @settings(max_examples=20)
-@given(lengths=episode_lengths, size=st.integers(1, 12), buffer=buffers)
-def test_evaluation_is_the_same_for_all_worlds_and_batchers(kind, lengths, size, buffer):
-    partner = PartnerWorld(scored(make_teacher(lengths, False)), Listener())
+@given(
+    tasks=st.lists(episode_lengths, min_size=1, max_size=2),
+    size=st.integers(1, 12),
+    buffer=buffers,
+)
+def test_evaluation_is_the_same_for_all_worlds_and_batchers(kind, tasks, size, buffer):
+    partner = PartnerWorld(scored(make_tasks(tasks, False)), Listener())
     run_epoch(partner)
+    expected = report_values(partner.report())
     batcher = make_batcher(kind, size, buffer)
     for agent in (Listener(), BatchListener(), ColumnListener()):
         for make_world in (DynamicBatchWorld, batch_world):
-            world = make_world(scored(make_teacher(lengths, False)), agent, batcher)
+            world = make_world(scored(make_tasks(tasks, False)), agent, batcher)
             run_epoch(world)
-            assert world.report() == partner.report()
+            assert report_values(world.report()) == expected
 
 
 @pytest.mark.parametrize("make_batcher", [Words, Padded])
 @given(words=wordy, budget=st.integers(20, 150), buffer=buffers)
 def test_dynamic_batch_world_budget_holds_but_for_lone_rows(make_batcher, words, budget, buffer):
     for oversize in ("alone", "truncate"):
-        agent = MeasuringListener()
+        agent = TruncatingListener()
         teacher = make_wordy(words, training=True)
         batcher = make_batcher(budget, buffer=buffer, oversize=oversize)
         world = DynamicBatchWorld(teacher, agent, batcher)
@@ -118,7 +125,7 @@ def test_dynamic_batch_world_budget_holds_but_for_lone_rows(make_batcher, words,
 
 @given(words=wordy, size=st.integers(1, 12), buffer=buffers)
 def test_dynamic_batch_world_measures_each_message_once(words, size, buffer):
-    agent = MeasuringListener()
+    agent = TruncatingListener()
     world = DynamicBatchWorld(make_wordy(words, True), agent, Batchsort(size, buffer))
     run_epoch(world)
     assert set(agent.n_measured.values()) == {1}
@@ -160,7 +167,7 @@ def test_dynamic_batch_world_nobody_waits_longer_than_seven_buffers(size, buffer
 def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
     rng = np.random.default_rng(0)
     words = [[(int(n), 1)] for n in rng.integers(1, 60, 8000)]
-    agent = MeasuringListener()
+    agent = TruncatingListener()
     run_epoch(DynamicBatchWorld(make_wordy(words, True), agent, Batchsort(8)))
     assert max(np.ptp(rows[:, 0]) for rows in agent.rows) <= 2
     means = [rows[:, 0].mean() for rows in agent.rows]
@@ -168,6 +175,51 @@ def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
     # The first half of the epoch is neither shorter nor longer.
     half = np.concatenate(agent.rows[: len(agent.rows) // 2])[:, 0].mean()
     assert abs(half / np.mean([n for ((n, _),) in words]) - 1) < 0.05
+
+
+@pytest.mark.parametrize("unit", ["episodes", "examples"])
+def test_dynamic_batch_world_copies_change_their_task_and_shares_hold(unit):
+    class Tasks(BatchListener):
+        """Counts tasks: of each copy, of each batch, and as they begin."""
+
+        of_copies = []
+
+        def __init__(self):
+            super().__init__()
+            self.counts, self.begun = [], []
+
+        def observe(self, message):
+            task, _, turn = message["id"].split("/")
+            self.known.add(task)
+            if turn == "0" or unit == "examples":
+                self.begun.append(task)
+            return super().observe(message)
+
+        def batch_act(self, observations):
+            self.counts.append(Counter(message["id"][0] for message in observations))
+            return super().batch_act(observations)
+
+        def reset(self):
+            super().reset()
+            self.known = set()
+            self.of_copies.append(self.known)
+
+    tasks = [[1] * 4000, [4] * 1000, [2, 3] * 800]
+    teacher = make_tasks(tasks, True, weights=[2, 1, 1], unit=unit, repeat=True)
+    agent = Tasks()
+    world = DynamicBatchWorld(teacher, agent, Batchsort(8, 16))
+    world.start_epoch(0, 0)
+    for _ in range(800):
+        world.parley()
+    # ParlAI's copies keep their task for ever.
+    copies = [known for known in agent.of_copies if known]
+    assert len(copies) == 8 * 16
+    assert sum(len(known) == 3 for known in copies) > 0.9 * len(copies)
+    begun = Counter(agent.begun)
+    assert begun["a"] / len(agent.begun) == pytest.approx(0.5, abs=0.03)
+    assert begun["b"] / len(agent.begun) == pytest.approx(0.25, abs=0.03)
+    # Batches mix tasks.
+    assert sum(len(counts) > 1 for counts in agent.counts) > 0.9 * len(agent.counts)
 
 
 def test_dynamic_batch_world_order_is_that_of_the_seed():
@@ -227,14 +279,14 @@ def test_batch_world_gives_the_world_that_fits():
 def test_oversize_rows(make_world):
     words = [[(3, 1)], [(40, 2)], [(5, 1)]]
 
-    class Columns(MeasuringListener):
+    class Columns(TruncatingListener):
         def batch_observe(self, messages):
             said = [(text,) for text in messages.columns["text"]]
             turns = [[name] for name in messages.columns["id"]]
             columns = {**messages.columns, "said": said, "turns": turns}
             return type(messages)(columns, len(messages))
 
-    for kind in (MeasuringListener, Columns):
+    for kind in (TruncatingListener, Columns):
         world = make_world(make_wordy(words, True), kind(), Words(20, oversize="error"))
         with pytest.raises(DataError, match=r"example .1/0. has 42 words.* 20 .*raise .*budget"):
             run_epoch(world)

@@ -1,0 +1,207 @@
+"""A world that is saved between parleys goes on as if nothing had been."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thinc.api import compounding
+
+from tests.worlds.talkers import (
+    BATCHERS,
+    BatchListener,
+    ColumnListener,
+    Listener,
+    make_batcher,
+    make_tasks,
+    make_teacher,
+    make_wordy,
+)
+from tests.worlds.test_dynamic_batch_world import TruncatingListener
+from thincdialog.agents.conversation import ConversationAgent
+from thincdialog.batchers import Batchsort, Fixed, Words
+from thincdialog.errors import DataError, ProtocolError
+from thincdialog.messages import Message
+from thincdialog.worlds import (
+    BatchWorld,
+    DynamicBatchWorld,
+    MultiAgentWorld,
+    PartnerWorld,
+    batch_world,
+)
+
+
+class Saving:
+    """What a copy knows can be saved."""
+
+    def conversation_state(self):
+        return self.turns if self.observation is None else self.turns[:-1]
+
+    def set_conversation_state(self, value):
+        self.reset()
+        self.turns = value
+
+
+class SavingListener(Saving, Listener):
+    pass
+
+
+class SavingBatchListener(Saving, BatchListener):
+    pass
+
+
+class SavingColumnListener(Saving, ColumnListener):
+    pass
+
+
+class Talker(ConversationAgent):
+    """Tells its history; the reply becomes part of it."""
+
+    def batch_act(self, observations):
+        texts = (" ".join(text for _, text in message["turns"]) for message in observations)
+        return [Message(text=text) for text in texts]
+
+
+def record(world):
+    """One parley: what was heard, with the history, and what was answered."""
+    world.parley()
+    heard, replies = world.acts
+    if isinstance(heard, Message):
+        heard, replies = [heard], [replies]
+    return [
+        (message["id"], message.get("max_tokens"), reply["text"])
+        for message, reply in zip(heard, replies)
+    ]
+
+
+def check_resume(make_world, seed, n_before):
+    """Save after some parleys; a new world goes on alike, and through the next epoch."""
+    unbroken = make_world()
+    unbroken.start_epoch(3, seed)
+    for _ in range(n_before):
+        if not unbroken.epoch_done():
+            record(unbroken)
+    state = json.loads(json.dumps(unbroken.state()))
+    resumed = make_world()
+    resumed.restore(state)
+    assert json.loads(json.dumps(resumed.state())) == state
+    for epoch in (4, 5):
+        while not unbroken.epoch_done():
+            assert not resumed.epoch_done()
+            assert record(resumed) == record(unbroken)
+        assert resumed.epoch_done()
+        for world in (unbroken, resumed):
+            world.start_epoch(epoch, seed)
+
+
+@pytest.mark.parametrize("world_kind", [PartnerWorld, DynamicBatchWorld, batch_world])
+@settings(max_examples=40)
+@given(
+    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=15),
+    n_tasks=st.integers(1, 3),
+    kind=st.sampled_from(BATCHERS),
+    size=st.integers(1, 6),
+    buffer=st.integers(1, 12),
+    agent_kind=st.sampled_from([SavingListener, SavingBatchListener, SavingColumnListener, Talker]),
+    streaming=st.booleans(),
+    training=st.booleans(),
+    window=st.integers(1, 20),
+    seed=st.integers(-3, 9),
+    n_before=st.integers(0, 40),
+)
+def test_resume_anywhere(
+    world_kind,
+    lengths,
+    n_tasks,
+    kind,
+    size,
+    buffer,
+    agent_kind,
+    streaming,
+    training,
+    window,
+    seed,
+    n_before,
+):
+    def make_world():
+        settings = {"streaming": streaming, "shuffle_window": window}
+        teacher = make_tasks([lengths, [1, 1, 3], [2]][:n_tasks], training, **settings)
+        if world_kind is PartnerWorld:
+            return PartnerWorld(teacher, agent_kind())
+        return world_kind(teacher, agent_kind(), make_batcher(kind, size, buffer))
+
+    check_resume(make_world, seed, n_before)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("kind", BATCHERS)
+def test_resume_single_turns_at_every_point(kind, streaming):
+    def make_world():
+        teacher = make_teacher([1] * 23, True, streaming=streaming, single_turn=True)
+        return batch_world(teacher, SavingColumnListener(), make_batcher(kind, 3, 2))
+
+    assert isinstance(make_world(), BatchWorld)
+    for n_before in range(14):
+        check_resume(make_world, 5, n_before)
+
+
+@pytest.mark.parametrize("repeat", [False, True])
+def test_resume_a_mixture_of_all_kinds_at_every_point(repeat):
+    def make_world():
+        teacher = make_tasks([[1] * 9, [3, 2, 4], [1, 2]], True, repeat=repeat, weights=[3, 1, 1])
+        return batch_world(teacher, Talker(), Batchsort(2, 3))
+
+    for n_before in range(20):
+        check_resume(make_world, 0, n_before)
+
+
+@pytest.mark.parametrize("n_before", [0, 1, 4, 9])
+def test_resume_schedules_and_what_is_cut(n_before):
+    words = [[(5 * n % 43, n % 7)] * (1 + n % 2) for n in range(40)]
+
+    class SavingTruncating(Saving, TruncatingListener):
+        def conversation_state(self):
+            return [super().conversation_state(), self.said[: len(super().conversation_state())]]
+
+        def set_conversation_state(self, value):
+            super().set_conversation_state(value[0])
+            self.said = tuple(value[1])
+
+    def make_world():
+        budget = compounding(12, 60, 1.1)
+        batcher = Words(budget, buffer=3, oversize="truncate")
+        return DynamicBatchWorld(make_wordy(words, True), SavingTruncating(), batcher)
+
+    check_resume(make_world, 1, n_before)
+
+    def make_growing():
+        return batch_world(
+            make_teacher([1, 2, 3] * 9, True), Talker(), Fixed(compounding(1, 9, 1.2))
+        )
+
+    check_resume(make_growing, 1, n_before)
+
+
+def test_state_holds_no_texts_of_the_data():
+    words = [[(400, 300)] * 2] * 50
+    world = DynamicBatchWorld(make_wordy(words, True), SavingBatchListener(), Batchsort(4, 4))
+    world.start_epoch(0, 0)
+    for _ in range(3):
+        world.parley()
+    assert len(world.buffer) == 16
+    assert len(json.dumps(world.state())) < 16 * 150
+
+
+def test_states_that_do_not_fit_are_refused():
+    world = MultiAgentWorld([make_teacher([2], True), Listener()])
+    with pytest.raises(ProtocolError, match=r"MultiAgentWorld.state\(\).*cannot be saved"):
+        world.state()
+    partner = PartnerWorld(make_teacher([2], True), SavingListener())
+    dynamic = DynamicBatchWorld(make_teacher([9] * 9, True), SavingListener(), Batchsort(2, 2))
+    with pytest.raises(ProtocolError, match="given the state of a PartnerWorld"):
+        dynamic.restore(partner.state())
+    dynamic.parley()
+    dynamic.parley()
+    fewer = DynamicBatchWorld(make_teacher([1], True), SavingListener(), Batchsort(2, 2))
+    with pytest.raises(DataError, match="not what it was when the state was saved"):
+        fewer.restore(dynamic.state())
