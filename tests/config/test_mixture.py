@@ -103,6 +103,12 @@ def test_mixture_defaults_need_not_be_said(config):
             "[tasks.macro] has the name that reports give to the mean over tasks - choose "
             "another one",
         ),
+        (
+            f"[tasks.all]\n{TASK}",
+            0,
+            "[tasks.all] has the name that reports give to all examples together - choose "
+            "another one",
+        ),
     ],
 )
 def test_mixture_mistakes_have_a_line_and_a_remedy(added, line, expected):

@@ -152,12 +152,13 @@ def test_tasks_weights_hold_while_all_tasks_last():
     assert 10 <= n_drinks <= 14, "two thirds of 18, but for the conversations that go on"
 
 
-def test_tasks_with_weight_0_are_not_shown_but_evaluated(saved):
+def test_tasks_with_weight_0_are_not_shown_but_evaluated(tmp_path):
     none = {"mixture.weights.colours": 0, "mixture.weights.drinks": 1}
-    result = run(**none, **FIXED, training__max_epochs=1.0)
+    result = run(tmp_path, **none, **FIXED, training__max_epochs=1.0)
     (seen,) = epochs(SIZES["drinks"])
     assert sorted(seen) == ids("train", ["drinks"])
     assert result.scores["test"]["colours/examples"] == SIZES["colours"]
+    assert evaluate(tmp_path / BEST, split="train")["examples"] == N_EXAMPLES
     missing = {"tasks.drinks.splits": "dev test"}
     with pytest.raises(DataError, match=r"\[mixture.weights\]  are 0 for all .* \(colours\)"):
         run(**none, **missing)

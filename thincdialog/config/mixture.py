@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .check import Checker
 
 PATH: Path = tuple(WEIGHTS.split("."))
-# Reports give the mean over tasks by this name.
-MACRO = "macro"
+# Names in reports and tables, and what they stand for there.
+TAKEN = {"macro": "the mean over tasks", "all": "all examples together"}
 
 
 def check_task_names(checker: "Checker") -> None:
@@ -25,9 +25,10 @@ def check_task_names(checker: "Checker") -> None:
     if not tasks:
         text = "[tasks.NAME] must be there at least once, got none"
         checker.add(("tasks",), text, 'it begins with: @teachers = "..."')
-    if MACRO in tasks and len(tasks) > 1:
-        text = f"[tasks.{MACRO}] has the name that reports give to the mean over tasks"
-        checker.add(("tasks", MACRO), text, "choose another one")
+    for name, meaning in TAKEN.items():
+        if name in tasks and len(tasks) > 1:
+            text = f"[tasks.{name}] has the name that reports give to {meaning}"
+            checker.add(("tasks", name), text, "choose another one")
 
 
 def check_weights(checker: "Checker") -> None:

@@ -35,6 +35,7 @@ def evaluation_teacher(
         checked,
         parts,
         split,
+        whole=True,
         max_examples=settings["max_examples"],
         n_candidates=settings["n_candidates"],
         seed=EVALUATION_SEED,

@@ -29,13 +29,21 @@ def tasks_of(checked: CheckedConfig, parts: Dict[str, Any], split: str) -> Dict[
     raise DataError("[tasks]", f"none of them has {split} data ({each}). {remedy}.")
 
 
-def split_of(checked: CheckedConfig, parts: Dict[str, Any], split: str, **settings: Any) -> Teacher:
+def split_of(
+    checked: CheckedConfig,
+    parts: Dict[str, Any],
+    split: str,
+    *,
+    whole: bool = False,
+    **settings: Any,
+) -> Teacher:
     """One teacher of a split: the only task's, or the mixture of the tasks that have the
     split. The training split is mixed as ``[mixture]`` says, others by their sizes.
 
     checked (CheckedConfig): The config that ``parts`` were built from.
     parts (Dict[str, Any]): From ``resolve_config``.
     split (str): "train", "dev" or "test".
+    whole (bool): Mix the training split by sizes, too, so that no task is left out.
     **settings (Any): As for ``Teacher.for_split``, for each task.
     RAISES (DataError): If the config gives no data for the split, or every task that has
         some weighs nothing.
@@ -44,7 +52,7 @@ def split_of(checked: CheckedConfig, parts: Dict[str, Any], split: str, **settin
     if len(parts["tasks"]) == 1:
         ((_, task),) = tasks.items()
         return task.for_split(split, **settings)
-    mixture = dict(parts["mixture"]) if split == "train" else {}
+    mixture = dict(parts["mixture"]) if split == "train" and not whole else {}
     if mixture.get("weights") is not None:
         weights = mixture["weights"]
         mixture["weights"] = weights = {name: weights[name] for name in tasks}
