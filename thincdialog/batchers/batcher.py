@@ -96,7 +96,7 @@ class Batcher:
             raise OversizeError(row, int(lengths.totals[row]), limit)
         counts = lengths.counts.copy()
         for row in over.tolist():
-            counts[row] = np.minimum(counts[row], _level(counts[row].tolist(), limit))
+            counts[row] = _shorten(counts[row], limit)
         return Lengths(counts, lengths.padded)
 
 
@@ -170,11 +170,15 @@ def plan_order(
     return order, [0, *accumulate(sizes)]
 
 
-def _level(counts: List[int], limit: int) -> int:
-    """The most words of each field so that all of them are within the limit."""
-    left = limit
-    for n_fields, count in zip(range(len(counts), 0, -1), sorted(counts)):
-        if count * n_fields > left:
-            return left // n_fields
+def _shorten(counts: np.ndarray, limit: int) -> np.ndarray:
+    """What is left of each field when the longest ones are cut to the limit."""
+    left, level = limit, 0
+    for n_fields, count in zip(range(len(counts), 0, -1), np.sort(counts).tolist()):
+        level = left // n_fields
+        if count > level:
+            break
         left -= count
-    return max(counts)
+    shorter = np.minimum(counts, level)
+    # Fields that are still longer share the rest of the division.
+    shorter[np.flatnonzero(counts > level)[: limit - int(shorter.sum())]] += 1
+    return shorter

@@ -1,0 +1,36 @@
+"""What hypothesis draws for batchers."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
+
+# Mostly short, some empty, some equal, some huge.
+WORDS = st.one_of(st.integers(0, 12), st.sampled_from([0, 1, 7, 7, 40]), st.integers(0, 10**6))
+
+
+@st.composite
+def lengths(draw, max_rows=60, words=WORDS, max_fields=3):
+    """Rows of any lengths, of 1 to 3 fields, of which any are padded."""
+    n_fields = draw(st.integers(1, max_fields))
+    rows = draw(st.lists(st.tuples(*[words] * n_fields), min_size=1, max_size=max_rows))
+    padded = tuple(draw(st.tuples(*[st.booleans()] * n_fields)))
+    return Lengths(np.array(rows, dtype=np.int64).reshape(len(rows), n_fields), padded)
+
+
+@st.composite
+def batchers(draw):
+    """Any registered batcher."""
+    limit = draw(st.one_of(st.integers(1, 60), st.sampled_from([1, 2, 10**4, 10**7])))
+    buffer = draw(st.integers(1, 50))
+    return draw(
+        st.sampled_from(
+            [
+                Fixed(limit),
+                Batchsort(limit, buffer=buffer),
+                Words(limit, buffer=buffer),
+                Words(limit, padding=False, buffer=buffer),
+                Padded(limit, buffer=buffer),
+            ]
+        )
+    )

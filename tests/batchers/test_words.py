@@ -1,0 +1,96 @@
+"""Words: within the budget, filled well."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.batchers import strategies
+from tests.batchers.corpora import (
+    QUOTES,
+    batch_cells,
+    cells,
+    one_field,
+    order_follows_length,
+    padding,
+    quotes,
+    skewed,
+    two_fields,
+)
+from thincdialog.batchers import Lengths, Padded, Words, missing_rows, plan_window
+
+
+def words(batcher, lengths, limit):
+    batches = batcher.plan(lengths, limit, np.random.default_rng(0))
+    return [[QUOTES[row] for row in batch] for batch in batches]
+
+
+def test_words_of_the_worked_example_with_padding():
+    expected = [[38, 17], [13, 12, 12, 10, 8, 6], [6, 5, 2, 2]]
+    assert words(Words(80), quotes(), 80) == expected
+    assert [len(batch) * max(batch) for batch in expected] == [76, 78, 24]
+    # By tokens really padded, for an agent that pads: the same.
+    assert words(Padded(80), quotes(), 80) == expected
+
+
+def test_words_of_the_worked_example_without_padding():
+    expected = [[38, 17, 13, 12], [12, 10, 8, 6, 6, 5, 2, 2]]
+    assert words(Words(80, padding=False), quotes(), 80) == expected
+    assert [sum(batch) for batch in expected] == [80, 51]
+
+
+@given(strategies.lengths(), st.one_of(st.integers(1, 80), st.integers(1, 10**7)), st.booleans())
+def test_words_budget_is_never_exceeded_but_by_a_row_alone(lengths, budget, is_padded):
+    batcher = Words(budget, padding=is_padded)
+    counted = Lengths(lengths.counts, (is_padded,) * lengths.counts.shape[1])
+    batches = plan_window(batcher, lengths, budget, np.random.default_rng(0))
+    for batch, n_cells in zip(batches, batch_cells(counted, batches)):
+        assert n_cells <= budget or len(batch) == 1
+    oversize = [row for row in range(len(lengths.counts)) if lengths.counts[row].sum() > budget]
+    assert sorted(batch[0] for batch in batches if len(batch) == 1 and batch[0] in oversize) == (
+        oversize
+    )
+
+
+@given(strategies.lengths(words=st.integers(0, 9)), st.integers(1, 30))
+def test_words_empty_rows_take_a_cell_each(lengths, budget):
+    for is_padded in (True, False):
+        batches = Words(budget, padding=is_padded).plan(lengths, budget, np.random.default_rng(0))
+        for batch in batches:
+            n_empty = int((lengths.counts[batch].sum(axis=1) == 0).sum())
+            assert n_empty <= budget
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=50), st.integers(30, 90))
+def test_words_of_one_field_waste_no_batch(n_words, budget):
+    # From the longest on, each batch as full as can be: nothing needs fewer batches.
+    n_batches, batch = 1, []
+    for row in sorted(n_words, reverse=True):
+        if cells([(word,) for word in [*batch, row]], [True]) > budget:
+            n_batches, batch = n_batches + 1, []
+        batch.append(row)
+    lengths = Lengths(np.array(n_words)[:, None], (True,))
+    assert len(Words(budget).plan(lengths, budget, np.random.default_rng(0))) == n_batches
+
+
+def window(batcher, lengths):
+    """As many of the rows as the default window has."""
+    n_rows = len(lengths.counts)
+    n_words = int(lengths.totals.sum())
+    n_window = min(n_rows, missing_rows(batcher, 0, 64, int(lengths.totals[:64].sum())) + 64)
+    assert n_window < n_rows or missing_rows(batcher, 0, n_rows, n_words) > 0
+    return lengths.take(np.arange(n_window))
+
+
+@pytest.mark.parametrize(
+    "lengths, budget, most",
+    [(one_field(40_000), 1024, 0.012), (two_fields(20_000), 4096, 0.055), (skewed(), 1600, 0.12)],
+    ids=["one field", "two fields", "skewed"],
+)
+def test_words_default_window_pads_little_and_mixes_the_order(lengths, budget, most):
+    batcher = Words(budget)
+    rows = window(batcher, lengths)
+    batches = plan_window(batcher, rows, budget, np.random.default_rng(0))
+    assert padding(rows, batches) <= most
+    assert max(batch_cells(rows, batches)) <= budget
+    assert abs(order_follows_length(rows, batches)) < 0.2
