@@ -13,14 +13,17 @@ from thincdialog.training.train import BEST, LAST
 
 from .examples import RANKER
 
-# As many seeded draws and sums as one run can have: subwords and candidates, tokens and
-# cells dropped, class order, sums over microbatches, rows of tables, averages.
+# As many seeded draws and sums as one run can have: subwords and candidates, order of
+# batches, tokens and cells dropped, class order, sums over microbatches, rows of tables,
+# averages.
 MANY_DRAWS = (
     RANKER.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1")
     .replace("[agent]\n", "size = 400\n\n[agent]\n", 1)
     .replace('candidates = "inline"', 'candidates = "batch"')
     .replace("BagEncoder.v1", "CNNEncoder.v1")
     .replace("dropout = 0.2", "dropout = 0.2\ntoken_dropout = 0.2")
+    .replace("BatchWorld.v1", "DynamicBatchWorld.v1")
+    .replace("Fixed.v1", "Batchsort.v1")
     .replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2')
     .replace("max_epochs = 2.0", "max_epochs = 2.0\naccumulate_gradient = 3")
     + "\n[evaluation]\nn_candidates = 9\nmax_examples = 20\n"

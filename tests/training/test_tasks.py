@@ -202,6 +202,18 @@ def test_tasks_in_batches_of_a_users_batcher(tmp_path):
         assert {len(batch) for batch in SEEN} == {1, 2}
 
 
+@pytest.mark.parametrize("world", WORLDS)
+def test_tasks_in_batches_that_grow(world):
+    grow = {"@schedules": "compounding.v1", "start": 1.0, "stop": 8.0, "compound": 1.5}
+    setup = {"world.@worlds": f"thincdialog.{world}.v1", "world.batcher.size": grow}
+    result = run(**setup, training__max_epochs=3.0)
+    assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 3
+    sizes = [len(batch) for batch in SEEN]
+    # The whole part of 1.5 ** n; an evaluation between two batches does not count.
+    assert sizes[:5] == [1, 1, 2, 3, 5] and max(sizes) == 8
+    assert result.scores["test"]["examples"] == N_EXAMPLES
+
+
 def test_tasks_a_split_that_only_one_task_has():
     result = run(tasks__drinks__splits="train dev", training__max_epochs=1.0)
     assert set(result.scores) == {"dev", "test"}
