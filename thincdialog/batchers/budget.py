@@ -6,7 +6,7 @@ import numpy as np
 
 from .batcher import Batcher
 from .cuts import cut_line, cut_sorted
-from .lengths import Lengths
+from .lengths import Lengths, row_sums
 from .like_lengths import longest_first, order_by_length
 from .sizes import Sizes
 
@@ -50,14 +50,13 @@ def divide_by_cells(lengths: Lengths, padded: Sequence[bool], limit: int) -> Lis
     """
     # A row of no words takes up a cell, too: else a batch had no end.
     counts = lengths.counts.copy()
-    counts[:, 0] += lengths.counts.sum(axis=1) == 0
+    counts[:, 0] += row_sums(counts) == 0
     rectangles = counts[:, np.array(padded)]
-    varied = rectangles.min(axis=0) < rectangles.max(axis=0)
-    if varied.sum() > 1:
+    if (np.ptp(np.ascontiguousarray(rectangles.T), axis=1) > 0).sum() > 1:
         order = order_by_length(rectangles, cells=limit)
         edges = cut_line(counts[order], padded, limit)
     else:
         sorted_by = rectangles if rectangles.shape[1] else counts
-        order = longest_first(sorted_by.sum(axis=1))
+        order = longest_first(row_sums(sorted_by))
         edges = cut_sorted(counts[order], padded, limit)
     return [order[start:stop] for start, stop in zip(edges, edges[1:])]

@@ -4,6 +4,8 @@ from typing import List, Sequence
 
 import numpy as np
 
+from .lengths import row_sums
+
 # What a batch costs beside its cells, as a share of the budget: half-empty batches
 # waste nothing but time.
 OVERHEAD = 0.1
@@ -26,10 +28,10 @@ def cut_sorted(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[
     RETURNS (List[int]): Where each batch begins, and the number of rows.
     """
     is_padded = np.array(padded)
-    widths = counts[:, is_padded].sum(axis=1).tolist()
+    widths = row_sums(counts[:, is_padded]).tolist()
     n_rows, sums = len(counts), np.zeros(0)
     if not is_padded.all():
-        sums = np.append(0, counts[:, ~is_padded].sum(axis=1).cumsum())
+        sums = np.append(0, row_sums(counts[:, ~is_padded]).cumsum())
     edges = [0]
     while edges[-1] < n_rows:
         start = edges[-1]
@@ -58,8 +60,8 @@ def cut_line(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[in
     """
     is_padded = np.array(padded)
     rectangles = np.ascontiguousarray(counts.T[is_padded])
-    sums = np.append(0, counts.sum(axis=1).cumsum())
-    plain = np.append(0, counts[:, ~is_padded].sum(axis=1).cumsum())
+    sums = np.append(0, row_sums(counts).cumsum())
+    plain = np.append(0, row_sums(counts[:, ~is_padded]).cumsum())
     edges = _block_edges(rectangles, plain, sums, budget)
     # A batch has no fewer cells than words.
     last = sums[edges].searchsorted(sums[edges[:-1]] + budget, side="right") - 1
@@ -73,7 +75,7 @@ def _block_edges(
     rectangles: np.ndarray, plain: np.ndarray, sums: np.ndarray, budget: int
 ) -> np.ndarray:
     """Where blocks begin, and the number of rows; a block fits into a batch."""
-    blocks = sums[:-1] // max(1.0, budget / BLOCKS_OF_A_BATCH)
+    blocks = (sums[:-1] * min(1.0, BLOCKS_OF_A_BATCH / budget)).astype(np.int64)
     edges = np.concatenate([[0], np.flatnonzero(np.diff(blocks)) + 1, [len(blocks)]])
     while True:
         starts, stops = edges[:-1], edges[1:]

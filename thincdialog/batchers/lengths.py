@@ -22,7 +22,7 @@ class Lengths(NamedTuple):
     @property
     def totals(self) -> np.ndarray:
         """Words of each row, at least 1; shape (n_rows,), int64."""
-        return np.maximum(self.counts.sum(axis=1), 1)
+        return np.maximum(row_sums(self.counts), 1)
 
     def take(self, rows: np.ndarray) -> "Lengths":
         """Some of the rows, in the given order."""
@@ -36,6 +36,11 @@ class Lengths(NamedTuple):
         n_rows = len(self.counts)
         fields = zip(self.padded, widest.tolist(), sums.tolist())
         return max(1, sum(n_rows * most if padded else total for padded, most, total in fields))
+
+
+def row_sums(counts: np.ndarray) -> np.ndarray:
+    """``counts.sum(axis=1)``, many times faster where rows are short."""
+    return np.ascontiguousarray(counts.T).sum(axis=0)
 
 
 def count_words(messages: Sequence[Message]) -> Lengths:

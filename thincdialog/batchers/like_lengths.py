@@ -25,13 +25,14 @@ def order_by_length(
     cells (Optional[int]): Cells of a batch, where that is its limit.
     RETURNS (np.ndarray): Numbers of the rows, shape (n_rows,), int64.
     """
-    spreads = np.abs(counts - counts.mean(axis=0)).mean(axis=0)
+    fields = np.ascontiguousarray(counts.T)
+    spreads = np.abs(fields - fields.mean(axis=1, keepdims=True)).mean(axis=1)
     along, *others = np.argsort(-spreads, kind="stable").tolist()
     if not others or not spreads[others[0]]:
-        return longest_first(counts[:, along])
+        return longest_first(fields[along])
     across = others[0]
-    order = longest_first(counts[:, across])
-    first, second = counts[order, across], counts[order, along]
+    order = longest_first(fields[across])
+    first, second = fields[across, order], fields[along, order]
     area = ASPECT * 2 * float(spreads[along])
     ends = _strips(first, area, rows, cells, float(second.mean()))
     strips = np.arange(len(ends)).repeat(np.diff(ends, prepend=0))
