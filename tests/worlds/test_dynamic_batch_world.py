@@ -25,6 +25,7 @@ from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
 from thincdialog.errors import ConfigError, DataError, ProtocolError
 from thincdialog.metrics import report_values
 from thincdialog.registry import registry
+from thincdialog.teachers import mix_tasks
 from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld, batch_world
 
 METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
@@ -220,6 +221,25 @@ def test_dynamic_batch_world_copies_change_their_task_and_shares_hold(unit):
     assert begun["b"] / len(agent.begun) == pytest.approx(0.25, abs=0.03)
     # Batches mix tasks.
     assert sum(len(counts) > 1 for counts in agent.counts) > 0.9 * len(agent.counts)
+
+
+@pytest.mark.parametrize("kind", BATCHERS)
+def test_epoch_ends_with_the_finite_tasks(kind):
+    tasks = {
+        "finite": make_teacher([2, 1, 3], True),
+        "endless": make_teacher([1, 2], True, streaming=True, endless=True),
+    }
+    agent = BatchListener()
+    teacher = mix_tasks(tasks, weights={"finite": 1, "endless": 3})
+    world = batch_world(teacher, agent, make_batcher(kind, 2, 2))
+    for epoch in range(2):
+        agent.heard.clear()
+        run_epoch(world, epoch)
+        counts = Counter(agent.heard)
+        finite = {name: count for name, count in counts.items() if name.startswith("finite/")}
+        expected = expected_conversations([2, 1, 3], "finite/")
+        assert finite == {name: 1 for turns in expected for name in turns}
+        assert 12 <= sum(counts.values()) - 6 <= 24
 
 
 def test_dynamic_batch_world_order_is_that_of_the_seed():

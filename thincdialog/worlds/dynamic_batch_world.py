@@ -33,7 +33,7 @@ class DynamicBatchWorld(World):
     and wait again, and new ones begin while there is room.
 
     So every example is shown once, whatever the batches: the copies of the teacher share
-    its place in the data.
+    its place in the data. ``acts`` are what the agent observed, and its replies.
 
     teacher (Teacher): Where the messages come from.
     agent (Agent): Who answers.
@@ -86,18 +86,16 @@ class DynamicBatchWorld(World):
         more_to_come = self._n_going > 0 or not self.teacher.epoch_done()
         slots = buffer.next_batch(more_to_come)
         observations = [self._heard[slot] for slot in slots]
+        teachers, agents, is_last = self._teachers, self._agents, self._is_last
         if self.has_batch_act:
             replies = answers(self.agent, observations)
         else:
-            replies = [self._agents[slot].act() for slot in slots]
-        going = []
+            replies = [agents[slot].act() for slot in slots]
         for slot, reply in zip(slots, replies):
-            self._teachers[slot].observe(reply)
-            self._agents[slot].self_observe(reply)
-            if self._is_last[slot]:
-                self._resting.append(slot)
-            else:
-                going.append(slot)
+            teachers[slot].observe(reply)
+            agents[slot].self_observe(reply)
+        going = [slot for slot in slots if not is_last[slot]]
+        self._resting += [slot for slot in slots if is_last[slot]]
         self._n_going -= len(going)
         room = buffer.missing() - len(going)
         self._hear(chain(going, self._beginning(room)))
@@ -153,16 +151,16 @@ class DynamicBatchWorld(World):
 
     def _state(self) -> Dict[str, Any]:
         resting = set(self._resting)
-        waiting = [slot for slot in range(len(self._teachers)) if slot not in resting]
         # The messages that wait are not saved: the teacher says them again.
         conversations = [
-            {
-                "slot": slot,
-                "place": self._teachers[slot].place_of_act(),
-                "known": self._agents[slot].conversation_state(),
-                "max_tokens": self._heard[slot].get("max_tokens"),
-            }
-            for slot in waiting
+            [
+                slot,
+                self._teachers[slot].place_of_act(),
+                self._agents[slot].conversation_state(),
+                self._heard[slot].get("max_tokens"),
+            ]
+            for slot in range(len(self._teachers))
+            if slot not in resting
         ]
         return {
             "teacher": self.teacher.state(),
@@ -174,18 +172,17 @@ class DynamicBatchWorld(World):
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._drop()
         conversations = state["conversations"]
-        places = [conversation["place"] for conversation in conversations]
+        places = [place for _, place, _, _ in conversations]
         copies = self.teacher.restore(state["teacher"], places)
-        for copy, conversation in zip(copies, conversations):
-            slot = conversation["slot"]
+        for copy, (slot, _, known, max_tokens) in zip(copies, conversations):
             while len(self._teachers) <= slot:
                 self._resting.append(self._new())
             self._resting.pop()
             self._teachers[slot] = copy
-            self._agents[slot].set_conversation_state(conversation["known"])
+            self._agents[slot].set_conversation_state(known)
             observation = self._next_message(slot)
-            if conversation["max_tokens"] is not None:
-                observation["max_tokens"] = tuple(conversation["max_tokens"])
+            if max_tokens is not None:
+                observation["max_tokens"] = tuple(max_tokens)
         self._seed = state["seed"]
         self.buffer = LiveBuffer(self.batcher, self._seed)
         self.buffer.restore(state["buffer"])
