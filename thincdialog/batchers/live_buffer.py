@@ -28,8 +28,12 @@ class LiveBuffer:
     So a row waits for less than seven buffers: it is due in the first round that begins
     5 buffers or more after it came, which begins before 6 buffers are over, since no
     round is longer than the buffer, and goes within this round. This holds where rounds
-    are no longer than the buffer: for batchers that fill their batches with rows. A word
-    budget leaves gaps, so its rounds, and the wait, may be longer by the share of them.
+    are no longer than the buffer: for batchers that fill their batches with rows, and a
+    caller that adds no more than are ``missing``. A word budget leaves gaps, so its
+    rounds, and the wait, may be longer by the share of them.
+
+    With fewer than ``2 * STRATUM`` batches in the buffer there are not enough of like
+    length to compare; then batches of long rows, which pad more, come a little later.
 
     Planning costs a sort in each round: O(log n) for each row.
 
