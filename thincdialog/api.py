@@ -9,6 +9,7 @@ from .agents import Conversation, ConversationAgent, ModelAgent
 from .batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes
 from .callbacks import Callback
 from .config import CheckedConfig, check_config, load_config, resolve_config, write_config
+from .config.diff import Difference, diff_config
 from .data import TextEncoder, Tokenizer
 from .errors import (
     ConfigError,
@@ -54,11 +55,11 @@ def load(
 __all__ = [
     "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
     "CheckedConfig", "ConfigError", "Conversation", "ConversationAgent", "DataError",
-    "DialogError", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher", "Logger",
-    "Message", "MessageBatch", "Metric", "MissingPackageError", "ModelAgent", "ModelError",
-    "MultiAgentWorld", "OutputError", "PartnerWorld", "Problem", "Progress", "ProtocolError",
-    "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn",
-    "World", "check_config", "display_data", "display_model", "evaluate",
-    "evaluate_with_samples", "load", "load_config", "registry", "resolve_config", "train",
-    "write_config",
+    "DialogError", "Difference", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher",
+    "Logger", "Message", "MessageBatch", "Metric", "MissingPackageError", "ModelAgent",
+    "ModelError", "MultiAgentWorld", "OutputError", "PartnerWorld", "Problem", "Progress",
+    "ProtocolError", "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer",
+    "TrainingError", "Turn", "World", "check_config", "diff_config", "display_data",
+    "display_model", "evaluate", "evaluate_with_samples", "load", "load_config", "registry",
+    "resolve_config", "train", "write_config",
 ]  # fmt: skip

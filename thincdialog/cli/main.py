@@ -36,6 +36,7 @@ COMMANDS: Dict[str, Command] = {
     "init config": Command("init_config", "Copy a config that comes along", (), False),
     "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),
     "debug config": Command("debug_config", "Check a config, all problems at once"),
+    "debug diff-config": Command("debug_diff_config", "Show what sets a config apart"),
     "find-function": Command("find_function", "Show a registered function", (), False),
     "info": Command("info", "Show versions, or what a saved model is", (), False),
 }

@@ -1,0 +1,127 @@
+"""What sets a config apart from the defaults, or from another config."""
+
+from pathlib import Path
+from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Union
+
+from ..errors import ConfigError, Problem
+from .blocks import is_block
+from .code import load_code
+from .fill import fill_functions
+from .load import CheckedConfig, load_config
+from .reading import ConfigLike, read_config
+from .source import read_source
+from .write import write_config
+
+FILE = "config.cfg"
+# Where a folder of a run, or of a saved model, keeps its config.
+PLACES = (FILE, f"model-best/{FILE}", f"model-last/{FILE}")
+
+Kind = Literal["same", "changed", "added", "removed"]
+
+
+class Difference(NamedTuple):
+    """A setting of either config.
+
+    section (str): Dotted name of its section.
+    key (str): Its name in the section.
+    kind (str): "same", "changed", "added" (only the config has it) or "removed" (only
+        what it is compared to has it).
+    new (Optional[str]): The value in the config, as it is written in a file.
+    old (Optional[str]): The value in what it is compared to.
+    """
+
+    section: str
+    key: str
+    kind: Kind
+    new: Optional[str]
+    old: Optional[str]
+
+
+def diff_config(
+    config: Union[ConfigLike, CheckedConfig],
+    compare_to: Union[ConfigLike, CheckedConfig, None] = None,
+    *,
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+) -> List[Difference]:
+    """Compare two complete configs setting by setting: what is not written in a file
+    counts with its default. Variables are compared as they are written.
+
+    config (ConfigLike): A path, a config's text, a Config or a dict; also the folder of a
+        saved model or of a run.
+    compare_to (ConfigLike): The same; None for the defaults: those of the sections, and
+        those of the functions that the config names.
+    overrides (Optional[Mapping[str, Any]]): Changes to ``config``.
+    code (Union[str, Path, None]): Python file that registers what the configs name.
+    RETURNS (List[Difference]): Of all settings, in the order of the config, each
+        section's removed ones last; then the sections that it does not have.
+    RAISES (ConfigError): With every problem of a config that is not good.
+    """
+    load_code(code)
+    checked = load_config(in_folder(config), overrides)
+    if compare_to is None:
+        other = _defaults_for(checked.config, fill_functions(read_config({}).data))
+    else:
+        other = load_config(in_folder(compare_to)).config
+    return _compare(_lines(checked.config), _lines(other))
+
+
+def in_folder(config: Union[ConfigLike, CheckedConfig]) -> Union[ConfigLike, CheckedConfig]:
+    """The config of a saved model or run, if its folder is given; else what is given.
+
+    RAISES (ConfigError): If the folder holds none.
+    """
+    if not isinstance(config, (str, Path)) or (isinstance(config, str) and "\n" in config):
+        return config
+    folder = Path(config)
+    if not folder.is_dir():
+        return config
+    found = next((folder / place for place in PLACES if (folder / place).is_file()), None)
+    if found is None:
+        hint = f"give a config, or the folder of a saved model: it holds {FILE}"
+        raise ConfigError([Problem("", f"there is no config in the folder '{folder}'", hint)])
+    return found
+
+
+def _defaults_for(section: Dict[str, Any], known: Any) -> Dict[str, Any]:
+    """What a section would hold if it only said which functions build its blocks.
+
+    known (Any): Its default; anything but a dict if it has none.
+    """
+    base = dict(known) if isinstance(known, dict) else {}
+    if is_block(section):
+        reference = next(key for key in section if key.startswith("@"))
+        if base.get(reference) != section[reference]:
+            # The defaults are those of the function that is there; only its name differs.
+            usual = {key: value for key, value in base.items() if key.startswith("@")}
+            base = fill_functions({reference: section[reference]})
+            base = {**usual, **{key: base[key] for key in base if key != reference}}
+    for key, value in section.items():
+        if isinstance(value, dict) and value:
+            base[key] = _defaults_for(value, base.get(key))
+            if not base[key]:
+                del base[key]
+    return base
+
+
+def _lines(config: Mapping[str, Any]) -> Dict[str, Dict[str, str]]:
+    """Section to key to the text of its value, in the order of a written config."""
+    sections = read_source(write_config(config)).sections
+    return {
+        name: {key: entry.raw for key, entry in section.entries.items()}
+        for name, section in sections.items()
+    }
+
+
+def _compare(new: Dict[str, Dict[str, str]], old: Dict[str, Dict[str, str]]) -> List[Difference]:
+    found = []
+    for section in [*new, *(name for name in old if name not in new)]:
+        here, there = new.get(section, {}), old.get(section, {})
+        for key in [*here, *(key for key in there if key not in here)]:
+            kind: Kind = "same" if here.get(key) == there.get(key) else "changed"
+            if key not in there:
+                kind = "added"
+            elif key not in here:
+                kind = "removed"
+            found.append(Difference(section, key, kind, here.get(key), there.get(key)))
+    return found
