@@ -6,10 +6,11 @@ import time
 import pytest
 
 from thincdialog.errors import OutputError
-from thincdialog.loggers import Logger, Progress
+from thincdialog.loggers import Logger, Progress, Start
 from thincdialog.loggers.chain import Chain
 from thincdialog.loggers.console import REFRESH_SECONDS, Console, duration
 from thincdialog.loggers.jsonl import JSONL
+from thincdialog.loggers.row_file import read_rows
 from thincdialog.registry import registry
 
 
@@ -201,6 +202,25 @@ def test_jsonl_row_is_in_the_file_at_once(tmp_path):
     logger.finish()
 
 
+def test_jsonl_resumed_run_writes_no_row_twice(tmp_path):
+    path = tmp_path / "log.jsonl"
+    run(JSONL(str(path)), [make_info(step) for step in (0, 10, 20, 30, 0, 10, 20, 30)])
+    with path.open("a") as file:
+        file.write('{"step": 4')
+    logger = JSONL(str(path))(io.StringIO(), io.StringIO(), None)
+    logger.start(Start({}, None, 15))
+    logger.row(make_info(20))
+    logger.finish()
+    assert [row["step"] for row in read_rows(path)] == [0, 10, 20, 30, 0, 10, 20]
+
+
+def test_jsonl_half_a_line_before_is_no_part_of_the_first_row(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2, "ep')
+    run(JSONL(str(path)), [make_info(0)])
+    assert [row["step"] for row in read_rows(path)] == [1, 0]
+
+
 def test_jsonl_unwritable_is_one_error(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "log.jsonl", tmp_path):
@@ -209,35 +229,75 @@ def test_jsonl_unwritable_is_one_error(tmp_path):
 
 
 class Recorder(Logger):
-    def __init__(self, name, calls, fails=False):
+    def __init__(self, name, calls, fails=()):
         self.name, self.calls, self.fails = name, calls, fails
 
+    def note(self, method, value=None):
+        self.calls.append((self.name, method, value))
+        if method in self.fails:
+            raise OSError("no\nnetwork")
+
+    def start(self, start):
+        self.note("start", start.step)
+
     def step(self, progress):
-        self.calls.append((self.name, "step", progress.step))
+        self.note("step", progress.step)
 
     def row(self, info):
-        self.calls.append((self.name, "row", info["step"]))
+        self.note("row", info["step"])
+
+    def failed(self, error):
+        self.note("failed")
 
     def finish(self):
-        self.calls.append((self.name, "finish", None))
-        if self.fails:
-            raise OSError("disk full")
+        self.note("finish")
 
 
 def test_chain_tells_all_in_order_and_finishes_all():
     calls = []
     chain = Chain(
-        lambda *given: Recorder("one", calls, fails=True), lambda *given: Recorder("two", calls)
+        lambda *given: Recorder("one", calls), lambda *given: Recorder("two", calls, {"finish"})
     )
-    logger = chain(io.StringIO(), io.StringIO(), None)
+    stderr = io.StringIO()
+    logger = chain(io.StringIO(), stderr, None)
+    logger.start(Start({}, None, 7))
     logger.step(make_progress(3))
     logger.row(make_info(4))
-    with pytest.raises(OSError, match="disk full"):
-        logger.finish()
+    logger.failed(KeyboardInterrupt())
+    logger.finish()
     assert calls == [
+        ("one", "start", 7), ("two", "start", 7),
         ("one", "step", 3), ("two", "step", 3), ("one", "row", 4), ("two", "row", 4),
+        ("one", "failed", None), ("two", "failed", None),
         ("one", "finish", None), ("two", "finish", None),
     ]  # fmt: skip
+    assert "Recorder has failed (OSError: no network)" in stderr.getvalue()
+
+
+def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
+    calls, stderr = [], io.StringIO()
+    methods = ("one", {"step", "row", "failed", "finish"}), ("two", set())
+    setups = [lambda *given, m=m: Recorder(m[0], calls, m[1]) for m in methods]
+    logger = Chain(*setups)(io.StringIO(), stderr, None)
+    for step in (1, 2):
+        logger.step(make_progress(step))
+        logger.row(make_info(step))
+    logger.failed(ValueError())
+    logger.finish()
+    # Rows are tried again, steps no longer.
+    assert [call[1:] for call in calls if call[0] == "one"] == [
+        ("step", 1), ("row", 1), ("row", 2), ("failed", None), ("finish", None),
+    ]  # fmt: skip
+    assert len([call for call in calls if call[0] == "two"]) == 6
+    assert stderr.getvalue() == (
+        "Recorder has failed (OSError: no network). Training goes on; rows may be missing there.\n"
+    )
+
+
+def test_chain_what_start_raises_is_an_error_before_training():
+    logger = Chain(lambda *given: Recorder("one", [], {"start"}))(io.StringIO(), None, None)
+    with pytest.raises(OSError, match="no\nnetwork"):
+        logger.start(Start({}))
 
 
 def test_chain_finishes_what_was_set_up_when_a_later_one_fails(tmp_path):

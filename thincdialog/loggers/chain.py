@@ -4,12 +4,14 @@ from contextlib import ExitStack
 from typing import Any, Dict, List, Optional, Sequence, TextIO
 
 from ..registry import registry
-from .logger import Logger, Progress, Setup
+from .guarded import guarded
+from .logger import Logger, Progress, Setup, Start
 
 
 @registry.loggers("thincdialog.Chain.v1")
 def Chain(*loggers: Setup) -> Setup:
-    """Tells every logger everything, in the order of the config:
+    """Tells every logger everything, in the order of the config; one that fails in the
+    middle of training leaves the others as they are:
 
         [training.logger]
         @loggers = "thincdialog.Chain.v1"
@@ -28,7 +30,7 @@ def Chain(*loggers: Setup) -> Setup:
         ready: List[Logger] = []
         with ExitStack() as undo:
             for create in loggers:
-                ready.append(create(stdout, stderr, total_steps))
+                ready.append(guarded(create(stdout, stderr, total_steps), stderr))
                 undo.callback(ready[-1].finish)
             undo.pop_all()
         return ChainLogger(ready)
@@ -45,6 +47,11 @@ class ChainLogger(Logger):
     def __init__(self, loggers: Sequence[Logger]):
         self.loggers = list(loggers)
 
+    def start(self, start: Start) -> None:
+        """Pass it on."""
+        for logger in self.loggers:
+            logger.start(start)
+
     def step(self, progress: Progress) -> None:
         """Pass it on."""
         for logger in self.loggers:
@@ -54,6 +61,11 @@ class ChainLogger(Logger):
         """Pass it on."""
         for logger in self.loggers:
             logger.row(info)
+
+    def failed(self, error: BaseException) -> None:
+        """Pass it on."""
+        for logger in self.loggers:
+            logger.failed(error)
 
     def finish(self) -> None:
         """Finish all of them, even if one fails."""

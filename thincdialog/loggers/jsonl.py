@@ -1,14 +1,12 @@
 """Rows as lines of JSON in a file, for plots and for programs."""
 
-import math
 from pathlib import Path
 from typing import Any, Dict, Optional, TextIO
 
-import srsly
-
 from ..errors import OutputError
 from ..registry import registry
-from .logger import Logger, Setup
+from .logger import Logger, Setup, Start
+from .row_file import RowFile
 
 
 @registry.loggers("thincdialog.JSONL.v1")
@@ -16,7 +14,8 @@ def JSONL(path: str) -> Setup:
     """One line of JSON for each evaluation, with all that is known of it.
 
     Lines are added to what the file holds: a run begins where `step` does not grow.
-    A number that is not finite becomes null.
+    A number that is not finite becomes null. Every run writes the same lines into
+    log.jsonl of its own folder; this logger is for one more file elsewhere.
 
     path (str): The file; missing folders are made.
     """
@@ -36,27 +35,22 @@ class JSONLLogger(Logger):
 
     def __init__(self, path: Path):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self.file = path.open("a", encoding="utf8")
+            self.rows = RowFile(path)
         except OSError as error:
             raise OutputError(
                 f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
                 "Give it another 'path'."
             ) from error
 
+    def start(self, start: Start) -> None:
+        """Drop what a resumed run will write once more."""
+        if start.step:
+            self.rows.drop_after(start.step)
+
     def row(self, info: Dict[str, Any]) -> None:
         """Write a line; it is in the file when this returns."""
-        self.file.write(srsly.json_dumps(_finite(info)) + "\n")
-        self.file.flush()
+        self.rows.add(info)
 
     def finish(self) -> None:
         """Close the file."""
-        self.file.close()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+        self.rows.close()

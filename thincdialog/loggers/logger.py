@@ -1,17 +1,24 @@
 """The logger contract: what the training loop tells a logger, and when.
 
 A registered logger returns a ``setup`` function (see ``Setup``). The loop calls
-``setup(stdout, stderr, total_steps)`` once and gets a ``Logger``; then ``step``
-after every training step, ``row`` after every evaluation (the one at step 0
-included), and ``finish`` once at the end, also when training fails.
+``setup(stdout, stderr, total_steps)`` once and gets a ``Logger``; then ``start`` once,
+``step`` after every training step, ``row`` after every evaluation (the one at step 0
+included), and ``finish`` once at the end, also when training fails: then after ``failed``.
 
     setup = config["logger"]
     logger = setup(sys.stdout, sys.stderr, total_steps)
+    logger.start(Start(config, output="output/ranker"))
     try:
         logger.step(Progress(step=1, epoch=0.1, examples=64, loss_per_example=2.3))
         logger.row(info)
+    except BaseException as error:
+        logger.failed(error)
+        raise
     finally:
         logger.finish()
+
+What ``setup`` and ``start`` raise ends the run before it has begun. What the others raise
+does not: training goes on, and one line on stderr tells (``guarded.py``).
 
 ``info``, the row of an evaluation; keys may be missing only where None is allowed:
 
@@ -36,7 +43,7 @@ More keys may be there (padding_fraction, for instance); a logger that writes al
 writes them, too.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, TextIO
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, TextIO
 
 
 class Progress(NamedTuple):
@@ -57,14 +64,34 @@ class Progress(NamedTuple):
     total_steps: Optional[float] = None
 
 
+class Start(NamedTuple):
+    """The run that begins.
+
+    config (Mapping[str, Any]): The whole config as nested sections, variables filled in.
+    output (Optional[str]): Folder of the run; None if it saves nothing.
+    step (int): Training steps done before, in a run that is resumed; 0 in a new one.
+        Rows of later steps that were logged before will be logged once more.
+    """
+
+    config: Mapping[str, Any]
+    output: Optional[str] = None
+    step: int = 0
+
+
 class Logger:
-    """Takes note of a training run. All three methods may be left as they are."""
+    """Takes note of a training run. All methods may be left as they are."""
+
+    def start(self, start: Start) -> None:
+        """The run begins, or goes on. Called once, before all others."""
 
     def step(self, progress: Progress) -> None:
         """A training step is done. Called thousands of times: must be cheap."""
 
     def row(self, info: Dict[str, Any]) -> None:
         """An evaluation is done; ``info`` is described above and must not be changed."""
+
+    def failed(self, error: BaseException) -> None:
+        """Training ends by an error or is interrupted; ``finish`` comes next."""
 
     def finish(self) -> None:
         """The run ends, well or badly. Called once."""

@@ -3,14 +3,14 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, TextIO, Union
+from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
 from ..agents import ModelAgent
 from ..batchers import Fixed
 from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, OutputError, Problem
-from ..loggers.logger import Logger
+from ..loggers.logger import Logger, Start
 from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -20,6 +20,8 @@ from .loop import LoopSettings, TrainingLoop
 from .model_folder import holds_something_else, save_model
 from .reading_bar import reading_bar
 from .results import Result
+from .run_log import run_log, run_loggers
+from .scores_file import write_scores
 from .stopping import Every, Limits, Position
 from .task import split_of, tasks_of
 
@@ -60,7 +62,8 @@ def train(
         if folder is not None:
             check_output(folder, force)
         try:
-            return run.train()
+            with run_log(folder) as run.log:
+                return run.train()
         except ConfigError as error:  # Found with the data, by parts that know no file.
             raise ConfigError(error.problems, checked.name) from error
         except KeyboardInterrupt:
@@ -121,6 +124,7 @@ class _Run:
         self.teacher = split_of(checked, parts, "train", training=True)
         self._check_end()
         self.best_values: Any = None
+        self.log: List[Logger] = []
         self.saved = ""  # Where the weights lie that were saved last.
 
     def _check_baselines(self) -> None:
@@ -158,6 +162,8 @@ class _Run:
             result = Result(self.training["score"], "it has no weights to train", 0, 0.0, 0)
             self._save(BEST, Position(), {})
         self._finish(result, dev)
+        if self.folder is not None:
+            write_scores(self.folder, result)
         return result
 
     def _split(self, split: str) -> Optional[Teacher]:
@@ -185,10 +191,15 @@ class _Run:
             accumulate_gradient=training["accumulate_gradient"],
             callbacks=training["callbacks"],
         )
-        logger: Logger = training["logger"](
-            self.stdout, self.stderr, settings.limits.total_steps(None)
+        loggers = run_loggers(
+            self.log,
+            training["logger"],
+            self.stdout,
+            self.stderr,
+            settings.limits.total_steps(None),
+            Start(self.checked.interpolated, str(self.folder) if self.folder else None),
         )
-        with self.make_world(teacher, agent) as world:
+        with loggers as logger, self.make_world(teacher, agent) as world:
             loop = TrainingLoop(
                 agent,
                 teacher,
@@ -203,8 +214,6 @@ class _Run:
             except KeyboardInterrupt:
                 self._save(LAST, loop.position, {})
                 raise
-            finally:
-                logger.finish()
         best_step = loop.best.step if loop.best is not None else loop.position.step
         return Result(
             score_name=settings.score,

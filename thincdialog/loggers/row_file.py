@@ -1,0 +1,94 @@
+"""A file of rows, one JSON object a line: written so that no crash spoils what is in it."""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, Dict, List
+
+import srsly
+
+
+class RowFile:
+    """Adds rows at the end of a file; a row is in the file when ``add`` returns.
+
+    path (Path): The file; missing folders are made.
+    RAISES (OSError): If it cannot be written; so do the methods.
+    """
+
+    def __init__(self, path: Path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.file = path.open("ab", buffering=0)
+        # Of rows that the disk had no room for; they are tried again with the next one.
+        self._unwritten = b"" if _ends_a_line(path) else b"\n"
+
+    def add(self, row: Dict[str, Any]) -> None:
+        """Write a row. A number that is not finite becomes null."""
+        self._unwritten += srsly.json_dumps(finite(row)).encode("utf8") + b"\n"
+        self._write()
+
+    def _write(self) -> None:
+        while self._unwritten:
+            self._unwritten = self._unwritten[self.file.write(self._unwritten) :]
+
+    def drop_after(self, step: int) -> None:
+        """Drop the last rows as far as their ``step`` is larger, and a last half row."""
+        lines = self.path.read_bytes().splitlines(keepends=True)
+        if lines and not lines[-1].endswith(b"\n"):
+            lines.pop()
+        while lines and _parsed(lines[-1]).get("step", math.inf) > step:
+            lines.pop()
+        os.truncate(self.path, sum(map(len, lines)))
+        self._unwritten = b""
+
+    def sync(self) -> None:
+        """Return when the rows are safe even if the power fails."""
+        os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        """Close the file; rows that found no room get a last chance."""
+        try:
+            if self._unwritten.strip():
+                self._write()
+        finally:
+            self.file.close()
+
+
+def _ends_a_line(path: Path) -> bool:
+    if not path.is_file():  # A pipe, for instance.
+        return True
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
+
+
+def _parsed(line: bytes) -> Dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def read_rows(path: Path) -> List[Dict[str, Any]]:
+    """The rows of a file. Lines that are no rows (a half-written one, after a crash) are
+    passed over.
+
+    RAISES (OSError): If the file cannot be read.
+    """
+    rows = map(_parsed, path.read_bytes().splitlines())
+    return [row for row in rows if isinstance(row.get("step"), (int, float))]
+
+
+def finite(value: Any) -> Any:
+    """A value for JSON: None in the place of each number that is not finite."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

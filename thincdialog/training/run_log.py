@@ -1,0 +1,142 @@
+"""The rows of a run in its own folder, whatever logger it has: for plots and tables."""
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, TextIO
+
+from ..errors import OutputError
+from ..loggers.chain import ChainLogger
+from ..loggers.guarded import guarded
+from ..loggers.logger import Logger, Setup, Start
+from ..loggers.row_file import RowFile, read_rows
+from .scores_file import remove_scores
+
+try:
+    import fcntl
+except ImportError:  # Windows: there a run that crashed looks like one that is running.
+    fcntl = None  # type: ignore[assignment]
+
+LOG = "log.jsonl"
+LOCK_TRIES, LOCK_SECONDS = 5, 0.05
+
+
+class RunLog(Logger):
+    """Writes ``log.jsonl``, and holds a lock on it until it is closed.
+
+    folder (Path): The run's folder.
+    resume_step (Optional[int]): Step at which the run goes on: later rows are dropped;
+        None for a new run, which begins with an empty file.
+    RAISES (OutputError): If the file cannot be written, or another run is writing it.
+    """
+
+    def __init__(self, folder: Path, resume_step: Optional[int] = None):
+        try:
+            self.rows = RowFile(folder / LOG)
+            if not _lock(self.rows):
+                self.rows.file.close()
+                raise OutputError(
+                    f"{folder}  belongs to a training run that is still going on. "
+                    "Wait for its end, or choose another folder with --output."
+                )
+            self.rows.drop_after(-1 if resume_step is None else resume_step)
+            remove_scores(folder)
+        except OSError as error:
+            raise OutputError(
+                f"{folder / LOG}  cannot be written: {error.strerror}. "
+                "Choose another folder with --output."
+            ) from None
+
+    def row(self, info: Dict[str, Any]) -> None:
+        """Write a row; it outlives a crash, even of the machine."""
+        self.rows.add(info)
+        self.rows.sync()
+
+
+def _lock(rows: RowFile) -> bool:
+    if fcntl is None:
+        return True
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(rows.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:  # Maybe only is_running, which looks for a moment.
+            time.sleep(LOCK_SECONDS)
+        except OSError:  # A file system without locks.
+            return True
+    return False
+
+
+@contextmanager
+def run_log(folder: Optional[Path], resume_step: Optional[int] = None) -> Iterator[List[Logger]]:
+    """The log of a run from its beginning until its scores are written.
+
+    folder (Optional[Path]): The run's folder; None if nothing is saved.
+    resume_step (Optional[int]): As for ``RunLog``.
+    YIELDS (List[Logger]): The log; empty if there is no folder.
+    """
+    if folder is None:
+        yield []
+        return
+    log = RunLog(folder, resume_step)
+    try:
+        yield [log]
+    finally:
+        try:
+            log.rows.close()
+        except OSError:  # Rows that the disk has no room for: told when it happened.
+            pass
+
+
+@contextmanager
+def run_loggers(
+    log: List[Logger],
+    setup: Setup,
+    stdout: TextIO,
+    stderr: TextIO,
+    total_steps: Optional[float],
+    start: Start,
+) -> Iterator[Logger]:
+    """All that takes note of a run as one logger; none of it can end the run.
+
+    log (List[Logger]): What ``run_log`` gave.
+    setup (Setup): The logger of the config.
+    stdout (TextIO): Where it writes results.
+    stderr (TextIO): Where it writes progress.
+    total_steps (Optional[float]): Steps of the whole run, if known.
+    start (Start): The run.
+    """
+    loggers = [*log, setup(stdout, stderr, total_steps)]
+    logger = ChainLogger([guarded(one, stderr) for one in loggers])
+    try:
+        logger.start(start)
+        yield logger
+    except BaseException as error:
+        logger.failed(error)
+        raise
+    finally:
+        logger.finish()
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a process is training in a folder now, on a file system that can tell."""
+    path = folder / LOG
+    if fcntl is None or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def read_log(path: Path) -> List[Dict[str, Any]]:
+    """The rows of a run so far; none if it has written none.
+
+    path (Path): The run's folder, or a file of rows.
+    """
+    file = path / LOG if path.is_dir() else path
+    return read_rows(file) if file.is_file() else []

@@ -1,0 +1,52 @@
+"""``scores.json`` in a run's folder: what it came to, for tables and model cards."""
+
+import os
+from pathlib import Path
+from typing import Any, Dict
+
+from ..agents.json_file import read_json, write_json
+from ..errors import OutputError
+from ..loggers.row_file import finite
+from .results import Result
+
+SCORES = "scores.json"
+
+
+def write_scores(folder: Path, result: Result) -> None:
+    """Write what a run came to; the file is there only once the run is over.
+
+    folder (Path): The run's folder.
+    RAISES (OutputError): If it cannot be written.
+    """
+    facts = {
+        "score_name": result.score_name,
+        "best_step": result.best_step,
+        "stopped_because": result.stopped_because,
+        "seconds": result.seconds,
+        "n_parameters": result.n_parameters,
+        "scores": result.scores,
+        "baselines": result.baselines,
+    }
+    beside = folder / f".{SCORES}"
+    try:
+        write_json(beside, finite(facts))
+        os.replace(beside, folder / SCORES)
+    except OSError as error:
+        reason = error.strerror or "the disk may be full"
+        raise OutputError(
+            f"{folder / SCORES}  could not be written: {reason}. The model is saved."
+        ) from None
+
+
+def read_scores(folder: Path) -> Dict[str, Any]:
+    """What a run came to, as ``write_scores`` has it; empty while it is not over.
+
+    RAISES (ModelError): If the file is damaged.
+    """
+    path = folder / SCORES
+    return read_json(path) if path.is_file() else {}
+
+
+def remove_scores(folder: Path) -> None:
+    """A run begins or goes on: what an earlier one came to no longer holds."""
+    (folder / SCORES).unlink(missing_ok=True)
