@@ -244,7 +244,18 @@ def test_check_settings_where_blocks_belong():
         ),
         ("max_steps", "4", "'max_steps' is no setting of a section - name its section too"),
         ("training.max_steps", "abc", 'should be an integer, 0 or more, got "abc"'),
-        ("training.max_steps.more", "4", "the config has no section [training.max_steps]"),
+        (
+            "training.max_steps.more",
+            "4",
+            "no section [training.max_steps] - 'max_steps' is a value, 10",
+        ),
+        (
+            "evaluation.batch_size",
+            "4",
+            "[evaluation] has no setting 'batch_size' - batches are set in [world.batcher], as "
+            "its size or budget; for the evaluation alone, in [evaluation.world.batcher]",
+        ),
+        ("training.batch_size", "4", "batches are set in [world.batcher]"),
         ("paths.tran", "x", "the config uses '${paths.tran}' nowhere - did you mean 'train'?"),
         ("paths.dev", "x", "the config uses '${paths.dev}' nowhere"),
         ("system.seed", "${paths.none}", "${paths.none}, which is not defined"),
@@ -287,3 +298,20 @@ def test_check_says_that_a_group_of_names_takes_no_star(section, block):
     text = f"{GOOD}\n[{section}.*.mine]\n{block}\n"
     expected = f"[{section}] takes no '*', only names - write [{section}.mine]"
     assert expected in only_problem(text)
+
+
+def test_check_what_a_function_finds_wrong_has_the_line_of_its_argument():
+    def found(settings, **overrides):
+        block = f'[world.batcher]\n@batchers = "thincdialog.Words.v1"\n{settings}\n'
+        (problem,) = check_config(GOOD + block, overrides)
+        return str(problem)
+
+    line = GOOD.count("\n") + 3
+    text = "[world.batcher] 'budget' of thincdialog.Words.v1 is"
+    hint = "give whole numbers of at least 1"
+    assert found("budget = 0") == f"config:{line}  {text} 0 - {hint}"
+    many = found("budget = 7", **{"world.batcher.budget": 10**20})
+    assert many == f"--world.batcher.budget  {text} {10**20} - {hint}, and at most {10**12:,}"
+    assert found("budget = 1\nbuffer = 0").startswith(
+        f"config:{line + 1}  [world.batcher] 'buffer'"
+    )

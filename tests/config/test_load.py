@@ -209,3 +209,39 @@ def test_override_of_what_builds_a_block_leaves_what_is_written_to_be_checked():
         text = f"{GOOD}\n{block}[world.batcher]\nsize = 5\n"
         with pytest.raises(ConfigError, match="PartnerWorld.v1 has no argument 'batcher'"):
             load_config(text, {"world.@worlds": "thincdialog.PartnerWorld.v1"})
+
+
+def test_override_of_what_builds_a_block_replaces_the_arguments_of_what_it_replaces():
+    batcher = '[world.batcher]\n@batchers = "thincdialog.Fixed.v1"\nsize = 5\n'
+    words = {"world.batcher.@batchers": "thincdialog.Words.v1", "world.batcher.budget": 300}
+    # "size" was meant for Fixed.v1, whether Fixed.v1 is written there or the default.
+    for text in (batcher, batcher.replace('@batchers = "thincdialog.Fixed.v1"\n', "")):
+        changed = load_config(f"{GOOD}\n{text}", words).config["world"]["batcher"]
+        assert changed == {
+            "@batchers": "thincdialog.Words.v1", "budget": 300, "padding": True, "buffer": 256,
+            "oversize": "alone",
+        }  # fmt: skip
+    # What both take stays; what neither takes, or an override says, is not dropped.
+    sort = {"world.batcher.@batchers": "thincdialog.Batchsort.v1"}
+    assert load_config(f"{GOOD}\n{batcher}", sort).config["world"]["batcher"]["size"] == 5
+    with pytest.raises(ConfigError, match="Words.v1 has no argument 'sise'"):
+        load_config(f"{GOOD}\n{batcher}sise = 3\n", words)
+    with pytest.raises(ConfigError, match="--world.batcher.size .*Words.v1 has no argument"):
+        load_config(f"{GOOD}\n{batcher}", {"world.batcher.size": 3, **words})
+
+
+def test_override_puts_a_block_where_a_value_stands():
+    schedule = {
+        "training.optimizer.learn_rate.@schedules": "compounding.v1",
+        "training.optimizer.learn_rate.start": 1,
+        "training.optimizer.learn_rate.stop": 8,
+        "training.optimizer.learn_rate.compound": 2,
+    }
+    text = GOOD[: GOOD.index("[training.optimizer]")]
+    rate = {"@schedules": "compounding.v1", "start": 1, "stop": 8, "compound": 2, "t": 0.0}
+    written = '[training.optimizer]\n@optimizers = "Adam.v1"\n'
+    for added in ("", written, f"{written}learn_rate = 0.1\n"):
+        config = load_config(text + added, schedule).config
+        assert config["training"]["optimizer"]["learn_rate"] == rate
+    with pytest.raises(ConfigError, match=r"no section \[training.max_steps\] - .* value, 10$"):
+        load_config(GOOD, {"training.max_steps.@schedules": "compounding.v1"})

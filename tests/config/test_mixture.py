@@ -200,3 +200,12 @@ def test_evaluation_world_is_that_of_training_unless_given():
         f"config:{LINE + 1}  [evaluation] has no setting 'batch_size' - it has: max_examples, "
         "n_candidates, world, metrics"
     ]
+
+
+def test_mixture_weights_that_miss_one_task_and_name_another():
+    found = problems("[mixture.weights]\ndialogue = 1\nbank = 1\n")
+    assert found == [
+        f"config:{LINE}  [mixture.weights] has no weight for the task 'chat' - add: chat = 1; "
+        "0 leaves the task out",
+        f"config:{LINE + 2}  [mixture.weights] there is no task 'bank' - there is: chat",
+    ]

@@ -64,7 +64,8 @@ class Sizes:
             is_number = isinstance(value, kind) and not isinstance(value, bool)
             if not is_number or not 1 <= value <= MAX_SIZE:
                 what = "is" if self.is_constant else f"at batch {len(values)} is"
-                hint = "give whole numbers of at least 1"
+                hint = f"give whole numbers of at least 1, and at most {MAX_SIZE:,}"
+                hint = hint if is_number and value > 1 else hint.partition(",")[0]
                 raise ConfigError([Problem("", f"{self.name} {what} {value!r}", hint)])
             values.append(int(value))
 

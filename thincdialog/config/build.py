@@ -1,5 +1,6 @@
 """Builds the objects that a config's blocks describe."""
 
+import re
 from typing import Any, Callable, Dict, List
 
 from ..errors import ConfigError, DialogError, Problem
@@ -8,6 +9,8 @@ from .blocks import is_block, is_group, positional_names
 from .functions import FunctionInfo, describe_function
 from .reading import Reading
 from .variables import Path
+
+_ARGUMENT = re.compile(r"'(\w+)' of ")
 
 
 class _Unbuilt:
@@ -76,7 +79,7 @@ class Builder:
         try:
             return info.function(*positional, **named)
         except ConfigError as error:
-            self.problems.extend(self._located(path, problem) for problem in error.problems)
+            self.problems.extend(self._located(path, block, p) for p in error.problems)
         except (DialogError, ValueError, TypeError) as error:
             self.causes.append(error)
             text = " ".join(str(error).split()) or type(error).__name__
@@ -86,12 +89,15 @@ class Builder:
             )
         return UNBUILT
 
-    def _located(self, path: Path, problem: Problem) -> Problem:
-        """What a registered function found wrong, with the place of its block."""
+    def _located(self, path: Path, block: Dict[str, Any], problem: Problem) -> Problem:
+        """What a registered function found wrong, with the place of the argument it
+        names ("'size' of ..."), or of its block."""
         if problem.where:
             return problem
         text = f"[{'.'.join(path)}] {problem.text}"
-        return problem._replace(where=self.reading.where(*path), text=text)
+        named = _ARGUMENT.match(problem.text)
+        inner = (*path, named[1]) if named and named[1] in block else path
+        return problem._replace(where=self.reading.where(*inner), text=text)
 
     def _check_built(
         self, path: Path, values: Dict[str, Any], info: FunctionInfo, group: bool = False

@@ -13,6 +13,7 @@ from .mixture import check_task_names, check_weights
 from .reading import Reading, default_source
 from .schemas import (
     BLOCKS,
+    ELSEWHERE,
     PATH,
     PATHS,
     SECTION_ORDER,
@@ -103,7 +104,7 @@ class Checker:
                 self._check_blocks((*path, key), value, blocks)
             elif key not in SETTINGS[name]:
                 kind = "sub-section" if isinstance(value, dict) else "setting"
-                hint = close_to(key, known_keys(name))
+                hint = ELSEWHERE.get(f"{name}.{key}") or close_to(key, known_keys(name))
                 self.add((*path, key), f"[{name}] has no {kind} '{key}'", hint)
             elif (*path, key) not in self.unresolved:
                 self._check_setting((*path, key), value, SETTINGS[name][key])

@@ -12,10 +12,10 @@ import catalogue
 from confection import Config
 
 from ..errors import ConfigError, DialogError, Problem
-from .functions import describe_function
+from .functions import FunctionInfo, describe_function
 from .schemas import BLOCKS, OPTIONAL, SETTINGS, WEIGHTS
 from .source import Source, read_source
-from .values import parse_value, read_override
+from .values import parse_value, read_override, show_value
 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
 DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
@@ -183,7 +183,7 @@ def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None
     parsed = _copy_values(reading, tuple(path), parsed, False)
     node = reading.data
     for end, part in enumerate(path[:-1], start=1):
-        _begin_block(node, part, ".".join(path[:end]))
+        _begin_block(node, part, ".".join(path[:end]), path[end])
         inner = node.get(part)
         if not isinstance(inner, dict):
             reading.problems.append(_no_section(name, path[:end], node, where))
@@ -193,35 +193,56 @@ def _apply_override(reading: Reading, name: str, value: Any, where: str) -> None
         hint = "name its section too, as in --training.max_steps"
         reading.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
         return
+    replaced = _function_of(node)
     node[path[-1]] = parsed
     if path[-1].startswith("@"):
-        _drop_default_arguments(reading, path[:-1], node)
+        _drop_arguments(reading, path[:-1], node, replaced)
     reading.locations[name] = where
     reading.overrides.append(name)
 
 
-def _begin_block(node: Dict[str, Any], part: str, name: str) -> None:
-    """Make a place for an override in what the config does not mention or sets to null."""
+def _begin_block(node: Dict[str, Any], part: str, name: str, next_part: str) -> None:
+    """Make a place for an override in what the config does not mention, sets to null, or
+    gives as a value where a block shall build it."""
     if node.get(part) is None and name in OPTIONAL:
         node[part] = default_block(name)
     elif part not in node and name in BLOCKS or node.get(part, 0) is None and name == WEIGHTS:
         node[part] = {}
+    elif next_part.startswith("@") and not isinstance(node.get(part), dict):
+        info = _function_of(node)
+        if info and part in info.arguments:
+            node[part] = {}
 
 
-def _drop_default_arguments(reading: Reading, path: List[str], block: Dict[str, Any]) -> None:
-    """Leave out the arguments that were not written but come from the default block,
-    if the function that now builds it does not take them."""
-    reference = next(key for key in block if key.startswith("@"))
+def _function_of(block: Dict[str, Any]) -> Optional[FunctionInfo]:
+    """What builds a block; None if nothing does, or nothing that there is."""
+    reference = next((key for key in block if key.startswith("@")), None)
     try:
-        info = describe_function(reference[1:], block[reference])
+        return describe_function(reference[1:], block[reference]) if reference else None
     except (catalogue.RegistryError, DialogError, AttributeError, ValueError, TypeError):
-        return  # The check says what is wrong.
+        return None  # The check says what is wrong.
+
+
+def _drop_arguments(
+    reading: Reading, path: List[str], block: Dict[str, Any], replaced: Optional[FunctionInfo]
+) -> None:
+    """Leave out what the function that now builds a block does not take: what came from
+    the default block, and values that were meant for the function it replaces. Written
+    sections stay, for the check to say that they are lost."""
+    info = _function_of(block)
+    if info is None or info.takes_any:
+        return
     written: Any = reading.written
     for part in path:
         written = written.get(part, {}) if isinstance(written, dict) else {}
     own = written if isinstance(written, dict) else {}
-    if not info.takes_any and not any(key.startswith("@") for key in own):
-        for key in block.keys() - info.arguments.keys() - own.keys() - {reference}:
+    is_default = not any(key.startswith("@") for key in own)
+    for key in [key for key in block if key[0] != "@" and key not in info.arguments]:
+        name = ".".join([*path, key])
+        if any(other == name or other.startswith(f"{name}.") for other in reading.overrides):
+            continue
+        is_value = not isinstance(block[key], dict)
+        if is_default and key not in own or replaced and key in replaced.arguments and is_value:
             del block[key]
 
 
@@ -229,7 +250,9 @@ def _no_section(name: str, path: List[str], node: Dict[str, Any], where: str) ->
     sections = [key for key, value in node.items() if isinstance(value, dict)]
     close = difflib.get_close_matches(path[-1], sections, 1)
     text = f"the config has no section [{'.'.join(path)}]"
+    if path[-1] in node:
+        return Problem(where, text, f"'{path[-1]}' is a value, {show_value(node[path[-1]])}")
     if close:
         better = ".".join([*path[:-1], close[0], *name.split(".")[len(path) :]])
         return Problem(where, text, f"did you mean --{better}?")
-    return Problem(where, text, f"it has: {', '.join(sections) or 'none here'}")
+    return Problem(where, text, f"it has: {', '.join(sections)}" if sections else "")

@@ -80,6 +80,16 @@ BLOCKS: Dict[str, Blocks] = {
 # block that gives them what they leave out.
 OPTIONAL = {"evaluation.world": "world"}
 
+# Settings that one looks for where they are not.
+_TRAINING_BATCHES = "batches are set in [world.batcher], as its size or budget"
+ELSEWHERE = {
+    "training.batch_size": _TRAINING_BATCHES,
+    "training.batcher": _TRAINING_BATCHES,
+    "evaluation.batch_size": f"{_TRAINING_BATCHES}; for the evaluation alone, in "
+    "[evaluation.world.batcher]",
+    "evaluation.batcher": "it goes into [evaluation.world.batcher]",
+}
+
 # A sub-section whose keys are free: names of tasks.
 WEIGHTS = "mixture.weights"
 
