@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
-from thinc.api import Ragged
+from thinc.api import Ragged, fix_random_seed
 
 from tests.ops.array_backends import backend
+from thincdialog.layers import bilstm
 from thincdialog.layers.bilstm import BiLSTM
 
 
@@ -51,3 +52,23 @@ def test_bilstm_large_inputs_do_not_overflow():
 def test_bilstm_odd_width_is_refused():
     with pytest.raises(ValueError, match="nO = 5, but it must be even"):
         BiLSTM(5)
+
+
+@pytest.mark.parametrize("n_floats", [1, 40, 200, 500])
+def test_bilstm_gradient_is_the_same_however_many_steps_are_computed_at_once(monkeypatch, n_floats):
+    lengths = np.array([3, 1, 6, 2, 6], "i")
+    X = Ragged(np.random.default_rng(0).normal(size=(18, 5)).astype("f"), lengths)
+
+    def gradients():
+        with backend(-1):
+            fix_random_seed(0)
+            layer = BiLSTM(8)
+            layer.initialize(X=X)
+            Y, backprop = layer.begin_update(X)
+            dX = backprop(Y).dataXd
+        return [dX, *(layer.get_grad(name) for name in "WUb")]
+
+    wanted = gradients()
+    monkeypatch.setattr(bilstm, "_FLOATS", n_floats)
+    for found, expected in zip(gradients(), wanted):
+        np.testing.assert_array_equal(found, expected)

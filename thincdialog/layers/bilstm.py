@@ -11,6 +11,8 @@ from ..registry import registry
 
 InT = Ragged
 OutT = Ragged
+# Gates computed at once: what is read and written of them stays in a core's cache.
+_FLOATS = 32768
 
 
 @registry.layers("thincdialog.BiLSTM.v1")
@@ -50,30 +52,34 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     U = cast(Floats3d, model.get_param("U"))
     b = cast(Floats2d, model.get_param("b"))
     sizes, orders = _steps(ops, Xr.lengths)
-    Y = ops.alloc2f(X.shape[0], 2 * nH)
-    runs: List[_Run] = []
+    # sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates.
+    half = ops.xp.full((4 * nH, 1), 0.5, dtype="f")
+    half[3 * nH :] = 1
+    G = ops.alloc3f(2, X.shape[0], 4 * nH)
     for side, order in enumerate(orders):
-        packed = X[order]  # (n_tokens, nI), step by step
-        run = _forward(ops, ops.affine(packed, W[side], b[side]), U[side], sizes)
-        Y[order, side * nH : (side + 1) * nH] = run.H
-        runs.append(run)
+        G[side] = ops.affine(X[order], W[side] * half, b[side] * half[:, 0])
+    run = _forward(ops, G, U * half, sizes)
+    Y = ops.alloc2f(X.shape[0], 2 * nH)
+    for side, order in enumerate(orders):
+        Y[order, side * nH : (side + 1) * nH] = run.H[side]
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        dX = ops.xp.zeros_like(X)
-        dW, dU, db = ops.xp.zeros_like(W), ops.xp.zeros_like(U), ops.xp.zeros_like(b)
+        dH = ops.alloc3f(2, X.shape[0], nH)
         for side, order in enumerate(orders):
-            d_packed = dY[order, side * nH : (side + 1) * nH]
-            dG, before = _backward(ops, d_packed, U[side], runs[side], sizes)
-            dW[side] = ops.gemm(dG, X[order], trans1=True)
-            dU[side] = ops.gemm(dG, before, trans1=True)
-            db[side] = dG.sum(axis=0)
-            dX[order] += ops.gemm(dG, W[side])
+            dH[side] = dY[order, side * nH : (side + 1) * nH]
+        dG, before = _backward(ops, dH, U, run, sizes)
+        dW, dU = ops.xp.empty_like(W), ops.xp.empty_like(U)
+        dX = ops.xp.zeros_like(X)
+        for side, order in enumerate(orders):
+            dW[side] = ops.gemm(dG[side], X[order], trans1=True)
+            dU[side] = ops.gemm(dG[side], before[side], trans1=True)
+            dX[order] += ops.gemm(dG[side], W[side])
         model.inc_grad("W", dW)
         model.inc_grad("U", dU)
-        model.inc_grad("b", db)
+        model.inc_grad("b", ops.xp.asarray(dG).sum(axis=1))
         return Ragged(dX, Xr.lengths)
 
     return Ragged(Y, Xr.lengths), backprop
@@ -98,11 +104,12 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 
 
 class _Run(NamedTuple):
-    """What one direction computed, packed step by step: shape (n_tokens, ...)."""
+    """What was computed in both directions, packed step by step: shape (2, n_tokens, ...)."""
 
-    G: Floats2d  # gates i, f, o, g side by side: (n_tokens, 4 * nH)
-    C: Floats2d  # cells
-    H: Floats2d  # outputs
+    G: Floats3d  # gates i, f, o, g side by side: (2, n_tokens, 4 * nH)
+    C: Floats3d  # cells
+    T: Floats3d  # tanh of the cells
+    H: Floats3d  # outputs
 
 
 def _steps(ops: Ops, lengths: Ints1d) -> Tuple[List[int], List[Any]]:
@@ -121,61 +128,101 @@ def _steps(ops: Ops, lengths: Ints1d) -> Tuple[List[int], List[Any]]:
     return sizes, [forwards, backwards]
 
 
-def _forward(ops: Ops, G: Floats2d, U: Floats2d, sizes: List[int]) -> _Run:
+def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> _Run:
     """Run over all steps; G holds W x + b and is changed in place to the gates."""
-    xp, nH = ops.xp, U.shape[1]
-    C, H = ops.alloc2f(G.shape[0], nH), ops.alloc2f(G.shape[0], nH)
-    start, h, c = 0, None, None
+    xp, nH = ops.xp, U.shape[2]
+    C, T, H = (ops.alloc3f(2, G.shape[1], nH) for _ in range(3))
+    start = 0
+    last: Any = None
     for n in sizes:
         now = slice(start, start + n)
-        gates = G[now]
-        if h is not None:
-            gates += ops.gemm(h[:n], U, trans2=True)
-        _sigmoid(xp, gates[:, : 3 * nH])
-        xp.tanh(gates[:, 3 * nH :], out=gates[:, 3 * nH :])
-        i, f, o, g = (gates[:, k * nH : (k + 1) * nH] for k in range(4))
-        xp.multiply(i, g, out=C[now])
-        if c is not None:
-            C[now] += f * c[:n]
-        xp.multiply(o, xp.tanh(C[now]), out=H[now])
-        h, c = H[now], C[now]
+        gates, cells = G[:, now], C[:, now]
+        if last is not None:
+            for side in range(2):
+                gates[side] += ops.gemm(H[side, last][:n], U[side], trans2=True)
+        xp.tanh(gates, out=gates)
+        smooth = gates[:, :, : 3 * nH]
+        smooth *= 0.5
+        smooth += 0.5
+        xp.multiply(gates[:, :, :nH], gates[:, :, 3 * nH :], out=cells)
+        if last is not None:
+            cells += gates[:, :, nH : 2 * nH] * C[:, last][:, :n]
+        xp.tanh(cells, out=T[:, now])
+        xp.multiply(gates[:, :, 2 * nH : 3 * nH], T[:, now], out=H[:, now])
+        last = now
         start += n
-    return _Run(G, C, H)
+    return _Run(G, C, T, H)
 
 
 def _backward(
-    ops: Ops, dH: Floats2d, U: Floats2d, run: _Run, sizes: List[int]
-) -> Tuple[Floats2d, Floats2d]:
-    """Gradient before the gates' activation, and the outputs of the step before."""
-    xp, nH = ops.xp, U.shape[1]
-    dG, before = xp.zeros_like(run.G), xp.zeros_like(run.H)
-    dh, dc = ops.alloc2f(sizes[0], nH), ops.alloc2f(sizes[0], nH)
-    stop = run.H.shape[0]
-    for step in reversed(range(len(sizes))):
-        n = sizes[step]
-        now = slice(stop - n, stop)
-        i, f, o, g = (run.G[now, k * nH : (k + 1) * nH] for k in range(4))
-        tanh_c = xp.tanh(run.C[now])
-        dh_now = dh[:n] + dH[now]
-        dc_now = dc[:n] + dh_now * o * (1 - tanh_c * tanh_c)
-        d_gates = dG[now]
-        d_gates[:, :nH] = dc_now * g * i * (1 - i)
-        d_gates[:, 2 * nH : 3 * nH] = dh_now * tanh_c * o * (1 - o)
-        d_gates[:, 3 * nH :] = dc_now * i * (1 - g * g)
-        if step:
-            first = stop - n - sizes[step - 1]
-            last = slice(first, first + n)
-            before[now] = run.H[last]
-            d_gates[:, nH : 2 * nH] = dc_now * run.C[last] * f * (1 - f)
-            dh[:n] = ops.gemm(d_gates, U)
-            dc[:n] = dc_now * f
-        stop -= n
+    ops: Ops, dH: Floats3d, U: Floats3d, run: _Run, sizes: List[int]
+) -> Tuple[Floats3d, Floats3d]:
+    """Gradient before the gates' activation, and the outputs of the step before; dH is
+    changed."""
+    xp, nH = ops.xp, U.shape[2]
+    first = sizes[0]
+    # Of each row but those of the first step, the same sequence one step before.
+    back = xp.asarray(sizes[:-1], dtype="int64").repeat(sizes[1:])
+    previous = xp.arange(first, run.H.shape[1]) - back
+    before = xp.zeros_like(run.H)
+    before[:, first:] = run.H[:, previous]
+    dG = xp.empty_like(run.G)
+    dh, dc = ops.alloc3f(2, first, nH), ops.alloc3f(2, first, nH)
+    for start, part in reversed(_short_runs(sizes, _FLOATS // (8 * nH))):
+        stop = start + sum(part)
+        to_cell, forget = _factors(xp, run, previous, slice(start, stop), first, dG)
+        for n in reversed(part):
+            stop -= n
+            now = slice(stop, stop + n)
+            here = slice(stop - start, stop - start + n)
+            d_out, d_cell, d_gates = dH[:, now], dc[:, :n], dG[:, now]
+            d_out += dh[:, :n]
+            d_cell += d_out * to_cell[:, here]
+            d_gates[:, :, :nH] *= d_cell
+            d_gates[:, :, nH : 2 * nH] *= d_cell
+            d_gates[:, :, 2 * nH : 3 * nH] *= d_out
+            d_gates[:, :, 3 * nH :] *= d_cell
+            if stop:
+                for side in range(2):
+                    dh[side, :n] = ops.gemm(d_gates[side], U[side])
+                d_cell *= forget[:, here]
     return dG, before
 
 
-def _sigmoid(xp: Any, X: Floats2d) -> None:
-    """In place, without overflow."""
-    X *= 0.5
-    xp.tanh(X, out=X)
-    X += 1
-    X *= 0.5
+def _short_runs(sizes: List[int], most: int) -> List[Tuple[int, List[int]]]:
+    """Consecutive steps of together no more rows than given, or one step: what is no
+    recurrence is computed for all of them at once. The first row, and the sizes."""
+    runs: List[Tuple[int, List[int]]] = []
+    start = n_rows = 0
+    for n in sizes:
+        if runs and n_rows + n <= most:
+            runs[-1][1].append(n)
+            n_rows += n
+        else:
+            runs.append((start, [n]))
+            n_rows = n
+        start += n
+    return runs
+
+
+def _factors(
+    xp: Any, run: _Run, previous: Any, rows: slice, first: int, dG: Floats3d
+) -> Tuple[Any, Any]:
+    """Write into some rows of dG what to multiply the gradient of the cell (for o, of the
+    output) with; RETURNS the factor from output to cell, and the forget gates."""
+    nH = run.H.shape[2]
+    i, f, o, g = (run.G[:, rows, gate * nH : (gate + 1) * nH] for gate in range(4))
+    T: Any = run.T[:, rows]
+    factors: Any = dG[:, rows]
+    xp.multiply(g * i, 1 - i, out=factors[:, :, :nH])
+    if rows.start:
+        C_before = run.C[:, previous[rows.start - first : rows.stop - first]]
+        xp.multiply(C_before * f, 1 - f, out=factors[:, :, nH : 2 * nH])
+    else:
+        n_later = rows.stop - first
+        factors[:, :first, nH : 2 * nH] = 0
+        later = run.C[:, previous[:n_later]] * f[:, first:]
+        xp.multiply(later, 1 - f[:, first:], out=factors[:, first:, nH : 2 * nH])
+    xp.multiply(T * o, 1 - o, out=factors[:, :, 2 * nH : 3 * nH])
+    xp.multiply(i, 1 - g * g, out=factors[:, :, 3 * nH :])
+    return o * (1 - T * T), f
