@@ -1,6 +1,17 @@
 """Mutators: rewrite episodes as they are read, one per file (see ``mutator``)."""
 
-from . import flatten, without_openings  # noqa: F401
-from .mutator import Episode, Mutator
+from . import (  # noqa: F401
+    context_shuffle,
+    episode_reverse,
+    episode_shuffle,
+    flatten,
+    label_noise,
+    last_turn,
+    limit,
+    without_openings,
+    word_reverse,
+    word_shuffle,
+)
+from .mutator import Episode, Mutator, SplitMutator
 
-__all__ = ["Episode", "Mutator"]
+__all__ = ["Episode", "Mutator", "SplitMutator"]

@@ -1,10 +1,11 @@
 """The contract of mutators: they rewrite episodes as they are read."""
 
-from typing import Callable, List
+from typing import Callable, Iterator, List, Protocol, Union
 
 from ..messages import Message
 
 Episode = List[Message]
+Episodes = Callable[[], Iterator[Episode]]
 
 # Takes one episode and gives the episodes that stand in its place, none or many.
 #
@@ -17,4 +18,23 @@ Episode = List[Message]
 #
 # One whose episodes always have a single turn says so with the attribute
 # `single_turn = True`; then streamed data, too, travels in batches of columns.
-Mutator = Callable[[Episode], List[Episode]]
+EpisodeMutator = Callable[[Episode], List[Episode]]
+
+
+class SplitMutator(Protocol):
+    """A mutator that must see more than one episode, to count them for instance.
+
+    Each split works with a copy of its own (``copy.copy``), so that what it keeps
+    from one reading to the next is of one split.
+    """
+
+    def rewrite(self, episodes: Episodes, split: str) -> Iterator[Episode]:
+        """The episodes in place of a split's, each time it is read.
+
+        episodes (Callable): Reads the split's episodes, as the mutators before this
+            one give them; may be called more than once.
+        split (str): "train", "dev" or "test".
+        """
+
+
+Mutator = Union[EpisodeMutator, SplitMutator]

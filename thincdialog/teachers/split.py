@@ -1,7 +1,9 @@
 """One split of a task: reads its episodes, mutates, counts and orders them."""
 
+import copy
+from functools import partial
 from itertools import islice
-from typing import Callable, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..errors import DataError
 from ..messages import Message
@@ -18,7 +20,7 @@ class Split:
 
     name (str): For instance "train".
     source (Source): Gives the episodes in file order; the same ones at each call.
-    mutators (Sequence[Callable]): Applied in order to every episode.
+    mutators (Sequence): Applied in order (see ``mutators.mutator``).
     candidates (Optional[Callable]): Gives the candidates of every message.
     streaming (bool): Read the source for each epoch instead of holding it.
     single_turn (bool): Whether the source's episodes are known to have one turn each.
@@ -34,7 +36,7 @@ class Split:
         name: str,
         source: Source,
         *,
-        mutators: Sequence[Callable[[Episode], List[Episode]]] = (),
+        mutators: Sequence[Any] = (),
         candidates: Optional[Callable[[], List[str]]] = None,
         streaming: bool = False,
         single_turn: bool = False,
@@ -45,7 +47,7 @@ class Split:
     ):
         self.name = name
         self.source = source
-        self.mutators = mutators
+        self.mutators = [_own(mutator) for mutator in mutators]
         self.candidates = candidates
         self.streaming = streaming
         self.window = window
@@ -74,17 +76,16 @@ class Split:
         """
         fixed = self.fixed_candidates()
         allowed = frozenset(fixed or ())
+        read: Source = self._read
+        for mutator in self.mutators:
+            read = partial(_mutated, mutator, read, self.name)
         is_empty = True
-        for number, episode in enumerate(self.source()):
-            for turn, message in enumerate(episode):
-                if "id" not in message:
-                    message["id"] = f"{number}/{turn}"
-            for mutated in self._mutate(episode):
-                if mutated:
-                    is_empty = False
-                    if fixed is not None:
-                        self._fix_candidates(mutated, fixed, allowed)
-                    yield mutated
+        for episode in read():
+            if episode:
+                is_empty = False
+                if fixed is not None:
+                    self._fix_candidates(episode, fixed, allowed)
+                yield episode
         if is_empty:
             cause = ", or its mutators left none" if self.mutators else ""
             raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
@@ -185,11 +186,12 @@ class Split:
         if store.n_episodes:
             yield store, range(store.n_episodes)
 
-    def _mutate(self, episode: Episode) -> List[Episode]:
-        episodes = [episode]
-        for mutator in self.mutators:
-            episodes = [made for given in episodes if given for made in mutator(given)]
-        return episodes
+    def _read(self) -> Iterator[Episode]:
+        for number, episode in enumerate(self.source()):
+            for turn, message in enumerate(episode):
+                if "id" not in message:
+                    message["id"] = f"{number}/{turn}"
+            yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
         for message in episode:
@@ -203,7 +205,19 @@ class Split:
             message["label_candidates"] = fixed
 
 
-def _stays_single(mutators: Sequence[Callable], is_single: bool) -> bool:
+def _own(mutator: Any) -> Any:
+    """What a split works with: of a mutator that sees all of it, a copy."""
+    return copy.copy(mutator) if hasattr(mutator, "rewrite") else mutator
+
+
+def _mutated(mutator: Any, read: Source, split: str) -> Iterable[Episode]:
+    if hasattr(mutator, "rewrite"):
+        episodes = lambda: (episode for episode in read() if episode)  # noqa: E731
+        return mutator.rewrite(episodes, split)
+    return (made for given in read() if given for made in mutator(given))
+
+
+def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:
     """Whether episodes have one turn behind the mutators, as far as is declared. One
     that declares nothing is taken to change turns, not to add any."""
     return is_single or any(getattr(mutator, "single_turn", False) for mutator in mutators)

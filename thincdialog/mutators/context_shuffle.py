@@ -1,0 +1,39 @@
+"""ContextShuffle: what stands before the last line, in random order."""
+
+from functools import partial
+from typing import List
+
+from ..messages import Message
+from ..registry import registry
+from .draws import random_of
+from .mutator import Episode, Mutator
+
+
+@registry.mutators("thincdialog.ContextShuffle.v1")
+def ContextShuffle(seed: int = 0) -> Mutator:
+    """Shuffle what stands before the last line of each text, such as a persona, and the
+    turns of `context`, to see how much a model makes of their order.
+
+    The last line, to be answered, stays last; labels stay. An example is shuffled alike
+    in every epoch. To shuffle the turns of a conversation, put it behind
+    `thincdialog.Flatten.v1`; each turn remembers who said it.
+
+    seed (int): Of the draws, together with the example's id.
+    RETURNS (Mutator): Episode to an episode of as many turns.
+    """
+    return partial(context_shuffle, seed=seed)
+
+
+def context_shuffle(episode: Episode, seed: int = 0) -> List[Episode]:
+    """The episode with everything but the last lines shuffled."""
+    return [[_shuffled(message, seed) for message in episode]]
+
+
+def _shuffled(message: Message, seed: int) -> Message:
+    draws = random_of(message, seed)
+    *lines, last = message["text"].split("\n")
+    draws.shuffle(lines)
+    changed = Message(message, text="\n".join([*lines, last]))
+    if "context" in message:
+        changed["context"] = draws.sample(message["context"], len(message["context"]))
+    return changed

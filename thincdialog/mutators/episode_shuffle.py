@@ -1,0 +1,34 @@
+"""EpisodeShuffle: the partner's turns in random order."""
+
+from functools import partial
+from typing import List
+
+from ..registry import registry
+from .draws import random_of
+from .moved_texts import with_texts_moved
+from .mutator import Episode, Mutator
+
+
+@registry.mutators("thincdialog.EpisodeShuffle.v1")
+def EpisodeShuffle(seed: int = 0, keep_context: bool = True) -> Mutator:
+    """Shuffle the partner's texts within their episode, to see how much a model makes of
+    the course of a conversation. Labels and all else stay where they are.
+
+    An episode is shuffled alike in every epoch. Put it before
+    `thincdialog.Flatten.v1`: an episode of one turn stays as it is.
+
+    seed (int): Of the draws, together with the id of the episode's first example.
+    keep_context (bool): Leave the first text's lines but its last, such as a persona,
+        at the beginning.
+    RETURNS (Mutator): Episode to an episode of as many turns.
+    """
+    return partial(episode_shuffle, seed=seed, keep_context=keep_context)
+
+
+def episode_shuffle(episode: Episode, seed: int = 0, keep_context: bool = True) -> List[Episode]:
+    """The episode with its texts shuffled."""
+    if not episode:
+        return [episode]
+    draws = random_of(episode[0], seed)
+    reorder = lambda texts: draws.sample(texts, len(texts))  # noqa: E731
+    return [with_texts_moved(episode, keep_context, reorder)]

@@ -1,0 +1,40 @@
+"""LastTurn: every turn becomes an example of its own, without the turns before."""
+
+from typing import List
+
+from ..messages import Message
+from ..registry import registry
+from .mutator import Episode, Mutator
+
+
+@registry.mutators("thincdialog.LastTurn.v1")
+def LastTurn(keep_context: bool = True) -> Mutator:
+    """Make of each turn an episode that knows nothing of the turns before, to see how
+    much a model makes of them.
+
+    keep_context (bool): Put the first text's lines but its last, such as a persona,
+        before every other turn's text.
+    RETURNS (Mutator): Episode of n turns to n episodes of one turn.
+    """
+    return LastTurnMutator(keep_context)
+
+
+class LastTurnMutator:
+    """See ``LastTurn``."""
+
+    single_turn = True
+
+    def __init__(self, keep_context: bool = True):
+        self.keep_context = keep_context
+
+    def __call__(self, episode: Episode) -> List[Episode]:
+        """One single-turn episode for each turn."""
+        lines, line_end, _ = episode[0]["text"].rpartition("\n") if episode else ("", "", "")
+        opening = lines + line_end if self.keep_context else ""
+        examples: List[Episode] = []
+        for turn, message in enumerate(episode):
+            changed = Message(message, text=opening + message["text"] if turn else message["text"])
+            if "context" in message:
+                changed["context"] = []
+            examples.append([changed])
+        return examples

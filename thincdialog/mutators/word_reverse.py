@@ -1,0 +1,28 @@
+"""WordReverse: the words of every line backwards."""
+
+from typing import List
+
+from ..registry import registry
+from .mutator import Episode, Mutator
+from .words import with_words
+
+
+@registry.mutators("thincdialog.WordReverse.v1")
+def WordReverse() -> Mutator:
+    """Turn the words of every line around, to see how much a model makes of their order.
+
+    Labels stay as they are. Before `thincdialog.Flatten.v1` only the partner's turns
+    are changed; behind it all of the context is, the answers given so far among it.
+
+    RETURNS (Mutator): Episode to an episode of as many turns.
+    """
+    return word_reverse
+
+
+def word_reverse(episode: Episode) -> List[Episode]:
+    """The episode with the words of every line turned around."""
+    return [[with_words(message, _backwards) for message in episode]]
+
+
+def _backwards(words: List[str]) -> List[str]:
+    return words[::-1]

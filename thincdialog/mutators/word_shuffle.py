@@ -1,0 +1,34 @@
+"""WordShuffle: the words of every line in random order."""
+
+from functools import partial
+from typing import List
+
+from ..messages import Message
+from ..registry import registry
+from .draws import random_of
+from .mutator import Episode, Mutator
+from .words import with_words
+
+
+@registry.mutators("thincdialog.WordShuffle.v1")
+def WordShuffle(seed: int = 0) -> Mutator:
+    """Shuffle the words of every line, to see how much a model makes of their order.
+
+    An example is shuffled alike in every epoch. Labels stay as they are. Before
+    `thincdialog.Flatten.v1` only the partner's turns are changed; behind it all of the
+    context is, the answers given so far among it.
+
+    seed (int): Of the draws, together with the example's id.
+    RETURNS (Mutator): Episode to an episode of as many turns.
+    """
+    return partial(word_shuffle, seed=seed)
+
+
+def word_shuffle(episode: Episode, seed: int = 0) -> List[Episode]:
+    """The episode with the words of every line shuffled."""
+    return [[_shuffled(message, seed) for message in episode]]
+
+
+def _shuffled(message: Message, seed: int) -> Message:
+    draws = random_of(message, seed)
+    return with_words(message, lambda words: draws.sample(words, len(words)))
