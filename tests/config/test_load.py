@@ -149,7 +149,7 @@ def test_resolve_locates_what_functions_find_wrong_in_their_arguments(tmp_path):
     block = '[world.batcher]\n@batchers = "thincdialog.Fixed.v1"\nsize = 0\n'
     path.write_text(f"{GOOD}\n{block}")
     (problem,) = check_config(path)
-    assert problem.where == f"{path}:{len(GOOD.splitlines()) + 2}"
+    assert problem.where == f"{path}:{len(GOOD.splitlines()) + 4}"
     assert problem.text == "[world.batcher] 'size' of thincdialog.Fixed.v1 is 0"
 
 

@@ -73,8 +73,8 @@ def test_mixture_defaults_need_not_be_said(config):
             "[mixture]\nweights = [1, 2]\n",
             1,
             "[mixture] 'weights' should be a section or null, got [1, 2] - A number for each "
-            "task, 0 or more, as a section of its own: [mixture.weights] NAME = 2 null to mix "
-            "the tasks in proportion to their sizes, so that all end together",
+            "task, 0 or more, in a section of its own: [mixture.weights] NAME = 2 Or null, to "
+            "mix the tasks in proportion to their sizes, so that all end together",
         ),
         (
             '[mixture]\nunit = "turns"\n',
@@ -196,8 +196,8 @@ def test_evaluation_world_is_that_of_training_unless_given():
     checked = load_config(TWO, partner)
     assert checked.config["evaluation"]["world"] == {"@worlds": "thincdialog.PartnerWorld.v1"}
     assert resolve_config(checked)["evaluation"]["world"] is not parts["world"]
-    assert problems("[evaluation]\nbatch_size = 3\n") == [
-        f"config:{LINE + 1}  [evaluation] has no setting 'batch_size' - it has: max_examples, "
+    assert problems("[evaluation]\nbatch_sizes = 3\n") == [
+        f"config:{LINE + 1}  [evaluation] has no setting 'batch_sizes' - it has: max_examples, "
         "n_candidates, world, metrics"
     ]
 
