@@ -34,7 +34,8 @@ class Agent:
     first ones of the label, and says the same in ``batch_lengths``. Its own limits hold,
     too, whichever is lower.
 
-    A reply may hold ``text``, ``text_candidates`` (best first), and any other field.
+    A reply may hold ``text``, ``text_candidates`` (best first), ``candidate_scores`` (one
+    for each of these, higher is better), and any other field.
     """
 
     id: str = "agent"

@@ -1,3 +1,4 @@
+import importlib.util
 import math
 from collections import Counter
 
@@ -11,6 +12,9 @@ from thincdialog.metrics import higher_is_better, merge_reports, report_values
 from thincdialog.metrics.normalize import normalize_answer
 from thincdialog.registry import registry
 
+NEEDS_SACREBLEU = pytest.mark.skipif(
+    importlib.util.find_spec("sacrebleu") is None, reason="needs sacrebleu"
+)
 FAMILIES = [
     ("thincdialog.Accuracy.v1", {}),
     ("thincdialog.Accuracy.v1", {"normalize": False}),
@@ -19,6 +23,12 @@ FAMILIES = [
     ("thincdialog.Ranking.v1", {"ks": [2], "normalize": True}),
     ("thincdialog.ClassF1.v1", {}),
     ("thincdialog.TokenScores.v1", {}),
+    ("thincdialog.RougeL.v1", {}),
+    ("thincdialog.DistinctN.v1", {}),
+    ("thincdialog.DistinctN.v1", {"ns": [1, 3], "per": "ngrams"}),
+    ("thincdialog.AUC.v1", {}),
+    pytest.param("thincdialog.BLEU.v1", {}, marks=NEEDS_SACREBLEU),
+    pytest.param("thincdialog.BLEU.v1", {"smooth_method": "add-k"}, marks=NEEDS_SACREBLEU),
 ]
 
 
@@ -42,6 +52,8 @@ examples = st.tuples(
             "text": texts,
             "text_candidates": st.lists(texts, max_size=4),
             "n_tokens": st.integers(3, 9),
+            "classes": st.just(("a", "The cat", "non")),
+            "probabilities": st.tuples(*[st.sampled_from([0.0, 0.1, 0.25, 0.7])] * 3),
         },
     ).map(Message),
 )
@@ -73,7 +85,9 @@ def test_example_metric_any_order_batch_and_worker_same_bits(name, settings, row
 def test_example_metric_fresh_and_reset_are_empty(name, settings):
     metric = build(name, **settings)
     empty = metric.report()
-    metric.add(["yes"], Message(text="yes", n_tokens=1, n_tokens_correct=1, token_loss=0.5))
+    tokens = {"n_tokens": 1, "n_tokens_correct": 1, "token_loss": 0.5}
+    classes = {"classes": ["yes", "no"], "probabilities": [0.75, 0.25]}
+    metric.add(["yes"], Message(text="yes", **tokens, **classes))
     counted = metric.report()
     assert counted != empty
     assert metric.fresh().report() == empty
@@ -98,6 +112,8 @@ def test_example_metric_columns_and_messages_agree(name, settings):
         "n_tokens": [4, None, 2],
         "n_tokens_correct": [3, None, 0],
         "token_loss": [0.25, None, 1.5],
+        "classes": [["yes", "no"], None, ["yes", "no"]],
+        "probabilities": [[0.5, 0.5], None, [0.25, 0.75]],
     }
     labels = [["yes"], ["yes"], ["maybe", "no"]]
     batch = MessageBatch(columns, 3)

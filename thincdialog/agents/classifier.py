@@ -216,7 +216,14 @@ class ClassifierAgent(ModelAgent):
                 text if p >= self.threshold else self.reject_class
                 for text, p in zip(texts, best.tolist())
             ]
-        columns = {"text": texts, "text_candidates": ranked, "probability": best.tolist()}
+        columns = {
+            "text": texts,
+            "text_candidates": ranked,
+            "candidate_scores": np.take_along_axis(P, order, axis=1).tolist(),
+            "probability": best.tolist(),
+            "classes": [self.classes] * len(P),
+            "probabilities": P.tolist(),
+        }
         return MessageBatch(columns, len(observations))
 
     def _count_evaluation_loss(self, observations: Observations, P: Any) -> None:

@@ -242,9 +242,8 @@ class RankerAgent(ModelAgent):
         if others:
             for index, scores in zip(others, self._score_fixed(vectors, others)):
                 replies[index] = self._reply(self.fixed, scores, observations[index])
-        columns: Dict[str, Any] = {
-            name: [reply[name] for reply in replies] for name in ("text", "text_candidates")
-        }
+        names = ("text", "text_candidates", "candidate_scores")
+        columns: Dict[str, Any] = {name: [reply[name] for reply in replies] for name in names}
         return MessageBatch(columns, len(replies))
 
     def _score_inline(
@@ -268,14 +267,15 @@ class RankerAgent(ModelAgent):
     def _reply(self, texts: Sequence[str], scores: Any, observation: Message) -> Dict[str, Any]:
         self._count_evaluation_loss(texts, scores, observation)
         # Stable: among equals the first candidate comes first.
-        order = np.argsort(-scores, kind="stable")[:RANKED].tolist()
-        ranked = [texts[index] for index in order]
+        order = np.argsort(-scores, kind="stable")[:RANKED]
+        ranked = [texts[index] for index in order.tolist()]
         text = ranked[0]
         if not observation.all_labels:
             # In a chat, say nothing twice if there is anything else to say.
             said = {turn for role, turn in observation.get("turns", ()) if role == SELF}
             text = next((candidate for candidate in ranked if candidate not in said), text)
-        return {"text": text, "text_candidates": ranked}
+        best = scores[order].tolist()
+        return {"text": text, "text_candidates": ranked, "candidate_scores": best}
 
     def _count_evaluation_loss(self, texts: Sequence[str], scores: Any, observed: Message) -> None:
         right = observed.get("eval_labels")

@@ -1,6 +1,6 @@
 """Metrics: exact, mergeable values, and one family of example metrics per file."""
 
-from . import accuracy, class_f1, f1, ranking, token_scores
+from . import accuracy, auc, bleu, class_f1, distinct_n, f1, ranking, rouge_l, token_scores
 from .exact import ExactSum
 from .example_metric import ExampleMetric
 from .macro_metric import MacroMetric, merge_tasks
@@ -10,6 +10,7 @@ from .metric import (
     PerplexityMetric,
     SumMetric,
     higher_is_better,
+    is_share,
     merge_reports,
     report_values,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "PerplexityMetric",
     "SumMetric",
     "higher_is_better",
+    "is_share",
     "merge_reports",
     "merge_tasks",
     "report_values",

@@ -2,12 +2,14 @@
 
 import math
 from collections import Counter
-from typing import Dict, Sequence
+from typing import Any, Dict, Optional, Sequence
+
+import numpy
 
 from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleMetric
-from .metric import Metric
+from .metric import Metric, Sums
 
 
 @registry.metrics("thincdialog.ClassF1.v1")
@@ -33,7 +35,7 @@ class ClassF1Metric(ExampleMetric):
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         found = reply.get("text")
-        label = found if found in labels else labels[0]
+        label = class_of(labels, found)
         self.n_labels[label] += 1
         if found is not None:
             self.n_found[found] += 1
@@ -57,6 +59,15 @@ class ClassF1Metric(ExampleMetric):
         self.n_right.update(other.n_right)
         self.n_found.update(other.n_found)
         self.n_labels.update(other.n_labels)
+
+
+def class_of(labels: Sequence[str], found: Optional[str]) -> str:
+    """The class of an example.
+
+    labels (Sequence[str]): At least one.
+    found (Optional[str]): The class that was replied.
+    """
+    return found if found is not None and found in labels else labels[0]
 
 
 class MacroF1Metric(Metric):
@@ -91,6 +102,31 @@ class MacroF1Metric(Metric):
         """F1 of one class, 0.0 to 1.0."""
         return 2 * self.n_right[name] / (self.n_found[name] + self.n_labels[name])
 
+    def sums(self) -> Optional[Sums]:
+        """The three counts of each class that has any."""
+        counts = {"right": self.n_right, "found": self.n_found, "labels": self.n_labels}
+        return {(kind, name): n for kind, by in counts.items() for name, n in by.items() if n}
+
+    def value_of(self, sums: Sums) -> numpy.ndarray:
+        """The means; a resample has the classes that occur in it."""
+        total: Any = 0.0
+        weight: Any = 0.0
+        for name in dict.fromkeys([*self.n_labels, *self.n_found]):
+            right, found, labels = (sums.get((k, name), 0.0) for k in ("right", "found", "labels"))
+            n = numpy.asarray(found + labels)
+            of_class = self.resampled_weight(n, labels)
+            total = total + of_class * 2 * right / numpy.maximum(n, 1)
+            weight = weight + of_class
+        return total / numpy.maximum(weight, 1)
+
+    def resampled_weight(self, n: numpy.ndarray, labels: numpy.ndarray) -> numpy.ndarray:
+        """How much a class counts in each resample.
+
+        n (numpy.ndarray): How often it is a label or found there, shape (n_resamples,).
+        labels (numpy.ndarray): How often it is a label there, same shape.
+        """
+        return n > 0
+
     def __add__(self, other: "MacroF1Metric") -> "MacroF1Metric":
         return type(self)(
             self.n_right + other.n_right,
@@ -105,3 +141,7 @@ class WeightedF1Metric(MacroF1Metric):
     def weights(self) -> Dict[str, int]:
         """How much each class counts."""
         return dict(self.n_labels)
+
+    def resampled_weight(self, n: numpy.ndarray, labels: numpy.ndarray) -> numpy.ndarray:
+        """How much a class counts in each resample."""
+        return labels

@@ -1,6 +1,6 @@
 """A sum of floats without rounding, so that the order of adding never matters."""
 
-from typing import Any
+from typing import Any, List
 
 # Every finite double is a whole number of 2 ** -1074, the smallest positive one.
 EXPONENT = 1074
@@ -46,6 +46,14 @@ class ExactSum:
         copy = ExactSum()
         copy.merge(self)
         return copy
+
+    def state(self) -> List[Any]:
+        """The exact value, as JSON values."""
+        return [self.units, self.special]
+
+    def restore(self, state: List[Any]) -> None:
+        """Take the value that ``state`` gave."""
+        self.units, self.special = int(state[0]), float(state[1])
 
     def __truediv__(self, other: "ExactSum") -> float:
         """The quotient of the exact values, rounded once.

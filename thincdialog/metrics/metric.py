@@ -7,16 +7,21 @@ bit for any parts and any order, because nothing is rounded before ``value()``.
 
 import math
 import re
-from typing import Any, Dict, Mapping, Optional, TypeVar, Union
+from typing import Any, Dict, Hashable, Mapping, Optional, TypeVar, Union
+
+import numpy
 
 from .exact import ExactSum
 
 Number = Union[int, float, ExactSum]
+# What a value is made of, by name: one number each, or one for each of many resamples.
+Sums = Mapping[Hashable, Any]
 MetricT = TypeVar("MetricT", bound="Metric")
 Report = Mapping[str, "Metric"]
 
 # Names (their last part, for names such as `task/accuracy`) by what is better.
-HIGHER = re.compile(r"hits@\d+|(.*_)?(accuracy|precision|recall|f1|mrr|per_second)")
+SHARE = re.compile(r"hits@\d+|distinct_\d+|rouge_l|(.*_)?(accuracy|precision|recall|f1|mrr|auc)")
+HIGHER = re.compile(rf"{SHARE.pattern}|bleu|(.*_)?per_second")
 LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|truncated|truncated_\w+)")
 
 
@@ -35,6 +40,19 @@ class Metric:
 
     def __add__(self: MetricT, other: MetricT) -> MetricT:
         """The metric of both parts together; changes neither."""
+        raise NotImplementedError
+
+    def sums(self) -> Optional[Sums]:
+        """The sums that the value is a function of: those of all examples together are
+        those of each, added up. None: it is no such function, and has no interval."""
+        return None
+
+    def value_of(self, sums: Sums) -> numpy.ndarray:
+        """The values that resamples of the examples would have.
+
+        sums (Sums): Of each resample, shape (n_resamples,), float64.
+        RETURNS (numpy.ndarray): Shape (n_resamples,).
+        """
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -80,6 +98,16 @@ class AverageMetric(Metric):
             return math.nan
         return self.numerator / self.denominator
 
+    def sums(self) -> Optional[Sums]:
+        """Numerator and denominator."""
+        return {"numerator": float(self.numerator), "denominator": float(self.denominator)}
+
+    def value_of(self, sums: Sums) -> numpy.ndarray:
+        """The quotients."""
+        numerator, denominator = sums["numerator"], sums["denominator"]
+        with numpy.errstate(divide="ignore", invalid="ignore"):
+            return numpy.where(numerator == 0, 0.0, numerator / denominator)
+
     def __add__(self: "AverageT", other: "AverageT") -> "AverageT":
         return type(self)(
             _added(self.numerator, other.numerator), _added(self.denominator, other.denominator)
@@ -105,6 +133,11 @@ class PerplexityMetric(AverageMetric):
         except OverflowError:
             return math.inf
 
+    def value_of(self, sums: Sums) -> numpy.ndarray:
+        """exp of the quotients."""
+        with numpy.errstate(over="ignore"):
+            return numpy.exp(super().value_of(sums))
+
 
 def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[bool]:
     """Whether a larger value of a metric is the better one.
@@ -121,6 +154,15 @@ def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[boo
     if LOWER.fullmatch(last):
         return False
     return None
+
+
+def is_share(name: str) -> bool:
+    """Whether a metric is a share, 0.0 to 1.0, so that differences are shown in points
+    of 100.
+
+    name (str): Name in a report, for instance "hits@1" or "dialogue/accuracy".
+    """
+    return SHARE.fullmatch(name.rpartition("/")[2]) is not None
 
 
 def merge_reports(*reports: Report) -> Dict[str, Metric]:

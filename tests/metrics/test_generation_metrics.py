@@ -1,0 +1,193 @@
+"""BLEU, ROUGE-L, distinct n-grams, AUC: against second libraries and slow formulas."""
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.errors import ConfigError, MissingPackageError
+from thincdialog.messages import Message
+from thincdialog.metrics import report_values
+from thincdialog.metrics.rouge_l import n_in_common, rouge_l
+from thincdialog.metrics.word_list import word_list
+from thincdialog.registry import registry
+
+WORDS = "the cat sat on a mat , and The dog didn't sit . 12 caf\u00e9".split()
+
+
+def build(name, **settings):
+    return registry.metrics.get(f"thincdialog.{name}.v1")(**settings)
+
+
+def scores(metric, rows):
+    for labels, reply in rows:
+        metric.add(labels, Message(reply))
+    return report_values(metric.report())
+
+
+def sentences(n, seed, longest=12):
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(WORDS, k=draw.randint(0, longest))) for _ in range(n)]
+
+
+# --- BLEU ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"lowercase": True, "tokenize": "intl"},
+        {"tokenize": "char", "max_ngram_order": 6},
+        {"tokenize": "none", "smooth_method": "none"},
+        {"smooth_method": "floor", "smooth_value": 0.3},
+        {"smooth_method": "add-k"},
+        {"effective_order": True, "max_ngram_order": 2},
+    ],
+)
+@pytest.mark.parametrize("n, longest", [(40, 12), (5, 3), (1, 2)])
+def test_bleu_equals_sacrebleu(settings, n, longest):
+    sacrebleu = pytest.importorskip("sacrebleu")
+    replies = sentences(n, 0, longest)
+    labels = [sentences(1 + k % 3, k, longest) for k in range(n)]
+    # References as sacrebleu takes them: one list each of first, second, third ones.
+    references = [[row[i] if i < len(row) else None for row in labels] for i in range(3)]
+    expected = sacrebleu.BLEU(**settings).corpus_score(replies, references)
+    found = scores(build("BLEU", **settings), zip(labels, ({"text": text} for text in replies)))
+    assert found == {"bleu": expected.score}
+
+
+def test_bleu_equals_corpus_bleu_and_counts_missing_text_as_empty():
+    sacrebleu = pytest.importorskip("sacrebleu")
+    rows = [(["the cat sat on the mat"], {"text": "the cat sat on a mat"}), (["a dog"], {})]
+    expected = sacrebleu.corpus_bleu(
+        ["the cat sat on a mat", ""], [["the cat sat on the mat", "a dog"]]
+    )
+    assert scores(build("BLEU"), rows) == {"bleu": expected.score} and expected.score > 0
+
+
+def test_bleu_explains_what_cannot_be(monkeypatch):
+    pytest.importorskip("sacrebleu")
+    with pytest.raises(ConfigError, match="'tokenize' of thincdialog.BLEU.v1 is 'words'.*13a"):
+        build("BLEU", tokenize="words")
+    with pytest.raises(ConfigError, match="max_ngram_order"):
+        build("BLEU", max_ngram_order=0)
+    monkeypatch.setitem(__import__("sys").modules, "sacrebleu", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'thincdialog\[bleu\]'"):
+        build("BLEU")
+
+
+# --- ROUGE-L --------------------------------------------------------------------------
+
+
+def common_slowly(left, right):
+    """The longest subsequence of one that is one of the other, by trying all."""
+    for length in range(len(left), 0, -1):
+        for chosen in itertools.combinations(left, length):
+            rest = iter(right)
+            if all(word in rest for word in chosen):
+                return length
+    return 0
+
+
+few_words = st.lists(st.sampled_from("abcd"), max_size=8)
+
+
+@given(few_words, few_words)
+def test_rouge_l_equals_trying_all_subsequences(left, right):
+    n = common_slowly(left, right)
+    assert n_in_common(left, right) == n == n_in_common(right, left)
+    expected = (0.0, 0.0, 0.0)
+    if n:
+        p, r = n / len(left), n / len(right)
+        expected = (2 * p * r / (p + r), p, r)
+    assert rouge_l(left, right) == pytest.approx(expected)
+
+
+def test_rouge_l_equals_rouge_score():
+    rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")
+    scorer = rouge_scorer.RougeScorer(["rougeL"])
+    replies = [text.replace("\u00e9", "e") for text in sentences(200, 1, 40)]
+    labels = [
+        [text.replace("\u00e9", "e") for text in sentences(1 + k % 3, k, 40)] for k in range(200)
+    ]
+    best = [scorer.score_multi(row, text)["rougeL"] for row, text in zip(labels, replies)]
+    found = scores(build("RougeL"), zip(labels, ({"text": text} for text in replies)))
+    for name, field in (("", "fmeasure"), ("_precision", "precision"), ("_recall", "recall")):
+        expected = sum(getattr(score, field) for score in best) / len(best)
+        assert found[f"rouge_l{name}"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_word_list_reads_all_scripts():
+    assert word_list("It's 12_3, Caf\u00e9 \u4f60\u597d!") == (
+        "it", "s", "12", "3", "caf\u00e9", "\u4f60\u597d",
+    )  # fmt: skip
+
+
+# --- distinct n-grams -----------------------------------------------------------------
+
+
+def test_distinct_n_counts_over_all_replies():
+    rows = [(["x"], {"text": text}) for text in ("I don't know", "I know .", "")] + [(["x"], {})]
+    # i don t know | i know: 4 different words of 6; i don, don t, t know, i know: 4 pairs.
+    assert scores(build("DistinctN"), rows) == {"distinct_1": 4 / 6, "distinct_2": 4 / 6}
+    by_ngrams = scores(build("DistinctN", ns=[2, 3], per="ngrams"), rows)
+    assert by_ngrams == {"distinct_2": 1.0, "distinct_3": 1.0}
+    repeated = scores(build("DistinctN", ns=[2], per="ngrams"), rows * 2)
+    assert repeated == {"distinct_2": 0.5}
+    with pytest.raises(ConfigError, match="ns"):
+        build("DistinctN", ns=[0])
+
+
+# --- area under the ROC curve ---------------------------------------------------------
+
+
+def auc_slowly(rows):
+    """Every pair of an example inside and one outside of each class."""
+    areas = []
+    for number, name in enumerate("abc"):
+        inside = [p[number] for label, p in rows if label == name]
+        outside = [p[number] for label, p in rows if label != name]
+        pairs = list(itertools.product(inside, outside))
+        if pairs:
+            areas.append(sum((p > q) + (p == q) / 2 for p, q in pairs) / len(pairs))
+    return sum(areas) / len(areas) if areas else 0.0
+
+
+def auc(rows, classes="abc"):
+    replies = ([[label], {"classes": classes, "probabilities": p}] for label, p in rows)
+    return scores(build("AUC"), replies)["auc"]
+
+
+probabilities = st.tuples(*[st.sampled_from([0.0, 0.2, 0.3, 0.5, 1.0])] * 3)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), probabilities), max_size=30))
+def test_auc_equals_comparing_all_pairs(rows):
+    assert auc(rows) == pytest.approx(auc_slowly(rows), abs=1e-12)
+
+
+def test_auc_equals_scikit_learn():
+    sklearn_metrics = pytest.importorskip("sklearn.metrics")
+    draw = random.Random(0)
+    rows = []
+    for _ in range(300):
+        weights = [draw.randint(1, 6) for _ in "abc"]
+        label = draw.choices("abc", weights)[0]
+        rows.append((label, [weight / sum(weights) for weight in weights]))
+    labels, P = zip(*rows)
+    expected = sklearn_metrics.roc_auc_score(labels, P, multi_class="ovr", average="macro")
+    assert auc(rows) == pytest.approx(expected, abs=1e-12)
+    two = [(label, p) for label, p in rows if label != "c"]
+    expected = sklearn_metrics.roc_auc_score(
+        [label == "b" for label, _ in two], [p[1] - p[0] for _, p in two]
+    )
+    shares = [(label, (p[0] - p[1], p[1] - p[0])) for label, p in two]
+    assert auc(shares, "ab") == pytest.approx(expected, abs=1e-12)
+
+
+def test_auc_does_not_count_rankers():
+    rows = [(["a"], {"text": "a", "text_candidates": ["a", "b"], "candidate_scores": [9.0, 1.0]})]
+    assert scores(build("AUC"), rows) == {"auc": 0.0}
