@@ -1,0 +1,118 @@
+"""Runs for MLflow."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Dict, Optional, TextIO
+
+from ..errors import MissingPackageError, OutputError
+from ..registry import registry
+from .logger import Logger, Setup, Start
+from .values import numbers, recall_id, remember_id, settings
+
+# Of parameters at once, and of the letters of one: the most that MLflow takes.
+MAX_PARAMS, MAX_LETTERS = 100, 6000
+FOLDER = "mlruns"
+
+
+@registry.loggers("thincdialog.MLflow.v1")
+def MLflow(
+    experiment: str = "thincdialog",
+    tracking_uri: Optional[str] = None,
+    name: Optional[str] = None,
+) -> Setup:
+    """Every number of a row as a metric, and the config as parameters, in a run of MLflow.
+
+    Needs the package mlflow-skinny (pip install 'thincdialog[mlflow]'); the whole of mlflow
+    does as well. A resumed run goes on in the same one.
+
+    experiment (str): Name of the experiment; it is made if there is none.
+    tracking_uri (Optional[str]): Address of a server, such as "http://localhost:5000", or a
+        folder; null for what MLFLOW_TRACKING_URI says, else for the folder "mlruns".
+    name (Optional[str]): Name of the run; null for that of the output folder.
+    """
+
+    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
+        try:
+            import mlflow  # noqa: F401
+        except ImportError:
+            raise MissingPackageError("mlflow-skinny", "mlflow", "thincdialog.MLflow.v1") from None
+        address = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or FOLDER
+        return MLflowLogger(experiment, address, name)
+
+    return setup
+
+
+class MLflowLogger(Logger):
+    """See ``MLflow``.
+
+    experiment (str): Name of the experiment.
+    address (str): Address of a server, or a folder.
+    name (Optional[str]): Name of the run.
+    """
+
+    def __init__(self, experiment: str, address: str, name: Optional[str]):
+        if "://" not in address and address != "databricks":
+            address = Path(address).absolute().as_uri()
+        if address.startswith("file:"):
+            # MLflow 3 refuses folders, in favour of a database, unless it is told twice.
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        self.experiment, self.address, self.name = experiment, address, name
+        self.client: Any = None
+        self.run_id = ""
+        self.status = "FINISHED"
+
+    def start(self, start: Start) -> None:
+        """Begin a run, or go on with it.
+
+        RAISES (OutputError): If MLflow cannot.
+        """
+        try:
+            self._start(start)
+        except Exception as error:  # From the network, the server, or the folder.
+            raise OutputError(
+                f"thincdialog.MLflow.v1 cannot begin a run at {self.address}: "
+                f"{' '.join(str(error).split())}. Give it another 'tracking_uri'."
+            ) from error
+
+    def _start(self, start: Start) -> None:
+        from mlflow import MlflowClient
+        from mlflow.entities import Param
+
+        self.client = MlflowClient(tracking_uri=self.address)
+        known = recall_id(start.output, "mlflow") if start.step else None
+        if known:
+            self.run_id = known
+            self.client.update_run(known, status="RUNNING")
+            return
+        found = self.client.get_experiment_by_name(self.experiment)
+        experiment = (
+            found.experiment_id if found else self.client.create_experiment(self.experiment)
+        )
+        name = self.name or (Path(start.output).name if start.output else None)
+        self.run_id = self.client.create_run(experiment, run_name=name).info.run_id
+        remember_id(start.output, "mlflow", self.run_id)
+        params = [
+            # Neither "@" nor "*" may stand in a name.
+            Param(key.replace("*.", "").replace("@", ""), value[:MAX_LETTERS])
+            for key, value in settings(start.config).items()
+        ]
+        for first in range(0, len(params), MAX_PARAMS):
+            self.client.log_batch(self.run_id, params=params[first : first + MAX_PARAMS])
+
+    def row(self, info: Dict[str, Any]) -> None:
+        """Send the numbers."""
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
+        metrics = [Metric(name, value, now, info["step"]) for name, value in numbers(info).items()]
+        self.client.log_batch(self.run_id, metrics=metrics)
+
+    def failed(self, error: BaseException) -> None:
+        """Mark the run as failed, or as stopped by the user."""
+        self.status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+
+    def finish(self) -> None:
+        """End the run."""
+        if self.run_id:
+            self.client.set_terminated(self.run_id, self.status)
