@@ -151,12 +151,15 @@ def test_batcher_missing_rows_are_counted_or_estimated():
     assert missing_rows(Batchsort(32, buffer=4), 0, 100, 5000) == 28
     assert missing_rows(Batchsort(32, buffer=4), 0, 200, 5000) == 0
     words = Words(1000, buffer=4)
-    assert missing_rows(words, 0, 0, 0) == 64
-    # 64 rows of 10: for 4,000 words, 336 more.
-    assert missing_rows(words, 0, 64, 640) == 336
+    # No more rows than batches; then no more than there are, whatever these tell.
+    assert missing_rows(words, 0, 0, 0) == 4
+    assert missing_rows(words, 0, 4, 4) == 4
+    assert missing_rows(words, 0, 64, 640) == 64
+    # 256 rows of 10: for 4,000 words, 144 more.
+    assert missing_rows(words, 0, 256, 2560) == 144
     assert missing_rows(words, 0, 400, 3999) == 1
     assert missing_rows(words, 0, 3, 4000) == 0
-    assert missing_rows(Words(2, buffer=2), 0, 0, 0) == 4
+    assert missing_rows(Words(2, buffer=2), 0, 0, 0) == 2
 
 
 class Given(Batcher):

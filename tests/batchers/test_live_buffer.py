@@ -187,6 +187,20 @@ def test_live_buffer_fills_to_about_the_buffer(batcher):
     assert stream.buffer.missing() >= (len(batch) if batcher.unit == "rows" else 1)
 
 
+@pytest.mark.parametrize("buffer", [1, 3, 16])
+def test_live_buffer_is_not_flooded_where_short_rows_are_followed_by_long_ones(buffer):
+    # One short row for each batch of the buffer, and two; then each takes up a batch.
+    n_short = 3 * buffer
+    lengths = lengths_of([(1, 1)] * n_short + [(400, 90)] * 600)
+    stream = Stream(Words(500, buffer=buffer), lengths)
+    while stream.fed < len(lengths.counts):
+        stream.fill()
+        assert len(stream.buffer) <= n_short + 2 * n_short
+        stream.next()
+    batches = live(LiveBuffer(stream.buffer.batcher, [0]), lengths, rows_of(lengths))
+    assert max(waited for waited, _ in batches) < 7 * buffer + n_short
+
+
 def test_live_buffer_hands_out_what_waits_when_there_are_few():
     buffer = LiveBuffer(Batchsort(4, buffer=10), [0])
     buffer.add([7, 3], lengths_of([(1, 1), (2, 2)]))

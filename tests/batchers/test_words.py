@@ -75,10 +75,12 @@ def test_words_of_one_field_waste_no_batch(n_words, budget):
 
 def window(batcher, lengths):
     """As many of the rows as the default window has."""
-    n_rows = len(lengths.counts)
-    n_words = int(lengths.totals.sum())
-    n_window = min(n_rows, missing_rows(batcher, 0, 64, int(lengths.totals[:64].sum())) + 64)
-    assert n_window < n_rows or missing_rows(batcher, 0, n_rows, n_words) > 0
+    n_rows, n_window = len(lengths.counts), 0
+    while n_window < n_rows:
+        n_missing = missing_rows(batcher, 0, n_window, int(lengths.totals[:n_window].sum()))
+        if not n_missing:
+            break
+        n_window = min(n_rows, n_window + n_missing)
     return lengths.take(np.arange(n_window))
 
 

@@ -106,8 +106,7 @@ def in_windows(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
             n_missing = missing_rows(batcher, step, stop - start, n_words)
             if not n_missing:
                 break
-            # A few rows do not tell how long the others are.
-            stop = min(n_rows, stop + min(n_missing, max(1024, stop - start)))
+            stop = min(n_rows, stop + n_missing)
         rows = lengths.take(np.arange(start, stop))
         begun = time.process_time()
         limit, _ = batcher.window(step)

@@ -202,6 +202,71 @@ def test_states_that_do_not_fit_are_refused():
         dynamic.restore(partner.state())
     dynamic.parley()
     dynamic.parley()
+    with pytest.raises(ProtocolError, match="given the state of a DynamicBatchWorld"):
+        partner.restore(dynamic.state())
     fewer = DynamicBatchWorld(make_teacher([1], True), SavingListener(), Batchsort(2, 2))
     with pytest.raises(DataError, match="not what it was when the state was saved"):
         fewer.restore(dynamic.state())
+
+
+WORLDS = {
+    "columns": lambda teacher: batch_world(teacher, SavingColumnListener(), Batchsort(2, 4)),
+    "rows": lambda teacher: batch_world(teacher, SavingListener(), Fixed(3)),
+    "dynamic": lambda teacher: DynamicBatchWorld(teacher, SavingListener(), Batchsort(2, 4)),
+    "partner": lambda teacher: PartnerWorld(teacher, SavingListener()),
+}
+
+
+def saved_after(world, n_before, epoch=0):
+    world.start_epoch(epoch, 0)
+    for _ in range(n_before):
+        world.parley()
+    return json.loads(json.dumps(world.state()))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("kind", WORLDS)
+@pytest.mark.parametrize("n_now", [1, 2, 6, 13, 29, 31])
+def test_state_of_more_or_less_data_is_refused(kind, n_now, streaming):
+    settings = {"streaming": streaming, "single_turn": streaming}
+    for n_before in (1, 3, 6):
+        state = saved_after(WORLDS[kind](make_teacher([1] * 30, True, **settings)), n_before)
+        world = WORLDS[kind](make_teacher([1] * n_now, True, **settings))
+        with pytest.raises(DataError, match="when the state was saved"):
+            world.restore(state)
+            world.parley()
+
+
+@pytest.mark.parametrize("lengths", [[3] * 4, [1] * 10, [2] * 9, [4] * 10])
+@pytest.mark.parametrize("n_tasks", [1, 2])
+def test_state_of_conversations_that_end_elsewhere_is_refused(lengths, n_tasks):
+    others = [[1, 2]] * (n_tasks - 1)
+    for n_before in (1, 3, 6):
+        state = saved_after(WORLDS["dynamic"](make_tasks([[3] * 10, *others], False)), n_before)
+        world = WORLDS["dynamic"](make_tasks([lengths, *others], False))
+        with pytest.raises(DataError, match="when the state was saved"):
+            world.restore(state)
+
+
+def test_state_in_a_window_of_another_batcher_is_refused():
+    def make_world(batcher):
+        return batch_world(make_teacher([1] * 30, True), SavingColumnListener(), batcher)
+
+    state = saved_after(make_world(Batchsort(2, 4)), 3)
+    for batcher in (Batchsort(3, 4), Batchsort(2, 3), Batchsort(8, 1), Words(20, buffer=4)):
+        world = make_world(batcher)
+        world.restore(state)
+        with pytest.raises(DataError, match="other batches than when the state was saved"):
+            world.parley()
+
+
+def test_state_that_was_left_for_another_epoch_skips_nothing():
+    world = WORLDS["columns"](make_teacher([1] * 30, True))
+    world.restore(saved_after(WORLDS["columns"](make_teacher([1] * 30, True)), 3))
+    again = WORLDS["columns"](make_teacher([1] * 30, True))
+    again.restore(saved_after(world, 0, epoch=1))
+    for each in (world, again):
+        heard = []
+        while not each.epoch_done():
+            heard += [name for name, *_ in record(each)]
+        assert sorted(heard) == sorted(f"{number}/0" for number in range(30))

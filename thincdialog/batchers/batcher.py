@@ -5,14 +5,12 @@ from typing import List, Literal, Tuple
 
 import numpy as np
 
-from ..errors import ProtocolError
+from ..errors import DataError, ProtocolError
 from .lengths import Lengths
 from .sizes import Sizes
 
 # A window ends where a scheduled size has moved by this share of itself.
 MAX_CHANGE = 0.1
-# Rows read to learn how long rows are.
-PROBE = 64
 
 
 class Batcher:
@@ -114,6 +112,19 @@ class OversizeError(ValueError):
         self.length = length
         self.limit = limit
 
+    def of_example(self, name: str, data_name: str) -> DataError:
+        """The error for the user.
+
+        name (str): The example's id.
+        data_name (str): What it comes from.
+        """
+        text = (
+            f"the example '{name}' has {self.length} words (tokens), more than the "
+            f"{self.limit} of a whole batch: raise the batcher's budget, or set its "
+            'oversize = "alone" or "truncate"'
+        )
+        return DataError(data_name, text)
+
 
 def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
     """How many rows to read before planning, as far as can be told; 0 if there are
@@ -126,9 +137,10 @@ def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
     wanted = limit * n_batches
     if batcher.unit == "rows":
         return max(0, wanted - n_rows)
-    if not n_rows:
-        return min(wanted, PROBE)
-    return max(0, -(-(wanted - n_words) * n_rows // n_words))
+    # What few rows tell of the others can be far from the truth: as many as the batches,
+    # which cannot be too many, then at most as many again.
+    estimate = -(-(wanted - n_words) * n_rows // n_words) if n_rows else n_batches
+    return max(0, min(estimate, max(n_rows, n_batches)))
 
 
 def plan_window(

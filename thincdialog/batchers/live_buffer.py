@@ -27,10 +27,11 @@ class LiveBuffer:
 
     So a row waits for less than seven buffers: it is due in the first round that begins
     5 buffers or more after it came, which begins before 6 buffers are over, since no
-    round is longer than the buffer, and goes within this round. This holds where rounds
-    are no longer than the buffer: for batchers that fill their batches with rows, and a
-    caller that adds no more than are ``missing``. A word budget leaves gaps, so its
-    rounds, and the wait, may be longer by the share of them.
+    round is longer than the buffer, and goes within this round. This holds where no more
+    is due than a round takes: for batchers that fill their batches with rows, and a
+    caller that adds no more than are ``missing``. A word budget leaves gaps, and its
+    missing rows are estimated, so more batches may be due at once; the last of them wait
+    for the rounds that those before them take.
 
     With fewer than ``2 * STRATUM`` batches in the buffer there are not enough of like
     length to compare; then batches of long rows, which pad more, come a little later.
@@ -108,8 +109,8 @@ class LiveBuffer:
         if more_to_come and len(starts) > 1:
             is_chosen = is_due | self._is_good(planned.lengths, starts, limit)
         chosen = rng.permutation(np.flatnonzero(is_chosen))
-        if not self.batcher.sizes.is_constant and len(chosen) > n_batches:
-            # The limit does not hold for longer.
+        if len(chosen) > n_batches:
+            # Who is due shall not wait for longer, nor does a schedule's limit hold.
             chosen = chosen[np.argsort(~is_due[chosen], kind="stable")][:n_batches]
             is_chosen[:] = False
             is_chosen[chosen] = True

@@ -1,6 +1,7 @@
 """Whole batches of single-turn data, as a batcher chooses them."""
 
-from typing import Any, Callable, Dict, List, Mapping, Union
+import zlib
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 import numpy as np
 
@@ -16,8 +17,6 @@ from .showing import Showing
 Measure = Callable[[MessageBatch], Lengths]
 
 NO_ROWS = Rows({}, 0)
-# Rows read at once before anything is known of their lengths.
-FIRST_READ = 1024
 
 
 class Batches:
@@ -25,7 +24,9 @@ class Batches:
 
     A window is as many rows as make ``batcher.buffer`` batches. It is measured and cut
     once, all of it is handed out before the next one is read, and its batches come in
-    random order, by (seed, epoch, number of the window).
+    random order, by (seed, epoch, number of the window). So an example waits for no more
+    batches than its window makes: ``buffer``, and more by the share of the gaps that a
+    word budget leaves.
 
     batcher (Batcher): How many rows go together, and which.
     measure (Measure): Tells what rows take up; asked only if the batcher needs it.
@@ -42,6 +43,7 @@ class Batches:
         self._run = run
         self._n_windows = 0
         self._n_skipped = 0
+        self._checksum: Optional[int] = None
         self._close()
 
     def _close(self) -> None:
@@ -63,6 +65,7 @@ class Batches:
             batch = showing.read(self.batcher.sizes.at(self.step))
         else:
             if self._run is not showing.cursor.run:
+                self.step += self._n_skipped
                 self._begin(showing.cursor.run)
             if self._n_handed == len(self._planned):
                 self._open(showing)
@@ -90,8 +93,7 @@ class Batches:
         n_rows = n_words = 0
         while True:
             n_missing = missing_rows(self.batcher, self.step, n_rows, n_words)
-            # What few rows tell of the others can be far from the truth.
-            part = showing.read(min(n_missing, max(n_rows, FIRST_READ)))
+            part = showing.read(n_missing)
             if not part.n_rows:
                 break
             lengths = self.measure(MessageBatch(part.columns, part.n_rows))
@@ -104,10 +106,19 @@ class Batches:
             counts = np.concatenate([lengths.counts for lengths in measured])
             self._plan(Lengths(counts, measured[0].padded), showing)
             self._n_windows += 1
-            # Behind a restored place.
-            self._n_handed = self._n_skipped
-            self.step += self._n_skipped
-            self._n_skipped = 0
+        if self._checksum not in (None, self._sum()):
+            text = "gives other batches than when the state was saved"
+            raise DataError(showing.origin, f"{text}: give the same data and batcher to go on")
+        # Behind a restored place.
+        self._n_handed = self._n_skipped
+        self.step += self._n_skipped
+        self._n_skipped, self._checksum = 0, None
+
+    def _sum(self) -> int:
+        """Tells whether a window is the same again, and cut alike."""
+        ids = "\n".join(map(str, self._window.columns.get("id", ())))
+        rows = [row for batch in self._planned for row in (-1, *batch.tolist())]
+        return zlib.crc32(f"{ids}\n{rows}".encode("utf-8", "surrogatepass"))
 
     def _plan(self, lengths: Lengths, showing: Union[Showing, Mixture]) -> None:
         cursor = showing.cursor
@@ -133,32 +144,33 @@ class Batches:
             return self.batcher.fit(lengths, limit)
         except OversizeError as error:
             name = self._window.columns["id"][error.row]
-            text = (
-                f"the example '{name}' has {error.length} words (tokens), more than the "
-                f"{error.limit} of a whole batch: raise the batcher's budget, or set its "
-                'oversize = "alone" or "truncate"'
-            )
-            raise DataError(origin, text) from None
+            raise error.of_example(name, origin) from None
 
     def state(self, showing: Union[Showing, Mixture]) -> Dict[str, Any]:
         """The place in the epoch, and how much of the window that begins there was
         handed out, as JSON values."""
         run = showing.cursor.run
-        n_windows = self._n_windows if self._run is run else 0
-        if self.has_left(run):
-            window = {"step": self._first_step, "windows": n_windows - 1, "handed": self._n_handed}
-            return {"shown": self._start, "batches": window}
-        window = {"step": self.step, "windows": n_windows, "handed": self._n_skipped}
-        return {"shown": showing.cursor.state(), "batches": window}
+        if self._run is not run:
+            step, n_windows, n_handed, checksum = self.step + self._n_skipped, 0, 0, None
+        elif self.has_left(run):
+            step, n_windows = self._first_step, self._n_windows - 1
+            n_handed, checksum = self._n_handed, self._sum()
+        else:
+            step, n_windows = self.step, self._n_windows
+            n_handed, checksum = self._n_skipped, self._checksum
+        window = {"step": step, "windows": n_windows, "handed": n_handed, "checksum": checksum}
+        shown = self._start if self.has_left(run) else showing.cursor.state()
+        return {"shown": shown, "batches": window}
 
-    def restore(self, state: Mapping[str, int], run: Any) -> None:
+    def restore(self, state: Mapping[str, Any], run: Any) -> None:
         """Go on where a state was taken; the window is read and cut again when the next
         batch is asked for.
 
-        state (Mapping[str, int]): Under "batches" in ``state``.
+        state (Mapping[str, Any]): Under "batches" in ``state``.
         run (Any): The epoch that the cursor was brought to.
         """
         self._begin(run)
         self.step = state["step"]
         self._n_windows = state["windows"]
         self._n_skipped = state["handed"]
+        self._checksum = state["checksum"]

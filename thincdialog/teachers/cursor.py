@@ -39,6 +39,16 @@ class Block(NamedTuple):
 
 NOTHING = Block(EpisodeStore(), [], (), -1)
 
+
+def other_data(origin: str) -> DataError:
+    """The error for a state that was saved with other data than there is now.
+
+    origin (str): What the data is.
+    """
+    text = "is not what it was when the state was saved: give the same data to go on"
+    return DataError(origin, text)
+
+
 # Gives the blocks of (epoch, seed, again) from a number on, and some of those before it.
 Blocks = Callable[[int, int, int, int, Collection[int]], Iterator[Block]]
 
@@ -119,6 +129,7 @@ class Cursor:
             "again": self.again,
             "block": None if self._remaining is None else self._block.number,
             "position": min(self._position, len(self._block.order)),
+            "episodes": len(self._block.order),
         }
 
     def restore(
@@ -146,9 +157,8 @@ class Cursor:
         self._remaining = None if number is None else blocks
         if number is not None and number >= 0:
             self._block = found.get((again, number), NOTHING)
-        if not set(wanted) <= found.keys() or self._position > len(self._block.order):
-            text = "is not what it was when the state was saved: give the same data to go on"
-            raise DataError(self.origin, text)
+        if not set(wanted) <= found.keys() or len(self._block.order) != state["episodes"]:
+            raise other_data(self.origin)
         return found
 
     def _read(

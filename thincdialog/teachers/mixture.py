@@ -92,6 +92,8 @@ class Mixture:
         for task, again, number in keys:
             wanted.setdefault(task, set()).add((again, number))
         found = self.cursor.restore(state, wanted)
+        for key, place in zip(keys, places):
+            self.parts[key[0]].check(found[key], place)
         return [found[key] for key in keys]
 
     def texts(self) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """What an epoch of a teacher shows: the chosen examples of a split, as messages."""
 
 import copy
+from bisect import bisect_right
 from itertools import islice
 from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence
 
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .candidates import CandidateSampler
-from .cursor import Block, Cursor
+from .cursor import Block, Cursor, other_data
 from .order import block_order, sample_episodes
 from .rows import Columns, Rows, join_rows
 from .split import Split
@@ -153,7 +154,8 @@ class Showing:
         turn (int): Number of its next turn in the block's store.
         end (int): Number of the turn after its last.
         """
-        return {"again": block.again, "block": block.number, "turn": turn, "end": end}
+        name = str(block.store.columns["id"][turn])
+        return {"again": block.again, "block": block.number, "turn": turn, "end": end, "id": name}
 
     def restore(self, state: Dict[str, Any], places: Sequence[Place]) -> List[Block]:
         """Go to a place in an epoch.
@@ -165,7 +167,22 @@ class Showing:
         """
         keys = [(place["again"], place["block"]) for place in places]
         found = self.cursor.restore(state, keys)
+        for key, place in zip(keys, places):
+            self.check(found[key], place)
         return [found[key] for key in keys]
+
+    def check(self, block: Block, place: Place) -> None:
+        """See that a place is still there.
+
+        block (Block): Of the place.
+        place (Place): From ``place``.
+        RAISES (DataError): If another turn stands there, or its episode ends elsewhere.
+        """
+        store, turn, end = block.store, place["turn"], place["end"]
+        episode = bisect_right(store.starts, turn)
+        is_there = turn < store.n_turns and store.starts[episode] == end
+        if not is_there or str(store.columns["id"][turn]) != place["id"]:
+            raise other_data(self.origin)
 
     def texts(self) -> Iterator[str]:
         """Every text and label of the whole split; of an endless one, of the first block."""
