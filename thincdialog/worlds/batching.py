@@ -1,11 +1,11 @@
 """What batching worlds ask of an agent: lengths, shorter reading, answers."""
 
-from typing import Callable, List, Sequence
+from typing import Callable, List, Sequence, Tuple
 
 import numpy as np
 
 from ..batchers import Batcher, Lengths, OversizeError, count_words
-from ..errors import ConfigError, DataError, Problem, ProtocolError
+from ..errors import ConfigError, Problem, ProtocolError
 from ..messages import Message
 from ..protocol import Agent, Observations
 from ..teachers.teacher import Teacher
@@ -18,20 +18,42 @@ def measure_of(batcher: Batcher, agent: Agent) -> Measure:
     measured for a batcher that does not look at lengths."""
     if not batcher.needs_lengths:
         return _no_lengths
-    measure: Measure = getattr(agent, "batch_lengths", count_words)
-    return measure
+    if not hasattr(agent, "batch_lengths"):
+        return count_words
+    return _checked(agent)
 
 
 def measure_of_columns(agent: Agent) -> Measure:
     """How long messages in columns are that the agent has not yet observed."""
     if not hasattr(agent, "batch_lengths"):
         return count_words
+    measure = _checked(agent)
+    return lambda messages: measure(agent.batch_observe(messages))  # type: ignore[attr-defined]
 
-    def measure_columns(messages: Sequence[Message]) -> Lengths:
-        lengths: Lengths = agent.batch_lengths(agent.batch_observe(messages))  # type: ignore
-        return lengths
 
-    return measure_columns
+def _checked(agent: Agent) -> Measure:
+    """The agent's own measure, as long as it gives what it should."""
+    known: List[Tuple[bool, ...]] = []
+
+    def measure(observations: Sequence[Message]) -> Lengths:
+        lengths = agent.batch_lengths(observations)  # type: ignore[attr-defined]
+        counts, padded = lengths if isinstance(lengths, tuple) else (lengths, ())
+        fields = known[0] if known else tuple(padded)
+        shape = (len(observations), len(fields))
+        is_array = isinstance(counts, np.ndarray) and counts.dtype.kind in "iu"
+        is_good = is_array and fields and counts.shape == shape and tuple(padded) == fields
+        if not is_good or (counts.size and counts.min() < 0):
+            kind = f"{counts.dtype} of shape {counts.shape}" if is_array else type(counts).__name__
+            raise ProtocolError(
+                f"{agent.id}.batch_lengths() must give Lengths(counts, padded): counts an array "
+                "of whole numbers, 0 or more, of one row for each observation and one column for "
+                "each field, and padded one bool for each field, always the same ones. For "
+                f"{len(observations)} observations it gave counts {kind}, padded {padded}."
+            )
+        known[:] = [fields]
+        return Lengths(counts, fields)
+
+    return measure
 
 
 def _no_lengths(observations: Sequence[Message]) -> Lengths:
@@ -44,8 +66,9 @@ def check_oversize(batcher: Batcher, agent: Agent) -> None:
     RAISES (ConfigError): If it cannot.
     """
     if batcher.unit == "words" and batcher.oversize == "truncate" and not agent.can_truncate:
-        text = f'[world.batcher] oversize = "truncate", but {agent.id} cannot shorten what it reads'
-        raise ConfigError([Problem("", text, 'set it to "alone" or "error"')])
+        text = f'the batcher has oversize = "truncate", but {agent.id} cannot shorten what it reads'
+        where = "[world.batcher] (or [evaluation.world.batcher])"
+        raise ConfigError([Problem("", text, f'set it to "alone" or "error" in {where}')])
 
 
 def fit_rows(
@@ -63,13 +86,8 @@ def fit_rows(
     try:
         fitted = batcher.fit(lengths, limit)
     except OversizeError as error:
-        name = observations[error.row].get("id")
-        text = (
-            f"the example '{name}' has {error.length} words (tokens), more than the "
-            f"{error.limit} of a whole batch: raise the batcher's budget, or set its "
-            'oversize = "alone" or "truncate"'
-        )
-        raise DataError(teacher.data_name, text) from None
+        name = str(observations[error.row].get("id"))
+        raise error.of_example(name, teacher.data_name) from None
     if fitted is not lengths:
         for row in np.flatnonzero((fitted.counts != lengths.counts).any(axis=1)).tolist():
             observations[row]["max_tokens"] = tuple(fitted.counts[row].tolist())

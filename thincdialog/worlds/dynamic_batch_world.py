@@ -3,7 +3,7 @@
 from itertools import chain
 from typing import Any, Dict, Iterable, Iterator, List, Mapping
 
-from ..batchers import Batcher, LiveBuffer
+from ..batchers import Batcher, Lengths, LiveBuffer
 from ..messages import Message
 from ..protocol import Agent, can_batch
 from ..registry import registry
@@ -49,6 +49,9 @@ class DynamicBatchWorld(World):
         self.batcher = batcher
         self.has_batch_act = can_batch(agent)
         self.measure = measure_of(batcher, agent)
+        # Where budgets change, a row can have waited until less is allowed.
+        is_fitted = batcher.unit == "words" and batcher.oversize != "alone"
+        self._is_fitted_late = is_fitted and not batcher.sizes.is_constant
         self._seed = [0, 0]
         self.buffer = LiveBuffer(batcher, self._seed)
         self._drop()
@@ -84,8 +87,11 @@ class DynamicBatchWorld(World):
         if not len(buffer):
             self._fill()
         more_to_come = self._n_going > 0 or not self.teacher.epoch_done()
+        step = buffer.step
         slots = buffer.next_batch(more_to_come)
         observations = [self._heard[slot] for slot in slots]
+        if self._is_fitted_late:
+            self._fit(observations, self.batcher.sizes.at(step))
         teachers, agents, is_last = self._teachers, self._agents, self._is_last
         if self.has_batch_act:
             replies = answers(self.agent, observations)
@@ -133,10 +139,12 @@ class DynamicBatchWorld(World):
             observations.append(self._next_message(slot))
         if not waiting:
             return
-        lengths = self.measure(observations)
         limit, _ = self.batcher.window(self.buffer.step)
-        lengths = fit_rows(self.batcher, lengths, limit, observations, self.teacher)
-        self.buffer.add(waiting, lengths)
+        self.buffer.add(waiting, self._fit(observations, limit))
+
+    def _fit(self, observations: List[Message], limit: int) -> Lengths:
+        lengths = self.measure(observations)
+        return fit_rows(self.batcher, lengths, limit, observations, self.teacher)
 
     def _next_message(self, slot: int) -> Message:
         message = self._teachers[slot].act()

@@ -42,7 +42,8 @@ class World:
         self._parley()
 
     def parley_init(self) -> None:
-        """Called as each parley begins; a world of several tasks chooses one here."""
+        """Called as each parley begins; here a world of your own chooses what goes on.
+        (Tasks are chosen by their teacher, see ``MultiTask``.)"""
 
     def _parley(self) -> None:
         raise NotImplementedError
