@@ -89,3 +89,7 @@ class MissingPackageError(DialogError):
 
 class ProtocolError(RuntimeError):
     """An agent or world was called out of turn (a defect of the caller)."""
+
+
+class PlanError(ProtocolError, DialogError):
+    """A batcher's plan does not hold every row exactly once."""

@@ -26,7 +26,7 @@ from thincdialog.batchers import (
     plan_window,
 )
 from thincdialog.config import load_config, resolve_config
-from thincdialog.errors import ConfigError, ProtocolError
+from thincdialog.errors import ConfigError, DialogError, ProtocolError
 from thincdialog.registry import registry
 
 
@@ -185,12 +185,39 @@ class Given(Batcher):
         [[0, 1], [2, 3], []],
         [[0.0, 1.0], [2.0, 3.0]],
         [[True, True, False, False]],
+        [[[0, 1], [2, 3]]],
+        [0, 1, 2, 3],
+        ["0123"],
+        None,
+        ([row] for row in range(4)),
     ],
     ids=str,
 )
 def test_batcher_plan_that_loses_or_repeats_a_row_is_an_error(batches):
     with pytest.raises(ProtocolError, match=r"Given.plan\(\) must give every row"):
         plan_window(Given(batches), one_field(4), 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "batches, words",
+    [
+        ([[0, 1]], "it got 4 rows and gave 2 in 1 batches: 2 are missing, such as row 2"),
+        ([[0, 1], [2, 3], [3]], "1 are given more than once, such as row 3"),
+        ([[1, 2], [3, 4]], "there is no row 4, they are counted from 0"),
+        ([[0, 1], [2, 3], []], "and no batch without rows: 1 have none"),
+        ([[0.0, 1.0], [2.0, 3.0]], "as a list of arrays of whole numbers (int)"),
+    ],
+)
+def test_batcher_plan_error_says_which_row(batches, words):
+    # A mistake that the command line shows without a traceback.
+    with pytest.raises(DialogError) as caught:
+        plan_window(Given(batches), one_field(4), 2, np.random.default_rng(0))
+    assert words in str(caught.value)
+
+
+def test_batcher_without_a_plan_says_so():
+    with pytest.raises(DialogError, match=r"Batcher has no plan\(lengths, limit, rng\)"):
+        plan_window(Batcher(Sizes(2)), one_field(4), 2, np.random.default_rng(0))
 
 
 def test_batcher_plan_may_be_of_lists():

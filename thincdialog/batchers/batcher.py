@@ -5,7 +5,7 @@ from typing import List, Literal, Tuple
 
 import numpy as np
 
-from ..errors import DataError, ProtocolError
+from ..errors import DataError, PlanError
 from .lengths import Lengths
 from .sizes import Sizes
 
@@ -64,7 +64,7 @@ class Batcher:
         rng (np.random.Generator): For draws, if there are any.
         RETURNS (List[np.ndarray]): Numbers of the rows of each batch, each row once.
         """
-        raise NotImplementedError
+        raise PlanError(f"{type(self).__name__} has no plan(lengths, limit, rng): give it one")
 
     def window(self, step: int) -> Tuple[int, int]:
         """The limit from a step on, and for how many batches it holds: ``buffer``, or
@@ -148,7 +148,7 @@ def plan_window(
 ) -> List[np.ndarray]:
     """The batches of a plan in random order.
 
-    RAISES (ProtocolError): If the plan does not hold every row exactly once.
+    RAISES (PlanError): If the plan does not hold every row exactly once.
     """
     order, edges = plan_order(batcher, lengths, limit, rng)
     batches = [order[start:stop] for start, stop in zip(edges, edges[1:])]
@@ -162,24 +162,47 @@ def plan_order(
 
     RETURNS (Tuple[np.ndarray, List[int]]): Numbers of the rows, and where in them each
         batch begins, with the number of rows as the last place.
-    RAISES (ProtocolError): If the plan does not hold every row exactly once.
+    RAISES (PlanError): If the plan does not hold every row exactly once.
     """
     n_rows = len(lengths.counts)
     batches = batcher.plan(lengths, limit, rng) if n_rows else []
-    sizes = [len(batch) for batch in batches]
-    order = np.concatenate(batches) if batches else np.zeros(0, dtype=np.int64)
-    is_whole = len(order) == n_rows and 0 not in sizes
+    try:
+        sizes = [len(batch) for batch in batches]
+        if 0 in sizes:
+            raise _plan_error(batcher, f"and no batch without rows: {sizes.count(0)} have none")
+        order = np.concatenate(batches) if len(sizes) else np.zeros(0, dtype=np.int64)
+        if order.ndim != 1 or len(sizes) and order.dtype.kind not in "iu":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise _plan_error(batcher, "as a list of arrays of whole numbers (int)") from None
+    is_whole = len(order) == n_rows
     if is_whole and n_rows:
         is_planned = np.zeros(n_rows, dtype=bool)
-        if order.dtype.kind in "iu" and 0 <= order.min() and order.max() < n_rows:
+        if 0 <= order.min() and order.max() < n_rows:
             is_planned[order] = True
         is_whole = bool(is_planned.all())
     if not is_whole:
-        raise ProtocolError(
-            f"{type(batcher).__name__}.plan() must give every row in exactly one batch: "
-            f"it got {n_rows} rows and gave {len(order)} in {len(sizes)} batches."
-        )
+        given = f"it got {n_rows} rows and gave {len(order)} in {len(sizes)} batches"
+        raise _plan_error(batcher, f"{given}: {_what_is_wrong(order, n_rows)}")
     return order, [0, *accumulate(sizes)]
+
+
+def _what_is_wrong(order: np.ndarray, n_rows: int) -> str:
+    """The first mistake of a plan, with a row as the example."""
+    beyond = order[(order < 0) | (order >= n_rows)]
+    if len(beyond):
+        return f"there is no row {beyond[0]}, they are counted from 0"
+    times = np.bincount(order, minlength=n_rows)
+    what, rows = "missing", times == 0
+    if not rows.any():
+        what, rows = "given more than once", times > 1
+    return f"{rows.sum()} are {what}, such as row {rows.argmax()}"
+
+
+def _plan_error(batcher: Batcher, text: str) -> PlanError:
+    return PlanError(
+        f"{type(batcher).__name__}.plan() must give every row in exactly one batch, {text}"
+    )
 
 
 def _shorten(counts: np.ndarray, limit: int) -> np.ndarray:
