@@ -117,6 +117,39 @@ def test_ranker_lengths_are_what_its_model_reads(rows, options, as_list):
             assert agent.report()["tokens"].value() == lengths.counts.sum()
 
 
+@pytest.mark.parametrize("world", ["BatchWorld", "DynamicBatchWorld"])
+@pytest.mark.parametrize("oversize", ["alone", "truncate"])
+@pytest.mark.parametrize("kind", ["Words", "Padded"])
+def test_ranker_allocates_no_more_cells_than_the_budget(kind, oversize, world):
+    shapes = []
+
+    def forward(model, X, is_train):
+        shapes.append(X.data.shape[:2])
+        return X, lambda dX: dX
+
+    def encoder():
+        return chain(TokenEmbed(4), with_padded(Model("shapes", forward)), pool("max"))
+
+    agent, *_ = build("Ranker", encoder, encoder, max_context=0, max_label=0)
+    n_words = np.minimum(np.random.default_rng(0).lognormal(1.5, 0.9, (300, 2)).astype(int) + 1, 70)
+    texts = [("a " * n, "b " * m) for n, m in n_words.tolist()]
+    # Single turns go over in columns; conversations wait in a live buffer.
+    for episodes in ([[pair] for pair in texts], [texts[n : n + 3] for n in range(0, 300, 3)]):
+        batcher = registry.batchers.get(f"thincdialog.{kind}.v1")(40, buffer=8, oversize=oversize)
+        teacher = IterableTeacher({"train": episodes}).for_split("train", training=True)
+        run = registry.worlds.get(f"thincdialog.{world}.v1")(batcher)(teacher, agent)
+        n_alone = n_rows = 0
+        while not run.epoch_done():
+            shapes.clear()
+            run.parley()
+            n_rows += len(run.acts[0])
+            if sum(map(np.prod, shapes)) > 40:
+                assert oversize == "alone" and len(run.acts[0]) == 1
+                n_alone += 1
+        assert n_rows == 300
+        assert (n_alone > 0) == (oversize == "alone")
+
+
 @given(ROWS, OPTIONS)
 @settings(max_examples=20, deadline=None)
 def test_classifier_lengths_are_what_its_model_reads(rows, options):

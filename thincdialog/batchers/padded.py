@@ -18,7 +18,8 @@ def Padded(budget: SizeT, buffer: int = 256, oversize: Oversize = "alone") -> Ba
     allocate: a rectangle for each side that it pads, context and label by themselves, and
     the tokens alone for a side that it reads without padding. For a model that pads
     nothing (bags, CNNs, BiLSTMs here), lengths do not matter: batches take the rows as
-    they come until the tokens are as many as the budget.
+    they come until the tokens are as many as the budget. (Of what a ranker chooses from in
+    training, the labels of the batch count, other candidates do not.)
 
     budget (SizeT): Cells of a batch, 1 or more, or a schedule of it.
     buffer (int): Batches' worth of rows to choose from, 1 or more.
