@@ -115,6 +115,24 @@ def test_evaluation_is_the_same_to_the_bit_for_any_world_order_and_flattening(ki
         assert scores(agent, teacher_of(order), batches(Batchsort(7))) == expected
 
 
+def test_evaluation_of_a_ranker_is_against_fixed_candidates_not_the_batch():
+    agent = make_agent("Ranker", "BagEncoder")
+    assert agent.candidates == "batch" and len(agent.fixed) > 20
+    episodes = [[{"text": text, "labels": [label]}] for text, label in zip(WORDS, agent.fixed)]
+    teacher = task(episodes).for_split("test")
+    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
+    expected = scores(agent, teacher, batches(Fixed(1)))
+    # Among so many, and never alone with its label as in a batch of one.
+    assert expected["hits@1"] < 1 and expected["mrr"] < 0.9
+    for world in ALL_WORLDS:
+        assert scores(agent, teacher, world) == expected
+        with world(teacher, agent.clone()) as run:
+            run.start_epoch(0, 0)
+            run.parley()
+            replies = [run.acts[1]] if isinstance(run.acts[1], dict) else run.acts[1]
+            assert {len(reply["text_candidates"]) for reply in replies} == {len(agent.fixed)}
+
+
 def test_evaluation_leaves_the_conversation_of_a_training_as_it_is():
     agent = make_agent("Ranker", "BagEncoder")
     partner = registry.worlds.get("thincdialog.PartnerWorld.v1")()
