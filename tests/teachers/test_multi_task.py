@@ -293,6 +293,9 @@ def test_multi_task_state_of_other_tasks_is_an_error():
     state = mix([[1], [1]]).state()
     with pytest.raises(DataError, match="saved state is of other tasks: a, b"):
         mix([[1], [1], [1]]).restore(state)
+    tasks = mix([[1], [1]]).tasks
+    with pytest.raises(DataError, match="b, a .*other tasks: a, b, in this order"):
+        mix_tasks({"b": tasks["b"], "a": tasks["a"]}).restore(state)
 
 
 @settings(max_examples=30)

@@ -103,7 +103,7 @@ class MixedCursor:
             "epoch": self.epoch,
             "seed": self.seed,
             "has_begun": self._has_begun,
-            "tasks": {part.name: part.cursor.state() for part in self._parts},
+            "tasks": [[part.name, part.cursor.state()] for part in self._parts],
             "open": sorted(self._open),
             "shares": None if self._shares is None else self._shares.state(),
         }
@@ -117,16 +117,19 @@ class MixedCursor:
         wanted (Mapping[int, Set[Tuple[int, int]]]): Of tasks, the blocks that copies
             are in: (again, number).
         RETURNS (Dict[Tuple[int, int, int], Block]): These by (task, again, number).
-        RAISES (DataError): If the data has no such place.
+        RAISES (DataError): If the data has no such place, or the tasks are others or stand
+            in another order.
         """
+        # Shares and what is open are kept by number.
+        saved = [name for name, _ in state["tasks"]]
+        names = [part.name for part in self._parts]
+        if saved != names:
+            text = f"the saved state is of other tasks: {', '.join(saved)}, in this order"
+            raise DataError(", ".join(names), text)
         self.start(state["epoch"], state["seed"])
         self._has_begun = state["has_begun"]
         found = {}
-        for task, part in enumerate(self._parts):
-            own = state["tasks"].get(part.name)
-            if own is None or len(state["tasks"]) != len(self._parts):
-                known = ", ".join(state["tasks"])
-                raise DataError(part.name, f"the saved state is of other tasks: {known}")
+        for task, (part, (_, own)) in enumerate(zip(self._parts, state["tasks"])):
             for (again, number), block in part.cursor.restore(own, wanted.get(task, ())).items():
                 found[task, again, number] = block
         self._open = set(state["open"])
