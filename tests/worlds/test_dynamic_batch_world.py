@@ -302,7 +302,7 @@ def test_batch_world_gives_the_world_that_fits():
         (several, ColumnListener(), Fixed(2), BatchWorld),
     ):
         assert type(batch_world(teacher, agent, batcher)) is kind
-    with pytest.raises(ProtocolError, match=r"use batch_world\(\)"):
+    with pytest.raises(ProtocolError, match=r"use worlds.batch_world\(\)"):
         BatchWorld(several, ColumnListener(), Batchsort(2))
 
 

@@ -86,7 +86,7 @@ class BatchWorld(World):
         if batcher.needs_lengths and not self.in_columns:
             raise ProtocolError(
                 f"BatchWorld(..., {type(batcher).__name__}) has to look at lengths, but this "
-                "data or agent has no columns: use batch_world() or DynamicBatchWorld."
+                "data or agent has no columns: use worlds.batch_world() or DynamicBatchWorld."
             )
         if self.in_columns:
             teacher.set_batches(batcher, measure_of_columns(agent))
