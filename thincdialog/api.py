@@ -29,7 +29,10 @@ from .models.parameters import FlatParameters
 from .protocol import Agent
 from .registry import registry
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
+from .training.comparison import Comparison, MetricDifference, compare
+from .training.detail import Evaluation, evaluate_in_detail
 from .training.display import display_data, display_model
+from .training.predictions_file import read_predictions, write_predictions
 from .training.results import Result
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
 from .training.train import train
@@ -54,12 +57,13 @@ def load(
 
 __all__ = [
     "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
-    "CheckedConfig", "ConfigError", "Conversation", "ConversationAgent", "DataError",
-    "DialogError", "Difference", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher",
-    "Logger", "Message", "MessageBatch", "Metric", "MissingPackageError", "ModelAgent",
-    "ModelError", "MultiAgentWorld", "OutputError", "PartnerWorld", "Problem", "Progress",
-    "ProtocolError", "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer",
-    "TrainingError", "Turn", "World", "check_config", "diff_config", "display_data",
-    "display_model", "evaluate", "evaluate_with_samples", "load", "load_config", "registry",
-    "resolve_config", "train", "write_config",
+    "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
+    "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric", "Fixed",
+    "FlatParameters", "IterableTeacher", "Logger", "Message", "MessageBatch", "Metric",
+    "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld",
+    "OutputError", "PartnerWorld", "Problem", "Progress", "ProtocolError", "Result",
+    "SumMetric", "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World",
+    "check_config", "compare", "diff_config", "display_data", "display_model", "evaluate",
+    "evaluate_in_detail", "evaluate_with_samples", "load", "load_config", "read_predictions",
+    "registry", "resolve_config", "train", "write_config", "write_predictions",
 ]  # fmt: skip

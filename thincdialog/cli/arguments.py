@@ -28,6 +28,17 @@ def add_gpu(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_resamples(parser: argparse.ArgumentParser, default: int = 1000) -> None:
+    """--resamples N."""
+    parser.add_argument(
+        "--resamples",
+        metavar="N",
+        type=count,
+        default=default,
+        help=f"resamples of the bootstrap, {default:,} if not given",
+    )
+
+
 def with_gpu(overrides: Dict[str, str], gpu_id: Any) -> Dict[str, Any]:
     """The overrides, and what ``--gpu-id`` says."""
     return dict(overrides) if gpu_id is None else {**overrides, "system.gpu_id": gpu_id}

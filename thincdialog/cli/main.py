@@ -30,6 +30,7 @@ class Command(NamedTuple):
 COMMANDS: Dict[str, Command] = {
     "train": Command("train", "Train, evaluate and save a model"),
     "evaluate": Command("evaluate", "Measure a saved model on a split of its data", ("eval",)),
+    "compare": Command("compare", "Tell whether one of two models is better"),
     "display-data": Command("display_data", "Show examples of a task", ("dd",)),
     "display-model": Command("display_model", "Show a saved model's replies to examples", ("dm",)),
     "chat": Command("chat", "Talk to a saved model", ("interactive", "i")),

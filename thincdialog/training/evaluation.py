@@ -1,7 +1,7 @@
 """Evaluates an agent on one split of its tasks."""
 
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..agents import ModelAgent
 from ..config import CheckedConfig
@@ -10,7 +10,8 @@ from ..metrics import ExampleMetric, Metric, merge_tasks, report_values
 from ..ops.exact_products import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
-from ..worlds import WorldFactory
+from ..worlds import World, WorldFactory
+from .predictions import Recorder
 from .task import by_task, split_of
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
@@ -46,7 +47,12 @@ def evaluation_teacher(
     return teacher
 
 
-def evaluate_agent(agent: Agent, teacher: Teacher, make_world: WorldFactory) -> Dict[str, float]:
+def evaluate_agent(
+    agent: Agent,
+    teacher: Teacher,
+    make_world: WorldFactory,
+    recorder: Optional[Recorder] = None,
+) -> Dict[str, float]:
     """One pass over the teacher's examples, each exactly once.
 
     The result depends neither on the world nor on its batches: products are exact, sums
@@ -58,26 +64,44 @@ def evaluate_agent(agent: Agent, teacher: Teacher, make_world: WorldFactory) -> 
     ``macro/<metric>`` the mean over tasks.
 
     make_world (WorldFactory): Gives the world to evaluate in.
+    recorder (Optional[Recorder]): Is filled with every reply.
     RETURNS (Dict[str, float]): Metric name to value.
     """
-    reports = {name: _measure(agent, task, make_world) for name, task in by_task(teacher).items()}
+    reports = {
+        name: _measure(agent, task, make_world, name, recorder)
+        for name, task in by_task(teacher).items()
+    }
     if list(reports) == [""]:
         return report_values(reports[""])
     return report_values(merge_tasks(reports))
 
 
-def _measure(agent: Agent, teacher: Teacher, make_world: WorldFactory) -> Dict[str, Metric]:
+def _measure(
+    agent: Agent,
+    teacher: Teacher,
+    make_world: WorldFactory,
+    name: str,
+    recorder: Optional[Recorder],
+) -> Dict[str, Metric]:
     agent.reset_metrics()
     teacher.reset_metrics()
     with _exact(agent):
         # The agent itself may be in the middle of a conversation of its training.
         with make_world(teacher, agent.clone()) as world:
             world.start_epoch(0, 0)
+            if recorder is not None:
+                recorder.record(name, teacher, _acts(world))
             while not world.epoch_done():
                 world.parley()
             report = world.report()
     agent.reset_metrics()
     return report
+
+
+def _acts(world: World) -> Iterator[Sequence]:
+    while not world.epoch_done():
+        world.parley()
+        yield world.acts
 
 
 @contextmanager

@@ -72,12 +72,26 @@ def report_parts(report: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
     return parts
 
 
-def task_table(report: Mapping[str, float]) -> List[List[str]]:
+def task_table(
+    report: Mapping[str, float], intervals: Optional[Mapping[str, Tuple[float, float]]] = None
+) -> List[List[str]]:
     """Header and rows of a report on several tasks: each task, their mean ("macro"), and
-    all examples alike."""
+    all examples alike.
+
+    intervals (Optional[Mapping]): Metric name to the ends of its interval, to be shown.
+    """
     parts = report_parts(report)
     names = shown_metrics(list(parts.values()), "")
-    rows = [[name, *cells(part, names)] for name, part in parts.items()]
+    rows = []
+    for task, part in parts.items():
+        prefix = "" if task == ALL else f"{task}/"
+        ends = {name: (intervals or {}).get(prefix + name) for name in names}
+        values = cells(part, names)
+        for place, name in enumerate(names):
+            known = ends[name]
+            if known is not None:
+                values[place] += f" [{known[0]:.3f}, {known[1]:.3f}]"
+        rows.append([task, *values])
     return [["task", *names, COUNT], *rows]
 
 

@@ -1,0 +1,56 @@
+"""Shows how well classes are found, and which is found for which."""
+
+import argparse
+from typing import Any, List, TextIO
+
+from .output import shorten, table
+
+# Classes that a table of all pairs is shown for, and pairs shown where there are more.
+MOST_CLASSES = 20
+N_PAIRS = 20
+NO_REPLY = "(no reply)"
+
+
+def show_classes(matrix: Any, arguments: argparse.Namespace, stream: TextIO) -> None:
+    """Write what ``--per-class`` and ``--confusion`` ask for.
+
+    matrix (ConfusionMatrix): The counts.
+    stream (TextIO): Where to.
+    """
+    if arguments.per_class:
+        stream.write("\n" + table(class_rows(matrix)) + "\n")
+    if arguments.confusion:
+        if len(matrix.classes) <= MOST_CLASSES:
+            stream.write("\n" + table(confusion_rows(matrix), n_left=2) + "\n")
+        else:
+            stream.write("\n" + table(pair_rows(matrix), n_left=2) + "\n")
+
+
+def class_rows(matrix: Any) -> List[List[str]]:
+    """Header and a row for each class."""
+    rows = [["class", "precision", "recall", "f1", "examples"]]
+    for name, scores in matrix.by_class().items():
+        shares = [f"{share:.3f}" for share in scores[:3]]
+        rows.append([shorten(name, 40), *shares, str(scores.support)])
+    return rows
+
+
+def confusion_rows(matrix: Any) -> List[List[str]]:
+    """Header and a row for each class: how often each class was replied, "." for never."""
+    replies, counts = matrix.table()
+    numbers = [str(number) if name else NO_REPLY for number, name in enumerate(replies, start=1)]
+    rows = [["", "class, replied as", *numbers]]
+    for number, (name, row) in enumerate(zip(matrix.classes, counts.tolist()), start=1):
+        rows.append([str(number), shorten(name, 40), *(str(n) if n else "." for n in row)])
+    return rows
+
+
+def pair_rows(matrix: Any) -> List[List[str]]:
+    """Header and a row for each of the pairs confused most often."""
+    rows = [["class", "replied", "examples", "of its examples"]]
+    by_class = matrix.by_class()
+    for label, found, n in matrix.most_confused(N_PAIRS):
+        share = f"{100 * n / by_class[label].support:.1f} %"
+        name = NO_REPLY if found is None else shorten(found, 40)
+        rows.append([shorten(label, 40), name, str(n), share])
+    return rows

@@ -1,0 +1,170 @@
+"""The bootstrap: what scores might have been with other examples of the same kind.
+
+Efron and Tibshirani 1993, chapter 13 (percentile intervals). Examples are drawn anew
+with replacement, as many as there are; of conversations with several turns, whole
+conversations, because turns of one are alike. A metric that is a function of sums
+(``Metric.sums``) is then computed for all resamples at once.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+import numpy
+
+from ..metrics import Metric
+from ..metrics.macro_metric import COUNTS, MACRO
+from ..metrics.metric import Report
+
+N_RESAMPLES = 1000
+# Cells of the tables that are held: weights of one block of resamples, sums of a metric.
+BLOCK_CELLS = 1 << 22
+MOST_CELLS = 30_000_000
+TAILS = (0.025, 0.975)
+
+Values = Dict[str, numpy.ndarray]
+
+
+@dataclass
+class Resampled:
+    """One metric in many resamples.
+
+    metric (Metric): That of all examples.
+    sums (Dict[Hashable, numpy.ndarray]): Its sums, shape (n_resamples,) each.
+    """
+
+    metric: Metric
+    sums: Dict[Hashable, numpy.ndarray]
+
+    def values(self) -> Optional[numpy.ndarray]:
+        """The metric of each resample; None if its sums do not tell it."""
+        total = self.metric.sums()
+        if total is None:
+            return None
+        known = {name: numpy.array([float(value)]) for name, value in total.items()}
+        expected = self.metric.value()
+        if not known or not numpy.allclose(self.metric.value_of(known), expected, rtol=1e-6):
+            return None  # Some subclass with a formula of its own.
+        values = self.metric.value_of(self.sums)
+        return values if numpy.isfinite(values).all() else None
+
+
+def resample(
+    reports: Sequence[Report],
+    units: Sequence[Hashable],
+    totals: Mapping[str, Metric],
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
+) -> Dict[str, Resampled]:
+    """The metrics of one task in many resamples.
+
+    reports (Sequence[Report]): Of each example alone.
+    units (Sequence[Hashable]): What each example belongs to and is drawn with.
+    totals (Mapping[str, Metric]): The metrics of all examples together.
+    seed (int): The same seed and number of units give the same draws, for comparisons.
+    RETURNS (Dict[str, Resampled]): Metrics that are functions of sums; none if there are
+        fewer than two units.
+    """
+    numbers: Dict[Hashable, int] = {}
+    of_row = [numbers.setdefault(unit, len(numbers)) for unit in units]
+    if len(numbers) < 2:
+        return {}
+    tables = {}
+    for name, metric in totals.items():
+        rows = [report[name].sums() if name in report else {} for report in reports]
+        if metric.sums() and all(row is not None for row in rows):
+            table = _table(of_row, rows, len(numbers))
+            if table is not None:
+                tables[name] = table
+    found = {name: Resampled(totals[name], {}) for name in tables}
+    parts: Dict[str, List[numpy.ndarray]] = {name: [] for name in tables}
+    for weights in _draws(len(numbers), n_resamples, seed):
+        for name, (_, of_units) in tables.items():
+            parts[name].append(_products(weights, of_units))
+    for name, (columns, _) in tables.items():
+        sums = numpy.concatenate(parts[name])
+        found[name].sums = {key: sums[:, column] for key, column in columns.items()}
+    return found
+
+
+def _table(
+    units: List[int], rows: Sequence[Any], n_units: int
+) -> Optional[Tuple[Dict[Hashable, int], numpy.ndarray]]:
+    """Sums of each unit, shape (n_units, n_sums), and the column of each sum."""
+    columns: Dict[Hashable, int] = {}
+    for row in rows:
+        for key in row:
+            columns.setdefault(key, len(columns))
+    if n_units * len(columns) > MOST_CELLS:
+        return None
+    table = numpy.zeros((n_units, len(columns)))
+    for unit, row in zip(units, rows):
+        for key, value in row.items():
+            table[unit, columns[key]] += value
+    return columns, table
+
+
+def _draws(n_units: int, n_resamples: int, seed: int) -> Iterator[numpy.ndarray]:
+    """How often each unit is drawn, block by block, shape (n_in_block, n_units)."""
+    random = numpy.random.default_rng([seed, n_units])
+    size = max(1, BLOCK_CELLS // n_units)
+    for start in range(0, n_resamples, size):
+        weights = numpy.empty((min(size, n_resamples - start), n_units))
+        for row in weights:
+            row[:] = numpy.bincount(random.integers(0, n_units, n_units), minlength=n_units)
+        yield weights
+
+
+def _products(weights: numpy.ndarray, table: numpy.ndarray) -> numpy.ndarray:
+    """weights @ table, the same to the bit for any number of threads: whole numbers are
+    exact in whatever order they are added, others are added in one order."""
+    products = numpy.empty((len(weights), table.shape[1]))
+    whole = (table == numpy.rint(table)).all(axis=0)
+    products[:, whole] = weights @ table[:, whole]
+    if not whole.all():
+        products[:, ~whole] = numpy.einsum("rn,nk->rk", weights, table[:, ~whole], optimize=False)
+    return products
+
+
+def task_values(
+    by_task: Mapping[str, Mapping[str, Resampled]], has_examples: Iterable[str]
+) -> Values:
+    """The values of all metrics in the resamples, by the names that ``merge_tasks`` gives;
+    every task is resampled by itself.
+
+    by_task (Mapping[str, Mapping[str, Resampled]]): {"": ...} of one task.
+    has_examples (Iterable[str]): The tasks that have any.
+    """
+    of_tasks = {task: _values(resampled) for task, resampled in by_task.items()}
+    if list(by_task) == [""]:
+        return of_tasks[""]
+    values: Values = {}
+    known = list(has_examples)
+    names = dict.fromkeys(name for resampled in by_task.values() for name in resampled)
+    for name in names:
+        own = [by_task[task][name] for task in known if name in by_task[task]]
+        if len(own) == len(known):
+            together = Resampled(own[0].metric, dict(own[0].sums))
+            for other in own[1:]:
+                together.metric = together.metric + other.metric
+                for key, sums in other.sums.items():
+                    together.sums[key] = together.sums[key] + sums if key in together.sums else sums
+            micro = together.values()
+            if micro is not None:
+                values[name] = micro
+            parts = [of_tasks[task][name] for task in known if name in of_tasks[task]]
+            if len(parts) == len(known) and name not in COUNTS:
+                values[f"{MACRO}/{name}"] = numpy.mean(parts, axis=0)
+    for task, found in of_tasks.items():
+        values.update({f"{task}/{name}": value for name, value in found.items()})
+    return values
+
+
+def _values(resampled: Mapping[str, Resampled]) -> Values:
+    found = {name: one.values() for name, one in resampled.items()}
+    return {name: values for name, values in found.items() if values is not None}
+
+
+def interval(values: numpy.ndarray) -> Tuple[float, float]:
+    """The middle 95 % of the values of resamples."""
+    low, high = numpy.quantile(values, TAILS)
+    return float(low), float(high)

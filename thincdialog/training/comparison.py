@@ -1,0 +1,272 @@
+"""Whether one of two models is really better: the paired bootstrap.
+
+Both answered the same examples, so both are resampled together: what is easy or hard for
+both cancels out. (Koehn 2004, https://aclanthology.org/W04-3250)
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy
+
+from ..errors import DataError
+from ..metrics import (
+    AverageMetric,
+    Metric,
+    higher_is_better,
+    is_share,
+    merge_reports,
+    merge_tasks,
+)
+from ..metrics.metric import Report
+from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, task_values
+from .detail import evaluate_in_detail, total_report
+from .predictions import Prediction, example_report
+from .predictions_file import read_predictions
+
+
+@dataclass
+class MetricDifference:
+    """How two models differ in one metric.
+
+    metric (str): Its name.
+    a (float): The value of the first one.
+    b (float): The value of the second one.
+    difference (float): b - a.
+    low (float): Lower end of the 95 % interval of the difference.
+    high (float): Its upper end.
+    p_value (float): How probable a difference this far from 0, or farther, would be
+        without any; two-sided, and never below 2 / (n_resamples + 1).
+    winner (str): "A" or "B" if the interval does not hold 0, else "". "?" if they differ
+        and it is not known what is better.
+    """
+
+    metric: str
+    a: float
+    b: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    winner: str
+
+    def verdict(self) -> str:
+        """The outcome in words."""
+        if not self.winner:
+            return f"no difference in {self.metric} can be told"
+        scale, unit = (100, " points") if is_share(self.metric) else (1, "")
+        ends = sorted(abs(end) * scale for end in (self.low, self.high))
+        amount = f"by {abs(self.difference) * scale:.3g}{unit}"
+        spread = f"(95 % interval {ends[0]:.3g} to {ends[1]:.3g})"
+        if self.winner == "?":
+            return f"A and B differ in {self.metric} {amount} {spread}"
+        return f"{self.winner} is better in {self.metric} {amount} {spread}"
+
+
+@dataclass
+class Comparison:
+    """What ``compare`` found.
+
+    differences (List[MetricDifference]): One a metric.
+    drawn (str): What was drawn: "examples" or "conversations".
+    n_drawn (int): How many of them there are.
+    n_examples (int): Examples that both answered.
+    n_resamples (int): How often that was done.
+    """
+
+    differences: List[MetricDifference]
+    drawn: str
+    n_drawn: int
+    n_examples: int
+    n_resamples: int
+
+    def as_json(self) -> Dict[str, Any]:
+        """Everything, with verdicts, as JSON values."""
+        rows = [{**vars(one), "verdict": one.verdict()} for one in self.differences]
+        return {**vars(self), "differences": rows}
+
+
+@dataclass
+class _Side:
+    """One of the two: each example, what it counts, and what they come to."""
+
+    name: str
+    rows: Dict[str, List[Prediction]] = field(default_factory=dict)
+    reports: Dict[str, List[Report]] = field(default_factory=dict)
+    totals: Dict[str, Dict[str, Metric]] = field(default_factory=dict)
+
+
+def compare(
+    a: Union[str, Path],
+    b: Union[str, Path],
+    *,
+    split: str = "test",
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+    n_resamples: int = N_RESAMPLES,
+) -> Comparison:
+    """Compare two models on the same examples.
+
+    a (Union[str, Path]): Folder of a saved model, or a file of predictions
+        (``write_predictions``). Files hold only metrics that are means over examples.
+    b (Union[str, Path]): The same.
+    split (str): Of the models' data: "train", "dev" or "test".
+    overrides (Optional[Mapping[str, Any]]): Changes to both configs.
+    code (Union[str, Path, None]): Python file that registers what the configs name.
+    n_resamples (int): Of the bootstrap, 1 or more.
+    RETURNS (Comparison): Metrics that both have, by the settings of a's config.
+    RAISES (DialogError): If a model or file cannot be used, or examples differ.
+    """
+    first, metrics = _side(a, None, split, overrides, code)
+    second, _ = _side(b, metrics, split, overrides, code)
+    _check_same_examples(first, second)
+    values = []
+    for side, other in ((first, second), (second, first)):
+        resampled: Dict[str, Dict[str, Resampled]] = {}
+        for number, task in enumerate(first.rows):
+            totals = {
+                name: metric
+                for name, metric in side.totals[task].items()
+                if type(other.totals[task].get(name)) is type(metric)
+            }
+            conversations = [row.conversation for row in first.rows[task]]
+            reports = side.reports[task]
+            resampled[task] = resample(reports, conversations, totals, n_resamples, number)
+        known = [task for task, rows in side.rows.items() if rows]
+        values.append(task_values(resampled, known))
+    units = [{row.conversation for row in rows} for rows in first.rows.values()]
+    n_drawn, n_examples = sum(map(len, units)), sum(map(len, first.rows.values()))
+    return Comparison(
+        _differences(first, second, values),
+        "examples" if n_drawn == n_examples else "conversations",
+        n_drawn,
+        n_examples,
+        n_resamples,
+    )
+
+
+def _differences(first: _Side, second: _Side, values: Sequence[Values]) -> List[MetricDifference]:
+    reports = [
+        side.totals[""] if list(side.totals) == [""] else merge_tasks(side.totals)
+        for side in (first, second)
+    ]
+    of_a, of_b = values
+    found = []
+    for name in of_a:
+        if name not in of_b or name not in reports[0]:
+            continue
+        a, b = (report[name].value() for report in reports)
+        drawn = of_b[name] - of_a[name]
+        low, high = interval(drawn)
+        winner = ""
+        if low > 0 or high < 0:
+            better = higher_is_better(name, reports[0][name])
+            winner = "?" if better is None else "B" if (low > 0) is better else "A"
+        p_value = two_sided(drawn)
+        found.append(MetricDifference(name, a, b, b - a, low, high, p_value, winner))
+    return found
+
+
+def two_sided(drawn: numpy.ndarray) -> float:
+    """p-value of differences in resamples: twice the share of those on the rarer side of
+    0, the observed one counted in."""
+    rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
+    return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
+
+
+# --- the two sides --------------------------------------------------------------------
+
+
+def _side(
+    path: Union[str, Path],
+    metrics: Any,
+    split: str,
+    overrides: Optional[Mapping[str, Any]],
+    code: Union[str, Path, None],
+) -> Tuple[_Side, Any]:
+    side = _Side(str(path))
+    if Path(path).is_file():
+        for row in read_predictions(path):
+            _add_row(side, row)
+        side.totals = {task: merge_reports(*rows) for task, rows in side.reports.items()}
+        return side, metrics
+    found = evaluate_in_detail(path, split=split, overrides=overrides, code=code, n_resamples=0)
+    metrics = found.metrics if metrics is None else metrics
+    for task, rows in found.predictions.items():
+        side.rows[task] = rows
+        side.reports[task] = [example_report(row, metrics) for row in rows]
+        side.totals[task] = total_report(rows, metrics)
+    return side, metrics
+
+
+def _add_row(side: _Side, row: Mapping[str, Any]) -> None:
+    task = str(row.get("task", ""))
+    prediction = Prediction(
+        id=row["id"],
+        labels=row["labels"],
+        reply=row,  # type: ignore[arg-type]
+        task=task,
+        conversation=str(row.get("conversation", row["id"])),
+        n_candidates=row.get("n_candidates", 0),
+    )
+    side.rows.setdefault(task, []).append(prediction)
+    report = {name: AverageMetric(value, 1) for name, value in row["metrics"].items()}
+    side.reports.setdefault(task, []).append(report)
+
+
+def _check_same_examples(first: _Side, second: _Side) -> None:
+    """Bring the second one's examples into the order of the first one's.
+
+    RAISES (DataError): If they are not the same.
+    """
+    names = f"{first.name} and {second.name}"
+    if set(first.rows) != set(second.rows):
+        tasks = [", ".join(sorted(filter(None, side.rows))) or "one" for side in (first, second)]
+        raise DataError(names, f"cannot be compared: their tasks differ ({tasks[0]}; {tasks[1]})")
+    for task, rows in first.rows.items():
+        keys = _keys(rows)
+        places = {key: place for place, key in enumerate(_keys(second.rows[task]))}
+        order = [places.get(key) for key in keys]
+        here = order.count(None)
+        there = len(places) - (len(keys) - here)
+        if here or there:
+            only = [key for key in keys if key not in places] or set(places).difference(keys)
+            odd, _ = min(only)
+            where = f" of the task '{task}'" if task else ""
+            raise DataError(
+                names,
+                f"cannot be compared: their examples{where} differ. {here:,} are only in the "
+                f"first, {there:,} only in the second, such as '{odd}'. Evaluate both on the "
+                "same data, with the same [evaluation] max_examples.",
+            )
+        moved = [place for place in order if place is not None]
+        second.rows[task] = [second.rows[task][place] for place in moved]
+        second.reports[task] = [second.reports[task][place] for place in moved]
+        for one, other in zip(rows, second.rows[task]):
+            _check_same(names, one, other)
+    second.rows = {task: second.rows[task] for task in first.rows}
+
+
+def _check_same(names: str, one: Prediction, other: Prediction) -> None:
+    if list(one.labels) != list(other.labels):
+        what = f"labels of '{one.id}' differ: {list(one.labels)} and {list(other.labels)}"
+    elif one.n_candidates and other.n_candidates and one.n_candidates != other.n_candidates:
+        what = (
+            f"candidates of '{one.id}' differ: {one.n_candidates} and {other.n_candidates}. "
+            "Set the same --evaluation.n_candidates for both"
+        )
+    else:
+        return
+    raise DataError(names, f"cannot be compared: the {what}.")
+
+
+def _keys(rows: Sequence[Prediction]) -> List[Tuple[str, int]]:
+    """The id of each, with how often it came before: ids of a user's own may repeat."""
+    seen: Counter = Counter()
+    keys = []
+    for row in rows:
+        keys.append((row.id, seen[row.id]))
+        seen[row.id] += 1
+    return keys

@@ -1,0 +1,150 @@
+"""What an agent replied to every example of a split."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+
+from ..messages import SELF, Message, Turn
+from ..metrics import AverageMetric, ExampleMetric, Metric
+from ..teachers import Teacher
+
+
+@dataclass
+class Prediction:
+    """A reply to one example.
+
+    id (str): Of the example.
+    labels (Sequence[str]): What would have been right; none: it is not scored.
+    reply (Message): What the agent answered.
+    text (Optional[str]): What it answered to; None for features.
+    context (Sequence[Turn]): The turns before, where the example brings them along.
+    task (str): "" of one task.
+    conversation (str): Examples of the same conversation have the same; else the id.
+    n_candidates (int): How many replies it was to choose from; 0 if it was not told.
+    """
+
+    id: str
+    labels: Sequence[str]
+    reply: Message
+    text: Optional[str] = None
+    context: Sequence[Turn] = ()
+    task: str = ""
+    conversation: str = ""
+    n_candidates: int = 0
+
+    def as_json(self, metrics: Sequence[ExampleMetric], n_best: int = 10) -> Dict[str, Any]:
+        """What stands in a file of predictions.
+
+        metrics (Sequence[ExampleMetric]): What to score by.
+        n_best (int): So many candidates with their scores.
+        """
+        row: Dict[str, Any] = {"id": self.id}
+        if self.task:
+            row["task"] = self.task
+        if self.conversation != self.id:
+            row["conversation"] = self.conversation
+        if self.context:
+            row["context"] = [
+                {"speaker": "model" if role == SELF else "partner", "text": text}
+                for role, text in self.context
+            ]
+        row.update(text=self.text, labels=list(self.labels), reply=self.reply.get("text"))
+        if self.n_candidates:
+            row["n_candidates"] = self.n_candidates
+        texts = self.reply.get("text_candidates")
+        if texts is not None:
+            scores = self.reply.get("candidate_scores")
+            pairs = zip(texts[:n_best], scores or [None] * n_best)
+            row["candidates"] = [
+                {"text": text} if score is None else {"text": text, "score": float(score)}
+                for text, score in pairs
+            ]
+        row["metrics"] = {
+            name: metric.value()
+            for name, metric in example_report(self, metrics).items()
+            if is_mean_of_examples(metric)
+        }
+        return row
+
+
+def example_report(prediction: Prediction, metrics: Sequence[ExampleMetric]) -> Dict[str, Metric]:
+    """What the metrics report of one example alone; nothing without labels."""
+    report: Dict[str, Metric] = {}
+    if prediction.labels:
+        for metric in metrics:
+            alone = metric.fresh()
+            alone.add(prediction.labels, prediction.reply)
+            report.update(alone.report())
+    return report
+
+
+def is_mean_of_examples(metric: Metric) -> bool:
+    """Whether a metric of one example is a number whose mean over all is the metric."""
+    if not isinstance(metric, AverageMetric) or float(metric.denominator) != 1:
+        return False
+    return type(metric).value is AverageMetric.value
+
+
+@dataclass
+class Recorder:
+    """Keeps what is said in an evaluation; see ``evaluate_agent``.
+
+    predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to what was
+        replied, in the order of the data.
+    """
+
+    predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
+
+    def record(self, task: str, teacher: Teacher, acts: Iterable[Sequence[Any]]) -> None:
+        """Take the acts of a world, parley by parley, until its epoch is done."""
+        rows: List[Prediction] = []
+        ended: Dict[int, bool] = {}
+        for messages, replies in acts:
+            if isinstance(messages, Message):
+                messages, replies = [messages], [replies]
+            for message, reply in zip(messages, replies):
+                rows.append(_prediction(task, message, reply))
+                ended[id(rows[-1])] = bool(message.get("episode_done", True))
+        places: Dict[str, int] = {}
+        for place, example in enumerate(teacher.examples()):
+            places.setdefault(str(example["id"]), place)
+        rows.sort(key=lambda row: places.get(row.id, len(places)))
+        _name_conversations(rows, [ended[id(row)] for row in rows])
+        self.predictions[task] = rows
+
+    def all(self) -> Iterator[Prediction]:
+        """Those of all tasks, one after the other."""
+        for rows in self.predictions.values():
+            yield from rows
+
+
+def _prediction(task: str, message: Message, reply: Message) -> Prediction:
+    conversation = ""
+    if "context" in message:  # A turn of a conversation that was flattened.
+        conversation = _conversation_of(str(message["id"]))
+    return Prediction(
+        id=str(message["id"]),
+        labels=message.all_labels,
+        reply=Message(reply),
+        text=message.get("text"),
+        context=message.get("context") or (),
+        task=task,
+        conversation=conversation,
+        n_candidates=len(message.get("label_candidates") or ()),
+    )
+
+
+def _name_conversations(rows: List[Prediction], ended: List[bool]) -> None:
+    """Say of rows in the order of the data which conversation each belongs to."""
+    going = ""
+    for row, is_end in zip(rows, ended):
+        if going or not is_end:
+            going = going or _conversation_of(row.id) or row.id
+            row.conversation = going
+        row.conversation = row.conversation or row.id
+        going = "" if is_end else going
+
+
+def _conversation_of(example: str) -> str:
+    """The conversation's name in an id such as `<conversation>/<turn>`, else ""."""
+    name, _, turn = example.rpartition("/")
+    return name if turn.isdecimal() else ""
