@@ -3,7 +3,7 @@
 import pytest
 from thinc.api import fix_random_seed
 
-from thincdialog.api import IterableTeacher, registry
+from thincdialog.api import Agent, IterableTeacher, Message, registry
 from thincdialog.batchers import Batchsort, Fixed, Padded, Words
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.training.evaluation import evaluate_agent
@@ -143,6 +143,30 @@ def test_evaluation_leaves_the_conversation_of_a_training_as_it_is():
         evaluate_agent(agent, teacher_of(conversations()), partner)
         assert agent.conversation.turns == turns
         world.parley()
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_evaluation_asks_the_agent_itself_for_whole_batches(world):
+    class Sharing(Agent):
+        """Copies know less than the original; it keeps count of its batches in place."""
+
+        def __init__(self):
+            self.replies = {"ask 0": "answer 0"}
+            self.n_rows = [0]
+
+        def share(self):
+            return {"n_rows": self.n_rows}
+
+        def batch_act(self, observations):
+            self.n_rows[0] += len(observations)
+            return [Message(text=self.replies.get(m["text"], "no")) for m in observations]
+
+    episodes = [[{"text": f"ask {turn}", "labels": [f"answer {turn}"]}] * 2 for turn in range(3)]
+    agent = Sharing()
+    for batcher in (Fixed(2), Batchsort(2)):
+        report = evaluate_agent(agent, teacher_of(episodes), batches(batcher, world))
+        assert report["accuracy"] == pytest.approx(1 / 3)
+    assert agent.n_rows == [12]
 
 
 def test_evaluation_leaves_products_fast_and_drops_what_it_computed():

@@ -85,9 +85,9 @@ def _measure(
 ) -> Dict[str, Metric]:
     agent.reset_metrics()
     teacher.reset_metrics()
-    with _exact(agent):
-        # The agent itself may be in the middle of a conversation of its training.
-        with make_world(teacher, agent.clone()) as world:
+    with _exact(agent), _conversation_kept(agent):
+        # Not a copy of the agent: batch_act is the original's alone.
+        with make_world(teacher, agent) as world:
             world.start_epoch(0, 0)
             if recorder is not None:
                 recorder.record(name, teacher, _acts(world))
@@ -102,6 +102,17 @@ def _acts(world: World) -> Iterator[Sequence]:
     while not world.epoch_done():
         world.parley()
         yield world.acts
+
+
+@contextmanager
+def _conversation_kept(agent: Agent) -> Iterator[None]:
+    """The agent itself may be in the middle of a conversation of its training; ``reset``
+    replaces what it knows of one, so it can be put back."""
+    known = dict(agent.__dict__)
+    try:
+        yield
+    finally:
+        agent.__dict__.update(known)
 
 
 @contextmanager
