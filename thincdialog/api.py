@@ -29,6 +29,7 @@ from .models.parameters import FlatParameters
 from .protocol import Agent
 from .registry import registry
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
+from .teachers.convert import Conversion, convert
 from .training.comparison import Comparison, MetricDifference, compare
 from .training.detail import Evaluation, evaluate_in_detail
 from .training.display import display_data, display_model
@@ -56,14 +57,14 @@ def load(
 
 
 __all__ = [
-    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
-    "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
-    "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric", "Fixed",
-    "FlatParameters", "IterableTeacher", "Logger", "Message", "MessageBatch", "Metric",
-    "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld",
-    "OutputError", "PartnerWorld", "Problem", "Progress", "ProtocolError", "Result",
-    "SumMetric", "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World",
-    "check_config", "compare", "diff_config", "display_data", "display_model", "evaluate",
+    "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot", "CheckedConfig",
+    "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion", "DataError",
+    "DialogError", "Difference", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",
+    "IterableTeacher", "Logger", "Message", "MessageBatch", "Metric", "MetricDifference",
+    "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "OutputError", "PARTNER",
+    "PartnerWorld", "Problem", "Progress", "ProtocolError", "Result", "SELF", "SumMetric",
+    "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World", "check_config",
+    "compare", "convert", "diff_config", "display_data", "display_model", "evaluate",
     "evaluate_in_detail", "evaluate_with_samples", "load", "load_config", "read_predictions",
     "registry", "resolve_config", "train", "write_config", "write_predictions",
 ]  # fmt: skip

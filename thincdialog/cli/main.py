@@ -33,6 +33,7 @@ COMMANDS: Dict[str, Command] = {
     "compare": Command("compare", "Tell whether one of two models is better"),
     "display-data": Command("display_data", "Show examples of a task", ("dd",)),
     "display-model": Command("display_model", "Show a saved model's replies to examples", ("dm",)),
+    "convert": Command("convert", "Write a data file in another format", (), False),
     "chat": Command("chat", "Talk to a saved model", ("interactive", "i")),
     "init config": Command("init_config", "Copy a config that comes along", (), False),
     "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),

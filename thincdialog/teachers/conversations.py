@@ -1,5 +1,6 @@
 """Conversations in JSONL, as turns with speakers or as ParlAI writes them."""
 
+from collections import Counter
 from functools import partial
 from itertools import chain
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
@@ -13,6 +14,9 @@ from .split import Episode
 from .teacher import Teacher
 
 Said = Tuple[str, str]  # Speaker and text.
+
+# Fields of conversations and their turns that have a meaning here.
+OWN = ("id", "speaker", "text", "turns", "dialog")
 
 
 @registry.teachers("thincdialog.Conversations.v1")
@@ -53,9 +57,14 @@ def Conversations(
     )
 
 
-def read_conversations(path: str, label_speaker: str = "second") -> Iterator[Episode]:
+def read_conversations(
+    path: str, label_speaker: str = "second", left_out: Optional[Counter[str]] = None
+) -> Iterator[Episode]:
     """The episodes of one file.
 
+    path (str): The file.
+    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
     RAISES (DataError): With the line, if a conversation is malformed; without, if no
         conversation has a turn to answer and an answer.
     """
@@ -64,31 +73,46 @@ def read_conversations(path: str, label_speaker: str = "second") -> Iterator[Epi
     is_empty = True
     for number, conversation in read_json_lines(path):
         n_conversations += 1
-        said = list(_turns(conversation, path, number))
+        said = [
+            (speaker, text) for speaker, text, _ in conversation_turns(conversation, path, number)
+        ]
         name = conversation.get("id")
         name = str(number) if name is None else str(name)
         if len(speakers) < 100:
             speakers.update((speaker, None) for speaker, _ in said)
-        for episode in _episodes(said, label_speaker, name):
+        if left_out is not None:
+            _note_fields(conversation, left_out)
+        for episode in _episodes(said, label_speaker, name, left_out):
             is_empty = False
             yield episode
     if is_empty:
         raise DataError(path, _why_empty(n_conversations, label_speaker, list(speakers)))
 
 
-def _episodes(said: List[Said], label_speaker: str, name: str) -> Iterator[Episode]:
+def _episodes(
+    said: List[Said], label_speaker: str, name: str, left_out: Optional[Counter[str]]
+) -> Iterator[Episode]:
+    left_out = Counter() if left_out is None else left_out
     if label_speaker in ("first", "second", "both"):
-        texts = [text for _, text in _merged(said)]
-        if label_speaker != "second":
-            suffix = "#first" if label_speaker == "both" else ""
-            yield from _paired([SILENCE, *texts], name + suffix)
-        if label_speaker != "first":
-            suffix = "#second" if label_speaker == "both" else ""
-            yield from _paired(texts, name + suffix)
+        sides = _merged(said)
+        texts = [text for _, text in sides]
+        if label_speaker == "both":
+            yield from _paired([SILENCE, *texts], f"{name}#first")
+            yield from _paired(texts, f"{name}#second")
+        else:
+            texts = [SILENCE, *texts] if label_speaker == "first" else texts
+            yield from _paired(texts, name)
     elif any(speaker == label_speaker for speaker, _ in said):
         sides = _merged([("" if who != label_speaker else "label", text) for who, text in said])
         texts = [text for _, text in sides]
-        yield from _paired([SILENCE, *texts] if sides[0][0] else texts, name)
+        texts = [SILENCE, *texts] if sides[0][0] else texts
+        yield from _paired(texts, name)
+    else:
+        left_out["turns that nobody answers"] += len(said)
+        return
+    left_out["borders between turns that are joined to one"] += len(said) - len(sides)
+    if label_speaker != "both" and said:  # Of both sides, every turn is a label once.
+        left_out["turns that nobody answers"] += len(texts) % 2
 
 
 def _paired(texts: List[str], name: str) -> Iterator[Episode]:
@@ -111,7 +135,25 @@ def _merged(said: List[Said]) -> List[Said]:
     return merged
 
 
-def _turns(conversation: Dict[str, Any], path: str, number: int) -> Iterator[Said]:
+def _note_fields(conversation: Dict[str, Any], left_out: Counter[str]) -> None:
+    left_out.update(
+        f"the field '{name}' of conversations" for name in conversation if name not in OWN
+    )
+    for turn in chain(conversation.get("turns", ()), *conversation.get("dialog", ())):
+        left_out.update(f"the field '{name}' of turns" for name in turn if name not in OWN)
+        left_out["turns of the speaker 'context'"] += turn.get("id") == "context"
+
+
+def conversation_turns(
+    conversation: Dict[str, Any], path: str, number: int
+) -> Iterator[Tuple[str, str, Dict[str, Any]]]:
+    """Speaker, text and JSON object of each turn; ParlAI's speaker `context` is left out.
+
+    conversation (Dict[str, Any]): With `turns`, or with ParlAI's `dialog`.
+    path (str): Its file, for error messages.
+    number (int): Its line.
+    RAISES (DataError): If it is malformed.
+    """
     turns: Any
     if "turns" in conversation:
         turns, speaker_field = conversation["turns"], "speaker"
@@ -137,7 +179,7 @@ def _turns(conversation: Dict[str, Any], path: str, number: int) -> Iterator[Sai
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"
                 raise DataError(path, f"'{field}' of turn {place} {what}", number)
         if speaker_field == "speaker" or speaker != "context":
-            yield speaker, text
+            yield speaker, text, turn
 
 
 def _why_empty(n_conversations: int, label_speaker: str, speakers: List[str]) -> str:

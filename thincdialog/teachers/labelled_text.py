@@ -79,9 +79,15 @@ def read_labelled_text(
     text_field: str = "text",
     label_field: str = "label",
     columns: Optional[Sequence[str]] = None,
+    keep_fields: bool = False,
 ) -> Iterator[Episode]:
     """The examples of one file, each an episode of one turn.
 
+    path (str): The file; its suffix tells the format.
+    text_field (str): Name of the text's field or column.
+    label_field (str): Name of the label's field or column.
+    columns (Optional[Sequence[str]]): Column names of a file that has no header.
+    keep_fields (bool): Take other fields along; a row's `id` becomes `source_id`.
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
     number = None
@@ -97,7 +103,13 @@ def read_labelled_text(
             raise DataError(path, text, number)
         if not labels or not all(labels):
             raise DataError(path, f"'{label_field}' is empty: give the example a label", number)
-        yield [Message(id=f"{number}/0", text=text, labels=labels)]
+        message = Message(id=f"{number}/0", text=text, labels=labels)
+        if keep_fields:
+            for field in (name for name in row if name not in (text_field, label_field)):
+                if field in ("text", "labels", "source_id"):
+                    raise DataError(path, f"the field '{field}' is no text or label here", number)
+                message["source_id" if field == "id" else field] = row[field]
+        yield [message]
     if number is None:
         raise DataError(path, "holds no examples")
 

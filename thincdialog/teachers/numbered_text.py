@@ -1,15 +1,18 @@
 """Numbered lines, as fbdialog and the bAbI tasks have them."""
 
+from collections import Counter
 from functools import partial
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from ..errors import DataError
 from ..messages import Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
-from .reading import PathOrPaths, check_candidates, read_lines, short
+from .reading import Line, PathOrPaths, check_candidates, read_lines, short
 from .split import Episode
 from .teacher import Teacher
+
+TRAILING = "statements that no question follows"
 
 
 @registry.teachers("thincdialog.NumberedText.v1")
@@ -28,7 +31,7 @@ def NumberedText(
     A number that is not above the one before begins an episode. A line without an
     answer is a statement: it stands before the next question, joined by a line end;
     behind the last question it is left out. Answers and candidates are split at `|`;
-    `\\n` in a text stands for a line end.
+    `\\n` stands for a line end.
 
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
@@ -38,7 +41,7 @@ def NumberedText(
         added to the next question's). Where candidates follow, it is a reward.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
     candidates (Optional[str]): File of candidates for all messages, one a line,
-        numbered or not.
+        numbered or not; `\\n` stands for a line end.
     streaming (bool): Read the files for every epoch instead of holding them.
     """
     return Teacher(
@@ -49,9 +52,18 @@ def NumberedText(
     )
 
 
-def read_numbered_text(path: str, supporting: bool = True) -> Iterator[Episode]:
+def read_numbered_text(
+    path: str,
+    supporting: bool = True,
+    lines: Optional[Iterable[Line]] = None,
+    left_out: Optional[Counter[str]] = None,
+) -> Iterator[Episode]:
     """The episodes of one file.
 
+    path (str): The file.
+    supporting (bool): What the third column is, see ``NumberedText``.
+    lines (Optional[Iterable[Line]]): Its lines with their numbers, if they are at hand.
+    left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
     RAISES (DataError): With the line, if it breaks the format or has a label that is
         not among its candidates; without, if there is no question with an answer.
     """
@@ -60,7 +72,7 @@ def read_numbered_text(path: str, supporting: bool = True) -> Iterator[Episode]:
     episode: Episode = []
     statements: List[str] = []
     reward = 0.0
-    for line_number, line in read_lines(path):
+    for line_number, line in read_lines(path) if lines is None else lines:
         if not line or line.isspace():
             continue
         digits, _, rest = line.partition(" ")
@@ -71,10 +83,12 @@ def read_numbered_text(path: str, supporting: bool = True) -> Iterator[Episode]:
             if episode:
                 yield episode
                 n_episodes += 1
+            if left_out is not None:
+                left_out[TRAILING] += len(statements)
             episode, statements, reward = [], [], 0.0
         previous = int(digits)
         cells = rest.split("\t")
-        statements.append(cells[0].strip().replace("\\n", "\n"))
+        statements.append(_unescaped(cells[0].strip()))
         third = cells[2].strip() if len(cells) > 2 else ""
         is_support = supporting and len(cells) < 4
         if third and not is_support:
@@ -83,21 +97,27 @@ def read_numbered_text(path: str, supporting: bool = True) -> Iterator[Episode]:
             message = Message(
                 id=f"{n_episodes}/{len(episode)}",
                 text="\n".join(statements),
-                labels=cells[1].split("|"),
+                labels=_unescaped(cells[1]).split("|"),
             )
             if third and is_support:
                 message["supporting"] = _support(third, path, line_number)
             elif reward:
                 message["reward"] = reward
             if len(cells) > 3 and cells[3]:
-                message["label_candidates"] = cells[3].split("|")
+                message["label_candidates"] = _unescaped(cells[3]).split("|")
                 check_candidates(message["labels"], message["label_candidates"], path, line_number)
             episode.append(message)
             statements, reward = [], 0.0
+    if left_out is not None:
+        left_out[TRAILING] += len(statements)
     if episode:
         yield episode
     elif not n_episodes:
         raise DataError(path, "holds no examples: no line has an answer behind a tab")
+
+
+def _unescaped(cell: str) -> str:
+    return cell.replace("\\n", "\n")
 
 
 def _is_number(word: str) -> bool:

@@ -1,12 +1,12 @@
 """ParlAI's text format: one message a line, `key:value` fields between tabs."""
 
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from ..errors import DataError
 from ..messages import Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
-from .reading import PathOrPaths, check_candidates, nearest, read_lines, short
+from .reading import Line, PathOrPaths, check_candidates, nearest, read_lines, short
 from .split import Episode
 from .teacher import Teacher
 
@@ -48,15 +48,17 @@ def ParlAIText(
     )
 
 
-def read_parlai_text(path: str) -> Iterator[Episode]:
+def read_parlai_text(path: str, lines: Optional[Iterable[Line]] = None) -> Iterator[Episode]:
     """The episodes of one file.
 
+    path (str): The file.
+    lines (Optional[Iterable[Line]]): Its lines with their numbers, if they are at hand.
     RAISES (DataError): With the line, if a line breaks the format, has no text or no
         labels, or a label that is not among its candidates.
     """
     episode: Episode = []
     number = 0
-    for line_number, line in read_lines(path):
+    for line_number, line in read_lines(path) if lines is None else lines:
         if not line:
             continue
         message = _message(line, path, line_number)

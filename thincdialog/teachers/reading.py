@@ -15,6 +15,9 @@ from ..errors import DataError
 
 PathOrPaths = Union[str, List[str]]
 
+# Number, from 1, and text without its line end.
+Line = Tuple[int, str]
+
 # Longest line in bytes. A longer one is hardly text, and would be held in memory whole.
 MAX_LINE = 1 << 26
 
@@ -23,7 +26,7 @@ UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_lines(path: Union[str, Path]) -> Iterator[Tuple[int, str]]:
+def read_lines(path: Union[str, Path]) -> Iterator[Line]:
     """Every line of a UTF-8 file without its line end, with its number from 1.
 
     Lines end with LF or CRLF; a byte order mark at the start is dropped. Gzip is
@@ -77,13 +80,15 @@ def read_list(path: Union[str, Path], numbered: bool = False) -> List[str]:
     """The distinct non-blank lines of a file, in their order, for instance candidates.
 
     path (Union[str, Path]): The file, one text a line.
-    numbered (bool): Take the leading number off each line if the first starts
-        with "1 ", as fbdialog files have it.
+    numbered (bool): As fbdialog files have it: take the leading number off each line
+        if the first starts with "1 "; `\\n` stands for a line end.
     RAISES (DataError): As ``read_lines``, or if all lines are blank.
     """
     lines = [line for _, line in read_lines(path) if line and not line.isspace()]
     if numbered and lines and lines[0].startswith("1 "):
         lines = [line.partition(" ")[2] for line in lines]
+    if numbered:
+        lines = [line.replace("\\n", "\n") for line in lines]
     if not lines:
         raise DataError(path, "holds no candidates: expected one a line")
     return list(dict.fromkeys(lines))

@@ -1,0 +1,38 @@
+"""The command ``convert``."""
+
+import json
+
+from thincdialog.cli.main import main
+
+
+def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    turns = [{"speaker": who, "text": f"{who} speaks"} for who in "ABA"]
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "1", "turns": turns}))
+    assert main("convert in.jsonl out.txt --to parlai".split()) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    lines = shown.err.splitlines()
+    assert lines[0].endswith("in.jsonl looks like conversations; if not, say --from")
+    assert "There is no place for: names of speakers; turns that nobody answers" in lines[1]
+    assert lines[2].endswith("out.txt: 1 episodes, 1 examples, as parlai")
+    expected = "id:1/0\ttext:A speaks\tlabels:B speaks\tepisode_done:True\n"
+    assert (tmp_path / "out.txt").read_text() == expected
+    assert main("convert in.jsonl out.txt --to parlai".split()) == 1
+    assert "out.txt  is there already" in capsys.readouterr().err
+    assert main("convert in.jsonl out.txt --to parlai --from conversations --force".split()) == 0
+    assert "looks like" not in capsys.readouterr().err
+
+
+def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"body": "a", "kind": "x", "n": 1}, {"body": "b\tc", "kind": "y", "n": 2}]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = "convert in.jsonl out.tsv --from jsonl --text-field body --label-field kind"
+    assert main(command.split()) == 1
+    assert "no place for the field 'n'; --drop n leaves it out" in capsys.readouterr().err
+    assert main(f"{command} --drop n".split()) == 1
+    assert "example '2/0' does not fit" in capsys.readouterr().err
+    assert main(f"{command} --drop n --skip".split()) == 0
+    assert "1 episodes skipped; the first: example '2/0': " in capsys.readouterr().err
+    assert (tmp_path / "out.tsv").read_text() == "text\tlabel\na\tx\n"

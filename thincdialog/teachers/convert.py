@@ -1,0 +1,228 @@
+"""Converts data from one text format to another, without silent loss."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+
+from ..errors import DataError, DialogError
+from ..messages import Message
+from .conversations import conversation_turns
+from .formats import CONVERSATIONS, FORMATS, Choices, Format, why_not_held
+from .guessing import format_by_name, guess_format
+from .output_file import open_output
+from .reading import nearest, read_json_lines, short
+from .split import Episode
+from .writing import as_json, conversation_name
+
+# What ``drop`` can name besides fields.
+HISTORY, LABELS = "history", "labels"
+
+
+@dataclass
+class Conversion:
+    """What was converted.
+
+    from_format (str): Name of the format that was read.
+    to_format (str): Name of the format that was written.
+    was_guessed (bool): Whether the first was told by the file.
+    n_episodes (int): Episodes (or conversations) written.
+    n_examples (int): Examples written; between two formats of conversations, turns.
+    n_skipped (int): Episodes left out because the format cannot hold them.
+    first_skipped (str): Why the first of them was.
+    left_out (Counter): What else was read and not written: its kind, and how often.
+    """
+
+    from_format: str
+    to_format: str
+    was_guessed: bool = False
+    n_episodes: int = 0
+    n_examples: int = 0
+    n_skipped: int = 0
+    first_skipped: str = ""
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def convert(
+    source: Union[str, Path],
+    target: Union[str, Path],
+    *,
+    from_format: Optional[str] = None,
+    to_format: Optional[str] = None,
+    label_speaker: str = "second",
+    text_field: str = "text",
+    label_field: str = "label",
+    drop: Sequence[str] = (),
+    skip: bool = False,
+    force: bool = False,
+) -> Conversion:
+    """Write a data file in another format, episode by episode, whole or not at all.
+
+    What travels are episodes: texts, labels, candidates, rewards, ids and, where the
+    format has a place, any other field. Whatever of an episode the format cannot hold
+    is an error. Between the two formats of conversations, every turn travels with its
+    speaker and all other fields.
+
+    source (Union[str, Path]): The file, plain or gzip'd.
+    target (Union[str, Path]): The file to write; gzip'd if its name ends in .gz.
+    from_format (Optional[str]): A name in ``FORMATS``; None to tell by the file.
+    to_format (Optional[str]): A name in ``FORMATS``; None only for .csv and .tsv.
+    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    text_field (str): Name of the text's field in labelled text that is read.
+    label_field (str): Name of the label's field in labelled text that is read.
+    drop (Sequence[str]): Fields to leave out. "labels": all labels but the first;
+        "history": the turns before, so that each turn is an example of its own.
+    skip (bool): Leave out episodes that the format cannot hold.
+    force (bool): Whether a target that is there may be replaced.
+    RETURNS (Conversion): What was done, and what was left out.
+    RAISES (DataError): If the source is malformed, or something cannot be held.
+    RAISES (OutputError): If the target is there, or cannot be written.
+    """
+    source, target = str(source), str(target)
+    to_format = to_format or format_by_name(target)
+    if to_format is None:
+        raise DialogError(f"{target}  tells no format: give one of {', '.join(FORMATS)}")
+    for name in (from_format, to_format):
+        if name is not None and name not in FORMATS:
+            hint = nearest(name, list(FORMATS)) or f" (there are: {', '.join(FORMATS)})"
+            raise DialogError(f"there is no format '{name}'{hint}")
+    done = Conversion(from_format or guess_format(source), to_format, from_format is None)
+    choices = Choices(label_speaker, text_field, label_field)
+    if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
+        parts = _turns(source, to_format, drop, done)
+    else:
+        parts = _episodes(source, choices, drop, skip, done)
+    with open_output(target, force) as write:
+        if FORMATS[to_format].header:
+            write(FORMATS[to_format].header)
+        for n_examples, lines in parts:
+            for line in lines:
+                write(line)
+            done.n_episodes += 1
+            done.n_examples += n_examples
+        if not done.n_episodes:
+            raise DataError(source, f"nothing is left to write: {done.first_skipped}")
+    done.left_out = +done.left_out
+    return done
+
+
+def _episodes(
+    source: str, choices: Choices, drop: Sequence[str], skip: bool, done: Conversion
+) -> Iterator[Tuple[int, List[str]]]:
+    """For each episode its number of examples, and its lines."""
+    reads, writes = FORMATS[done.from_format], FORMATS[done.to_format]
+    if done.from_format in CONVERSATIONS:
+        done.left_out["names of speakers"] += 1
+    for episode in reads.read(source, choices, done.left_out):
+        for part in _without(episode, drop):
+            ids = [message.get("id", "") for message in part]
+            messages = [_carried(message, reads, done, "id" in drop) for message in part]
+            why = _why_not(messages, writes)
+            where = f"example {short(ids[0])}"
+            lines: List[str] = []
+            if not why:
+                name = conversation_name(messages)
+                if done.to_format in CONVERSATIONS and name is None:
+                    done.left_out["ids"] += sum("source_id" in message for message in messages)
+                name = name or str(done.n_episodes + 1)
+                lines = writes.lines(messages, name)
+                place, why = _first_not_held(messages, lines, done.to_format)
+                where = f"example {short(ids[place])}"
+            if not why:
+                yield len(messages), lines
+            elif skip:
+                done.n_skipped += 1
+                done.first_skipped = done.first_skipped or f"{where}: {why}"
+            else:
+                text = f"{where} does not fit into the format '{done.to_format}': {why}"
+                hint = "choose another format, or leave such episodes out (--skip)"
+                raise DataError(source, f"{text}; {hint}")
+
+
+def _first_not_held(episode: Episode, lines: List[str], name: str) -> Tuple[int, str]:
+    """The turn of an episode that its lines do not hold, and why; or 0 and ""."""
+    why = why_not_held(episode, lines, name)
+    if not why:
+        return 0, ""
+    hint = FORMATS[name].hint
+    for place, message in enumerate(episode):
+        alone = why_not_held([message], FORMATS[name].lines([message], "1"), name)
+        if alone:
+            return place, f"{alone} ({hint})"
+    return 0, f"{why} ({hint})"
+
+
+def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
+    for message in episode:
+        for name in drop:
+            if name == LABELS:
+                del message["labels"][1:]
+            elif name not in ("text", "id"):
+                message.pop(name, None)
+    return [[message] for message in episode] if HISTORY in drop else [episode]
+
+
+def _carried(message: Message, reads: Format, done: Conversion, drop_id: bool) -> Message:
+    """The message with `source_id` for its id in the file, if it has one and may keep it."""
+    name = message.pop("id", None)
+    name = name if reads.has_ids else message.pop("source_id", None)
+    writes = FORMATS[done.to_format]
+    if name is not None and not drop_id:
+        if writes.fields is None or "source_id" in writes.fields:
+            # Only in JSON, a number is another thing than its digits.
+            is_number = type(name) is int and done.to_format != "jsonl"
+            message["source_id"] = str(name) if is_number else name
+        else:
+            done.left_out["ids"] += 1
+    if message.get("reward") == 0:
+        del message["reward"]  # The same as none.
+    return message
+
+
+def _why_not(episode: Episode, writes: Format) -> str:
+    """What of an episode's form the format cannot hold, or ""."""
+    if writes.n_turns and len(episode) > writes.n_turns:
+        return (
+            f"it has {len(episode)} turns, there is place for one; --drop history cuts them apart"
+        )
+    names = {name for message in episode for name in message}
+    surplus = [name for name in sorted(names) if name not in (writes.fields or names)]
+    if surplus:
+        return f"no place for the field '{surplus[0]}'; --drop {','.join(surplus)} leaves it out"
+    most = max(len(message["labels"]) for message in episode)
+    if writes.n_labels and most > writes.n_labels:
+        return f"it has {most} labels, there is place for one; --drop labels keeps the first"
+    if writes.n_turns and not all(label for message in episode for label in message["labels"]):
+        return "its label is empty"
+    return ""
+
+
+def _turns(
+    source: str, to_format: str, drop: Sequence[str], done: Conversion
+) -> Iterator[Tuple[int, List[str]]]:
+    """For each conversation its number of turns, and its line."""
+    speaker_field = "id" if to_format == "parlai-conversations" else "speaker"
+    for number, conversation in read_json_lines(source):
+        turns: List[Dict[str, object]] = []
+        for speaker, text, turn in conversation_turns(conversation, source, number):
+            others = dict(turn)
+            del others["id" if "turns" not in conversation else "speaker"], others["text"]
+            others = {name: value for name, value in others.items() if name not in drop}
+            if speaker_field in others or (speaker_field == "id" and speaker == "context"):
+                what = f"the field '{speaker_field}'" if speaker_field in others else "the name"
+                problem = f"turn {len(turns) + 1}: {what} has another meaning in '{to_format}'"
+                raise DataError(source, f"{problem}; rename or --drop it", number)
+            turns.append({speaker_field: speaker, "text": text, **others})
+        given = "turns" if "turns" in conversation else "dialog"
+        n_given = len(turns) if given == "turns" else sum(map(len, conversation["dialog"]))
+        done.left_out["turns of the speaker 'context'"] += n_given - len(turns)
+        whole = {name: value for name, value in conversation.items() if name not in drop}
+        pairs: object = turns
+        if speaker_field == "id":
+            pairs = [
+                [turn for turn in pair if turn] for pair in zip_longest(turns[::2], turns[1::2])
+            ]
+        whole.pop(given, None)
+        whole["dialog" if speaker_field == "id" else "turns"] = pairs
+        yield len(turns), [as_json(whole)]

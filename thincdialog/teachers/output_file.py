@@ -1,0 +1,56 @@
+"""Writes a file whole or not at all, line by line."""
+
+import gzip
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Callable, Iterator, Union
+
+from ..errors import OutputError
+
+
+@contextmanager
+def open_output(path: Union[str, Path], force: bool = False) -> Iterator[Callable[[str], None]]:
+    """A function that writes one line; the file is there when all went well.
+
+    What was there before stays as it was until then. A name that ends in .gz is
+    compressed, the same bytes for the same lines. What is no plain file (/dev/stdout)
+    is written to as it is.
+
+    path (Union[str, Path]): The file; missing folders are made.
+    force (bool): Whether a file that is there may be replaced.
+    RAISES (OutputError): If it is there and must not be replaced, or cannot be written.
+    """
+    target = Path(path)
+    is_plain = target.is_file() or not target.exists()
+    if is_plain and target.exists() and not force:
+        raise OutputError(f"{path}  is there already. Choose another name, or add --force.")
+    beside = None
+    try:
+        if is_plain:
+            target = target.resolve()  # A link stays a link.
+            target.parent.mkdir(parents=True, exist_ok=True)
+            beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+        with open(beside or target, "wb") as stream, _compressed(stream, str(path)) as inner:
+            yield lambda line: _write(inner, line, path)
+        if beside is not None:
+            beside.replace(target)
+    except OSError as error:
+        raise OutputError(f"{path}  cannot be written: {error.strerror or error}") from None
+    finally:
+        if beside is not None:
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _compressed(stream: BinaryIO, path: str) -> Iterator[BinaryIO]:
+    if not path.endswith(".gz"):
+        yield stream
+        return
+    # Neither name nor time: the same lines give the same bytes. Level 6 is gzip's own.
+    with gzip.GzipFile("", "wb", 6, stream, mtime=0) as inner:
+        yield inner  # type: ignore[misc]
+
+
+def _write(stream: BinaryIO, line: str, path: Union[str, Path]) -> None:
+    stream.write(line.encode("utf-8") + b"\n")
