@@ -31,8 +31,10 @@ from .registry import registry
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
 from .teachers.convert import Conversion, convert
 from .training.comparison import Comparison, MetricDifference, compare
+from .training.debug_overfit import Overfit, debug_overfit
 from .training.detail import Evaluation, evaluate_in_detail
 from .training.display import display_data, display_model
+from .training.find_lr import LearnRates, find_lr
 from .training.predictions_file import read_predictions, write_predictions
 from .training.results import Result
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
@@ -57,14 +59,15 @@ def load(
 
 
 __all__ = [
-    "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot", "CheckedConfig",
-    "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion", "DataError",
-    "DialogError", "Difference", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",
-    "IterableTeacher", "Logger", "Message", "MessageBatch", "Metric", "MetricDifference",
-    "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "OutputError", "PARTNER",
-    "PartnerWorld", "Problem", "Progress", "ProtocolError", "Result", "SELF", "SumMetric",
-    "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World", "check_config",
-    "compare", "convert", "diff_config", "display_data", "display_model", "evaluate",
-    "evaluate_in_detail", "evaluate_with_samples", "load", "load_config", "read_predictions",
-    "registry", "resolve_config", "train", "write_config", "write_predictions",
+    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
+    "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
+    "Conversion", "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric",
+    "Fixed", "FlatParameters", "IterableTeacher", "LearnRates", "Logger", "Message",
+    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent",
+    "ModelError", "MultiAgentWorld", "OutputError", "Overfit", "PartnerWorld", "Problem",
+    "Progress", "ProtocolError", "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer",
+    "TrainingError", "Turn", "World", "check_config", "compare", "convert", "debug_overfit",
+    "diff_config", "display_data", "display_model", "evaluate", "evaluate_in_detail",
+    "evaluate_with_samples", "find_lr", "load", "load_config", "read_predictions", "registry",
+    "resolve_config", "train", "write_config", "write_predictions",
 ]  # fmt: skip

@@ -8,6 +8,9 @@ from typing import List, Tuple
 
 from thinc.types import Floats1d
 
+from ..agents.model_agent import ModelAgent
+from ..worlds import World
+
 
 class GradientTree:
     """Pairwise sum of flat gradients, as a binary counter: equal-sized partial
@@ -41,3 +44,27 @@ class GradientTree:
         while self._partial:
             total = self._partial.pop()[1] + total
         into[:] = total
+
+
+def gather_gradient(agent: ModelAgent, world: World, seed: int, step: int, n: int) -> int:
+    """Gather the gradient of one step in ``agent.parameters.gradients``: of ``n``
+    microbatches, or as many as the epoch still has.
+
+    agent (ModelAgent): The world's agent; its random draws follow from seed, step and
+        microbatch.
+    n (int): Microbatches (parleys) for one step, 1 or more.
+    RETURNS (int): Examples that were learnt from; 0 if none had a label.
+    """
+    tree = GradientTree() if n > 1 else None
+    microbatch = 0
+    while microbatch < n and not world.epoch_done():
+        agent.seed(seed, step, microbatch)
+        world.parley()
+        microbatch += 1
+        if tree is not None:
+            tree.add(agent.parameters.gradients)
+            agent.parameters.clear_gradients()
+    examples = agent.counters.examples
+    if examples and tree is not None:
+        tree.take(agent.parameters.gradients)
+    return examples

@@ -1,0 +1,42 @@
+"""`debug overfit` as a user runs it."""
+
+import json
+
+import pytest
+
+from thincdialog.cli.main import main
+
+from .small_config import CONFIG
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.cfg").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(words):
+        code = main(f"debug overfit a.cfg {words}".split())
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run_command
+
+
+def test_debug_overfit_verdict_and_exit_code(run, tmp_path):
+    code, out, err = run("--training.optimizer.learn_rate 0.02")
+    assert code == 0
+    assert err == "✔ It has learnt the batch of 16 examples by heart\n"
+    assert out.splitlines()[0].split() == ["loss", "right", "replies"]
+    assert out.splitlines()[3].endswith("100.0%")
+    code, out, err = run("--training.optimizer.learn_rate 1e-9 --steps 3")
+    assert code == 1
+    assert err.startswith("✘ It has not learnt the batch of 16 examples\n")
+    assert "find-lr" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.cfg"]
+
+
+def test_debug_overfit_json(run):
+    code, out, _ = run("--training.optimizer.learn_rate 0.02 --json")
+    found = json.loads(out)
+    assert code == 0 and found["is_learnt"] is True and found["examples"] == 16
+    assert len(found["losses"]) == found["steps"] + 1

@@ -1,0 +1,67 @@
+"""``debug overfit``: see whether a model can learn one batch by heart."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from typing import Dict
+
+from .arguments import add_code, add_config, add_gpu, with_gpu
+from .output import Messages, table
+
+EXAMPLES = [
+    "debug overfit quickstart.cfg",
+    "debug overfit ranker.cfg --paths.train train.jsonl --steps 500 --world.batcher.size 16",
+]
+
+ABOUT = """
+Trains on the first training batch alone, with dropout switched off. A model that cannot
+learn one batch by heart will learn nothing else: then hints say what may be wrong.
+Writes nothing. Exit code 0 if it has learnt, 1 if not."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.description = f"{parser.description or ''}{ABOUT}"
+    add_config(parser)
+    parser.add_argument("--steps", metavar="N", type=int, default=200,
+                        help="steps at most, 200 if not given")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    add_code(parser)
+    add_gpu(parser)
+
+
+def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Train on one batch, and give a verdict."""
+    from ..api import debug_overfit
+
+    found = debug_overfit(
+        arguments.config,
+        steps=arguments.steps,
+        overrides=with_gpu(overrides, arguments.gpu_id),
+        code=arguments.code,
+    )
+    if arguments.json:
+        print(json.dumps({"is_learnt": found.is_learnt, **dataclasses.asdict(found)}, indent=2))
+    else:
+        losses = [f"{loss:.4f}" for loss in found.losses] or ["-"]
+        print(
+            table(
+                [
+                    ["", "loss", "right replies"],
+                    ["before", losses[0], f"{found.first_score:.1%}"],
+                    [f"after step {found.steps}", losses[-1], f"{found.last_score:.1%}"],
+                ]
+            )
+        )
+    messages = Messages(sys.stderr)
+    if found.is_learnt:
+        messages.good(f"It has learnt the batch of {found.examples} examples by heart")
+    else:
+        best = ""
+        if found.best_possible < 1:
+            best = f" (at most {found.best_possible:.1%} can be: contexts repeat, labels differ)"
+        messages.fail(f"It has not learnt the batch of {found.examples} examples{best}")
+    for hint in found.hints:
+        messages.warn(hint)
+    return 0 if found.is_learnt else 1

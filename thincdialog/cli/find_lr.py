@@ -1,0 +1,76 @@
+"""``find-lr``: find a learning rate by a short training in which it rises."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from typing import Dict
+
+from .arguments import add_code, add_config, add_gpu, with_gpu
+from .output import Messages, table
+
+EXAMPLES = [
+    "find-lr quickstart.cfg",
+    "find-lr ranker.cfg --paths.train train.jsonl --start 1e-5 --end 10 --steps 200",
+    "find-lr quickstart.cfg --png rates.png --training.optimizer.@optimizers Adam.v1",
+]
+
+ABOUT = """
+Trains anew for a few steps while the learning rate rises exponentially, and shows the
+loss at each rate. Suggests a tenth of the rate at which the loss stops falling or runs
+off; if it falls to the end, the rate at which it falls fastest. Writes nothing but the
+picture, if one is asked for. The method: https://arxiv.org/abs/1506.01186"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.description = f"{parser.description or ''}{ABOUT}"
+    add_config(parser)
+    parser.add_argument("--start", metavar="RATE", type=float, default=1e-6,
+                        help="rate of the first step, 1e-6 if not given")  # fmt: skip
+    parser.add_argument("--end", metavar="RATE", type=float, default=1.0,
+                        help="rate of the last step, 1.0 if not given")  # fmt: skip
+    parser.add_argument("--steps", metavar="N", type=int, default=100,
+                        help="steps in all, 100 if not given")  # fmt: skip
+    parser.add_argument("--png", metavar="FILE", help="draw the curve into a file, .png or .svg")
+    parser.add_argument("--json", action="store_true", help="print curve and suggestion as JSON")
+    add_code(parser)
+    add_gpu(parser)
+
+
+def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Find a learning rate, and show how."""
+    from ..api import find_lr
+    from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
+
+    found = find_lr(
+        arguments.config,
+        start=arguments.start,
+        end=arguments.end,
+        steps=arguments.steps,
+        overrides=with_gpu(overrides, arguments.gpu_id),
+        code=arguments.code,
+    )
+    messages = Messages(sys.stderr)
+    if arguments.json:
+        print(json.dumps(dataclasses.asdict(found), indent=2))
+    else:
+        curve = terminal_curve(found) if len(found.losses) > 2 and _has_dots() else None
+        print(table(curve_rows(found)) if curve is None else curve)
+        print(f"\n{len(found.losses)} steps: {found.stopped_because}.")
+        if found.suggestion is not None:
+            print(f"Suggestion: --training.optimizer.learn_rate {found.suggestion:g}")
+        print(found.why)
+    if arguments.png:
+        save_picture(found, arguments.png)
+        messages.good(f"Wrote {arguments.png}")
+    return 0
+
+
+def _has_dots() -> bool:
+    """Whether stdout has the letters that curves are drawn with."""
+    try:
+        "\u28ff".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

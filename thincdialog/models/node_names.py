@@ -1,0 +1,41 @@
+"""Names of a model's nodes that tell them apart, for people."""
+
+from collections import Counter
+from typing import Any, Dict, List, Set, Tuple
+
+from thinc.api import Model
+
+# A combinator bears the names of all it holds.
+_LONGEST = 32
+
+
+def node_names(model: Model) -> List[str]:
+    """A name for each node of ``model.walk()``, all different.
+
+    A name begins with the part of the model that the node belongs to, if the model has a
+    reference to that part ("context_encoder/linear"), or with all of them that share it.
+    Of nodes that are still alike, the second and later ones are numbered.
+    """
+    parts: Dict[int, Set[str]] = {}
+    _collect(model, "", parts, set())
+    names: List[str] = []
+    counts: Counter = Counter()
+    for node in model.walk():
+        own = node.name if len(node.name) <= _LONGEST else node.name[: _LONGEST - 3] + "..."
+        where = "+".join(sorted(parts.get(id(node), {""}) - {""}))
+        name = f"{where}/{own}" if where else own
+        counts[name] += 1
+        names.append(name if counts[name] == 1 else f"{name} {counts[name]}")
+    return names
+
+
+def _collect(
+    node: Model, part: str, parts: Dict[int, Set[str]], seen: Set[Tuple[int, str]]
+) -> None:
+    if (id(node), part) in seen:
+        return
+    seen.add((id(node), part))
+    parts.setdefault(id(node), set()).add(part)
+    refs: Dict[int, Any] = {id(node.maybe_get_ref(ref)): ref for ref in node.ref_names}
+    for layer in node.layers:
+        _collect(layer, refs.get(id(layer), part), parts, seen)

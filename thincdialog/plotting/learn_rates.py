@@ -1,0 +1,94 @@
+"""The curve of a learning-rate range test."""
+
+import math
+from pathlib import Path
+from typing import List, Optional, Union
+
+from ..errors import MissingPackageError, OutputError
+from ..training.find_lr import LearnRates
+
+# A letter of Braille without dots.
+BLANK = "\u2800"
+
+
+def terminal_curve(found: LearnRates, width: int = 60, height: int = 15) -> Optional[str]:
+    """The losses over the learning rates, for a terminal; None without plotille.
+
+    found (LearnRates): From ``find_lr``.
+    width (int): Columns of the picture, without its axis.
+    height (int): Lines of it.
+    """
+    try:
+        import plotille
+    except ImportError:
+        return None
+    figure = plotille.Figure()
+    figure.width, figure.height = width, height
+    figure.with_colors = False
+    figure.origin = False
+    figure.x_label, figure.y_label = "learn_rate", "loss"
+    figure.x_ticks_fkt = lambda low, high: f"{10**low:.0e}"
+    figure.y_ticks_fkt = lambda low, high: f"{low:.3g}"
+    low, high = _limits(found)
+    figure.set_y_limits(low, high)
+    logs = [math.log10(rate) for rate in found.learn_rates]
+    figure.set_x_limits(logs[0], logs[-1])
+    figure.plot(logs, [min(max(loss, low), high) for loss in found.smoothed])
+    picture = figure.show().replace(BLANK, " ")
+    # An axis as wide as its longest number is enough.
+    lines = [line.rstrip() for line in picture.split("\n")]
+    spare = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    return "\n".join(line[spare:] for line in lines)
+
+
+def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
+    """Draw losses, smoothed losses and the suggestion into a picture file.
+
+    found (LearnRates): From ``find_lr``.
+    path (Union[str, Path]): The file; its ending says which kind (.png, .svg, .pdf).
+    RAISES (MissingPackageError): Without matplotlib.
+    RAISES (OutputError): If the file cannot be written.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingPackageError("matplotlib", "plot", "A picture") from None
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.plot(found.learn_rates, found.losses, color="0.75", linewidth=1, label="of each batch")
+    axes.plot(found.learn_rates, found.smoothed, color="tab:blue", linewidth=2, label="smoothed")
+    if found.suggestion is not None:
+        label = f"suggestion {found.suggestion:g}"
+        axes.axvline(found.suggestion, color="tab:red", linestyle="--", label=label)
+    axes.set_xscale("log")
+    axes.set_ylim(*_limits(found))
+    axes.set_xlabel("learn_rate")
+    axes.set_ylabel("loss per example (nats)")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"{path}  cannot be written: {reason}") from None
+
+
+def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
+    """Header and rows of a table: the curve at so many rates."""
+    last = len(found.losses) - 1
+    places = sorted({round(last * i / (n - 1)) for i in range(n)}) if last > 0 else [0]
+    rows = [["learn_rate", "loss", "smoothed"]]
+    for i in places[: last + 1]:
+        values = (found.losses[i], found.smoothed[i])
+        rows.append([f"{found.learn_rates[i]:.2g}", *(f"{value:.4f}" for value in values)])
+    return rows
+
+
+def _limits(found: LearnRates) -> "tuple[float, float]":
+    """From the lowest loss to somewhat above the first ones: one that ran off would leave
+    the rest flat."""
+    low, start = min(found.smoothed), max(found.smoothed[: max(3, len(found.smoothed) // 4)])
+    margin = max(0.05 * (start - low), 1e-6)
+    return low - margin, max(start + 4 * margin, min(max(found.smoothed), 1.5 * start) + margin)
