@@ -22,10 +22,11 @@ from .errors import (
     ProtocolError,
     TrainingError,
 )
-from .loggers.logger import Logger, Progress
+from .loggers.logger import Logger, Progress, Start
 from .messages import PARTNER, SELF, Message, MessageBatch, Turn
 from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
 from .models.parameters import FlatParameters
+from .plotting.plot import plot
 from .protocol import Agent
 from .registry import registry
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
@@ -37,6 +38,7 @@ from .training.display import display_data, display_model
 from .training.find_lr import LearnRates, find_lr
 from .training.predictions_file import read_predictions, write_predictions
 from .training.results import Result
+from .training.run_table import RunResult, results
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
 from .training.train import train
 from .worlds import BatchWorld, DynamicBatchWorld, MultiAgentWorld, PartnerWorld, World
@@ -61,13 +63,14 @@ def load(
 __all__ = [
     "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
     "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
-    "Conversion", "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric",
-    "Fixed", "FlatParameters", "IterableTeacher", "LearnRates", "Logger", "Message",
-    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent",
-    "ModelError", "MultiAgentWorld", "OutputError", "Overfit", "PartnerWorld", "Problem",
-    "Progress", "ProtocolError", "Result", "SumMetric", "Teacher", "TextEncoder", "Tokenizer",
-    "TrainingError", "Turn", "World", "check_config", "compare", "convert", "debug_overfit",
-    "diff_config", "display_data", "display_model", "evaluate", "evaluate_in_detail",
-    "evaluate_with_samples", "find_lr", "load", "load_config", "read_predictions", "registry",
-    "resolve_config", "train", "write_config", "write_predictions",
+    "Conversion", "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric", "Fixed",
+    "FlatParameters", "IterableTeacher", "LearnRates", "Logger", "Message", "MessageBatch",
+    "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
+    "MultiAgentWorld", "OutputError", "Overfit", "PartnerWorld", "Problem", "Progress",
+    "ProtocolError", "Result", "RunResult", "Start", "SumMetric", "Teacher", "TextEncoder",
+    "Tokenizer", "TrainingError", "Turn", "World", "check_config", "compare", "convert",
+    "debug_overfit", "diff_config", "display_data", "display_model", "evaluate",
+    "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config", "plot",
+    "read_predictions", "registry", "resolve_config", "results", "train", "write_config",
+    "write_predictions",
 ]  # fmt: skip

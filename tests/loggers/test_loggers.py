@@ -1,6 +1,7 @@
 import io
 import json
 import math
+import re
 import time
 
 import pytest
@@ -134,14 +135,37 @@ def test_console_colour_only_on_a_terminal_without_no_color(monkeypatch, no_colo
 def test_console_bar_on_a_terminal():
     stderr = Terminal()
     logger = Console()(io.StringIO(), stderr, None)
-    assert "step 0 [" in stderr.getvalue() and "%" not in stderr.getvalue()
+    assert "step 0, 00:00" in stderr.getvalue() and "%" not in stderr.getvalue()
     logger.step(make_progress(50))
     shown = stderr.getvalue()
     assert "25%" in shown and "step 50/200" in shown
-    assert "epoch 0.50" in shown and "loss 2.5000/example" in shown and "examples/s" in shown
+    assert "loss 2.5000/example" in shown and "examples/s, 00:0" in shown and "left" in shown
     logger.row(make_info(300, total_steps=None))
     # More steps than were expected move the end, and nothing warns.
     logger.step(Progress(301, 3.0, 301 * 64, None, 200))
+    logger.finish()
+
+
+@pytest.mark.parametrize("columns, n_scores", [(60, 1), (80, 1), (100, 3), (200, 4)])
+def test_console_fits_the_terminal(monkeypatch, columns, n_scores):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    scores = dict.fromkeys(["hits@1", "mrr", "accuracy", "f1", "loss"], 0.5)
+    out, _ = run(Console(), [make_info(1, scores=scores)], stdout=Terminal())
+    header = out.splitlines()[0].split()
+    assert header[4 : header.index("examples/s")] == ["hits@1", "mrr", "accuracy", "f1"][:n_scores]
+    # Names that were asked for stay.
+    given, _ = run(Console(scores=["mrr", "f1", "loss"]), [make_info(1)], stdout=Terminal())
+    assert given.split()[4:7] == ["mrr", "f1", "loss"]
+
+
+def test_console_time_left_of_a_resumed_run_counts_its_own_steps():
+    stderr = Terminal()
+    logger = Console()(io.StringIO(), stderr, 2000)
+    logger.start(Start({}, None, 1000))
+    logger.bar.start_t -= 10
+    logger.step(make_progress(1010)._replace(total_steps=2000))
+    # 10 steps in 10 seconds: 990 more take 16:30, not the 10 seconds of 1,010 in 10.
+    assert re.search(r"step 1010/2000, .*, 1[56]:\d\d left", stderr.getvalue())
     logger.finish()
 
 

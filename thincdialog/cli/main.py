@@ -35,6 +35,8 @@ COMMANDS: Dict[str, Command] = {
     "display-model": Command("display_model", "Show a saved model's replies to examples", ("dm",)),
     "convert": Command("convert", "Write a data file in another format", (), False),
     "find-lr": Command("find_lr", "Find a learning rate by a short training"),
+    "plot": Command("plot", "Show the curves of training runs", (), False),
+    "results": Command("results", "Compare training runs in a table", (), False),
     "chat": Command("chat", "Talk to a saved model", ("interactive", "i")),
     "init config": Command("init_config", "Copy a config that comes along", (), False),
     "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),

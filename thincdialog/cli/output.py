@@ -3,9 +3,10 @@
 Colour only on a terminal that has it, and never if NO_COLOR is set.
 """
 
+import io
 import os
 import unicodedata
-from typing import List, Sequence, TextIO
+from typing import List, Sequence, TextIO, cast
 
 # Sign, sign where the terminal has no such letters, and the ANSI code of its colour.
 _SIGNS = {
@@ -26,6 +27,29 @@ def has_colour(stream: TextIO) -> bool:
 def coloured(text: str, code: int, stream: TextIO) -> str:
     """A text in a colour (an ANSI code), if the stream shows colours."""
     return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream) else text
+
+
+def no_terminal(stream: TextIO) -> TextIO:
+    """A stream that says it is no terminal: what goes there has no colour and no bar."""
+    return cast(TextIO, _NoTerminal(stream))
+
+
+class _NoTerminal(io.TextIOBase):
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+
+    def isatty(self) -> bool:
+        return False
+
+    def write(self, text: str) -> int:
+        return self.stream.write(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self.stream.encoding
 
 
 class Messages:

@@ -2,11 +2,11 @@
 
 import argparse
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, TextIO
 
 from .arguments import add_code, add_config, add_gpu, with_gpu
 from .exchanges import show_exchanges
-from .output import Messages, table
+from .output import Messages, no_terminal, table
 
 EXAMPLES = [
     "train quickstart.cfg --output output/quickstart",
@@ -24,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="replace models that are in the folder already"
     )
+    parser.add_argument(
+        "--file-friendly",
+        action="store_true",
+        help="plain lines, also on a terminal: no progress bar, no colour",
+    )
     add_code(parser)
     add_gpu(parser)
 
@@ -32,13 +37,19 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Train, show the scores, and say where the model lies."""
     from ..api import train
 
-    messages = Messages(sys.stderr)
+    stdout: TextIO = sys.stdout
+    stderr: TextIO = sys.stderr
+    if arguments.file_friendly:
+        stdout, stderr = no_terminal(stdout), no_terminal(stderr)
+    messages = Messages(stderr)
     result = train(
         arguments.config,
         output=arguments.output,
         overrides=with_gpu(overrides, arguments.gpu_id),
         force=arguments.force,
         code=arguments.code,
+        stdout=stdout,
+        stderr=stderr,
     )
     show_result(result)
     if result.output is None:

@@ -1,6 +1,7 @@
 """Rows of a table on stdout, and a progress bar on stderr where that is a terminal."""
 
 import os
+import shutil
 import time
 from typing import Any, Dict, List, Optional, TextIO
 
@@ -8,13 +9,16 @@ from tqdm import tqdm
 
 from ..metrics import higher_is_better
 from ..registry import registry
-from .logger import Logger, Progress, Setup
+from .logger import Logger, Progress, Setup, Start
 
-# Scores shown unless the config names them, and the seconds between two looks of the bar.
+# Scores shown unless the config names them, letters of a column, and the seconds between
+# two looks of the bar.
 MAX_SCORES = 4
+MIN_WIDTH = 7
 REFRESH_SECONDS = 0.1
-BAR_FORMAT = "{l_bar}{bar:20}| step {n:.0f}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
-ENDLESS_FORMAT = "step {n:.0f} [{elapsed}{postfix}]"
+# The bar itself takes what room is left, so that a narrow terminal shows all the rest.
+BAR_FORMAT = "{percentage:3.0f}% |{bar}| step {n:.0f}/{total_fmt}{postfix}, {remaining} left"
+ENDLESS_FORMAT = "step {n:.0f}{postfix}, {elapsed}"
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -25,10 +29,13 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
     The loss is the mean over the training examples since the row above; so is padding,
     the share of what a model computed for nothing, shown for models that pad. The best
     row so far is marked with a star. Colour and the bar show only on a terminal; with
-    the environment variable NO_COLOR set there is no colour.
+    the environment variable NO_COLOR set there is no colour. The bar shows the mean loss
+    since the last row, examples/s, and the time left if no limit but steps and epochs
+    ends the run.
 
     scores (Optional[List[str]]): Names of the metrics to show; if null the one that
-        is optimised and up to three more: of several tasks, the same one of each.
+        is optimised and up to three more, as a terminal has room: of several tasks, the
+        same one of each.
     progress_bar (bool): Whether to show the bar.
     """
 
@@ -57,6 +64,7 @@ class ConsoleLogger(Logger):
     ):
         self.stdout = stdout
         self.scores = scores
+        self.are_given = scores is not None
         self.widths: List[int] = []
         self.has_padding = False
         self.has_colour = stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -76,6 +84,11 @@ class ConsoleLogger(Logger):
         self._rate_examples = examples
         self._rate_since = time.perf_counter()
 
+    def start(self, start: Start) -> None:
+        """Steps of before count as done, but not for the time that is left."""
+        if self.bar is not None:
+            self.bar.initial = self.bar.n = start.step
+
     def step(self, progress: Progress) -> None:
         """Move the bar, at most ten times a second."""
         if self.bar is None:
@@ -85,7 +98,7 @@ class ConsoleLogger(Logger):
             return
         self._looked_at = now
         rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
-        parts = [f"epoch {progress.epoch:.2f}"]
+        parts = []
         if progress.loss_per_example is not None:
             parts.append(f"loss {progress.loss_per_example:.4f}/example")
         parts.append(f"{rate:,.0f} examples/s")
@@ -95,6 +108,8 @@ class ConsoleLogger(Logger):
     def _move(self, step: int, total_steps: Optional[float]) -> None:
         assert self.bar is not None
         self.bar.n = step
+        if total_steps is None and self.bar.total is not None:
+            total_steps = self.bar.total
         if total_steps is not None:
             self.bar.total = max(round(total_steps), step)
             self.bar.bar_format = BAR_FORMAT
@@ -109,14 +124,24 @@ class ConsoleLogger(Logger):
             # Before the first step only the evaluation knows.
             name = "padding_fraction"
             self.has_padding = bool(info.get(name) or info["scores"].get(name))
-            names = list(self._cells(info))
-            self.widths = [max(len(name), 7) for name in names]
+            names = self._fit(info)
+            self.widths = [max(len(name), MIN_WIDTH) for name in names]
             self._write(names)
             self._write(["-" * width for width in self.widths])
         self._write(list(self._cells(info).values()), bold=bool(info.get("is_best")))
         if self.bar is not None:
             self._move(info["step"], info.get("total_steps"))
         self._start_rate(info["examples"])
+
+    def _fit(self, info: Dict[str, Any]) -> List[str]:
+        """Names of the columns; scores that nobody asked for go where there is no room."""
+        names = list(self._cells(info))
+        if self.stdout.isatty() and not self.are_given:
+            room = shutil.get_terminal_size().columns
+            while self.scores and len(self.scores) > 1 and _width(names) > room:
+                self.scores.pop()
+                names = list(self._cells(info))
+        return names
 
     def _choose_scores(self, info: Dict[str, Any]) -> None:
         if self.scores is None:
@@ -161,6 +186,10 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _width(names: List[str]) -> int:
+    return sum(max(len(name), MIN_WIDTH) + 2 for name in names) - 2
 
 
 def _number(value: Optional[float], form: str) -> str:

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any, Dict, List
 
-import srsly
-
 
 class RowFile:
     """Adds rows at the end of a file; a row is in the file when ``add`` returns.
@@ -25,7 +23,9 @@ class RowFile:
 
     def add(self, row: Dict[str, Any]) -> None:
         """Write a row. A number that is not finite becomes null."""
-        self._unwritten += srsly.json_dumps(finite(row)).encode("utf8") + b"\n"
+        # Python's own writer: every float comes back to the bit.
+        text = json.dumps(finite(row), allow_nan=False, default=float)
+        self._unwritten += text.encode("utf8") + b"\n"
         self._write()
 
     def _write(self) -> None:

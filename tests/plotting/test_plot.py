@@ -1,0 +1,254 @@
+"""Curves of runs: what is drawn, on the terminal and in files."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thincdialog.errors import DataError, OutputError
+from thincdialog.plotting.curves import make_panels
+from thincdialog.plotting.plot import plot
+from thincdialog.plotting.ticks import round_ticks, tick_labels
+from thincdialog.training.runs import Run, find_runs
+
+
+def make_row(step, score=None, name="hits@1", **more):
+    return {
+        "step": step, "epoch": step / 10, "examples": step * 4, "seconds": step / 2,
+        "loss_per_example": 3.0 / step if step else None, "score_name": name, "score": score,
+        "scores": {} if score is None else {name: score, "loss": 2.0 - score},
+        "is_best": True, "learn_rate": 0.001, **more,
+    }  # fmt: skip
+
+
+def write_run(folder, rows):
+    folder.mkdir(parents=True)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "log.jsonl").write_text(text, encoding="utf8")
+    return folder
+
+
+@pytest.fixture
+def small(tmp_path):
+    rows = [make_row(step, score) for step, score in [(0, 0.1), (10, 0.4), (20, 0.7)]]
+    return write_run(tmp_path / "small", [*rows, make_row(30, 0.6, is_best=False)])
+
+
+@pytest.fixture
+def large(tmp_path):
+    return write_run(tmp_path / "large", [make_row(step, step / 40) for step in (0, 10, 20)])
+
+
+# --- which runs -----------------------------------------------------------------------
+
+
+def test_runs_of_a_folder_of_folders_each_once(small, large, tmp_path):
+    (tmp_path / "empty").mkdir()
+    runs = find_runs([tmp_path, small, small / "log.jsonl"])
+    assert [run.name for run in runs] == ["large", "small"]
+    assert [len(run.rows) for run in runs] == [3, 4]
+
+
+def test_runs_with_the_same_name_are_told_apart(tmp_path):
+    for name in ("a", "b"):
+        write_run(tmp_path / name / "run", [make_row(0)])
+    assert [run.name for run in find_runs([tmp_path])] == ["a/run", "b/run"]
+
+
+def test_runs_one_after_another_in_a_file(tmp_path):
+    path = tmp_path / "mine.jsonl"
+    steps = (0, 10, 0, 10, 20)
+    lines = [json.dumps(make_row(step)) for step in steps]
+    path.write_text("\n".join([*lines, '{"step": 30, "ep']), encoding="utf8")
+    runs = find_runs([path])
+    assert [(run.name, len(run.rows)) for run in runs] == [("mine.jsonl#1", 2), ("mine.jsonl#2", 3)]
+
+
+def test_runs_by_the_folder_of_a_model_in_it(small):
+    model = small / "model-best"
+    model.mkdir()
+    (model / "meta.json").write_text("{}")
+    assert [run.path for run in find_runs([model])] == [small]
+
+
+def test_runs_that_are_none(small, tmp_path):
+    with pytest.raises(DataError, match=r"smal  does not exist\. Did you mean .*small\?"):
+        find_runs([tmp_path / "smal"])
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match="is no training run, and holds none"):
+        find_runs([tmp_path / "other"])
+
+
+# --- what is drawn --------------------------------------------------------------------
+
+
+def lines_of(panel):
+    return {(line.run, line.split): (line.xs, line.ys) for line in panel.lines}
+
+
+def test_panels_loss_and_score(small, large):
+    loss, score = make_panels(find_runs([small, large]), against="epoch")
+    assert (loss.title, score.title) == ("loss per example (nats)", "hits@1 (dev)")
+    # There is no training loss before the first step.
+    assert lines_of(loss)["small", "train"] == ([1.0, 2.0, 3.0], [0.3, 0.15, 0.1])
+    assert lines_of(loss)["large", "dev"] == ([0.0, 1.0, 2.0], [2.0, 1.75, 1.5])
+    assert lines_of(score)["small", "dev"] == ([0.0, 1.0, 2.0, 3.0], [0.1, 0.4, 0.7, 0.6])
+    assert [line.best for line in score.lines] == [2, 2]
+    assert [line.best for line in loss.lines] == [None] * 4
+
+
+def test_panels_of_chosen_metrics(small):
+    panels = make_panels(find_runs([small]), ["learn_rate", "dev/loss", "train/loss", "hits@1"])
+    assert [panel.title for panel in panels] == [
+        "learning rate", "dev loss per example (nats)", "train loss per example (nats)",
+        "hits@1 (dev)",
+    ]  # fmt: skip
+    assert [len(panel.lines) for panel in panels] == [1, 1, 1, 1]
+
+
+def test_panels_without_dev_data(tmp_path):
+    folder = write_run(tmp_path / "run", [make_row(step) for step in (0, 10)])
+    (panel,) = make_panels(find_runs([folder]))
+    assert lines_of(panel) == {("run", "train"): ([10.0], [0.3])}
+
+
+def test_panels_runs_with_different_scores_have_a_panel_each(small, tmp_path):
+    other = write_run(tmp_path / "other", [make_row(0, 0.5, "f1"), make_row(10, 0.6, "f1")])
+    panels = make_panels(find_runs([small, other]))
+    assert [panel.metric for panel in panels] == ["loss", "hits@1", "f1"]
+    assert [len(panel.lines) for panel in panels] == [4, 1, 1]
+
+
+def test_panels_errors(small, tmp_path):
+    with pytest.raises(DataError, match=r"'hits@2' was measured in none .* mean 'hits@1'\?"):
+        make_panels(find_runs([small]), ["hits@2"])
+    with pytest.raises(DataError, match=r"'zzz' was measured .* choose from: epoch, .*hits@1"):
+        make_panels(find_runs([small]), ["zzz"])
+    empty = write_run(tmp_path / "empty", [])
+    with pytest.raises(DataError, match=r"empty  no evaluation has been logged yet"):
+        make_panels(find_runs([empty]))
+    # One that has only begun does not hide the others.
+    assert make_panels(find_runs([empty, small]))
+
+
+@given(
+    st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 20)
+)  # fmt: skip
+@settings(max_examples=100, deadline=None)
+def test_ticks_lie_within_and_are_few(low, size, most):
+    high = low + size
+    if high - low < abs(low) * 1e-9:
+        return
+    ticks = round_ticks(low, high, most)
+    assert 1 <= len(ticks) <= most or most < 3
+    assert all(low - size * 1e-6 <= tick <= high + size * 1e-6 for tick in ticks)
+    assert len(tick_labels(ticks)) == len(ticks)
+
+
+def test_ticks_labels():
+    assert tick_labels(round_ticks(0.04, 0.71, 7)) == [
+        "0.1",
+        "0.2",
+        "0.3",
+        "0.4",
+        "0.5",
+        "0.6",
+        "0.7",
+    ]
+    assert tick_labels(round_ticks(0, 25000, 4)) == ["0", "10,000", "20,000"]
+
+
+# --- on the terminal ------------------------------------------------------------------
+
+
+def test_plot_terminal_of_one_run(small):
+    pytest.importorskip("plotille")
+    text = plot([small], width=80)
+    lines = text.splitlines()
+    assert lines[0] == "loss per example (nats)" and "hits@1 (dev)" in lines
+    assert lines[-2:] == ["A  training", "B  dev"]
+    assert max(map(len, lines)) <= 80 and "\x1b" not in text
+    assert text.count("training steps") == 2 and "┤" in text
+    assert not any(line != line.rstrip() for line in lines)
+
+
+def test_plot_terminal_of_several_runs(small, large):
+    pytest.importorskip("plotille")
+    text = plot([small, large], against="epoch", width=60)
+    assert text.splitlines()[0] == "train loss per example (nats)"
+    assert text.splitlines()[-2:] == ["A  small", "B  large"]
+    assert max(map(len, text.splitlines())) <= 60
+    # Each line bears its letter.
+    body = "\n".join(text.splitlines()[:-2])
+    assert body.count("A") >= 4 and body.count("B") >= 4
+
+
+def test_plot_terminal_colours_change_nothing_else(small, large):
+    pytest.importorskip("plotille")
+    plain, coloured = plot([small, large]), plot([small, large], colour=True)
+    assert "\x1b[38;5;32m" in coloured
+    stripped = re.sub(r"\x1b\[[\d;]*m", "", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+
+
+def test_plot_terminal_without_braille(small):
+    pytest.importorskip("plotille")
+    text = plot([small], braille=False)
+    assert text.isascii() and "*" in text
+
+
+@pytest.mark.parametrize("scores", [[0.5], [0.5, 0.5], [0.0, 0.0, 0.0], [1e-9, 2e-9], [-5e9, 3e12]])
+def test_plot_terminal_of_odd_values(tmp_path, scores):
+    pytest.importorskip("plotille")
+    rows = [make_row(10 * step, score) for step, score in enumerate(scores)]
+    text = plot([write_run(tmp_path / "run", rows)])
+    assert "hits@1 (dev)" in text and max(map(len, text.splitlines())) <= 80
+
+
+# --- in files -------------------------------------------------------------------------
+
+
+def test_plot_svg_holds_the_curves(small, large, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "new" / "curves.svg"
+    assert plot([small, large], files=[path]) == ""
+    ElementTree.parse(path)
+    text = path.read_text(encoding="utf8")
+    for words in ("loss per example (nats)", "hits@1 (dev)", "small", "large", "training", "best"):
+        assert f">{words}</text>" in text
+    before = path.read_bytes()
+    plot([small, large], files=[path])
+    assert path.read_bytes() == before
+
+
+def test_plot_png_needs_no_display(small, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    plot([small], files=[tmp_path / "curves.png"], against="seconds")
+    data = (tmp_path / "curves.png").read_bytes()
+    assert data.startswith(b"\x89PNG") and len(data) > 10_000
+
+
+def test_plot_file_that_cannot_be_written_is_one_error(small, tmp_path):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(OutputError, match="cannot be written"):
+        plot([small], files=[small / "log.jsonl" / "curves.png"])
+    with pytest.raises(OutputError, match=r"curves\.xyz  cannot be written: .*xyz"):
+        plot([small], files=[tmp_path / "curves.xyz"])
+
+
+def test_plot_a_great_many_runs(tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("plotille")
+    runs = [
+        write_run(
+            tmp_path / f"run-with-a-long-name-{i}", [make_row(s, (i + s) / 70) for s in (0, 9, 20)]
+        )
+        for i in range(30)
+    ]
+    plot(runs, files=[tmp_path / "curves.png"])
+    assert max(map(len, plot(runs).splitlines())) <= 80
+    assert make_panels([Run("a", tmp_path, [make_row(0, 0.1)])])

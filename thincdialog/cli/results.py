@@ -1,0 +1,98 @@
+"""``results``: compare training runs in a table."""
+
+import argparse
+import csv
+import json
+import sys
+from dataclasses import asdict
+from typing import Any, Dict, List, Optional
+
+from .output import Messages, shorten, table
+
+EXAMPLES = [
+    "results output/*",
+    "results output/small output/large --json",
+    "results output --csv > results.csv",
+]
+# Settings that get a column, and letters of a value.
+MAX_SETTINGS, MAX_LETTERS = 6, 24
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="+", help="output folder of a training run, or one of many"
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--csv", action="store_true", help="print all that is known as CSV")
+    forms.add_argument("--json", action="store_true", help="print all that is known as JSON")
+
+
+def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Print the table, the best run first."""
+    from ..api import results
+
+    found = results(arguments.runs)
+    if arguments.json:
+        print(json.dumps([asdict(result) for result in found], indent=2))
+    elif arguments.csv:
+        _write_csv([result.flat() for result in found])
+    else:
+        settings = list(found[0].settings)
+        shown = settings[:MAX_SETTINGS]
+        print(table(_rows(found, shown)))
+        if len(settings) > len(shown):
+            rest = ", ".join(settings[len(shown) :])
+            Messages(sys.stderr).info(f"The runs differ in more (--csv shows all): {rest}")
+    return 0
+
+
+def _rows(found: List[Any], settings: List[str]) -> List[List[str]]:
+    metrics = list(dict.fromkeys(result.score_name for result in found if result.score_name))
+    tasks = {result.task for result in found}
+    one_metric, one_task = len(metrics) == 1, len(tasks) == 1
+    dev, test = (f"{metrics[0]} {split}" if one_metric else split for split in ("dev", "test"))
+    header = ["run", *([] if one_task else ["task"]), *([] if one_metric else ["score"]), dev, test]
+    header += ["best step", "epochs", "seconds", "parameters", *_short_names(settings), "state"]
+    rows = [header]
+    for result in found:
+        row = [result.name]
+        row += [] if one_task else [result.task or "-"]
+        row += [] if one_metric else [result.score_name or "-"]
+        row += [_number(result.score, ".4f"), _number(result.test, ".4f")]
+        row += [_number(result.best_step, ","), _number(result.epochs, ".2f")]
+        row += [_number(result.seconds, ",.0f"), _number(result.n_parameters, ",")]
+        row += [_setting(result.settings[name]) for name in settings]
+        rows.append([*row, "" if result.state == "finished" else result.state])
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    return rows
+
+
+def _short_names(settings: List[str]) -> List[str]:
+    """As much of the end of each name as tells it from the others."""
+    names = []
+    for setting in settings:
+        parts = setting.split(".")
+        length = 1
+        while length < len(parts) and any(
+            other != setting and other.split(".")[-length:] == parts[-length:] for other in settings
+        ):
+            length += 1
+        names.append(".".join(parts[-length:]))
+    return names
+
+
+def _setting(value: Optional[str]) -> str:
+    return "-" if value is None else shorten(" ".join(value.split()), MAX_LETTERS)
+
+
+def _number(value: Optional[float], form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _write_csv(rows: List[Dict[str, Any]]) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)

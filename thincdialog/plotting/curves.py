@@ -1,0 +1,154 @@
+"""What a picture of runs shows: panels, and the lines in them."""
+
+import difflib
+import math
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
+
+from ..errors import DataError
+from ..training.runs import Run
+
+# What a row can be laid over, and what the axis then says.
+AGAINST = {
+    "step": "training steps",
+    "epoch": "epochs",
+    "examples": "training examples",
+    "seconds": "seconds of training",
+}
+TITLES = {
+    "loss": "loss per example (nats)",
+    "loss_per_example": "loss per example (nats)",
+    "examples_per_second": "examples/s",
+    "tokens_per_second": "tokens/s",
+    "padding_fraction": "padding (share)",
+    "learn_rate": "learning rate",
+    "gradient_norm": "norm of the gradient",
+}
+LOSS = "loss"
+TRAIN, DEV = "train", "dev"
+
+
+class Line(NamedTuple):
+    """A curve of one run.
+
+    run (str): The run's name.
+    split (str): "train" or "dev".
+    xs (List[float]): Where it was measured, ascending.
+    ys (List[float]): The values; all are finite.
+    best (Optional[int]): Place of the run's best row, in a panel of its score.
+    """
+
+    run: str
+    split: str
+    xs: List[float]
+    ys: List[float]
+    best: Optional[int] = None
+
+
+@dataclass
+class Panel:
+    """The curves of one metric.
+
+    metric (str): Its name.
+    title (str): The name with the unit.
+    lines (List[Line]): By run; of one run, training stands before dev.
+    """
+
+    metric: str
+    title: str
+    lines: List[Line] = field(default_factory=list)
+
+
+def make_panels(
+    runs: Sequence[Run], metrics: Optional[Sequence[str]] = None, against: str = "step"
+) -> List[Panel]:
+    """One panel for each metric.
+
+    runs (Sequence[Run]): From ``find_runs``.
+    metrics (Optional[Sequence[str]]): Names as in the scores ("hits@1", "loss") or in the
+        rows ("learn_rate"); "loss" is that of training and of dev; "train/..." and "dev/..."
+        choose one where both are measured. None: the loss, and the score of the runs.
+    against (str): What they are laid over, one of ``AGAINST``.
+    RAISES (DataError): If there is no row, or a metric was measured in no run.
+    """
+    if against not in AGAINST:
+        raise ValueError(f"against should be one of {', '.join(AGAINST)}, got {against!r}")
+    logged = [run for run in runs if run.rows]
+    if not logged:
+        where = runs[0].path if len(runs) == 1 else "these runs"
+        raise DataError(where, "no evaluation has been logged yet, so there is nothing to plot.")
+    chosen = list(dict.fromkeys(metrics)) if metrics else _usual(logged)
+    panels = []
+    for name in chosen:
+        lines = [line for run in logged for line in _lines(run, name, against)]
+        panel = Panel(name, _title(name, {line.split for line in lines}), lines)
+        if panel.lines:
+            panels.append(panel)
+        elif metrics:
+            raise DataError("--metrics", _unknown(name, logged))
+    if not panels:
+        raise DataError(logged[0].path, "no number has been logged yet: neither loss nor score.")
+    return panels
+
+
+def _usual(runs: Sequence[Run]) -> List[str]:
+    scores = [run.rows[-1].get("score_name") for run in runs]
+    return list(dict.fromkeys([LOSS, *(name for name in scores if name)]))
+
+
+def _title(name: str, splits: Set[str]) -> str:
+    split, _, rest = name.partition("/")
+    if split in (TRAIN, DEV) and rest:
+        return f"{split} {TITLES.get(rest, rest)}"
+    return TITLES.get(name) or f"{name} ({', '.join(sorted(splits))})"
+
+
+def measured(row: Mapping[str, Any]) -> Dict[str, float]:
+    """Every number of a row: "train/..." for those of training, "dev/..." for the scores."""
+    found = {f"{TRAIN}/{name}": value for name, value in row.items() if name != "score"}
+    if "loss_per_example" in row:
+        found[f"{TRAIN}/{LOSS}"] = row["loss_per_example"]
+    found.update({f"{DEV}/{name}": value for name, value in (row.get("scores") or {}).items()})
+    return {name: float(value) for name, value in found.items() if _is_number(value)}
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value)
+
+
+def _lines(run: Run, name: str, against: str) -> List[Line]:
+    values = [measured(row) for row in run.rows]
+    known = {key for row in values for key in row}
+    if name == LOSS:
+        names = [f"{TRAIN}/{LOSS}", f"{DEV}/{LOSS}"]
+    elif name in known:
+        names = [name]
+    else:  # The dev data's, if both are there.
+        names = [key for key in (f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known][:1]
+    lines = []
+    for key in names:
+        rows = [
+            i for i, row in enumerate(values) if key in row and _is_number(run.rows[i][against])
+        ]
+        split, _, metric = key.partition("/")
+        bests = [
+            place
+            for place, i in enumerate(rows)
+            if split == DEV and metric == run.rows[i].get("score_name") and run.rows[i]["is_best"]
+        ]
+        if rows:
+            xs = [float(run.rows[i][against]) for i in rows]
+            ys = [values[i][key] for i in rows]
+            lines.append(Line(run.name, split, xs, ys, bests[-1] if bests else None))
+    return lines
+
+
+def _unknown(name: str, runs: Sequence[Run]) -> str:
+    keys = {key for run in runs for row in run.rows for key in measured(row)}
+    names = sorted({key.partition("/")[2] for key in keys})
+    close = difflib.get_close_matches(name, [*names, *keys], 1)
+    if close:
+        return f"'{name}' was measured in none of the runs - did you mean '{close[0]}'?"
+    return f"'{name}' was measured in none of the runs - choose from: {', '.join(names)}"

@@ -1,0 +1,159 @@
+"""Curves in a terminal, in letters."""
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from ..errors import MissingPackageError
+from .curves import AGAINST, DEV, TRAIN, Line, Panel
+from .ticks import round_ticks, tick_labels
+
+HEIGHT = 14
+# Numbers of the terminal's 256 colours near those of Okabe and Ito, which colour-blind
+# people tell apart as well.
+COLOURS = (32, 214, 36, 175, 117, 202, 227)
+NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+BRAILLE = range(0x2800, 0x2900)
+
+
+def draw_terminal(
+    panels: List[Panel],
+    against: str = "step",
+    *,
+    width: int = 80,
+    colour: bool = False,
+    braille: bool = True,
+) -> str:
+    """Panels below each other, then what the letters on the lines mean.
+
+    panels (List[Panel]): From ``make_panels``.
+    against (str): What they are laid over.
+    width (int): Columns, 40 or more.
+    colour (bool): Whether the terminal shows colours; a letter tells lines apart anyhow.
+    braille (bool): Whether it shows Braille, which makes fine lines; else they are of "*".
+    RAISES (MissingPackageError): If plotille is not installed.
+    """
+    runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
+    shown = [_thin_out(panel, len(runs)) for panel in panels]
+    keys = list(dict.fromkeys(_key(line, runs) for panel in shown for line in panel.lines))
+    style = {key: _Style(_letter(i), COLOURS[i % len(COLOURS)]) for i, key in enumerate(keys)}
+    if not colour:
+        style = {key: _Style(found.letter, None) for key, found in style.items()}
+    parts = [_draw(panel, against, width, {k: style[k] for k in keys}, runs) for panel in shown]
+    if len(keys) > 1:
+        parts.append(
+            "\n".join(_paint(f"{style[key].letter}  {key}", style[key].colour) for key in keys)
+        )
+    text = "\n\n".join(parts)
+    return text if braille else _without_braille(text)
+
+
+class _Style(NamedTuple):
+    letter: str
+    colour: Optional[int]
+
+
+def _letter(number: int) -> str:
+    return NAMES[number % len(NAMES)]
+
+
+def _thin_out(panel: Panel, n_runs: int) -> Panel:
+    """Of several runs, training's loss only: twice as many lines cannot be told apart."""
+    splits = {line.split for line in panel.lines}
+    if n_runs == 1 or len(splits) == 1:
+        return panel
+    lines = [line for line in panel.lines if line.split == TRAIN]
+    return Panel(panel.metric, f"{TRAIN} {panel.title}", lines)
+
+
+def _key(line: Line, runs: List[str]) -> str:
+    """What a line is called in the legend: by its run, or of one run by its data."""
+    if len(runs) > 1:
+        return line.run
+    return {TRAIN: "training", DEV: "dev"}[line.split]
+
+
+def _draw(panel: Panel, against: str, width: int, style: dict, runs: List[str]) -> str:
+    try:
+        from plotille import Canvas
+    except ImportError:
+        raise MissingPackageError("plotille", "plot", "A plot in the terminal") from None
+    low, high = _limits([y for line in panel.lines for y in line.ys])
+    left, right = _limits([x for line in panel.lines for x in line.xs], margin=0.0)
+    y_ticks = round_ticks(low, high, HEIGHT // 2)
+    y_labels = tick_labels(y_ticks)
+    gutter = max(map(len, y_labels)) + 1
+    columns = max(width - gutter - 3, 20)
+    canvas = Canvas(columns, HEIGHT, left, low, right, high, mode="byte")
+    for line in panel.lines:
+        found = style[_key(line, runs)]
+        points = list(zip(line.xs, line.ys))
+        for (x0, y0), (x1, y1) in zip(points, points[1:]):
+            canvas.line(x0, y0, x1, y1, color=found.colour)
+        if len(points) == 1:
+            canvas.point(*points[0], color=found.colour)
+    # Letters come last, so that no line covers them.
+    if len(style) > 1:
+        for line in panel.lines:
+            found = style[_key(line, runs)]
+            for x, y in _letter_places(line, list(style).index(_key(line, runs)), left, right):
+                canvas.text(x, y, found.letter, color=found.colour)
+    # Braille without a dot is wider than a space in some fonts.
+    rows = canvas.plot().replace(chr(BRAILLE[0]), " ").split("\n")
+    labels = {_place(tick, low, high, HEIGHT): text for tick, text in zip(y_ticks, y_labels)}
+    lines = [panel.title]
+    for i, row in enumerate(rows):
+        label = labels.get(len(rows) - 1 - i)
+        lines.append(f"{label or '':>{gutter}} {'┤' if label else '│'}{row}".rstrip())
+    lines += _x_axis(left, right, columns, gutter)
+    lines.append(f"{AGAINST[against]:>{gutter + 2 + columns}}")
+    return "\n".join(lines)
+
+
+def _limits(values: List[float], margin: float = 0.02) -> Tuple[float, float]:
+    low, high = min(values), max(values)
+    if high == low:
+        spread = abs(low) * 0.1 or 1.0
+        return low - spread, high + spread
+    spread = (high - low) * margin
+    return low - spread, high + spread
+
+
+def _place(value: float, low: float, high: float, cells: int) -> int:
+    return min(int((value - low) / (high - low) * cells), cells - 1)
+
+
+def _letter_places(line: Line, number: int, left: float, right: float) -> List[Tuple[float, float]]:
+    """Where a line bears its letter: thrice, not where the others bear theirs."""
+    places = []
+    for part in range(3):
+        share = (part + (number % 8 + 1) / 9) / 3
+        x = min(max(left + (right - left) * share, line.xs[0]), line.xs[-1])
+        after = next((i for i, other in enumerate(line.xs) if other >= x), len(line.xs) - 1)
+        before = max(after - 1, 0)
+        x0, x1 = line.xs[before], line.xs[after]
+        t = (x - x0) / (x1 - x0) if x1 > x0 else 0.0
+        places.append((x, line.ys[before] + t * (line.ys[after] - line.ys[before])))
+    return places
+
+
+def _x_axis(left: float, right: float, columns: int, gutter: int) -> List[str]:
+    ticks = round_ticks(left, right, max(columns // 10, 2))
+    axis, below = ["─"] * columns, [" "] * columns
+    end = -1
+    for tick, label in zip(ticks, tick_labels(ticks)):
+        place = _place(tick, left, right, columns)
+        start = min(max(place - len(label) // 2, 0), columns - len(label))
+        if start > end:
+            axis[place] = "┬"
+            below[start : start + len(label)] = label
+            end = start + len(label)
+    space = " " * (gutter + 1)
+    return [f"{space}└{''.join(axis)}", f"{space} {''.join(below)}".rstrip()]
+
+
+def _paint(text: str, colour: Optional[int]) -> str:
+    return text if colour is None else f"\x1b[38;5;{colour}m{text}\x1b[0m"
+
+
+def _without_braille(text: str) -> str:
+    letters = dict.fromkeys(BRAILLE, "*")
+    return text.translate({**letters, **str.maketrans("┤│└─┬", "||+-+")})

@@ -1,0 +1,120 @@
+"""Finds training runs on the disk, finished or not."""
+
+import difflib
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Sequence, Union
+
+from ..errors import DataError
+from ..loggers.row_file import read_rows
+from .run_log import LOG
+from .scores_file import SCORES
+
+# Any of these makes a folder that of a run.
+SIGNS = (LOG, SCORES, "model-best/meta.json", "model-last/meta.json")
+MAX_DEPTH = 3
+
+
+class Run(NamedTuple):
+    """A training run.
+
+    name (str): To call it by: as much of the path as tells it from the others.
+    path (Path): Its folder, or a file of rows.
+    rows (List[Dict[str, Any]]): One of each evaluation so far.
+    """
+
+    name: str
+    path: Path
+    rows: List[Dict[str, Any]]
+
+
+def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
+    """The runs in some folders.
+
+    paths (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such, or
+        files of rows as the JSONL logger writes them (of one after another).
+    RETURNS (List[Run]): In the order of the paths, each only once.
+    RAISES (DataError): If there is no run where one should be.
+    """
+    found: Dict[Path, None] = {}
+    for path in map(Path, paths):
+        for run in _in_path(path):
+            found.setdefault(run)
+    runs = []
+    for name, path in zip(_names(list(found)), found):
+        if path.is_file():
+            parts = _split(_read(path))
+            many = len(parts) > 1
+            runs += [
+                Run(f"{name}#{i}" if many else name, path, rows) for i, rows in enumerate(parts, 1)
+            ]
+        else:
+            log = path / LOG
+            runs.append(Run(name, path, _read(log) if log.is_file() else []))
+    return runs
+
+
+def _in_path(path: Path) -> List[Path]:
+    if path.is_file():
+        return [path.parent if path.name == LOG and is_run(path.parent) else path]
+    if not path.is_dir():
+        near = _nearest(path)
+        hint = f" Did you mean {near}?" if near else " Give the output folder of a training run."
+        raise DataError(path, f"does not exist.{hint}")
+    if is_run(path):
+        return [path]
+    if (path / "meta.json").is_file() and is_run(path.parent):  # model-best
+        return [path.parent]
+    runs = _below(path, MAX_DEPTH)
+    if not runs:
+        raise DataError(
+            path, f"is no training run, and holds none: there is no {LOG}. Give the folder that "
+            "was the --output of a training run."
+        )  # fmt: skip
+    return runs
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder is that of a training run."""
+    return any((folder / sign).is_file() for sign in SIGNS)
+
+
+def _below(folder: Path, depth: int) -> List[Path]:
+    if is_run(folder):
+        return [folder]
+    if not depth:
+        return []
+    inside = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    return [run for path in inside if path.name[0] != "." for run in _below(path, depth - 1)]
+
+
+def _nearest(path: Path) -> str:
+    folder = path.parent
+    names = [other.name for other in folder.iterdir()] if folder.is_dir() else []
+    close = difflib.get_close_matches(path.name, names, 1)
+    return str(folder / close[0]) if close else ""
+
+
+def _read(path: Path) -> List[Dict[str, Any]]:
+    try:
+        return read_rows(path)
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}.") from None
+
+
+def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:
+    """The runs of a file: one begins where ``step`` does not grow."""
+    parts: List[List[Dict[str, Any]]] = [[]]
+    for row in rows:
+        if parts[-1] and row["step"] <= parts[-1][-1]["step"]:
+            parts.append([])
+        parts[-1].append(row)
+    return parts
+
+
+def _names(paths: List[Path]) -> List[str]:
+    """The last part of each path; more of it where that is not enough."""
+    parts = [path.resolve().parts for path in paths]
+    length = 1
+    while len({part[-length:] for part in parts}) < len(parts):
+        length += 1
+    return ["/".join(part[-length:]) for part in parts]
