@@ -11,6 +11,7 @@ import statistics
 import time
 from pathlib import Path
 
+from thincdialog.batchers import Fixed
 from thincdialog.data import TextEncoder
 from thincdialog.data.tokenizers import HashNgramTokenizer
 from thincdialog.messages import PARTNER
@@ -31,10 +32,11 @@ def cpu_seconds(work):
 
 def encode(teacher, encoder):
     """One epoch of batches, contexts and replies as arrays."""
+    teacher.set_batches(Fixed(BATCH))
     teacher.start_epoch(0, 0)
     n_examples = 0
     while not teacher.epoch_done():
-        batch = teacher.batch_act(BATCH)
+        batch = teacher.batch_act()
         columns = batch.columns
         turns = [
             [*context, (PARTNER, text)]
