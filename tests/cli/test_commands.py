@@ -116,6 +116,83 @@ def test_evaluate_prints_and_writes_scores(run, trained, tmp_path):
     assert code == 0 and json.loads(out) == scores
 
 
+def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
+    data = "--paths.test talk.jsonl --evaluation.n_candidates 6"
+    weak = "out_weak/model-best"
+    command = "train drinks.cfg --paths.train talk.jsonl -o out_weak --training.max_steps 1"
+    assert run(command)[0] == 0
+    command = f"evaluate {weak} {data} --predictions {tmp_path}/weak.jsonl --json {tmp_path}/s"
+    code, out, err = run(command)
+    assert code == 0
+    assert err == (
+        "ℹ 95 % intervals: bootstrap, 30 examples drawn 1,000 times anew\n"
+        f"✔ Wrote {tmp_path}/s\n✔ Wrote {tmp_path}/weak.jsonl\n"
+    )
+    assert out.splitlines()[0].split() == ["metric", "test", "95", "%", "interval"]
+    found = json.loads((tmp_path / "s").read_text())
+    low, high = found["intervals"]["hits@1"]
+    assert low < found["hits@1"] < high and found["drawn"] == "examples"
+    shown = next(line.split() for line in out.splitlines() if line.startswith("hits@1"))
+    assert shown == ["hits@1", f"{found['hits@1']:.4f}", f"{low:.4f}", "to", f"{high:.4f}"]
+    code, out, err = run(f"evaluate {weak} {data} --resamples 0")
+    assert (code, err) == (0, "") and "interval" not in out
+    rows = [json.loads(line) for line in (tmp_path / "weak.jsonl").read_text().splitlines()]
+    assert [row["text"] for row in rows[:2]] == ["i want tea", "i want coffee"]
+    assert {len(row["candidates"]) for row in rows} == {6}
+    assert sum(row["right"] for row in rows) / 30 == found["accuracy"]
+    code, _, err = run(f"evaluate {weak} {data} --predictions {tmp_path}")
+    assert code == 1 and "cannot be written: Is a directory" in err
+
+
+def test_compare_tells_which_model_is_better(run, tmp_path):
+    data = "--paths.test talk.jsonl --evaluation.n_candidates 6"
+    code, out, err = run(f"compare out_weak/model-best {MODEL} {data} --json {tmp_path}/d.json")
+    assert code == 0 and "30 examples, answered by both" in err
+    assert "B is better in hits@1 by " in out
+    found = json.loads((tmp_path / "d.json").read_text())
+    row = next(row for row in found["differences"] if row["metric"] == "hits@1")
+    assert row["winner"] == "B" and 0 < row["low"] < row["difference"] < row["high"]
+    code, out, _ = run(f"compare {MODEL} {MODEL} {data} --json -")
+    assert code == 0 and not any(row["winner"] for row in json.loads(out)["differences"])
+    for name in ("out_weak", "out"):
+        file = f"{tmp_path}/{name}.jsonl"
+        assert run(f"evaluate {name}/model-best {data} --predictions {file}")[0] == 0
+    code, out, _ = run(f"compare {tmp_path}/out_weak.jsonl {tmp_path}/out.jsonl --json -")
+    by_files = {row["metric"]: row for row in json.loads(out)["differences"]}
+    assert code == 0 and by_files["hits@1"] == row
+
+
+def test_evaluate_shows_classes(run, tmp_path):
+    data = "--paths.test talk.jsonl --evaluation.n_candidates 6"
+    command = f"evaluate out_weak/model-best {data} --per-class --confusion"
+    code, out, err = run(command)
+    assert code == 1 and "has no classes to count: 6 different labels in 30 examples" in err
+    labels = ["good", "bad"] * 6
+    rows = [json.dumps({"text": f"{x} {n}", "label": x}) for n, x in enumerate(labels)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n")
+    config = (
+        '[tasks.mood]\n@teachers = "thincdialog.LabelledText.v1"\n'
+        f'train = "{tmp_path}/rows.jsonl"\ntest = "{tmp_path}/rows.jsonl"\n\n'
+        '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    )
+    (tmp_path / "mood.cfg").write_text(config)
+    assert run(f"train {tmp_path}/mood.cfg -o {tmp_path}/out")[0] == 0
+    code, out, err = run(f"evaluate {tmp_path}/out/model-best --per-class --confusion")
+    assert code == 1 and "2 different labels in 12 examples" in err
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows * 4) + "\n")
+    code, out, err = run(f"evaluate {tmp_path}/out/model-best --per-class --confusion")
+    lines = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert ["bad", "0.500", "1.000", "0.667", "24"] in lines
+    assert ["good", "0.000", "0.000", "0.000", "24"] in lines
+    assert lines[-2:] == [["1", "bad", "24", "."], ["2", "good", "24", "."]]
+    pytest.importorskip("matplotlib")
+    code, _, err = run(f"evaluate {tmp_path}/out/model-best --confusion-png {tmp_path}/m.png")
+    assert code == 0 and (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
+    code, _, err = run(f"evaluate {tmp_path}/out/model-best --confusion-png {tmp_path}/m.abc")
+    assert code == 1 and "m.abc  cannot be written: Format 'abc' is not supported" in err
+
+
 def test_evaluate_names_the_option_for_missing_data(run):
     code, out, err = run(f"evaluate {MODEL}")
     assert (code, out) == (1, "")

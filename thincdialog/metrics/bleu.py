@@ -136,7 +136,7 @@ class CorpusBLEU(Metric):
     def value_of(self, sums: Sums) -> numpy.ndarray:
         """BLEU of each resample."""
         columns = numpy.stack([sums[place] for place in range(len(self.counts))], axis=1)
-        return numpy.array([self._score(row) for row in columns.tolist()])
+        return numpy.array([self._score(row) for row in columns.astype(int).tolist()])
 
     def __add__(self, other: "CorpusBLEU") -> "CorpusBLEU":
         return type(self)([a + b for a, b in zip(self.counts, other.counts)], self.settings)

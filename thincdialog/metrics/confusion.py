@@ -10,7 +10,7 @@ from ..messages import Message
 from .class_f1 import class_of
 
 # So often, on average, a text must be the label of an example to be called a class.
-USUAL = 3
+USUAL = 10
 
 
 class ClassScores(NamedTuple):
@@ -100,7 +100,8 @@ def confusion_matrix(
     """The matrix of (labels, reply) pairs; those without labels are left out.
 
     data (str): What they are, for the error.
-    RAISES (DataError): If the labels are no classes: most of them occur once or twice.
+    RAISES (DataError): If the labels are no classes: the agent is no classifier, and most occur a few
+        times only.
     """
     matrix = ConfusionMatrix()
     known = [(labels, reply) for labels, reply in examples if labels]

@@ -22,6 +22,7 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     RAISES (OutputError): If the file cannot be written.
     """
     try:
+        from matplotlib.colors import PowerNorm
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingPackageError("matplotlib", "plot", "a picture") from None
@@ -32,7 +33,9 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     side = min(24.0, 2.5 + (0.45 if len(names) <= MOST_COUNTS else 0.17) * len(replies))
     figure = Figure(figsize=(side + 1, side), layout="constrained")
     axes = figure.subplots()
-    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+    # Shades of the square root: what is confused now and then can be seen, too.
+    shade = PowerNorm(0.5, vmin=0, vmax=1)
+    image = axes.imshow(shares, cmap="Blues", norm=shade, interpolation="nearest")
     axes.set_xlabel("replied")
     axes.set_ylabel("class")
     if len(names) <= MOST_NAMES:
@@ -41,16 +44,16 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
         axes.set_yticks(range(len(names)), _labels(names), fontsize=size)
     if len(names) <= MOST_COUNTS:
         for row, column in zip(*counts.nonzero()):
-            colour = "white" if shares[row, column] > 0.5 else "black"
+            colour = "white" if shares[row, column] > 0.3 else "black"
             text = str(counts[row, column])
             axes.text(column, row, text, color=colour, ha="center", va="center", fontsize=8)
-    figure.colorbar(image, ax=axes, label="share of the examples of the class", shrink=0.8)
+    figure.colorbar(image, ax=axes, label="share of the examples of the class", shrink=0.6)
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
-    except ValueError as error:  # Of an ending that is no format.
-        raise OutputError(f"{path}  cannot be drawn: {error}.") from None
+    except ValueError as error:  # An ending that matplotlib does not know.
+        raise OutputError(f"{path}  cannot be written: {error}.") from None
     except OSError as error:
         raise OutputError(f"{path}  cannot be written: {error.strerror}.") from None
 

@@ -136,10 +136,15 @@ def compare(
             resampled[task] = resample(reports, conversations, totals, n_resamples, number)
         known = [task for task, rows in side.rows.items() if rows]
         values.append(task_values(resampled, known))
+    differences = _differences(first, second, values)
+    if not differences:
+        text = "cannot be compared: there is no metric that both have. Files of predictions "
+        text += "hold means over examples only, such as accuracy: compare the models instead."
+        raise DataError(f"{first.name} and {second.name}", text)
     units = [{row.conversation for row in rows} for rows in first.rows.values()]
     n_drawn, n_examples = sum(map(len, units)), sum(map(len, first.rows.values()))
     return Comparison(
-        _differences(first, second, values),
+        differences,
         "examples" if n_drawn == n_examples else "conversations",
         n_drawn,
         n_examples,

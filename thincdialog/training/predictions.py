@@ -58,6 +58,8 @@ class Prediction:
                 {"text": text} if score is None else {"text": text, "score": float(score)}
                 for text, score in pairs
             ]
+        if self.labels:
+            row["right"] = self.reply.get("text") in self.labels
         row["metrics"] = {
             name: metric.value()
             for name, metric in example_report(self, metrics).items()

@@ -20,7 +20,8 @@ def write_predictions(
     n_best: int = N_BEST,
 ) -> int:
     """Write predictions: `id`, `task` (of several), `conversation` (of turns), `context`,
-    `text`, `labels`, `reply`, `candidates` with scores, and `metrics` of the example alone.
+    `text`, `labels`, `reply`, `candidates` with scores, whether the reply is a label
+    (`right`), and the `metrics` of the example alone that are means over examples.
 
     path (Union[str, Path]): Written whole or not at all: beside, then renamed.
     metrics (Sequence[ExampleMetric]): What to score by.

@@ -1,0 +1,66 @@
+"""Which class was found for which."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.errors import DataError
+from thincdialog.messages import Message
+from thincdialog.metrics.confusion import ConfusionMatrix, confusion_matrix
+
+classes = st.sampled_from("abcd")
+pairs = st.lists(st.tuples(classes, st.one_of(classes, st.none())), min_size=1)
+
+
+def matrix_of(rows):
+    matrix = ConfusionMatrix()
+    for label, found in rows:
+        matrix.add([label], Message() if found is None else Message(text=found))
+    return matrix
+
+
+@given(pairs, st.randoms())
+def test_confusion_counts_add_up_in_any_order(rows, random):
+    whole = matrix_of(rows)
+    parts = [matrix_of(random.sample(rows, len(rows))[:0]) for _ in range(2)]
+    for row in random.sample(rows, len(rows)):
+        random.choice(parts).merge(matrix_of([row]))
+    parts[0].merge(parts[1])
+    assert parts[0].counts == whole.counts
+    replies, counts = whole.table()
+    assert counts.sum() == len(rows) and counts.shape == (len(whole.classes), len(replies))
+    for label, row in zip(whole.classes, counts.tolist()):
+        for found, n in zip(replies, row):
+            assert n == rows.count((label, found))
+    wrong = sum(n for _, _, n in whole.most_confused(100))
+    assert wrong == sum(label != found for label, found in rows)
+
+
+def test_confusion_by_class_equals_scikit_learn():
+    sklearn_metrics = pytest.importorskip("sklearn.metrics")
+    rows = [("abcabd"[i * 7 % 6], "abcabde"[i * 5 % 7]) for i in range(60)]
+    matrix = matrix_of(rows)
+    labels, found = zip(*rows)
+    expected = sklearn_metrics.precision_recall_fscore_support(labels, found, zero_division=0)
+    for place, scores in enumerate(matrix.by_class().values()):
+        assert scores == pytest.approx([column[place] for column in expected])
+    expected = sklearn_metrics.confusion_matrix(labels, found)
+    assert (matrix.table()[1] == expected).all()
+
+
+def test_confusion_lists_the_worst_pairs_first():
+    rows = [("a", "b")] * 2 + [("b", "a")] * 3 + [("b", None)] * 2 + [("a", "a")] * 9
+    found = matrix_of(rows).most_confused(2)
+    assert found == [("b", "a", 3), ("a", "b", 2)]
+
+
+def test_confusion_is_for_classes():
+    replies = [([f"reply {n}"], Message(text="hi")) for n in range(20)]
+    with pytest.raises(DataError, match="no classes to count: 20 different labels in 20 examples"):
+        confusion_matrix(replies, "the dev data")
+    few = [([f"{n % 2}"], Message(text="1")) for n in range(20)]
+    assert confusion_matrix(few, "the dev data").classes == ["0", "1"]
+    classified = [([f"{n}"], Message(text="1", classes=["0", "1"])) for n in range(2)]
+    assert confusion_matrix(classified, "the dev data").by_class()["1"].support == 1
+    with pytest.raises(DataError, match="0 different labels in 0 examples"):
+        confusion_matrix([([], Message(text="1"))], "the dev data")
