@@ -33,6 +33,7 @@ from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
 from .teachers.convert import Conversion, convert
 from .training.comparison import Comparison, MetricDifference, compare
 from .training.debug_overfit import Overfit, debug_overfit
+from .training.debug_profile import Profile, debug_profile
 from .training.detail import Evaluation, evaluate_in_detail
 from .training.display import display_data, display_model
 from .training.find_lr import LearnRates, find_lr
@@ -63,14 +64,14 @@ def load(
 __all__ = [
     "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
     "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
-    "Conversion", "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric", "Fixed",
-    "FlatParameters", "IterableTeacher", "LearnRates", "Logger", "Message", "MessageBatch",
-    "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
-    "MultiAgentWorld", "OutputError", "Overfit", "PartnerWorld", "Problem", "Progress",
-    "ProtocolError", "Result", "RunResult", "Start", "SumMetric", "Teacher", "TextEncoder",
-    "Tokenizer", "TrainingError", "Turn", "World", "check_config", "compare", "convert",
-    "debug_overfit", "diff_config", "display_data", "display_model", "evaluate",
-    "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config", "plot",
-    "read_predictions", "registry", "resolve_config", "results", "train", "write_config",
-    "write_predictions",
+    "Conversion", "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric",
+    "Fixed", "FlatParameters", "IterableTeacher", "LearnRates", "Logger", "Message",
+    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent",
+    "ModelError", "MultiAgentWorld", "OutputError", "Overfit", "PartnerWorld", "Problem",
+    "Profile", "Progress", "ProtocolError", "Result", "RunResult", "Start", "SumMetric",
+    "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World", "check_config",
+    "compare", "convert", "debug_overfit", "debug_profile", "diff_config", "display_data",
+    "display_model", "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr",
+    "load", "load_config", "plot", "read_predictions", "registry", "resolve_config", "results",
+    "train", "write_config", "write_predictions",
 ]  # fmt: skip

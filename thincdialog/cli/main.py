@@ -42,6 +42,7 @@ COMMANDS: Dict[str, Command] = {
     "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),
     "debug config": Command("debug_config", "Check a config, all problems at once"),
     "debug overfit": Command("debug_overfit", "See whether a model can learn one batch by heart"),
+    "debug profile": Command("debug_profile", "Show where the time of training goes"),
     "debug diff-config": Command("debug_diff_config", "Show what sets a config apart"),
     "find-function": Command("find_function", "Show a registered function", (), False),
     "info": Command("info", "Show versions, or what a saved model is", (), False),

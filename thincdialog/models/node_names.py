@@ -1,7 +1,7 @@
 """Names of a model's nodes that tell them apart, for people."""
 
 from collections import Counter
-from typing import Any, Dict, List, Set, Tuple
+from typing import Dict, List, Set, Tuple
 
 from thinc.api import Model
 
@@ -36,6 +36,7 @@ def _collect(
         return
     seen.add((id(node), part))
     parts.setdefault(id(node), set()).add(part)
-    refs: Dict[int, Any] = {id(node.maybe_get_ref(ref)): ref for ref in node.ref_names}
     for layer in node.layers:
-        _collect(layer, refs.get(id(layer), part), parts, seen)
+        refs = [name for name in node.ref_names if node.maybe_get_ref(name) is layer]
+        for inside in refs or [part]:
+            _collect(layer, inside, parts, seen)

@@ -1,0 +1,94 @@
+"""Tells how long calls take, and how much of it is spent in other timed calls."""
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+from thinc.api import Model
+
+
+@dataclass
+class Spent:
+    """Time spent under one name.
+
+    calls (int): How often.
+    total (float): Seconds, with those of the timed calls inside.
+    own (float): Seconds without them.
+    """
+
+    calls: int = 0
+    total: float = 0.0
+    own: float = 0.0
+
+
+class Stopwatch:
+    """Times calls that lie within each other.
+
+    wait (Optional[Callable]): Waits until the device has done what it was given; None
+        for the CPU, which does it at once.
+    """
+
+    def __init__(self, wait: Optional[Callable[[], None]] = None):
+        self.spent: Dict[str, Spent] = {}
+        self._wait = wait
+        self._running: List[List[float]] = []  # Start, and time of calls inside.
+
+    def time(self, name: str, function: Callable, *arguments: Any) -> Any:
+        """Call a function; its time goes to a name."""
+        if self._wait is not None:
+            self._wait()
+        here = [time.perf_counter(), 0.0]
+        self._running.append(here)
+        try:
+            return function(*arguments)
+        finally:
+            if self._wait is not None:
+                self._wait()
+            seconds = time.perf_counter() - here[0]
+            self._running.pop()
+            if self._running:
+                self._running[-1][1] += seconds
+            spent = self.spent.setdefault(name, Spent())
+            spent.calls += 1
+            spent.total += seconds
+            spent.own += seconds - here[1]
+
+    @contextmanager
+    def timing_nodes(self, model: Model, forward: List[str], backward: List[str]) -> Iterator[None]:
+        """Time every node of a model for a while. A node that stands in several places is
+        timed in all of them, under one name.
+
+        forward (List[str]): Name for each node of ``model.walk()``.
+        backward (List[str]): Likewise, for its backward pass.
+        """
+        nodes: List[Any] = list(model.walk())
+        functions = [node._func for node in nodes]
+        for node, name, back in zip(nodes, forward, backward):
+            node._func = self._timed_forward(node._func, name, back)
+        try:
+            yield
+        finally:
+            for node, function in zip(nodes, functions):
+                node._func = function
+
+    def _timed_forward(self, function: Callable, name: str, back: str) -> Callable:
+        def forward(model: Model, X: Any, is_train: bool) -> Any:
+            Y, backprop = self.time(name, function, model, X, is_train)
+            return Y, lambda dY: self.time(back, backprop, dY)
+
+        return forward
+
+    @contextmanager
+    def timing_method(self, owner: Any, method: str, name: str) -> Iterator[None]:
+        """Time a method of one object for a while."""
+        function = getattr(owner, method)
+
+        def timed(*arguments: Any, **named: Any) -> Any:
+            return self.time(name, lambda: function(*arguments, **named))
+
+        setattr(owner, method, timed)
+        try:
+            yield
+        finally:
+            delattr(owner, method)
