@@ -32,6 +32,8 @@ from .registry import registry
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
 from .teachers.convert import Conversion, convert
 from .training.comparison import Comparison, MetricDifference, compare
+from .training.data_report import DataReport, DataWarning, Limits
+from .training.debug_data import debug_data
 from .training.debug_overfit import Overfit, debug_overfit
 from .training.debug_profile import Profile, debug_profile
 from .training.detail import Evaluation, evaluate_in_detail
@@ -62,16 +64,16 @@ def load(
 
 
 __all__ = [
-    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
-    "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
-    "Conversion", "DataError", "DialogError", "Difference", "Evaluation", "ExampleMetric",
-    "Fixed", "FlatParameters", "IterableTeacher", "LearnRates", "Logger", "Message",
-    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent",
-    "ModelError", "MultiAgentWorld", "OutputError", "Overfit", "PartnerWorld", "Problem",
-    "Profile", "Progress", "ProtocolError", "Result", "RunResult", "Start", "SumMetric",
-    "Teacher", "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World", "check_config",
-    "compare", "convert", "debug_overfit", "debug_profile", "diff_config", "display_data",
-    "display_model", "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr",
-    "load", "load_config", "plot", "read_predictions", "registry", "resolve_config", "results",
-    "train", "write_config", "write_predictions",
+    "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot", "CheckedConfig",
+    "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion", "DataError",
+    "DataReport", "DataWarning", "DialogError", "Difference", "Evaluation", "ExampleMetric",
+    "Fixed", "FlatParameters", "IterableTeacher", "LearnRates", "Limits", "Logger", "Message",
+    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
+    "MultiAgentWorld", "OutputError", "Overfit", "PARTNER", "PartnerWorld", "Problem", "Profile",
+    "Progress", "ProtocolError", "Result", "RunResult", "SELF", "Start", "SumMetric", "Teacher",
+    "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World", "check_config", "compare",
+    "convert", "debug_data", "debug_overfit", "debug_profile", "diff_config", "display_data",
+    "display_model", "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load",
+    "load_config", "plot", "read_predictions", "registry", "resolve_config", "results", "train",
+    "write_config", "write_predictions",
 ]  # fmt: skip

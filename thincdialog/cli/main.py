@@ -41,6 +41,7 @@ COMMANDS: Dict[str, Command] = {
     "init config": Command("init_config", "Copy a config that comes along", (), False),
     "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),
     "debug config": Command("debug_config", "Check a config, all problems at once"),
+    "debug data": Command("debug_data", "Show what is in the data, and warn"),
     "debug overfit": Command("debug_overfit", "See whether a model can learn one batch by heart"),
     "debug profile": Command("debug_profile", "Show where the time of training goes"),
     "debug diff-config": Command("debug_diff_config", "Show what sets a config apart"),

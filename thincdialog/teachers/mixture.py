@@ -101,6 +101,11 @@ class Mixture:
         for part in self.parts:
             yield from part.texts()
 
+    def episodes(self) -> Iterator[List[Message]]:
+        """Every episode of every task, one task after the other."""
+        for part in self.parts:
+            yield from part.episodes()
+
     def examples(self) -> Iterator[Message]:
         """Every example of every task, one task after the other."""
         for part in self.parts:

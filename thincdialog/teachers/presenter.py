@@ -218,6 +218,11 @@ class Presenter(Agent):
         endless data, of the first ``shuffle_window`` episodes."""
         return self._shown.texts()
 
+    def episodes(self) -> Iterator[List[Message]]:
+        """Every episode in the order of the data, as it would be shown. Of endless data,
+        the first ``shuffle_window`` ones."""
+        return self._shown.episodes()
+
     def examples(self) -> Iterator[Message]:
         """Every example in the order of the data, flattened: a turn within an episode
         carries the turns before it as `context`. Of endless data, those of the first

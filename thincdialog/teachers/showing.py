@@ -188,24 +188,29 @@ class Showing:
         """Every text and label of the whole split; of an endless one, of the first block."""
         return self.data.texts(1 if self.is_endless else None)
 
-    def examples(self) -> Iterator[Message]:
-        """Every example in the order of the data, flattened; of an endless one, those of
-        the first block."""
+    def episodes(self) -> Iterator[List[Message]]:
+        """Every episode in the order of the data; of an endless one, those of the first
+        block."""
         for store, members in islice(
             self.data.blocks(self.picked()), 1 if self.is_endless else None
         ):
             block = Block(store, store.fields(self.label_name), members)
             for episode in members:
                 start, end = store.starts[episode], store.starts[episode + 1]
-                history: List[Turn] = []
-                for turn in range(start, end):
-                    message = self.message(block, turn, True)
-                    if end - start > 1:
-                        message.setdefault("context", list(history))
-                        if message.get("text") != SILENCE:
-                            history.append((PARTNER, message.get("text", "")))
-                        history.extend((SELF, label) for label in message.all_labels[:1])
-                    yield message
+                yield [self.message(block, turn, turn + 1 == end) for turn in range(start, end)]
+
+    def examples(self) -> Iterator[Message]:
+        """The same, flattened."""
+        for episode in self.episodes():
+            history: List[Turn] = []
+            for message in episode:
+                message["episode_done"] = True
+                if len(episode) > 1:
+                    message.setdefault("context", list(history))
+                    if message.get("text") != SILENCE:
+                        history.append((PARTNER, message.get("text", "")))
+                    history.extend((SELF, label) for label in message.all_labels[:1])
+                yield message
 
     @property
     def n_episodes(self) -> Optional[int]:

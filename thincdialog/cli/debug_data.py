@@ -1,0 +1,191 @@
+"""``debug data``: what is in the data, and what may be wrong with it."""
+
+import argparse
+import json
+import sys
+from typing import Any, Callable, Dict, List, Sequence, Tuple
+
+from .arguments import add_code, add_config
+from .histograms import can_draw, histogram
+from .output import Messages, coloured, shorten, table
+
+EXAMPLES = [
+    "debug data quickstart.cfg",
+    "debug data ranker.cfg --paths.train train.jsonl --paths.dev dev.jsonl --split dev",
+    "debug data intent.cfg --paths.train train.jsonl --json > data.json",
+]
+
+ABOUT = """
+Reads all data as the agent would, without training. It warns if there are fewer than
+100 training examples, or of a class fewer than 10; texts or labels that are missing or
+empty; labels that are no candidates, or that training lacks; a label that more than
+90 % of the training examples have; more than 10 % duplicates; more than 1 % with two
+different classes; more than 1 % of dev or test that stand in the training data, too;
+ids that occur twice; more than 5 % unknown words; more than 10 % that the agent cuts.
+Warnings are no errors: it ends with 0 all the same."""
+
+SPLITS = ("train", "dev", "test")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.description = f"{parser.description or ''}{ABOUT}"
+    add_config(parser)
+    parser.add_argument(
+        "--split", choices=SPLITS, help="report on one split (others are compared with train)"
+    )
+    parser.add_argument("--no-histograms", action="store_true", help="leave out the histograms")
+    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    add_code(parser)
+
+
+def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Read, and show the report."""
+    from ..api import debug_data
+
+    splits = [arguments.split] if arguments.split else None
+    report = debug_data(arguments.config, splits=splits, overrides=overrides, code=arguments.code)
+    if arguments.json:
+        print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False))
+        return 0
+    tasks: Dict[str, List[Any]] = {}
+    for part in report.splits:
+        tasks.setdefault(part.task, []).append(part)
+    for parts in tasks.values():
+        _show_task(parts, report, not arguments.no_histograms)
+    _show_warnings(report)
+    return 0
+
+
+def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None:
+    rows = [[parts[0].task, *(part.split for part in parts)]]
+    for name, value in _ROWS:
+        cells = [value(part) for part in parts]
+        if any(cells):
+            rows.append([name, *(cell or "-" for cell in cells)])
+    print(table(rows))
+    print("* median / 95 % have no more / longest")
+    print(f"\n{report.vocabulary:,} different words in the training data\n")
+    if with_histograms:
+        blocks = can_draw(sys.stdout)
+        for name in dict.fromkeys(name for part in parts for name in part.lengths):
+            if all(part.lengths[name].longest <= 1 for part in parts if name in part.lengths):
+                continue
+            found = {p.split: p.lengths[name].histogram for p in parts if name in p.lengths}
+            print(histogram(name, found, blocks) + "\n")
+    for part in parts:
+        if part.split == "train":
+            _show_labels(part, report.has_classes)
+    for part in parts:
+        if part.unknown_words:
+            words = ", ".join(f"{word} ({count})" for word, count in part.unknown_words)
+            print(f"Unknown words in {part.split}: {words}\n")
+
+
+def _show_labels(part: Any, has_classes: bool) -> None:
+    kind = "class" if has_classes else "reply"
+    shown = part.frequent_labels[:5]
+    rows = [[f"most frequent {kind}", "examples", "share"]]
+    rows += [_label_row(row, part.n_examples) for row in shown]
+    if has_classes:
+        others = [*part.frequent_labels[5:], *part.rare_labels]
+        n_hidden = part.n_labels - len(shown) - len(others[-5:])
+        if n_hidden > 0:
+            rows.append([f"... {n_hidden:,} others", "", ""])
+        rows += [_label_row(row, part.n_examples) for row in others[-5:]]
+    print(table(rows))
+    if has_classes and part.n_labels > 1:
+        most, least = part.frequent_labels[0], (part.rare_labels or part.frequent_labels)[-1]
+        print(
+            f"\nThe largest class has {most[1] / least[1]:,.1f} times the smallest one's examples."
+        )
+    print()
+
+
+def _label_row(row: Tuple[str, int], total: int) -> List[str]:
+    return [shorten(row[0], 52), f"{row[1]:,}", f"{100 * row[1] / max(1, total):.1f} %"]
+
+
+def _show_warnings(report: Any) -> None:
+    messages = Messages(sys.stdout)
+    several = len({part.task for part in report.splits}) > 1
+    for warning in report.warnings:
+        where = f"{warning.task}/{warning.split}" if several else warning.split
+        messages.warn(f"{coloured(where, 1, sys.stdout)}: {warning.text} - {warning.hint}")
+    n_passed, n_warnings = len(report.passed), len(report.warnings)
+    messages.good(f"{n_passed} check{'' if n_passed == 1 else 's'} passed")
+    if n_warnings:
+        messages.warn(f"{n_warnings} warning{'' if n_warnings == 1 else 's'}")
+
+
+def _lengths(name: str) -> Callable[[Any], str]:
+    def show(part: Any) -> str:
+        found = part.lengths.get(name)
+        if found is None:
+            return ""
+        return f"{found.median:,} / {found.most_95:,} / {found.longest:,}"
+
+    return show
+
+
+def _count(name: str) -> Callable[[Any], str]:
+    return lambda part: f"{getattr(part, name):,}" if getattr(part, name) else ""
+
+
+def _some(name: str) -> Callable[[Any], str]:
+    def show(part: Any) -> str:
+        found = getattr(part, name)
+        return f"{found.count:,} ({_percent(found.share)})" if found.count else ""
+
+    return show
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _turns(part: Any) -> str:
+    found = part.lengths["turns"]
+    return f"{found.mean:.1f} (up to {found.longest:,})" if found.longest > 1 else ""
+
+
+def _unknown(part: Any) -> str:
+    return _percent(part.n_unknown / part.n_words) if part.n_unknown else ""
+
+
+def _cut(name: str) -> Callable[[Any], str]:
+    return lambda part: _percent(part.truncated[name]) if part.truncated.get(name) else ""
+
+
+# Rows of the table; one that is empty for all splits is left out.
+_ROWS: List[Tuple[str, Callable[[Any], str]]] = [
+    (
+        "conversations",
+        lambda p: _count("n_conversations")(p) if p.n_conversations != p.n_episodes else "",
+    ),
+    ("episodes", _count("n_episodes")),
+    ("examples", _count("n_examples")),
+    ("turns of an episode", _turns),
+    ("words of a text *", _lengths("text words")),
+    ("words of a label *", _lengths("label words")),
+    ("tokens of a context *", _lengths("context tokens")),
+    ("tokens of a label *", _lengths("label tokens")),
+    ("contexts cut", _cut("contexts")),
+    ("labels cut", _cut("labels")),
+    ("different labels", _count("n_labels")),
+    ("unknown words", _unknown),
+    ("with features", _count("n_with_features")),
+    ("without text", _some("without_text")),
+    ("empty text", _some("empty_text")),
+    ("without label", _some("without_label")),
+    ("empty label", _some("empty_label")),
+    ("label not in training", _some("new_labels")),
+    ("label no candidate", _some("outside")),
+    ("duplicates", _some("duplicates")),
+    ("same input, other label", _some("contradictions")),
+    ("also in training", _some("in_train")),
+    ("input also in training", _some("input_in_train")),
+    ("text also in training", _some("text_in_train")),
+    ("ids that repeat", _some("repeated_ids")),
+    ("conversations that repeat", _count("shared_ids")),
+]

@@ -1,0 +1,54 @@
+"""Draws lengths of several splits side by side, in letters."""
+
+from typing import List, Mapping, TextIO
+
+_PARTS = " ▏▎▍▌▋▊▉█"
+_WIDTH = 14
+
+
+def can_draw(stream: TextIO) -> bool:
+    """Whether a stream shows the blocks that bars are made of."""
+    try:
+        _PARTS.encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def bar(share: float, width: int, blocks: bool) -> str:
+    """A bar of letters; whatever is not 0 can be seen.
+
+    share (float): Of the width, 0.0 to 1.0.
+    width (int): Letters.
+    blocks (bool): Whether to draw eighths of letters.
+    """
+    if not blocks:
+        return "#" * (max(1, round(share * width)) if share else 0)
+    eighths = max(1, round(share * width * 8)) if share else 0
+    return _PARTS[8] * (eighths // 8) + _PARTS[eighths % 8].strip()
+
+
+def histogram(title: str, columns: Mapping[str, List], blocks: bool) -> str:
+    """Bins as lines, one bar and the share for each column; at most 80 letters wide for
+    three columns.
+
+    title (str): What is counted.
+    columns (Mapping[str, List]): Name to bins: first length, last length, how many.
+    blocks (bool): Whether to draw eighths of letters.
+    """
+    n_bins = max(map(len, columns.values()))
+    longest = max(columns.values(), key=len)
+    totals = {name: sum(bin[2] for bin in bins) for name, bins in columns.items()}
+    highest = max(bin[2] / totals[name] for name, bins in columns.items() for bin in bins)
+    header = f"{title:<15}" + "".join(f" {name:<{_WIDTH + 6}}" for name in columns)
+    lines = [header.rstrip()]
+    first = min(index for bins in columns.values() for index, bin in enumerate(bins) if bin[2])
+    for index in range(first, n_bins):
+        low, high, _ = longest[index]
+        line = f"{(str(low) if low == high else f'{low}-{high}'):>14} "
+        for name, bins in columns.items():
+            share = bins[index][2] / totals[name] if index < len(bins) else 0.0
+            percent = f"{100 * share:.1f}" if share >= 0.0005 else "<.1" if share else ""
+            line += f" {bar(share / highest, _WIDTH, blocks):<{_WIDTH}} {percent:>4} "
+        lines.append(line.rstrip())
+    return "\n".join(lines)

@@ -1,0 +1,144 @@
+"""What ``debug data`` says of the data of a config."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Tuple
+
+from .data_lengths import Lengths
+
+# A label or word, and how often it occurs.
+Count = Tuple[str, int]
+
+
+@dataclass
+class Some:
+    """Examples of one kind.
+
+    count (int): How many.
+    share (float): Of all examples of the split, 0.0 to 1.0.
+    ids (List[str]): Of the first ones.
+    """
+
+    count: int = 0
+    share: float = 0.0
+    ids: List[str] = field(default_factory=list)
+
+
+@dataclass
+class SplitReport:
+    """What stands in a split of a task; counts are of examples if nothing else is said.
+
+    lengths (Dict[str, Lengths]): "turns" of an episode; "text words", "label words"; and,
+        as the agent reads them, before it cuts: "context tokens", "label tokens".
+    truncated (Dict[str, float]): Shares of "contexts" and "labels" that the agent cuts.
+    n_words, n_unknown (int): Words of texts (and of labels that are texts), and how many
+        of them the training vocabulary does not hold.
+    unknown_words (List[Count]): The most frequent ones.
+    n_labels (int): Different first labels.
+    frequent_labels, rare_labels (List[Count]): The most and the least frequent, in order.
+    n_rare_classes (int): Classes with fewer examples than ``Limits.min_of_class``.
+    without_text, empty_text (Some): With neither text nor features; with white space only.
+    without_label, empty_label (Some): Likewise.
+    new_labels (Some): Whose first label never occurs in the training data; names of the
+        labels for ids.
+    outside (Some): With a label that is not among the candidates; likewise.
+    duplicates (Some): Read and answered before, in this split.
+    contradictions (Some): Read elsewhere in this split with another answer.
+    in_train (Some): Read and answered in training, too.
+    input_in_train, text_in_train (Some): What is read, and its last text alone.
+    repeated_ids (Some): Whose id occurred before.
+    shared_ids (int): Conversations that have their id from one that ended before.
+    """
+
+    task: str
+    split: str
+    n_episodes: int
+    n_conversations: int
+    n_examples: int
+    lengths: Dict[str, Lengths]
+    truncated: Dict[str, float]
+    n_words: int
+    n_unknown: int
+    unknown_words: List[Count]
+    n_labels: int
+    frequent_labels: List[Count]
+    rare_labels: List[Count]
+    n_rare_classes: int
+    n_with_features: int
+    without_text: Some
+    empty_text: Some
+    without_label: Some
+    empty_label: Some
+    new_labels: Some
+    outside: Some
+    duplicates: Some
+    contradictions: Some
+    in_train: Some
+    input_in_train: Some
+    text_in_train: Some
+    repeated_ids: Some
+    shared_ids: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From where on ``debug data`` warns; shares are 0.0 to 1.0.
+
+    min_train (int): Training examples of a task.
+    min_of_class (int): Training examples of a class.
+    max_label (float): Share of the most frequent training label.
+    max_duplicates (float): Share of training examples that were there before.
+    max_contradictions (float): Of training examples with other classes for the same input.
+    max_overlap (float): Share of dev or test examples that are in the training data.
+    max_unknown (float): Share of unknown words.
+    max_truncated (float): Share of contexts, or labels, that are cut.
+    """
+
+    min_train: int = 100
+    min_of_class: int = 10
+    max_label: float = 0.9
+    max_duplicates: float = 0.1
+    max_contradictions: float = 0.01
+    max_overlap: float = 0.01
+    max_unknown: float = 0.05
+    max_truncated: float = 0.1
+
+
+@dataclass(frozen=True)
+class DataWarning:
+    """Something that may be wrong.
+
+    check (str): Name of the check.
+    task, split (str): Where.
+    text (str): What was found.
+    hint (str): What can be done.
+    """
+
+    check: str
+    task: str
+    split: str
+    text: str
+    hint: str
+
+
+@dataclass
+class DataReport:
+    """What ``debug_data`` found.
+
+    splits (List[SplitReport]): One for each task and split.
+    has_classes (bool): Whether labels are classes; else they are texts.
+    vocabulary (int): Different words that the training data has, or the tokenizer keeps.
+    limits (Limits): What the warnings go by.
+    warnings (List[DataWarning]): In the order of the checks.
+    passed (List[str]): Names of the checks that found nothing.
+    """
+
+    splits: List[SplitReport]
+    has_classes: bool
+    vocabulary: int
+    limits: Limits
+    warnings: List[DataWarning] = field(default_factory=list)
+    passed: List[str] = field(default_factory=list)
+
+    def as_dict(self) -> Dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
