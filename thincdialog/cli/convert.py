@@ -9,6 +9,7 @@ from .output import Messages
 EXAMPLES = [
     "convert parlai_train.txt train.jsonl.gz --to conversations",
     "convert sgd.jsonl.gz sgd.txt --to parlai --label-speaker system",
+    "convert chats.json chats.jsonl --from sharegpt --to conversations",
     "convert tickets.csv tickets.jsonl --from csv --to jsonl --text-field body",
 ]
 
@@ -21,10 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="IN", help="data file, plain or gzip'd")
     parser.add_argument("target", metavar="OUT", help="file to write; NAME.gz is compressed")
     parser.add_argument("--from", dest="from_format", metavar="FORMAT",
-                        help=f"format of IN, told by the file if not given: {NAMES}")  # fmt: skip
+                        help=f"format of IN, told by the file if not given: {NAMES}; or a "
+                        "layout of thincdialog.JSONLayout.v1, such as sharegpt or my.yml")  # fmt: skip
     parser.add_argument("--to", dest="to_format", metavar="FORMAT",
                         help="format of OUT; may be left out for .csv and .tsv")  # fmt: skip
-    parser.add_argument("--label-speaker", metavar="WHO", default="second",
+    parser.add_argument("--label-speaker", metavar="WHO",
                         help="of conversations: whose turns are the labels (second, first, "
                         "both, or a speaker's name)")  # fmt: skip
     parser.add_argument("--text-field", metavar="NAME", default="text",

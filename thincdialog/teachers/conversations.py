@@ -82,16 +82,26 @@ def read_conversations(
             speakers.update((speaker, None) for speaker, _ in said)
         if left_out is not None:
             _note_fields(conversation, left_out)
-        for episode in _episodes(said, label_speaker, name, left_out):
+        for episode in speaker_episodes(said, label_speaker, name, left_out):
             is_empty = False
             yield episode
     if is_empty:
-        raise DataError(path, _why_empty(n_conversations, label_speaker, list(speakers)))
+        raise DataError(path, why_empty(n_conversations, label_speaker, list(speakers)))
 
 
-def _episodes(
-    said: List[Said], label_speaker: str, name: str, left_out: Optional[Counter[str]]
+def speaker_episodes(
+    said: List[Said],
+    label_speaker: str,
+    name: str,
+    left_out: Optional[Counter[str]] = None,
 ) -> Iterator[Episode]:
+    """The episodes of one conversation, none or up to two.
+
+    said (List[Tuple[str, str]]): Speaker and text of each turn.
+    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    name (str): What the examples' ids begin with.
+    left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
+    """
     left_out = Counter() if left_out is None else left_out
     if label_speaker in ("first", "second", "both"):
         sides = _merged(said)
@@ -182,7 +192,13 @@ def conversation_turns(
             yield speaker, text, turn
 
 
-def _why_empty(n_conversations: int, label_speaker: str, speakers: List[str]) -> str:
+def why_empty(n_conversations: int, label_speaker: str, speakers: List[str]) -> str:
+    """Why conversations gave no examples.
+
+    n_conversations (int): Number of conversations that were read.
+    label_speaker (str): Whose turns were to be the labels.
+    speakers (List[str]): Who speaks in them.
+    """
     if not n_conversations:
         return "holds no examples: all lines are blank"
     if label_speaker in ("first", "second", "both") or label_speaker in speakers:

@@ -9,8 +9,9 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Un
 from ..errors import DataError, DialogError
 from ..messages import Message
 from .conversations import conversation_turns
-from .formats import CONVERSATIONS, FORMATS, Choices, Format, why_not_held
+from .formats import CONVERSATIONS, FORMATS, Choices, Format, layout_format, why_not_held
 from .guessing import format_by_name, guess_format
+from .layout_file import LAYOUT_SUFFIXES, find_layout, shipped_layouts
 from .output_file import open_output
 from .reading import nearest, read_json_lines, short
 from .split import Episode
@@ -50,7 +51,7 @@ def convert(
     *,
     from_format: Optional[str] = None,
     to_format: Optional[str] = None,
-    label_speaker: str = "second",
+    label_speaker: Optional[str] = None,
     text_field: str = "text",
     label_field: str = "label",
     drop: Sequence[str] = (),
@@ -66,9 +67,12 @@ def convert(
 
     source (Union[str, Path]): The file, plain or gzip'd.
     target (Union[str, Path]): The file to write; gzip'd if its name ends in .gz.
-    from_format (Optional[str]): A name in ``FORMATS``; None to tell by the file.
+    from_format (Optional[str]): A name in ``FORMATS``, or a layout of
+        `thincdialog.JSONLayout.v1` (a name, or the path of its file); None to tell by the
+        file.
     to_format (Optional[str]): A name in ``FORMATS``; None only for .csv and .tsv.
-    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    label_speaker (Optional[str]): Whose turns are the labels, see ``Conversations``;
+        "second" if None, or as the layout says.
     text_field (str): Name of the text's field in labelled text that is read.
     label_field (str): Name of the label's field in labelled text that is read.
     drop (Sequence[str]): Fields to leave out. "labels": all labels but the first;
@@ -83,10 +87,7 @@ def convert(
     to_format = to_format or format_by_name(target)
     if to_format is None:
         raise DialogError(f"{target}  tells no format: give one of {', '.join(FORMATS)}")
-    for name in (from_format, to_format):
-        if name is not None and name not in FORMATS:
-            hint = nearest(name, list(FORMATS)) or f" (there are: {', '.join(FORMATS)})"
-            raise DialogError(f"there is no format '{name}'{hint}")
+    _check_names(from_format, to_format)
     done = Conversion(from_format or guess_format(source), to_format, from_format is None)
     choices = Choices(label_speaker, text_field, label_field)
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
@@ -107,13 +108,21 @@ def convert(
     return done
 
 
+def _check_names(from_format: Optional[str], to_format: str) -> None:
+    for name, is_source in ((from_format, True), (to_format, False)):
+        known = [*FORMATS, *(shipped_layouts() if is_source else ())]
+        is_file = is_source and Path(str(name)).suffix in LAYOUT_SUFFIXES
+        if name is not None and name not in known and not is_file:
+            hint = nearest(name, known) or f" (there are: {', '.join(known)})"
+            raise DialogError(f"there is no format '{name}'{hint}")
+
+
 def _episodes(
     source: str, choices: Choices, drop: Sequence[str], skip: bool, done: Conversion
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each episode its number of examples, and its lines."""
-    reads, writes = FORMATS[done.from_format], FORMATS[done.to_format]
-    if done.from_format in CONVERSATIONS:
-        done.left_out["names of speakers"] += 1
+    reads = FORMATS.get(done.from_format) or layout_format(find_layout(done.from_format))
+    writes = FORMATS[done.to_format]
     for episode in reads.read(source, choices, done.left_out):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]

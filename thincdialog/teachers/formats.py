@@ -9,7 +9,9 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 from ..errors import DataError
 from ..messages import Message
 from .conversations import read_conversations
+from .json_layout import read_layout_file
 from .labelled_text import read_labelled_text
+from .layout_file import Layout
 from .numbered_text import read_numbered_text
 from .parlai_text import read_parlai_text
 from .reading import short
@@ -28,12 +30,12 @@ from .writing import (
 class Choices(NamedTuple):
     """What a reader may have to be told.
 
-    label_speaker (str): Whose turns are the labels, in conversations.
+    label_speaker (Optional[str]): Whose turns are the labels, in conversations.
     text_field (str): Name of the text's field, in labelled text.
     label_field (str): Name of the label's field.
     """
 
-    label_speaker: str = "second"
+    label_speaker: Optional[str] = None
     text_field: str = "text"
     label_field: str = "label"
 
@@ -77,7 +79,24 @@ def _read_numbered(
 
 
 def _read_conversations(path: str, choices: Choices, left_out: Counter[str]) -> Iterator[Episode]:
-    return read_conversations(path, choices.label_speaker, left_out)
+    left_out["names of speakers"] += 1
+    return read_conversations(path, choices.label_speaker or "second", left_out)
+
+
+def layout_format(layout: Layout) -> Format:
+    """A format to read by a layout; there is none to write.
+
+    layout (Layout): Where things stand.
+    """
+
+    def read(path: str, choices: Choices, left_out: Counter[str]) -> Iterator[Episode]:
+        left_out["names of speakers"] += layout.is_conversation and bool(layout.speaker)
+        left_out["what the layout does not name"] += 1
+        speaker = choices.label_speaker
+        return read_layout_file(path, layout, label_speaker=speaker, left_out=left_out)
+
+    has_ids = bool(layout.id or layout.group)
+    return Format(layout.about, read, lambda episode, name: [], has_ids=has_ids)
 
 
 def _read_labelled(path: str, choices: Choices, left_out: Counter[str]) -> Iterator[Episode]:

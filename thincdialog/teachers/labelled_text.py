@@ -117,7 +117,7 @@ def read_labelled_text(
 def _rows(path: str, columns: Optional[Sequence[str]], fields: Sequence[str]) -> Iterator[Row]:
     suffix = Path(path.removesuffix(".gz")).suffix.lower()
     if suffix in (".csv", ".tsv"):
-        return _table_rows(path, suffix, columns, fields)
+        return table_rows(path, suffix, columns, fields)
     if suffix in (".jsonl", ".json", ".ndjson"):
         return _json_rows(path, fields)
     known = ".jsonl, .csv or .tsv, each with .gz behind it or not"
@@ -132,9 +132,17 @@ def _json_rows(path: str, fields: Sequence[str]) -> Iterator[Row]:
         yield number, row
 
 
-def _table_rows(
+def table_rows(
     path: str, suffix: str, columns: Optional[Sequence[str]], fields: Sequence[str]
 ) -> Iterator[Row]:
+    """Line number and cells by column name of each row of a CSV or TSV file.
+
+    path (str): The file.
+    suffix (str): ".csv" or ".tsv".
+    columns (Optional[Sequence[str]]): Names of the columns; in the first line if None.
+    fields (Sequence[str]): Columns that must be there.
+    RAISES (DataError): With the line, if a row is malformed.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     # Line ends go back on: a quoted CSV field may hold some.
     lines = (f"{line}\n" for _, line in read_lines(path))

@@ -52,6 +52,25 @@ def read_lines(path: Union[str, Path]) -> Iterator[Line]:
         raise DataError(path, "the file is empty")
 
 
+def read_bytes(path: Union[str, Path]) -> bytes:
+    """All of a file, plain or gzip'd.
+
+    path (Union[str, Path]): The file.
+    RAISES (DataError): If the file is missing, a directory, empty, unreadable or damaged.
+    """
+    try:
+        with _open(path) as stream:
+            content = stream.read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        text = f"the gzip data is damaged or cut off ({error}): copy it anew"
+        raise DataError(path, text) from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not content:
+        raise DataError(path, "the file is empty")
+    return content
+
+
 def read_json_lines(path: Union[str, Path]) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Every object of a JSONL file with its line number; blank lines are skipped.
 
@@ -72,7 +91,7 @@ def read_json_lines(path: Union[str, Path]) -> Iterator[Tuple[int, Dict[str, Any
             text = f"expected a JSON object such as {{...}}, found {kind(value)}: {short(line)}"
             raise DataError(path, text, number)
         if "\\u" in line:
-            _check_surrogates(value, path, number)
+            check_surrogates(value, path, number)
         yield number, value
 
 
@@ -169,14 +188,18 @@ def _decoded(raw: bytes, path: object, number: int) -> str:
     return line.removesuffix("\r")
 
 
-def _check_surrogates(value: Any, path: object, number: int) -> None:
-    """JSON can spell half of a surrogate pair, which no file can be written with."""
+def check_surrogates(value: Any, path: object, line: Optional[int] = None) -> None:
+    """See that a value from JSON has no half of a surrogate pair, which JSON can spell
+    and no file can be written with.
+
+    RAISES (DataError): If it has one.
+    """
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
         text = f"{half} is half of a character (a lone surrogate): correct or remove it"
-        raise DataError(path, text, number) from None
+        raise DataError(path, text, line) from None
 
 
 def check_readable(path: Union[str, Path]) -> None:

@@ -1,0 +1,326 @@
+"""Corpora of any JSON layout."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from thincdialog.errors import ConfigError, DataError
+from thincdialog.messages import SILENCE
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.teachers.conversations import Conversations, read_conversations
+from thincdialog.teachers.convert import convert
+from thincdialog.teachers.json_layout import JSONLayout, read_layout_file
+from thincdialog.teachers.layout_file import find_layout, read_layout, shipped_layouts
+
+# What stands in a file of each layout, and its (id, text, labels).
+SAMPLES = {
+    "sharegpt": (
+        [{"id": "q", "conversations": [
+            {"from": "system", "value": "Be kind."}, {"from": "human", "value": "hi"},
+            {"from": "gpt", "value": "hello"}, {"from": "human", "value": "bye"},
+        ]}],
+        [("q/0", "Be kind.\nhi", ["hello"])],
+    ),
+    "messages": (
+        [{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
+                       {"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]}],
+        [("0/0", "a", ["b"]), ("0/1", "c", ["d"])],
+    ),
+    "alpaca": (
+        [{"instruction": "add", "input": "1 2", "output": "3"},
+         {"instruction": "sing", "input": "", "output": "la"}],
+        [("0/0", "add\n1 2", ["3"]), ("1/0", "sing", ["la"])],
+    ),
+    "dolly": (
+        [{"context": "c", "instruction": "i", "response": "r", "category": "x"}],
+        [("0/0", "c\ni", ["r"])],
+    ),
+    "prompt-completion": ([{"prompt": "p", "completion": "c"}], [("0/0", "p", ["c"])]),
+    "dailydialog": (
+        [{"dialog": ["a", "b", "c"], "act": [1, 2, 3]}],
+        [("0#first/0", SILENCE, ["a"]), ("0#first/1", "b", ["c"]), ("0#second/0", "a", ["b"])],
+    ),
+    "personachat": (
+        {"valid": [], "train": [{"personality": ["i ski", "i sew"], "utterances": [
+            {"history": ["hi"], "candidates": ["no", "yes"]},
+            {"history": ["hi", "yes", "ok"], "candidates": ["u", "v", "w"]},
+        ]}]},
+        [("0/0", "i ski\ni sew\nhi", ["yes"]), ("0/1", "ok", ["w"])],
+    ),
+    "multiwoz21": (
+        {"SNG1.json": {"goal": {}, "log": [{"text": "a"}, {"text": "b"}]},
+         "MUL2.json": {"log": [{"text": "c"}, {"text": "d"}]}},
+        [("SNG1.json/0", "a", ["b"]), ("MUL2.json/0", "c", ["d"])],
+    ),
+    "sgd": (
+        [{"dialogue_id": "1_0", "turns": [
+            {"speaker": "USER", "utterance": "a", "frames": []},
+            {"speaker": "SYSTEM", "utterance": "b"}]}],
+        [("1_0/0", "a", ["b"])],
+    ),
+    "taskmaster": (
+        [{"conversation_id": "d", "utterances": [
+            {"speaker": "USER", "text": "a"}, {"speaker": "USER", "text": "b"},
+            {"speaker": "ASSISTANT", "text": "c"}]}],
+        [("d/0", "a\nb", ["c"])],
+    ),
+    "topicalchat": (
+        {"t_1": {"content": [{"agent": "agent_1", "message": "a"},
+                             {"agent": "agent_2", "message": "b"}]}},
+        [("t_1#first/0", SILENCE, ["a"]), ("t_1#second/0", "a", ["b"])],
+    ),
+    "convokit": (
+        [{"id": "L2", "conversation_id": "L1", "text": "b", "speaker": "u2", "reply-to": "L1"},
+         {"id": "L1", "conversation_id": "L1", "text": "a", "speaker": "u1", "reply-to": None},
+         {"id": "L3", "conversation_id": "L3", "text": "c", "speaker": "u1", "reply-to": None}],
+        [("L1#first/0", SILENCE, ["a"]), ("L1#second/0", "a", ["b"]),
+         ("L3#first/0", SILENCE, ["c"])],
+    ),
+}  # fmt: skip
+
+
+def write(path, value, lines=False):
+    text = "\n".join(map(json.dumps, value)) if lines else json.dumps(value, indent=1)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return str(path)
+
+
+def rows(teacher, split="train"):
+    shown = teacher.for_split(split, training=True)
+    return [(m["id"], m["text"], m["labels"]) for m in shown.examples()]
+
+
+def test_layouts_have_a_sample_each():
+    assert set(SAMPLES) == set(shipped_layouts())
+    assert all(find_layout(name).about for name in SAMPLES)
+    named = JSONLayout.__doc__
+    assert all(f"`{name}`" in named for name in SAMPLES)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_layouts_read_their_samples(name, streaming, tmp_path):
+    value, expected = SAMPLES[name]
+    whole = JSONLayout(name, train=write(tmp_path / "a.json.gz", value), streaming=streaming)
+    assert rows(whole) == expected
+    if isinstance(value, list):
+        # The same as JSON lines, whatever the suffix.
+        for file in ("b.jsonl", "c.json"):
+            path = write(tmp_path / file, value, lines=True)
+            if file == "b.jsonl" or len(value) > 1:
+                assert rows(JSONLayout(name, train=path, streaming=streaming)) == expected
+
+
+def test_layout_gives_candidates_and_splits(tmp_path):
+    value, _ = SAMPLES["personachat"]
+    value = {**value, "valid": value["train"][:1]}
+    path = write(tmp_path / "a.json", value)
+    teacher = JSONLayout("personachat", train=path, dev=path)
+    assert teacher.for_split("dev").n_examples == 2
+    assert teacher.for_split("dev").act()["label_candidates"] == ["no", "yes"]
+    flat = JSONLayout("personachat", train=path, mutators=[Flatten()]).for_split("train")
+    assert [m["context"] for m in flat.examples()][1] == [(0, "i ski\ni sew\nhi"), (1, "yes")]
+
+
+def test_layout_of_ones_own(tmp_path):
+    (tmp_path / "my.yml").write_text(
+        "records: data.all\ngroup: talk\nspeaker: who.name\ntext: [said.0, said.1]\n"
+        "label_speaker: '2'\nreplace: {_comma_: ','}\n"
+    )
+    says = [("x", 1, ["a_comma_ b"]), ("x", 2, ["c", "d"]), ("y", 1, ["e"]), ("y", 2, [None, "f"])]
+    value = {"data": {"all": [
+        {"talk": talk, "who": {"name": who}, "said": said} for talk, who, said in says
+    ]}}  # fmt: skip
+    path = write(tmp_path / "a.json", value)
+    teacher = JSONLayout(str(tmp_path / "my.yml"), train=path)
+    assert rows(teacher) == [("x/0", "a, b", ["c\nd"]), ("y/0", "e", ["f"])]
+    (tmp_path / "table.json").write_text('{"text": "Question", "label": "Answer", "id": "No"}')
+    (tmp_path / "a.csv").write_text('No,Question,Answer\n7,"a, b",c\n8,d,e\n')
+    table = JSONLayout(str(tmp_path / "table.json"), train=str(tmp_path / "a.csv"))
+    assert rows(table) == [("7/0", "a, b", ["c"]), ("8/0", "d", ["e"])]
+
+
+TURN = {"from": "human", "value": "x"}
+
+
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        ([{"conversation": []}], "a.json  0 has no 'conversations'; did you mean 'conversation'?"),
+        ([{"conversations": 3}], "a.json  0.conversations is a number, not a list"),
+        ([{"conversations": [TURN, {"from": "gpt"}]}], r"0.conversations.1 has no 'value' \(there"),
+        ([{"conversations": [TURN, {"from": "gpt", "value": None}]}], "1.value is null, not a str"),
+        (
+            [{"conversations": [TURN, "no"]}],
+            "0.conversations.1 is a string, so there is no 'value'",
+        ),
+        ({"a": 1}, "a.json  a is a number, so there is no 'conversations' in it"),
+        (3, "a.json  the record is a number, not a list"),
+        ([], "a.json  holds no examples"),
+        (
+            [{"conversations": [TURN]}],
+            "nobody is called label_speaker 'gpt'; speakers here: 'human'",
+        ),
+    ],
+)
+def test_layout_names_the_place_of_what_is_wrong(tmp_path, value, words):
+    teacher = JSONLayout("sharegpt", train=write(tmp_path / "a.json", value))
+    with pytest.raises(DataError, match=words):
+        teacher.for_split("train").n_examples  # noqa: B018
+
+
+def test_layout_names_the_line_of_what_is_wrong(tmp_path):
+    path = write(tmp_path / "a.jsonl", [{"prompt": "a", "completion": "b"}, {"prompt": "c"}], True)
+    with pytest.raises(
+        DataError, match=r"a.jsonl:2  the record has no 'completion' \(there is: 'p"
+    ):
+        rows(JSONLayout("prompt-completion", train=path))
+    (tmp_path / "b.json").write_text('[\n{"prompt": "a",}\n]')
+    with pytest.raises(DataError, match="b.json:2  not valid JSON at column 16"):
+        rows(JSONLayout("prompt-completion", train=str(tmp_path / "b.json")))
+    with pytest.raises(DataError, match="a.jsonl  holds JSON lines: the layout's 'records'"):
+        rows(JSONLayout("personachat", train=path))
+    half = write(tmp_path / "d.json", [{"prompt": "\ud800", "completion": "b"}])
+    with pytest.raises(DataError, match="d.json  .ud800 is half of a character"):
+        rows(JSONLayout("prompt-completion", train=half))
+    (tmp_path / "e.json").write_text("[" * 100000)
+    with pytest.raises(DataError, match="e.json  not readable as JSON: maximum recursion"):
+        rows(JSONLayout("prompt-completion", train=str(tmp_path / "e.json")))
+    lone = write(tmp_path / "c.json", [{"prompt": "a", "completion": []}])
+    with pytest.raises(DataError, match="0.completion is an empty list: give the example a label"):
+        rows(JSONLayout("prompt-completion", train=lone))
+
+
+def test_layout_groups_must_be_together_and_no_trees(tmp_path):
+    def row(name, group, reply=None):
+        return {
+            "id": name,
+            "conversation_id": group,
+            "text": name,
+            "speaker": "u",
+            "reply-to": reply,
+        }
+
+    cases = [
+        ([row("1", "a"), row("2", "b"), row("3", "a")], ":3  conversation_id is 'a' again"),
+        (
+            [row("1", "a"), row("2", "a", "1"), row("3", "a", "1")],
+            "a second answer to the same turn",
+        ),
+        ([row("1", "a"), row("2", "a")], "a second beginning"),
+        ([row("1", "a", "2"), row("2", "a", "1")], "leads round in a circle"),
+    ]
+    for number, (value, words) in enumerate(cases):
+        path = write(tmp_path / f"{number}.jsonl", value, lines=True)
+        with pytest.raises(DataError, match=words):
+            rows(JSONLayout("convokit", train=path))
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        ("turns: a\nspaker: b", "a layout has no 'spaker'; did you mean 'speaker'?"),
+        ("text: b", "does not say where answers stand: say 'turns' or 'group'"),
+        ("turns: a\nlabel: b", "has 'turns' and 'label': only one can be"),
+        ("turns: [a]", r"'turns' is .*: expected a text"),
+        ("label: a\ntext: []", "'text' is '\\[\\]': expected a place, or a list"),
+        ("- a", "a layout is a mapping such as 'text: prompt', not a list"),
+        ("a: [b", "not readable: Invalid YAML"),
+        ("group: a\nreply_to: b", "'reply_to' needs 'group' and 'turn_id'"),
+        # What would run code in a loader that is not safe.
+        ("turns: !!python/object/apply:os.system ['true']", "not readable: Invalid YAML"),
+    ],
+)
+def test_layout_files_are_checked(tmp_path, content, words):
+    path = tmp_path / "my.yml"
+    path.write_text(content)
+    with pytest.raises(DataError, match=f"my.yml  .*{words}"):
+        JSONLayout(str(path), train="x.json")
+
+
+def test_layout_names_are_checked(tmp_path):
+    with pytest.raises(
+        ConfigError, match="no layout 'sharegtp' comes along; did you mean 'sharegpt'"
+    ):
+        JSONLayout("sharegtp", train="x.json")
+    with pytest.raises(DataError, match="my.yml  file not found"):
+        JSONLayout(str(tmp_path / "my.yml"), train="x.json")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_convert_reads_layouts(name, tmp_path):
+    value, expected = SAMPLES[name]
+    path = write(tmp_path / "a.json", value)
+    done = convert(path, tmp_path / "a.txt", from_format=name, to_format="parlai")
+    assert done.n_examples == len(expected)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "conversations",
+                    "from",
+                    "value",
+                    "utterances",
+                    "history",
+                    "candidates",
+                    "train",
+                    "text",
+                ]
+                + [
+                    "conversation_id",
+                    "id",
+                    "reply-to",
+                    "speaker",
+                    "instruction",
+                    "output",
+                    "personality",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@given(value=JSON | st.lists(JSON, max_size=3))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_layouts_meet_any_json_with_one_clear_error(name, value, tmp_path):
+    path = write(tmp_path / "a.json", value)
+    try:
+        episodes = list(read_layout_file(path, find_layout(name)))
+    except DataError as error:
+        assert str(error).startswith(path) and "\n" not in str(error) and len(str(error)) < 600
+    else:
+        assert all(
+            isinstance(m["text"], str) and m["labels"] for episode in episodes for m in episode
+        )
+
+
+@pytest.mark.parametrize("corpus, speaker", [("sgd", "system"), ("star", "system")])
+def test_layout_of_real_conversations(data, tmp_path, corpus, speaker):
+    """Our own form, described as a layout, gives what its own teacher gives."""
+    path = str(data / corpus / "test.jsonl.gz")
+    layout = tmp_path / "ours.yml"
+    layout.write_text("id: id\nturns: turns\nspeaker: speaker\ntext: text\n")
+    found = JSONLayout(str(layout), test=path, label_speaker=speaker).for_split("test")
+    own = Conversations(test=path, label_speaker=speaker).for_split("test")
+    assert list(found.examples()) == list(own.examples())
+    assert found.n_examples == sum(map(len, read_conversations(path, speaker)))
+
+
+def test_layouts_come_with_the_package():
+    assert all(path.is_file() for path in shipped_layouts().values())
+    for path in shipped_layouts().values():
+        assert read_layout(Path(path)) == find_layout(path.stem)

@@ -1,0 +1,136 @@
+"""Layouts: where in a corpus's JSON or table its texts and labels stand."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Union
+
+import srsly
+
+from ..errors import ConfigError, DataError, Problem
+from .reading import kind, nearest, read_bytes, short
+
+LAYOUT_SUFFIXES = (".yml", ".yaml", ".json")
+FOLDER = Path(__file__).parent / "layouts"
+
+# A place inside a JSON value: names and numbers (from 0, or from -1 backwards) with dots
+# between them; "" for the value itself.
+Where = str
+
+
+@dataclass
+class Layout:
+    """Where things stand. A record is one conversation or one example: a line of a JSONL
+    file or table, an element of a JSON list, a value of a JSON object.
+
+    about (str): What it is for, in a few words.
+    records (Union[Where, Dict]): Where in a JSON file the list or object of records is,
+        or that for each split.
+    id (Where): In a record, its name; `$key` for its name in an object; "" for none.
+    turns (Where): In a record, the list of turns of a conversation.
+    group (Where): In a row, what all rows of one conversation have in common; they stand
+        one after the other, and each row is a turn.
+    turn_id (Where): In a row of a group, its name.
+    reply_to (Where): In a row of a group, the name of the row that it answers: the turns
+        are put into this order.
+    speaker (Where): In a turn, who speaks; "" for two who take turns.
+    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    background (Where): In a record, a text or list of texts to stand before the first turn.
+    background_speakers (List[str]): Speakers whose turns do, too, such as a system's prompt.
+    examples (Where): In a record, the list of examples of an episode; "" for one example.
+    text (Union[Where, List]): In a turn or example, the text; of several places, those
+        that hold anything are joined by line ends.
+    label (Where): In an example, the label or list of labels.
+    label_candidates (Where): In an example, the list of candidates; "" for none.
+    replace (Dict[str, str]): What to put in texts for what.
+    """
+
+    about: str = ""
+    records: Union[Where, Dict[str, Where]] = ""
+    id: Where = ""
+    turns: Where = ""
+    group: Where = ""
+    turn_id: Where = ""
+    reply_to: Where = ""
+    speaker: Where = ""
+    label_speaker: str = "second"
+    background: Where = ""
+    background_speakers: Optional[List[str]] = None
+    examples: Where = ""
+    text: Union[Where, List[Where]] = "text"
+    label: Where = ""
+    label_candidates: Where = ""
+    replace: Optional[Dict[str, str]] = None
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether it has turns of speakers, not examples."""
+        return not self.label
+
+
+def shipped_layouts() -> Dict[str, Path]:
+    """Name to file of every layout that comes along."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
+
+
+def find_layout(name: str) -> Layout:
+    """A layout that comes along, or one in a file of your own.
+
+    name (str): Its name, or the path of a .yml, .yaml or .json file.
+    RAISES (ConfigError): If there is none.
+    RAISES (DataError): If the file cannot be read, or is no layout.
+    """
+    known = shipped_layouts()
+    if name in known:
+        return read_layout(known[name])
+    if Path(name).suffix.lower() not in LAYOUT_SUFFIXES:
+        hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
+        text = f"no layout '{name}' comes along{hint}"
+        raise ConfigError([Problem("", text, "or give the path of a .yml or .json file")])
+    return read_layout(Path(name))
+
+
+def read_layout(path: Path) -> Layout:
+    """The layout in a file.
+
+    RAISES (DataError): If it cannot be read, or is no layout.
+    """
+    content = read_bytes(path).decode("utf-8", errors="replace")
+    try:
+        is_json = path.suffix.lower() == ".json"
+        values = srsly.json_loads(content) if is_json else srsly.yaml_loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, f"not readable: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")
+    names = [field.name for field in fields(Layout)]
+    for name, value in values.items():
+        if name not in names:
+            hint = nearest(str(name), names) or f" (there is: {', '.join(names)})"
+            raise DataError(path, f"a layout has no '{name}'{hint}")
+        _check(path, name, value)
+    layout = Layout(**values)
+    if not layout.label and not layout.turns and not layout.group:
+        text = "say 'turns' or 'group' (conversations), or 'label' (examples)"
+        raise DataError(path, f"the layout does not say where answers stand: {text}")
+    given = [name for name in ("turns", "group", "label") if getattr(layout, name)]
+    if len(given) > 1:
+        raise DataError(path, f"the layout has {' and '.join(map(repr, given))}: only one can be")
+    if layout.reply_to and not (layout.group and layout.turn_id):
+        raise DataError(path, "'reply_to' needs 'group' and 'turn_id'")
+    return layout
+
+
+def _check(path: Path, name: str, value: Any) -> None:
+    is_text = isinstance(value, str)
+    texts = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
+    pairs = isinstance(value, dict) and all(
+        isinstance(part, str) for pair in value.items() for part in pair
+    )
+    good, wanted = {
+        "background_speakers": (texts, "a list of names"),
+        "replace": (pairs, "a mapping of texts"),
+        "records": (is_text or pairs, "a place, or one for each split"),
+        "text": (is_text or texts, "a place, or a list of some"),
+    }.get(name, (is_text, "a text"))
+    if not good:
+        raise DataError(path, f"'{name}' is {short(value)}: expected {wanted}")

@@ -1,0 +1,136 @@
+"""Records of JSON, JSON lines and tables, and the places inside them."""
+
+import json
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple, Optional
+
+from ..errors import DataError
+from .labelled_text import table_rows
+from .reading import check_surrogates, kind, nearest, read_bytes, read_json_lines, short
+
+
+class Place(NamedTuple):
+    """A value and where it stands, for error messages.
+
+    value (Any): From JSON.
+    path (str): The file.
+    line (Optional[int]): Its line, where a record is a line.
+    name (str): The way to it from the record, or from the whole of the file.
+    key (str): Of a record in an object, its name there.
+    """
+
+    value: Any
+    path: str
+    line: Optional[int] = None
+    name: str = ""
+    key: str = ""
+
+    def error(self, text: str) -> DataError:
+        """What is wrong with it."""
+        return DataError(self.path, f"{self.name or 'the record'} {text}", self.line)
+
+    def find(self, where: str, default: Any = ...) -> "Place":
+        """The value at a place inside this one.
+
+        where (str): Such as "history.-1", see ``Layout``; "" for this value itself.
+        default (Any): What to take where there is nothing.
+        RAISES (DataError): If there is nothing and no default.
+        """
+        place = self
+        for step in where.split(".") if where else ():
+            value = place.value
+            if isinstance(value, dict) and step in value:
+                found = value[step]
+            elif isinstance(value, list) and step.lstrip("-").isdecimal() and (
+                -len(value) <= int(step) < len(value)
+            ):  # fmt: skip
+                found = value[int(step)]
+            elif default is not ...:
+                return place._replace(value=default)
+            else:
+                raise self._missing(place, step)
+            place = place._replace(value=found, name=f"{place.name}.{step}".lstrip("."))
+        return place
+
+    def text(self) -> str:
+        """The value, a string.
+
+        RAISES (DataError): If it is none.
+        """
+        if not isinstance(self.value, str):
+            raise self.error(f"is {kind(self.value)}, not a string")
+        return self.value
+
+    def items(self) -> Iterator["Place"]:
+        """The elements of a list.
+
+        RAISES (DataError): If it is none.
+        """
+        if not isinstance(self.value, list):
+            raise self.error(f"is {kind(self.value)}, not a list")
+        for number, value in enumerate(self.value):
+            yield self._replace(value=value, name=f"{self.name}.{number}".lstrip("."))
+
+    def _missing(self, place: "Place", step: str) -> DataError:
+        value = place.value
+        if isinstance(value, dict):
+            names = [str(name) for name in value]
+            have = ", ".join(short(name, 30) for name in names[:8]) or "nothing"
+            return place.error(f"has no '{step}'{nearest(step, names)} (there is: {have})")
+        if isinstance(value, list):
+            return place.error(f"has no element {step}: it is a list of {len(value)}")
+        return place.error(f"is {kind(value)}, so there is no '{step}' in it")
+
+
+def read_records(path: str, records: str = "") -> Iterator[Place]:
+    """Every record of a file.
+
+    Lines of .jsonl, .ndjson, .csv and .tsv are read one by one. A .json file is read as
+    a whole, unless it turns out to be lines as well.
+
+    path (str): The file, plain or gzip'd.
+    records (str): Where in a JSON file the list or object of records is.
+    RAISES (DataError): If it cannot be read, or there are no records.
+    """
+    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+    if suffix in (".csv", ".tsv"):
+        rows = table_rows(path, suffix, None, ())
+        yield from (Place(row, path, number) for number, row in rows)
+        return
+    if suffix not in (".jsonl", ".ndjson"):
+        whole = _read_whole(path)
+        if whole is not None:
+            yield from _inside(Place(whole, path).find(records))
+            return
+    if records:
+        text = f"holds JSON lines: the layout's 'records' ({records}) has no meaning in it"
+        raise DataError(path, text)
+    yield from (Place(row, path, number) for number, row in read_json_lines(path))
+
+
+def _inside(place: Place) -> Iterator[Place]:
+    if isinstance(place.value, dict):
+        for key, value in place.value.items():
+            yield place._replace(value=value, name=f"{place.name}.{key}".lstrip("."), key=key)
+    else:
+        yield from place.items()
+
+
+def _read_whole(path: str) -> Any:
+    """The value of a JSON file, or None if it is JSON lines."""
+    content = read_bytes(path)
+    try:
+        value = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise DataError(path, "not UTF-8: save the file as UTF-8", number) from None
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and content.lstrip()[:1] == b"{":
+            return None
+        text = f"not valid JSON at column {error.colno}: {error.msg}"
+        raise DataError(path, text, error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, f"not readable as JSON: {error}") from None
+    if b"\\u" in content:
+        check_surrogates(value, path)
+    return value
