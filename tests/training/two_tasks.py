@@ -20,6 +20,7 @@ def tiny(
     streaming: bool = False,
     endless: bool = False,
     splits: str = "train dev test",
+    mutators=None,
 ):
     """Questions of any length that end with a word, which is the answer.
 
@@ -37,7 +38,9 @@ def tiny(
             yield [example(name, number + turn) for turn, name in enumerate(names)]
 
     sources = {split: (lambda split=split: make(split)) for split in splits.split()}
-    return IterableTeacher(sources, streaming=streaming, endless=endless, task=known[0])
+    return IterableTeacher(
+        sources, streaming=streaming, endless=endless, task=known[0], mutators=mutators
+    )
 
 
 class Recorder(RankerAgent):

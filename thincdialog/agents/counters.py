@@ -1,6 +1,6 @@
 """What all copies of a learning agent count together."""
 
-from typing import List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 import numpy as np
 
@@ -43,3 +43,21 @@ class Counters:
         self.loss = AverageMetric(0, 0)
         self.tokens = 0
         self.cells = 0
+
+    def state(self) -> Dict[str, Any]:
+        """The metrics, as JSON values; nothing of an update that is still to come."""
+        return {
+            "loss": self.loss.numerator.state(),
+            "examples": self.loss.denominator.state(),
+            "tokens": self.tokens,
+            "cells": self.cells,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state`` gave."""
+        self.updated()
+        self.loss = AverageMetric(0, 0)
+        self.loss.numerator.restore(state["loss"])
+        self.loss.denominator.restore(state["examples"])
+        self.tokens = state["tokens"]
+        self.cells = state["cells"]

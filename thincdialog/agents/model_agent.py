@@ -1,7 +1,7 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Ragged
@@ -294,6 +294,16 @@ class ModelAgent(ConversationAgent):
         self.counters.reset_metrics()
         if self._text is not None:
             self.text.reset_metrics()
+
+    def metrics_state(self) -> Dict[str, Any]:
+        """What ``report`` is made of, as JSON values; a subclass may measure more."""
+        return {"counters": self.counters.state(), "text": self._text and self._text.state()}
+
+    def set_metrics_state(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``metrics_state`` gave."""
+        self.counters.restore(state["counters"])
+        if self._text is not None:
+            self._text.restore(state["text"])
 
 
 def _is_empty(metric: Metric) -> bool:

@@ -1,6 +1,7 @@
 """``train``: train, evaluate and save a model."""
 
 import argparse
+import shlex
 import sys
 from typing import Any, Dict, TextIO
 
@@ -12,7 +13,9 @@ EXAMPLES = [
     "train quickstart.cfg --output output/quickstart",
     "train ranker.cfg -o output/ranker --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg -o output/short --force --training.max_steps 100",
+    "train ranker.cfg -o output/ranker --resume",
 ]
+INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FOLDER", help="where to save model-best and model-last"
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace models that are in the folder already"
+        "--force", action="store_true", help="replace a run that is in the folder already"
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on from the newest checkpoint in the folder; begin, if there is none",
     )
     parser.add_argument(
         "--file-friendly",
@@ -42,15 +50,20 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     if arguments.file_friendly:
         stdout, stderr = no_terminal(stdout), no_terminal(stderr)
     messages = Messages(stderr)
-    result = train(
-        arguments.config,
-        output=arguments.output,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        force=arguments.force,
-        code=arguments.code,
-        stdout=stdout,
-        stderr=stderr,
-    )
+    try:
+        result = train(
+            arguments.config,
+            output=arguments.output,
+            overrides=with_gpu(overrides, arguments.gpu_id),
+            force=arguments.force,
+            resume=arguments.resume,
+            code=arguments.code,
+            stdout=stdout,
+            stderr=stderr,
+        )
+    except KeyboardInterrupt as interrupt:  # Its text is what was saved last.
+        messages.warn(_how_to_go_on(str(interrupt), arguments, overrides))
+        return getattr(interrupt, "exit_code", INTERRUPTED)
     show_result(result)
     if result.output is None:
         messages.warn("The model was not saved: give a folder with --output.")
@@ -59,6 +72,19 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         messages.good(f"Saved {best}")
         messages.info(f"Talk to it: python -m thincdialog chat {best}")
     return 0
+
+
+def _how_to_go_on(saved: str, arguments: argparse.Namespace, overrides: Dict[str, str]) -> str:
+    if not arguments.output:
+        return "Interrupted; nothing was saved: give a folder with --output."
+    words = ["train", arguments.config, "--output", arguments.output, "--resume"]
+    for name in ("code", "gpu_id"):
+        value = getattr(arguments, name)
+        words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
+    for setting, value in overrides.items():
+        words.append(f"--{setting}={value}")
+    done = f"Saved {saved}" if saved else "Interrupted before there was anything to save"
+    return f"{done}. Go on with: python -m thincdialog {shlex.join(words)}"
 
 
 def show_result(result: Any) -> None:

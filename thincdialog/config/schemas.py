@@ -59,6 +59,9 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "patience": Setting(int, 0),
         "target_score": Setting(Optional[float]),
         "accumulate_gradient": Setting(int, 1),
+        "checkpoint_every_steps": Setting(int, 0),
+        "checkpoint_every_seconds": Setting(float, 0),
+        "checkpoint_evaluations": Setting(bool),
         "n_samples": Setting(int, 0),
     },
 }

@@ -15,6 +15,11 @@ _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 
 Encoded = Tuple[np.ndarray, np.ndarray]
 
+_COUNTS = (
+    "_n_contexts", "_n_truncated_contexts", "_n_cut_of_contexts",
+    "_n_labels", "_n_truncated_labels", "_n_cut_of_labels",
+)  # fmt: skip
+
 
 class TextEncoder:
     """Turns conversations into token rows for a model, and replies likewise.
@@ -144,6 +149,15 @@ class TextEncoder:
         """Start counting afresh."""
         self._n_contexts = self._n_truncated_contexts = self._n_cut_of_contexts = 0
         self._n_labels = self._n_truncated_labels = self._n_cut_of_labels = 0
+
+    def state(self) -> List[int]:
+        """What ``report`` is made of, as JSON values."""
+        return [getattr(self, name) for name in _COUNTS]
+
+    def restore(self, state: Sequence[int]) -> None:
+        """Take back what ``state`` gave."""
+        for name, value in zip(_COUNTS, state):
+            setattr(self, name, value)
 
     def _find_contexts(self, conversations: Sequence[Sequence[Turn]]) -> "_Contexts":
         if self.history_size > 0:

@@ -97,6 +97,11 @@ class Teacher(Presenter):
         for split in self._data.values():
             split.check_source()
 
+    def files(self, split: str) -> List[str]:
+        """The files that a split is read from, in their order; none if it is made
+        otherwise."""
+        return list(getattr(self._data[split].source, "paths", ()))
+
     def for_split(
         self,
         split: str,

@@ -1,56 +1,37 @@
 """The training loop: one for all worlds.
 
-    while not world.epoch_done():
+    while not stopped:
         world.parley()          the agent adds a gradient
         agent.update(optimizer)
-        evaluate, save, log, stop as the config says
+        evaluate, stop, save, log as the config says
 
 Everything random is a function of (seed, epoch) for the order of the data and of
-(seed, step, microbatch) for the model, so a run can be repeated to the bit.
+(seed, step, microbatch) for the model, so a run can be repeated to the bit. Between
+two steps, ``state`` is all that the loop knows: another process goes on from there.
 """
 
 import time
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
 import numpy
 
 from ..agents.model_agent import ModelAgent
-from ..callbacks import Callback
-from ..errors import ConfigError, Problem
+from ..errors import ProtocolError
 from ..loggers.logger import Logger, Progress
-from ..metrics import higher_is_better, report_values
+from ..metrics import report_values
 from ..models.averages import averaged_weights
 from ..teachers import Teacher
 from ..worlds import World
-from .gradients import GradientTree
-from .stopping import Best, Clock, Every, Limits, Position
-
-# The most of an epoch that can be done while it is not.
-ALMOST = 0.999
-
-
-@dataclass
-class LoopSettings:
-    """``[training]`` as the loop reads it; all limits: 0 = none.
-
-    seed (int): Of the order of the data and of dropout.
-    optimizer (Optimizer): Thinc's, or one that is called like it.
-    score (str): Name of the dev metric to optimise.
-    score_direction (str): "max", "min", or "auto" to tell from the metric's name.
-    accumulate_gradient (int): Microbatches (parleys) for one update of the weights.
-    """
-
-    seed: int
-    optimizer: Any
-    limits: Limits
-    every: Every
-    score: str
-    score_direction: str = "auto"
-    patience: int = 0
-    target_score: Optional[float] = None
-    accumulate_gradient: int = 1
-    callbacks: List[Callback] = field(default_factory=list)
+from .epochs import Epochs
+from .gradients import gather_gradient
+from .interruption import Interrupted, Interruption
+from .keeper import Keeper
+from .loop_settings import LoopSettings
+from .random_state import random_state, set_random_state
+from .rows import Rows
+from .selection import Selection
+from .stopping import Clock, Position
 
 
 class TrainingLoop:
@@ -59,8 +40,8 @@ class TrainingLoop:
     world (World): Of the training teacher and the agent.
     evaluate (Optional[Callable]): Gives the dev report (metric name to value); None
         without dev data: then nothing is compared, and the last weights are the best.
-    save (Callable): Called after every evaluation, while the evaluated weights are
-        in place, with position, report, and whether it is the best so far.
+    keeper (Keeper): Saves models and checkpoints.
+    interruption (Interruption): Receives signals.
     """
 
     def __init__(
@@ -71,183 +52,231 @@ class TrainingLoop:
         settings: LoopSettings,
         logger: Logger,
         evaluate: Optional[Callable[[], Dict[str, float]]],
-        save: Callable[[Position, Mapping[str, float], bool], None],
+        keeper: Keeper,
+        interruption: Interruption,
     ):
-        self.agent, self.teacher, self.world = agent, teacher, world
+        self.agent, self.world = agent, world
         self.settings, self.logger = settings, logger
-        self.evaluate, self.save = evaluate, save
+        self.evaluate, self.keeper, self.interruption = evaluate, keeper, interruption
         self.position = Position()
         self.clock = Clock()
-        self.best: Optional[Best] = None
+        self.epochs = Epochs(teacher)
+        self.rows = Rows(settings.score)
+        self.selection = Selection(
+            settings.score,
+            settings.score_direction,
+            settings.patience,
+            settings.target_score,
+            has_dev=evaluate is not None,
+        )
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[float] = None
+        self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
-        self._examples_of_an_epoch: Optional[int] = None
-        self._examples_at_row = 0
-        self._seconds_at_row = 0.0
-        self._evaluated_step = -1
+        self._evaluated_step = self._saved_step = -1
+        self._must_evaluate = True
+        self._must_save = settings.has_checkpoints
 
     def run(self) -> str:
         """Train until a limit is reached.
 
         RETURNS (str): Why it ended, as a phrase for the user.
         RAISES (TrainingError): If a loss or gradient is not finite.
+        RAISES (Interrupted): If a signal ended it; a checkpoint is written before.
         """
         # Overflow ends in an error that names the examples; NumPy's warning would only
         # come before it.
         with numpy.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            self._run()
+            with self.interruption.waiting():
+                self._run()
         return self.stopped_because
 
     def _run(self) -> None:
-        settings, position = self.settings, self.position
-        self._evaluate()
-        epoch = 0
+        if self._must_save:  # Before anything else: the first evaluation may be long.
+            self._save()
+        self._between_steps()
         while not self.stopped_because:
-            self.world.start_epoch(epoch, settings.seed)
-            before = position.examples
-            while not self.world.epoch_done() and not self.stopped_because:
-                position.examples += self._step()
-                self._locate(epoch, position.examples - before)
-                self.logger.step(self._progress())
-                if settings.every.due(position, self.clock.seconds()):
-                    self._evaluate()
-                self._stop_at_limits()
-            if self.world.epoch_done():
-                self._examples_of_an_epoch = position.examples - before
-            if position.examples == before:
-                self.stopped_because = "no training example had a label"
-            epoch += 1
-        if self._evaluated_step < position.step:
-            self._evaluate()
+            if not self.epochs.is_running:
+                self.world.start_epoch(self.epochs.number, self.settings.seed)
+                self.epochs.begin(self.position)
+            if not self.world.epoch_done():
+                self._step()
+            if self.world.epoch_done() and not self.epochs.end(self.position):
+                self.asked_to_stop = "no training example had a label"
+            self._between_steps()
 
-    def _step(self) -> int:
-        """One update of the weights; returns how many examples it learnt from."""
-        settings, agent = self.settings, self.agent
-        step = self.position.step + 1
-        tree = GradientTree() if settings.accumulate_gradient > 1 else None
-        microbatch = 0
-        while microbatch < settings.accumulate_gradient and not self.world.epoch_done():
-            agent.seed(settings.seed, step, microbatch)
-            self.world.parley()
-            microbatch += 1
-            if tree is not None:
-                tree.add(agent.parameters.gradients)
-                agent.parameters.clear_gradients()
-        examples = agent.counters.examples
+    def _step(self) -> None:
+        """One update of the weights."""
+        settings, agent, position = self.settings, self.agent, self.position
+        step, n = position.step + 1, settings.accumulate_gradient
+        examples = gather_gradient(agent, self.world, settings.seed, step, n)
         if examples:
-            if tree is not None:
-                tree.take(agent.parameters.gradients)
             self.learn_rate = float(settings.optimizer.learn_rate)
             self.gradient_norm = agent.update(settings.optimizer)
-            self.position.step = step
-        return examples
-
-    def _locate(self, epoch: int, examples_in_epoch: int) -> None:
-        if self.world.epoch_done():
-            self.position.epoch = epoch + 1.0
-        else:
-            total = self._n_examples()
-            share = examples_in_epoch / total if total else 0.0
-            # A task that is shown again makes an epoch longer than the data.
-            self.position.epoch = epoch + min(ALMOST, share)
-
-    def _stop_at_limits(self) -> None:
-        limit = self.settings.limits.reached(self.position, self.clock.seconds())
-        self.stopped_because = self.stopped_because or limit or ""
-
-    def _progress(self) -> Progress:
-        position = self.position
-        return Progress(
-            step=position.step,
-            epoch=position.epoch,
-            examples=position.examples,
-            loss_per_example=self.agent.counters.loss.value(),
-            total_steps=self.settings.limits.total_steps(self.steps_per_epoch()),
+            position.step = step
+            position.examples += examples
+        self.epochs.locate(position, self.world.epoch_done())
+        self.logger.step(
+            Progress(
+                step=position.step,
+                epoch=position.epoch,
+                examples=position.examples,
+                loss_per_example=agent.counters.loss.value(),
+                total_steps=self._total_steps(),
+            )
         )
+
+    def _total_steps(self) -> Optional[int]:
+        return self.settings.limits.total_steps(self.epochs.steps_per_epoch(self.position))
+
+    def _between_steps(self) -> None:
+        """Evaluate, stop, save, as far as each is due."""
+        settings, position, seconds = self.settings, self.position, self.clock.seconds()
+        self._must_evaluate |= settings.every.due(position, seconds)
+        self._must_save |= settings.every_checkpoint.due(position, seconds)
+        self._evaluate_if_due()
+        limit = settings.limits.reached(position, seconds) if position.step else None
+        self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
+        if self.stopped_because:
+            self._must_evaluate |= self._evaluated_step < position.step
+            self._evaluate_if_due()
+            self._must_save |= settings.has_checkpoints and self._saved_step < position.step
+        if self.interruption.received is not None:
+            self._leave(self.interruption.received)
+        if self._must_save:
+            self._save()
 
     # --- evaluation ---------------------------------------------------------------
 
+    def _evaluate_if_due(self) -> None:
+        if not self._must_evaluate or self.interruption.received is not None:
+            return
+        measured = self.agent.metrics_state()
+        try:
+            self._evaluate()
+        except Interrupted:
+            if self.interruption.is_urgent:
+                raise
+            # It is left for when the run goes on.
+            self.agent.forget_computed()
+            self.agent.reset_metrics()
+            self.agent.set_metrics_state(measured)
+
     def _evaluate(self) -> None:
-        """Evaluate with the averaged weights, if any; log; keep the best; maybe stop."""
+        """Evaluate with the averaged weights, if any; keep the best; log."""
         seconds = self.clock.seconds()
         training = report_values(self.agent.report())
         started = time.perf_counter()
-        self._evaluated_step = self.position.step
-        with averaged_weights(self.agent.parameters, self.settings.optimizer) as changed:
-            if changed:
-                self.agent.forget_computed()
-            report = self.evaluate() if self.evaluate is not None else {}
-            is_best = self._see(report)
-            self.save(self.position, report, is_best)
-        if changed:
-            self.agent.forget_computed()
+        with self._weights_to_keep():
+            with self.interruption.waiting(False):
+                report = self.evaluate() if self.evaluate is not None else {}
+            is_best = self.selection.see(report, self.position.step)
+            self.keeper.evaluated(self.position, report, is_best)
         self.agent.reset_metrics()
         self.clock.leave_out(time.perf_counter() - started)
         self.settings.every.done(self.position, seconds)
-        info = self._row(report, training, seconds, is_best)
+        self._evaluated_step = self.position.step
+        self._must_evaluate = False
+        self._must_save |= self.settings.checkpoint_evaluations
+        info = self.rows.make(
+            self.position,
+            seconds,
+            report,
+            training,
+            is_best,
+            learn_rate=self.learn_rate,
+            gradient_norm=self.gradient_norm,
+            total_steps=self._total_steps(),
+        )
         self.logger.row(info)
-        for callback in self.settings.callbacks:
+        for callback in self.settings.callbacks.values():
             if callback(info, self.agent):
-                self.stopped_because = self.stopped_because or "a callback asked to stop"
-        if self.best is not None:
-            self.stopped_because = self.stopped_because or self.best.reached() or ""
+                self.asked_to_stop = self.asked_to_stop or "a callback asked to stop"
 
-    def _see(self, report: Mapping[str, float]) -> bool:
-        """Compare a dev report with the best; without dev data every one is the best."""
-        settings = self.settings
-        if self.evaluate is None:
-            return True
-        if settings.score not in report:
-            known = ", ".join(sorted(report))
-            text = f"[training] score = '{settings.score}' is not measured on the dev data"
-            raise ConfigError([Problem("", text, f"choose one of: {known}")], "config")
-        if self.best is None:
-            better = {"max": True, "min": False}.get(settings.score_direction)
-            better = higher_is_better(settings.score) if better is None else better
-            if better is None:
-                text = f"[training] score = '{settings.score}': higher or lower better?"
-                hint = 'set score_direction to "max" or "min"'
-                raise ConfigError([Problem("", text, hint)], "config")
-            self.best = Best(better, settings.patience, settings.target_score)
-        return self.best.see(report[settings.score], self.position.step, report)
+    @contextmanager
+    def _weights_to_keep(self) -> Iterator[None]:
+        """The averaged weights in their place, if there are any."""
+        with averaged_weights(self.agent.parameters, self.settings.optimizer) as changed:
+            if changed:
+                self.agent.forget_computed()
+            yield
+        if changed:
+            self.agent.forget_computed()
 
-    def _row(
-        self,
-        report: Mapping[str, float],
-        training: Mapping[str, float],
-        seconds: float,
-        is_best: bool,
-    ) -> Dict[str, Any]:
-        examples = self.position.examples - self._examples_at_row
-        spent = seconds - self._seconds_at_row
-        self._examples_at_row, self._seconds_at_row = self.position.examples, seconds
+    # --- going on in another process ------------------------------------------------
+
+    def _save(self) -> None:
+        """Write a checkpoint; in a world without a ``state``, at the end of the epoch."""
+        started = time.perf_counter()
+        try:
+            state = self.state()
+        except ProtocolError:
+            return
+        self.keeper.checkpoint(self.position.step, state)
+        self._must_save, self._saved_step = False, self.position.step
+        self.settings.every_checkpoint.done(self.position, self.clock.seconds())
+        self.clock.leave_out(time.perf_counter() - started)
+
+    def _leave(self, signal_number: int) -> None:
+        self._save()
+        if self._evaluated_step < self.position.step:
+            with self._weights_to_keep():
+                self.keeper.left(self.position)
+        raise Interrupted(signal_number, self.keeper.newest)
+
+    def state(self) -> Dict[str, Any]:
+        """All that decides on what comes next but for agent and optimizer, as JSON values.
+
+        RAISES (ProtocolError): If the world cannot be saved within an epoch.
+        """
         return {
-            "step": self.position.step,
-            "epoch": self.position.epoch,
-            "examples": self.position.examples,
-            "loss_per_example": training.get("loss"),
-            "score_name": self.settings.score,
-            "score": report.get(self.settings.score),
-            "scores": dict(report),
-            "is_best": is_best,
+            "world": self._world_state(),
+            "position": vars(self.position).copy(),
+            "seconds": self.clock.seconds(),
+            "epochs": self.epochs.state(),
+            "rows": self.rows.state(),
+            "best": self.selection.state(),
+            "every": self.settings.every.state(),
             "learn_rate": self.learn_rate,
             "gradient_norm": self.gradient_norm,
-            "examples_per_second": examples / spent if examples else None,
-            "tokens_per_second": training.get("tokens", 0.0) / spent if examples else None,
-            "padding_fraction": training.get("padding_fraction"),
-            "truncated_contexts": training.get("truncated_contexts"),
-            "seconds": seconds,
-            "total_steps": self.settings.limits.total_steps(self.steps_per_epoch()),
+            "asked_to_stop": self.asked_to_stop,
+            "evaluated_step": self._evaluated_step,
+            "must_evaluate": self._must_evaluate,
+            "metrics": self.agent.metrics_state(),
+            "callbacks": {
+                name: callback.state()
+                for name, callback in self.settings.callbacks.items()
+                if hasattr(callback, "state")
+            },
+            "random": random_state(),
         }
 
-    def steps_per_epoch(self) -> Optional[float]:
-        """Measured so far; None before the first step."""
-        position, total = self.position, self._n_examples()
-        if not position.examples or not total:
+    def _world_state(self) -> Optional[Dict[str, Any]]:
+        try:
+            return self.world.state()
+        except ProtocolError:
+            if self.epochs.is_running:
+                raise
             return None
-        return position.step * total / position.examples
 
-    def _n_examples(self) -> Optional[int]:
-        """Learnt from in an epoch, as far as is known; exactly after the first one."""
-        return self._examples_of_an_epoch or self.teacher.n_examples
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go to where ``state`` was taken; agent and optimizer are there already."""
+        if state["world"] is not None:
+            self.world.restore(state["world"])
+        self.position = Position(**state["position"])
+        self.clock.start_at(state["seconds"])
+        self.epochs.restore(state["epochs"])
+        self.rows.restore(state["rows"])
+        self.selection.restore(state["best"])
+        self.settings.every.restore(state["every"])
+        self.settings.every_checkpoint.done(self.position, state["seconds"])
+        self.learn_rate, self.gradient_norm = state["learn_rate"], state["gradient_norm"]
+        self.asked_to_stop = state["asked_to_stop"]
+        self._evaluated_step, self._saved_step = state["evaluated_step"], self.position.step
+        self._must_evaluate, self._must_save = state["must_evaluate"], False
+        self.agent.reset_metrics()
+        self.agent.set_metrics_state(state["metrics"])
+        for name, callback in self.settings.callbacks.items():
+            if name in state["callbacks"] and hasattr(callback, "restore"):
+                callback.restore(state["callbacks"][name])
+        set_random_state(state["random"])

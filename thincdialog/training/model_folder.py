@@ -10,17 +10,15 @@
 Nothing here is unpickled, and nothing is imported that the user did not name.
 """
 
-import os
 import platform
-import shutil
-import uuid
 from pathlib import Path
 from typing import Any, Dict, Mapping
 
 from .. import __version__
 from ..agents.json_file import read_json, write_json
-from ..errors import ModelError, OutputError
+from ..errors import ModelError
 from ..protocol import Agent
+from .whole_folder import written_whole
 
 FORMAT = 1
 
@@ -30,9 +28,7 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
 
     RAISES (OutputError): If the folder cannot be written; an old one stays as it was.
     """
-    beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        beside.mkdir(parents=True)
+    with written_whole(folder) as beside:
         (beside / "config.cfg").write_text(config_text, encoding="utf8")
         agent.to_disk(beside)
         facts = {
@@ -42,42 +38,6 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
             **meta,
         }
         write_json(beside / "meta.json", facts)
-        _sync(beside)
-        _replace(beside, folder)
-    except OSError as error:
-        # NumPy says only how much it could write.
-        reason = error.strerror or f"the disk may be full ({error})"
-        raise OutputError(
-            f"{folder}  could not be written: {reason}. Free some space or "
-            "choose another folder with --output; what was saved before is untouched."
-        ) from None
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _replace(new: Path, folder: Path) -> None:
-    """Put a folder in the place of another; at no moment are both gone."""
-    if not folder.exists():
-        new.rename(folder)
-        return
-    old = folder.with_name(f".{folder.name}.old.{uuid.uuid4().hex[:8]}")
-    try:
-        folder.rename(old)
-        new.rename(folder)
-    except BaseException:  # A second Ctrl-C, too.
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def holds_something_else(folder: Path) -> bool:

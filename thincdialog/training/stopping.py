@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 
 @dataclass
@@ -36,6 +36,11 @@ class Clock:
         """Do not count these seconds."""
         self._paused += seconds
 
+    def start_at(self, seconds: float) -> None:
+        """Go on behind so many seconds of an earlier process."""
+        self._started = time.perf_counter()
+        self._paused = -seconds
+
 
 class Limits:
     """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit."""
@@ -65,7 +70,8 @@ class Limits:
 
 
 class Every:
-    """Says when the next evaluation is due: by steps, epochs or seconds; 0 = not by it.
+    """Says when the next evaluation (or checkpoint) is due: by steps, epochs or seconds;
+    0 = not by it.
 
     Steps and epochs are counted from the start, so that 0.5 means the middle and the end
     of every epoch whatever the number of batches; seconds from the last evaluation.
@@ -79,7 +85,7 @@ class Every:
         self._last_seconds = 0.0
 
     def due(self, position: Position, seconds: float) -> bool:
-        """Whether to evaluate now."""
+        """Whether it is time."""
         last = self._last
         return position.step > last.step and bool(
             _passed(last.step, position.step, self.steps)
@@ -88,9 +94,18 @@ class Every:
         )
 
     def done(self, position: Position, seconds: float) -> None:
-        """Note that an evaluation has taken place."""
+        """Note that it has taken place."""
         self._last = Position(**vars(position))
         self._last_seconds = seconds
+
+    def state(self) -> Dict[str, Any]:
+        """When it was last, as JSON values."""
+        return {"position": vars(self._last), "seconds": self._last_seconds}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state`` gave."""
+        self._last = Position(**state["position"])
+        self._last_seconds = state["seconds"]
 
 
 def _passed(before: float, now: float, every: float) -> bool:
@@ -134,6 +149,16 @@ class Best:
         if self.patience and self.without_progress >= self.patience:
             return f"no better score in {self.patience} evaluations (patience)"
         return None
+
+    def state(self) -> Dict[str, Any]:
+        """What it remembers, as JSON values."""
+        return {
+            "higher_is_better": self.higher_is_better,
+            "score": self.score,
+            "step": self.step,
+            "report": dict(self.report),
+            "without_progress": self.without_progress,
+        }
 
     def _is_better(self, new: float, old: float) -> bool:
         return new > old if self.higher_is_better else new < old

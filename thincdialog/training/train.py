@@ -7,25 +7,28 @@ from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
 from ..agents import ModelAgent
 from ..batchers import Fixed
-from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
+from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
-from ..errors import ConfigError, OutputError, Problem
+from ..errors import ConfigError, Problem
 from ..loggers.logger import Logger, Start
 from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..worlds import batch_world
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
-from .loop import LoopSettings, TrainingLoop
-from .model_folder import holds_something_else, save_model
+from .interruption import Interrupted, Interruption
+from .loop import TrainingLoop
+from .loop_settings import LoopSettings
+from .output_folder import check_output
 from .reading_bar import reading_bar
 from .results import Result
+from .run_keeper import BEST, LAST, RunKeeper
 from .run_log import run_log, run_loggers
 from .scores_file import write_scores
-from .stopping import Every, Limits, Position
+from .stopping import Position
 from .task import split_of, tasks_of
 
-BEST, LAST = "model-best", "model-last"
+__all__ = ["BEST", "LAST", "check_output", "train"]
 
 
 def train(
@@ -34,17 +37,23 @@ def train(
     output: Union[str, Path, None] = None,
     overrides: Optional[Mapping[str, Any]] = None,
     force: bool = False,
+    resume: bool = False,
     code: Optional[Union[str, Path]] = None,
     stdout: Optional[TextIO] = None,
     stderr: Optional[TextIO] = None,
 ) -> Result:
     """Train, evaluate and save a model.
 
+    In the main thread, SIGINT (Ctrl-C) and SIGTERM end training behind the step that is
+    under way, when all that was learnt is saved; a second Ctrl-C ends it at once.
+
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
-    output (Union[str, Path, None]): Folder for model-best and model-last; None saves
-        nothing.
+    output (Union[str, Path, None]): Folder for model-best, model-last, checkpoints and
+        log.jsonl; None saves nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    force (bool): Whether models that are in the folder may be replaced.
+    force (bool): Whether a run that is in the folder may be replaced.
+    resume (bool): Go on from the folder's newest checkpoint, as if the run had never
+        stopped; begin, if there is none.
     code (Union[str, Path, None]): Python file to import first; it may register
         functions that the config names.
     stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
@@ -52,63 +61,44 @@ def train(
     RETURNS (Result): Scores, samples and where the model lies.
     RAISES (DialogError): If config, data, output folder or training go wrong; before
         the config is good, no data is read and nothing is written.
+    RAISES (KeyboardInterrupt): If a signal ended it; its text is the folder of what was
+        saved last. ``Interrupted``, if that is a checkpoint to go on from.
     """
     load_code(code)
     checked = load_config(config, overrides or {})
     folder = None if output is None else Path(output)
     ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
-    with using_ops(ops):
-        run = _Run(checked, folder, stdout or sys.stdout, stderr or sys.stderr)
-        if folder is not None:
-            check_output(folder, force)
+    with using_ops(ops), Interruption() as interruption:
+        run = _Run(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
+        check_output(folder, force, resume)
         try:
-            with run_log(folder) as run.log:
-                return run.train()
+            state = run.find(force) if resume else None
+            last_row = None if state is None else int(state["loop"]["evaluated_step"])
+            with run_log(folder, last_row) as run.log:
+                run.keeper.begin(anew=state is None)
+                return run.train(state)
         except ConfigError as error:  # Found with the data, by parts that know no file.
             raise ConfigError(error.problems, checked.name) from error
+        except Interrupted as interrupt:
+            raise Interrupted(interrupt.number, run.keeper.newest) from None
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(run.saved) from None
-
-
-def check_output(folder: Path, force: bool) -> None:
-    """See, before any work is done, that a model can be saved into a folder.
-
-    RAISES (OutputError): If it holds something and ``force`` is not set, if it cannot
-        be written, or if a model would take the place of what is none.
-    """
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}  is a file. Choose a folder with --output.")
-        if folder.is_dir() and any(folder.iterdir()) and not force:
-            raise OutputError(
-                f"{folder}  is not empty. Choose another folder with --output, or replace "
-                "the models in it with --force."
-            )
-        for name in (BEST, LAST):
-            if holds_something_else(folder / name):
-                raise OutputError(
-                    f"{folder / name}  is no saved model, so --force does not replace it. "
-                    "Choose another folder with --output."
-                )
-        folder.mkdir(parents=True, exist_ok=True)
-        trial = folder / ".can_be_written"
-        trial.touch()
-        trial.unlink()
-    except OSError as error:
-        raise OutputError(
-            f"{folder}  cannot be written: {error.strerror}. Choose another folder with --output."
-        ) from None
+            raise KeyboardInterrupt(run.keeper.saved) from None
 
 
 class _Run:
     """One call of ``train``: the built parts, and where they go."""
 
     def __init__(
-        self, checked: CheckedConfig, folder: Optional[Path], stdout: TextIO, stderr: TextIO
+        self,
+        checked: CheckedConfig,
+        folder: Optional[Path],
+        stdout: TextIO,
+        stderr: TextIO,
+        interruption: Interruption,
     ):
         parts = resolve_config(checked)
         self.checked, self.folder = checked, folder
-        self.stdout, self.stderr = stdout, stderr
+        self.stdout, self.stderr, self.interruption = stdout, stderr, interruption
         self.seed: int = parts["system"]["seed"]
         self.training: Dict[str, Any] = parts["training"]
         self.agent: Agent = parts["agent"]
@@ -123,9 +113,8 @@ class _Run:
             task.check_sources()
         self.teacher = split_of(checked, parts, "train", training=True)
         self._check_end()
-        self.best_values: Any = None
+        self.keeper = RunKeeper(checked, self.agent, self.training["optimizer"], self.tasks, folder)
         self.log: List[Logger] = []
-        self.saved = ""  # Where the weights lie that were saved last.
 
     def _check_baselines(self) -> None:
         problems = [
@@ -150,17 +139,31 @@ class _Run:
                 problem = Problem(where, text, "set max_steps or max_seconds")
                 raise ConfigError([problem], self.checked.name)
 
-    def train(self) -> Result:
-        teacher, dev = self.teacher, self._split("dev")
-        with reading_bar(self.stderr) as progress:
-            self.agent.initialize(
-                teacher, tokenizer=self.tokenizer, seed=self.seed, progress=progress
-            )
+    def find(self, force: bool) -> Optional[Dict[str, Any]]:
+        """What to go on from; None to begin."""
+        state = self.keeper.find(self._note)
+        if state is None:
+            check_output(self.folder, force, resume=True, has_checkpoint=False)
+        return state
+
+    def _note(self, line: str) -> None:
+        self.stderr.write(f"{line}\n")
+        self.stderr.flush()
+
+    def train(self, state: Optional[Dict[str, Any]]) -> Result:
+        dev = self._split("dev")
+        if state is not None:
+            self.keeper.restore(state, self.tokenizer)
+        else:
+            with reading_bar(self.stderr) as progress:
+                self.agent.initialize(
+                    self.teacher, tokenizer=self.tokenizer, seed=self.seed, progress=progress
+                )
         if isinstance(self.agent, ModelAgent):
-            result = self._learn(self.agent, teacher, dev)
+            result = self._learn(self.agent, dev, state)
         else:
             result = Result(self.training["score"], "it has no weights to train", 0, 0.0, 0)
-            self._save(BEST, Position(), {})
+            self.keeper.evaluated(Position(), {}, is_best=True)
         self._finish(result, dev)
         if self.folder is not None:
             write_scores(self.folder, result)
@@ -173,52 +176,47 @@ class _Run:
 
     # --- learning -------------------------------------------------------------------
 
-    def _learn(self, agent: ModelAgent, teacher: Teacher, dev: Optional[Teacher]) -> Result:
-        training = self.training
-        settings = LoopSettings(
-            seed=self.seed,
-            optimizer=training["optimizer"],
-            limits=Limits(training["max_epochs"], training["max_steps"], training["max_seconds"]),
-            every=Every(
-                training["eval_every_epochs"],
-                training["eval_every_steps"],
-                training["eval_every_seconds"],
-            ),
-            score=training["score"],
-            score_direction=training["score_direction"],
-            patience=training["patience"],
-            target_score=training["target_score"],
-            accumulate_gradient=training["accumulate_gradient"],
-            callbacks=training["callbacks"],
-        )
+    def _learn(
+        self, agent: ModelAgent, dev: Optional[Teacher], state: Optional[Dict[str, Any]]
+    ) -> Result:
+        settings = LoopSettings.of(self.checked, self.parts)
+        step = max(0, state["loop"]["evaluated_step"]) if state else 0
         loggers = run_loggers(
             self.log,
-            training["logger"],
+            self.training["logger"],
             self.stdout,
             self.stderr,
             settings.limits.total_steps(None),
-            Start(self.checked.interpolated, str(self.folder) if self.folder else None),
+            Start(self.checked.interpolated, str(self.folder) if self.folder else None, step),
         )
-        with loggers as logger, self.make_world(teacher, agent) as world:
+        with loggers as logger, self.make_world(self.teacher, agent) as world:
             loop = TrainingLoop(
                 agent,
-                teacher,
+                self.teacher,
                 world,
                 settings,
                 logger,
                 (lambda: self._evaluate(agent, dev)) if dev is not None else None,
-                self._save_evaluated,
+                self.keeper,
+                self.interruption,
             )
+            if state is not None:
+                loop.restore(state["loop"])
+            first_step = loop.position.step
             try:
                 reason = loop.run()
-            except KeyboardInterrupt:
-                self._save(LAST, loop.position, {})
+            except Interrupted:
                 raise
-        best_step = loop.best.step if loop.best is not None else loop.position.step
+            except KeyboardInterrupt:
+                self.keeper.left(loop.position)
+                raise
+        if state is not None and loop.position.step == first_step:
+            self._note(f"The run had ended ({reason}); raise its limits to train on.")
+        best = loop.selection.best
         return Result(
             score_name=settings.score,
             stopped_because=reason,
-            best_step=best_step,
+            best_step=best.step if best is not None else loop.position.step,
             seconds=loop.clock.seconds(),
             n_parameters=agent.parameters.n_parameters,
         )
@@ -226,36 +224,12 @@ class _Run:
     def _evaluate(self, agent: Agent, teacher: Teacher) -> Dict[str, float]:
         return evaluate_agent(agent, teacher, self.parts["evaluation"]["world"])
 
-    def _save_evaluated(
-        self, position: Position, report: Mapping[str, float], is_best: bool
-    ) -> None:
-        """Keep the weights that were just evaluated (averaged ones, if any)."""
-        if is_best:
-            assert isinstance(self.agent, ModelAgent)
-            self.best_values = self.agent.parameters.values.copy()
-            self._save(BEST, position, report)
-        self._save(LAST, position, report)
-
-    def _save(self, name: str, position: Position, report: Mapping[str, float]) -> None:
-        if self.folder is None:
-            return
-        meta = {
-            "agent": self.checked.interpolated["agent"]["@agents"],
-            "task": ", ".join(self.tasks),
-            "step": position.step,
-            "epoch": position.epoch,
-            "examples": position.examples,
-            "dev": dict(report),
-        }
-        save_model(self.agent, self.folder / name, write_config(self.checked.config), meta)
-        self.saved = str(self.folder / name)
-
     # --- afterwards -----------------------------------------------------------------
 
     def _finish(self, result: Result, dev: Optional[Teacher]) -> None:
         """Scores of the best weights and of the baselines, and a few conversations."""
-        if isinstance(self.agent, ModelAgent) and self.best_values is not None:
-            self.agent.parameters.load(self.best_values)
+        if isinstance(self.agent, ModelAgent) and self.keeper.best_values is not None:
+            self.agent.parameters.load(self.keeper.best_values)
             self.agent.forget_computed()
         teachers = {"dev": dev, "test": self._split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}

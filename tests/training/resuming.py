@@ -1,0 +1,223 @@
+"""Runs that are interrupted and go on, and what is left of them to compare."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+from thinc.api import Model
+
+from thincdialog.agents.classifier import ClassifierAgent
+from thincdialog.agents.ranker import RankerAgent
+from thincdialog.api import registry, train
+from thincdialog.losses.class_softmax import configure_class_softmax
+from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.messages import column
+
+from .two_tasks import TWO_TASKS
+
+TIMES = ("seconds", "examples_per_second", "tokens_per_second")
+
+
+class Crash(BaseException):
+    """As near as a test comes to the death of a process."""
+
+
+class Notes:
+    """What agents were trained on, and when they are to crash.
+
+    seen (Dict[str, List[str]]): "step/microbatch" to the ids of its examples.
+    before (Callable): Called before each microbatch with its step.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.seen: Dict[str, List[str]] = {}
+        self.before: Any = lambda step: None
+
+
+NOTES = Notes()
+
+
+class Noting:
+    """Mixed into agents: notes what they learn from."""
+
+    def seed(self, seed, step, microbatch):
+        self.counters.place = (step, microbatch)
+        super().seed(seed, step, microbatch)
+
+    def train_batch(self, observations):
+        step, microbatch = self.counters.place
+        NOTES.before(step)
+        ids = list(column(observations, "id"))
+        before = NOTES.seen.setdefault(f"{step}/{microbatch}", ids)
+        assert before == ids, "learnt once more from other examples"
+        super().train_batch(observations)
+
+
+class NotingRanker(Noting, RankerAgent):
+    pass
+
+
+class NotingClassifier(Noting, ClassifierAgent):
+    pass
+
+
+@registry.agents("tests.noting_ranker.v1")
+def noting_ranker(model: Model, use_reply: str = "label", max_context: int = 256) -> NotingRanker:
+    loss = configure_ranking_softmax()
+    return NotingRanker(model, loss=loss, use_reply=use_reply, max_context=max_context)
+
+
+@registry.agents("tests.noting_classifier.v1")
+def noting_classifier(model: Model) -> NotingClassifier:
+    return NotingClassifier(model, loss=configure_class_softmax())
+
+
+@registry.callbacks("tests.counting.v1")
+def counting():
+    return Counting()
+
+
+class Counting:
+    """A callback with a state: it stops the run at its sixth evaluation."""
+
+    def __init__(self):
+        self.n = 0
+
+    def __call__(self, info, agent):
+        self.n += 1
+        return self.n == 6
+
+    def state(self):
+        return {"n": self.n}
+
+    def restore(self, state):
+        self.n = state["n"]
+
+
+BASE = TWO_TASKS.replace("tests.recorder.v1", "tests.noting_ranker.v1").replace(
+    "max_epochs = 2.0", "max_epochs = 2.0\neval_every_epochs = 0.5\ncheckpoint_every_steps = 2"
+)
+FIXED = """@worlds = "thincdialog.BatchWorld.v1"
+
+[world.batcher]
+@batchers = "thincdialog.Fixed.v1"
+size = 4
+"""
+WORDS = FIXED.replace("Fixed.v1", "Words.v1").replace("size = 4", "budget = 16\nbuffer = 4")
+LIVE = WORDS.replace("BatchWorld", "DynamicBatchWorld")
+SORTED = LIVE.replace("Words.v1", "Batchsort.v1").replace("budget = 16", "size = 4")
+PARTNER = '@worlds = "thincdialog.PartnerWorld.v1"\n'
+SCHEDULE = """
+[training.optimizer.learn_rate]
+@schedules = "thincdialog.WarmupLinear.v1"
+initial_rate = 0.02
+warmup_steps = 3
+total_steps = 30
+"""
+FLATTEN = '[tasks.{}.mutators.*.flatten]\n@mutators = "thincdialog.Flatten.v1"\n\n'
+
+
+def config(world: str, *changes, flat: bool = False, tasks: int = 2) -> str:
+    text = BASE
+    if tasks == 1:
+        start, end = text.index("[tasks.drinks]"), text.index("[tokenizer]")
+        text = text[:start] + text[end:]
+        text = text.replace("macro/hits@1", "hits@1")
+    names = ["colours", "drinks"][:tasks]
+    if flat:
+        blocks = "".join(FLATTEN.format(name) for name in names)
+        text = text.replace("[tokenizer]", blocks + "[tokenizer]")
+    text = text.replace("[evaluation]", f"[world]\n{world}\n[evaluation]")
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+STREAM = ("turns = [1, 3", "streaming = true\nturns = [1, 3")
+ADAM = '"Adam.v1"\nlearn_rate = 0.02\n'
+LAZY = (
+    ADAM,
+    '"thincdialog.LazyAdam.v1"\nlearn_rate = 0.02\nuse_averages = true\naverage_every = 3\n',
+)
+LAZY_SCHEDULE = (ADAM, '"thincdialog.LazyAdam.v1"\nL2 = 0.01\n' + SCHEDULE)
+RADAM = (ADAM, '"RAdam.v1"\n' + SCHEDULE)
+SGD = (ADAM, '"SGD.v1"\nuse_averages = true\n' + SCHEDULE)
+ACCUMULATE = ("max_epochs", "accumulate_gradient = 3\nmax_epochs")
+COUNTING = (
+    "n_samples = 3\n",
+    'n_samples = 1\n\n[training.callbacks.count]\n@callbacks = "tests.counting.v1"\n',
+)
+REPEAT = (
+    "[evaluation]",
+    '[mixture]\nrepeat = true\nunit = "words"\n\n'
+    "[mixture.weights]\ncolours = 3\ndrinks = 1\n\n[evaluation]",
+)
+MODEL_REPLIES = (
+    '"tests.noting_ranker.v1"\n',
+    '"tests.noting_ranker.v1"\nuse_reply = "model"\nmax_context = 4\n',
+)
+CLASSIFY = [
+    ('"tests.noting_ranker.v1"', '"tests.noting_classifier.v1"'),
+    ("thincdialog.BiEncoder.v1", "thincdialog.Classifier.v1"),
+    ("n_candidates = 4", ""),
+    ('score = "hits@1"', 'score = "accuracy"'),
+]  # fmt: skip
+
+CONFIGS = {
+    "columns, Fixed, Adam, accumulated": config(FIXED, ACCUMULATE, flat=True, tasks=1),
+    "columns, Words, LazyAdam, averages": config(WORDS, LAZY, COUNTING, flat=True, tasks=1),
+    "columns of a stream, Words": config(WORDS, STREAM, LAZY_SCHEDULE, flat=True, tasks=1),
+    "conversations, Fixed": config(FIXED, SGD, MODEL_REPLIES, tasks=1),
+    "dynamic, Words, RAdam": config(LIVE, RADAM, tasks=1),
+    "dynamic, Batchsort, a stream": config(SORTED, STREAM, LAZY, tasks=1),
+    "partner": config(PARTNER, SGD, ACCUMULATE, tasks=1),
+    "mixture, dynamic": config(LIVE, REPEAT),
+    "mixture, columns": config(WORDS, REPEAT, LAZY_SCHEDULE, ACCUMULATE, flat=True),
+    "classifier": config(FIXED, *CLASSIFY, flat=True, tasks=1),
+}  # fmt: skip
+
+
+def run(text, output, resume=False, **overrides):
+    """Train; RETURNS what stderr shows."""
+    stderr = io.StringIO()
+    changes = {name.replace("__", "."): value for name, value in overrides.items()}
+    train(
+        text, output=output, resume=resume, overrides=changes, stdout=io.StringIO(), stderr=stderr
+    )
+    return stderr.getvalue()
+
+
+def remains(folder: Path) -> Dict[str, Any]:
+    """All that a run left but times: rows, scores, and the bytes of models and of the
+    newest checkpoint."""
+    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    found: Dict[str, Any] = {
+        "rows": [{key: row[key] for key in row if key not in TIMES} for row in rows],
+        "scores": without_times(json.loads((folder / "scores.json").read_text())),
+    }
+    steps = sorted(int(path.name.rpartition("-")[2]) for path in folder.glob("checkpoint-*"))
+    found["checkpoints"] = steps[-1:]
+    for name in ("model-best", "model-last", f"checkpoint-{steps[-1]}"):
+        for path in sorted((folder / name).rglob("*")):
+            if path.is_file() and path.name not in ("checkpoint.json", "state.json"):
+                found[str(path.relative_to(folder))] = path.read_bytes()
+    state = json.loads((folder / f"checkpoint-{steps[-1]}" / "state.json").read_text())
+    found["state"] = without_times(state)
+    return found
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_times(inner) for key, inner in value.items() if key not in TIMES}
+    return value
+
+
+def same(found: Dict[str, Any], expected: Dict[str, Any]) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name] == value, name

@@ -1,0 +1,129 @@
+"""Whether a run can go on with a config and data that may have changed since it began."""
+
+import hashlib
+import os
+from fnmatch import fnmatchcase
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
+
+from ..config import CheckedConfig
+from ..errors import ConfigError, DataError, Problem
+from ..teachers import Teacher
+
+# Settings that do not touch what was learnt so far.
+HARMLESS = (
+    "paths.*", "system.gpu_id", "evaluation.*", "baselines.*", "tasks.*.dev", "tasks.*.test",
+    "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
+    "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
+)  # fmt: skip
+# The path of data may change if the data does not.
+PATH_OF_DATA = "tasks.*.train"
+# Of a large file, so many pieces are compared, each of so many bytes.
+N_PIECES, PIECE = 64, 1 << 16
+MISSING = "(none)"
+
+# Size and checksum of a file.
+Print = List[Any]
+
+
+class Change(NamedTuple):
+    """A setting that differs.
+
+    name (str): Dotted.
+    old (Any): Of the run.
+    new (Any): Of the config now.
+    """
+
+    name: str
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.old!r} -> {self.new!r}"
+
+
+def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, List[Print]]:
+    """Size and checksum of each file of training data, by task."""
+    return {
+        name: [_fingerprint(path) for path in task.files("train")]
+        for name, task in tasks.items()
+        if "train" in task.splits
+    }
+
+
+def _fingerprint(path: str) -> Print:
+    """Files of up to 4 MB are read whole, of others pieces from begin to end."""
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        last = max(0, size - PIECE)
+        for number in range(N_PIECES):
+            file.seek(last * number // (N_PIECES - 1))
+            found.update(file.read(PIECE))
+            if size <= PIECE:
+                break
+    return [size, found.hexdigest()]
+
+
+def check_data(
+    tasks: Mapping[str, Teacher], before: Mapping[str, List[Print]], checkpoint: Any
+) -> None:
+    """See that the training data is that of the run.
+
+    before (Mapping[str, List[Print]]): From ``fingerprints``, when the run was saved.
+    checkpoint (Path): What the run goes on from, for the message.
+    RAISES (DataError): If a file is another one.
+    """
+    now = fingerprints(tasks)
+    for name, old in before.items():
+        paths = tasks[name].files("train") if name in tasks else []
+        if len(paths) != len(old):
+            text = f"has {len(paths)} training files; {checkpoint} was made with {len(old)}"
+            raise DataError(f"[tasks.{name}]", text)
+        for path, there, here in zip(paths, old, now.get(name, [])):
+            if there != here:
+                sizes = (
+                    f" ({there[0]:,} bytes then, {here[0]:,} now)" if there[0] != here[0] else ""
+                )
+                text = (
+                    f"is not the file that {checkpoint} was made with{sizes}: give the same data "
+                    "to go on, or begin another run in another --output"
+                )
+                raise DataError(path, text)
+
+
+def check_config(
+    checked: CheckedConfig, before: Mapping[str, Any], checkpoint: Any
+) -> List[Change]:
+    """See that a run can go on with a config.
+
+    checked (CheckedConfig): The config now.
+    before (Mapping[str, Any]): The run's, complete, variables filled in.
+    checkpoint (Path): What the run goes on from, for messages.
+    RETURNS (List[Change]): Harmless changes.
+    RAISES (ConfigError): With every change that is not harmless.
+    """
+    old, new = dict(_flat(before)), dict(_flat(checked.interpolated))
+    changes = [
+        Change(name, old.get(name, MISSING), new.get(name, MISSING))
+        for name in [*new, *(name for name in old if name not in new)]
+        if (name in old) != (name in new) or old[name] != new[name]
+    ]
+    problems = []
+    for change in changes:
+        # Where the files are the same, check_data has seen to it.
+        if not any(fnmatchcase(change.name, name) for name in (*HARMLESS, PATH_OF_DATA)):
+            section, _, key = change.name.rpartition(".")
+            text = f"[{section}] {key} = {change.new!r}, but {checkpoint} has {change.old!r}"
+            hint = "give the old value to go on, or begin another run in another --output"
+            problems.append(Problem(checked.reading.where(*change.name.split(".")), text, hint))
+    if problems:
+        raise ConfigError(problems, checked.name)
+    return changes
+
+
+def _flat(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _flat(inner, *path, key)
+    else:
+        yield ".".join(path), list(value) if isinstance(value, tuple) else value

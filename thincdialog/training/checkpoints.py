@@ -1,0 +1,145 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped.
+
+    checkpoint-1200/
+        checkpoint.json   size and SHA-256 of every other file
+        state.json        the run: position, best score, world, config, ...
+        weights.npy ...   the agent, as in a saved model; these weights are not averaged
+        optimizer/*.npy   its moments and averages
+        best.npy          the weights of the best model so far
+
+JSON and NumPy arrays only: nothing here is unpickled.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+from ..errors import ModelError
+from .whole_folder import mend, written_whole
+
+FORMAT = 1
+MANIFEST = "checkpoint.json"
+N_KEPT = 2
+_NAME = re.compile(r"checkpoint-(\d+)")
+_CHUNK = 1 << 20
+
+
+class Checkpoints:
+    """Those in a run's folder, the newest two.
+
+    folder (Path): The run's folder.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def steps(self) -> List[int]:
+        """Of all that are there, whole or not, ascending."""
+        if not self.folder.is_dir():
+            return []
+        found = [_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir()]
+        return sorted(int(name[1]) for name in found if name)
+
+    def at(self, step: int) -> Path:
+        """Where that of a step is."""
+        return self.folder / f"checkpoint-{step}"
+
+    def newest(self, note: Callable[[str], None]) -> Optional[Path]:
+        """The newest one that is whole; None if there is none at all.
+
+        note (Callable): Called with a line for each that is newer and damaged.
+        RAISES (ModelError): If all are damaged.
+        """
+        reasons: List[str] = []
+        for step in reversed(self.steps()):
+            folder = self.at(step)
+            reason = damage(folder)
+            if not reason:
+                for line in reasons:
+                    note(f"{line} {folder} is whole.")
+                return folder
+            reasons.append(f"{folder} is damaged: {reason}.")
+        if reasons:
+            raise ModelError(
+                f"{self.folder}  has no whole checkpoint to go on from. {' '.join(reasons)} "
+                "To begin anew, choose another --output, or use --force without --resume."
+            )
+        return None
+
+    @contextmanager
+    def writing(self, step: int) -> Iterator[Path]:
+        """A checkpoint to be filled, which is there at the end, whole or not at all. Older
+        ones than the one before it go.
+
+        YIELDS (Path): The folder to write into.
+        RAISES (OutputError): If something cannot be written; the others stay.
+        """
+        with written_whole(self.at(step)) as folder:
+            yield folder
+            _write_manifest(folder, step)
+        earlier = [other for other in self.steps() if other < step]
+        kept = {step, *earlier[1 - N_KEPT :]}
+        for other in self.steps():
+            # A later one is of a future that this run did not take: it was damaged.
+            if other not in kept:
+                shutil.rmtree(self.at(other), ignore_errors=True)
+
+    def remove(self) -> None:
+        """Take all of them away, for another run to begin in the folder."""
+        for step in self.steps():
+            if (self.at(step) / MANIFEST).is_file():
+                shutil.rmtree(self.at(step), ignore_errors=True)
+
+    def mend(self, *models: str) -> None:
+        """Undo what a process that was killed left half done, also of saved models."""
+        if self.folder.is_dir():
+            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, models)]))
+
+
+def _write_manifest(folder: Path, step: int) -> None:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {
+        path.relative_to(folder).as_posix(): [path.stat().st_size, _checksum(path)]
+        for path in paths
+    }
+    manifest = {"format": FORMAT, "step": step, "files": files}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf8")
+
+
+def damage(folder: Path) -> str:
+    """What is wrong with a checkpoint, or "" if it is whole.
+
+    folder (Path): Named by its step.
+    """
+    try:
+        manifest: Dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+        files = manifest["files"].items()
+        if manifest["format"] != FORMAT:
+            return f"its format is {manifest['format']!r}, not {FORMAT}"
+        if folder.name != f"checkpoint-{manifest['step']}" or not files:
+            return f"{MANIFEST} is not its own"
+        for name, (size, checksum) in files:
+            path = folder / name
+            if not path.is_file():
+                return f"{name} is missing"
+            if path.stat().st_size != size:
+                return f"{name} has {path.stat().st_size} bytes, expected {size}"
+            if _checksum(path) != checksum:
+                return f"{name} has another checksum than it was written with"
+    except OSError as error:
+        return f"{Path(error.filename or folder).name} cannot be read ({error.strerror})"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"{MANIFEST} is not readable"
+    return ""
+
+
+def _checksum(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            found.update(chunk)
+    return found.hexdigest()

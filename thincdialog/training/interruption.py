@@ -1,0 +1,95 @@
+"""SIGINT and SIGTERM: training ends behind the step that it is in, with all it has learnt."""
+
+import signal
+import threading
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Dict, Iterator, Optional, Type
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# "Try again later", for schedulers that start a job anew; and as a shell says that a
+# signal ended a process.
+TEMPORARY = 75
+BY_SIGNAL = 128
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ended training. As text: the checkpoint that holds what was learnt, or "".
+
+    number (int): Of the signal.
+    saved (str): Folder of the checkpoint.
+    """
+
+    def __init__(self, number: int, saved: str = ""):
+        super().__init__(saved)
+        self.number, self.saved = number, saved
+
+    @property
+    def name(self) -> str:
+        """Of the signal."""
+        return signal.Signals(self.number).name
+
+    @property
+    def exit_code(self) -> int:
+        """75 if SIGTERM ended a run that goes on when it is started once more."""
+        if self.number == signal.SIGTERM and self.saved:
+            return TEMPORARY
+        return BY_SIGNAL + self.number
+
+
+class Interruption:
+    """Receives the signals while it is entered, in the main thread; a signal that the
+    process was told to ignore stays ignored.
+
+    At first a signal raises ``Interrupted`` at once; within ``waiting`` it is only noted,
+    for ``received`` to be asked at the next good moment. A second SIGINT always raises.
+
+    received (Optional[int]): Number of the first signal.
+    is_urgent (bool): Whether a second one came: then nothing more shall be saved.
+    """
+
+    def __init__(self) -> None:
+        self.received: Optional[int] = None
+        self.is_urgent = False
+        self._waits = False
+        self._before: Dict[int, Any] = {}
+
+    def __enter__(self) -> "Interruption":
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                before = signal.getsignal(number)
+                if before is not None and before is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def _receive(self, number: int, frame: Optional[FrameType]) -> None:
+        if self.received is None:
+            self.received = number
+            if not self._waits:
+                raise Interrupted(number)
+        elif number == signal.SIGINT:
+            self.is_urgent = True
+            raise Interrupted(number)
+
+    @contextmanager
+    def waiting(self, waits: bool = True) -> Iterator[None]:
+        """A stretch in which signals wait, or (False) one within it in which they do not.
+
+        RAISES (Interrupted): If signals shall not wait, and one does.
+        """
+        before, self._waits = self._waits, waits
+        try:
+            if self.received is not None and not waits:
+                raise Interrupted(self.received)
+            yield
+        finally:
+            self._waits = before

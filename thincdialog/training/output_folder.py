@@ -1,0 +1,64 @@
+"""Whether a run can be saved into a folder."""
+
+from pathlib import Path
+from typing import Optional
+
+from ..errors import OutputError
+from .model_folder import holds_something_else
+from .run_keeper import BEST, LAST
+from .run_log import is_running
+
+
+def check_output(
+    folder: Optional[Path], force: bool, resume: bool = False, has_checkpoint: bool = True
+) -> None:
+    """See, before any work is done, that a run can be saved into a folder.
+
+    folder (Optional[Path]): The folder; None to save nothing.
+    force (bool): Whether the run that it holds may be replaced.
+    resume (bool): Whether it shall go on.
+    has_checkpoint (bool): False once it is known that it cannot.
+    RAISES (OutputError): If it holds something and neither is set, if it cannot be
+        written, if a model would take the place of what is none, or if a run is going on
+        in it now.
+    """
+    if folder is None:
+        if resume:
+            raise OutputError("--resume goes on with a run: give its folder with --output.")
+        return
+    try:
+        _check(folder, force, resume, has_checkpoint)
+        folder.mkdir(parents=True, exist_ok=True)
+        trial = folder / ".can_be_written"
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}  cannot be written: {error.strerror}. Choose another folder with --output."
+        ) from None
+
+
+def _check(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}  is a file. Choose a folder with --output.")
+    if folder.is_dir() and any(folder.iterdir()) and not force and not resume:
+        raise OutputError(
+            f"{folder}  is not empty. Choose another folder with --output, go on with the run "
+            "in it with --resume, or replace it with --force."
+        )
+    if resume and is_running(folder):
+        raise OutputError(
+            f"{folder}  belongs to a training run that is still going on. "
+            "Wait for its end, or choose another folder with --output."
+        )
+    for name in (BEST, LAST):
+        if holds_something_else(folder / name):
+            raise OutputError(
+                f"{folder / name}  is no saved model, so --force does not replace it. "
+                "Choose another folder with --output."
+            )
+        if (folder / name).exists() and not has_checkpoint and not force:
+            raise OutputError(
+                f"{folder}  holds {name}, but no checkpoint to go on from. Choose another folder "
+                "with --output, or add --force to begin anew."
+            )

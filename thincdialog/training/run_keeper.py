@@ -1,0 +1,216 @@
+"""Saves what a run learns into its folder, and takes it back."""
+
+import filecmp
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+import numpy
+
+from ..agents import ModelAgent
+from ..agents.array_file import read_array
+from ..agents.json_file import read_json
+from ..config import CheckedConfig, write_config
+from ..errors import ModelError, OutputError
+from ..optimizers.state import optimizer_state, restore_optimizer
+from ..protocol import Agent
+from ..teachers import Teacher
+from .changes import check_config, check_data, fingerprints
+from .checkpoints import Checkpoints
+from .keeper import Keeper
+from .model_folder import read_meta, save_model
+from .stopping import Position
+
+BEST, LAST = "model-best", "model-last"
+WEIGHTS = "weights.npy"
+# In a checkpoint: those of the best model.
+BEST_WEIGHTS = "best.npy"
+CONFIG = "config.cfg"
+STATE, ARRAYS = "state.json", "optimizer"
+
+
+class RunKeeper(Keeper):
+    """Keeps models and checkpoints in a run's folder.
+
+    checked (CheckedConfig): The run's config.
+    agent (Agent): To be saved; of one without weights there are no checkpoints.
+    optimizer (Any): To be saved with it.
+    tasks (Mapping[str, Teacher]): Those of the config.
+    folder (Optional[Path]): The run's folder; None to keep only the best weights, and
+        only in memory.
+    """
+
+    def __init__(
+        self,
+        checked: CheckedConfig,
+        agent: Agent,
+        optimizer: Any,
+        tasks: Mapping[str, Teacher],
+        folder: Optional[Path],
+    ):
+        self.checked, self.agent, self.optimizer = checked, agent, optimizer
+        self.tasks, self.folder = tasks, folder
+        self.checkpoints = Checkpoints(folder) if folder is not None else None
+        self.saved = ""  # Where the weights lie that were saved last.
+        self.best_values: Any = None
+        self._best: Optional[Dict[str, Any]] = None  # What is known of them.
+        self._fingerprints: Optional[Dict[str, List[Any]]] = None
+
+    # --- keeping --------------------------------------------------------------------
+
+    def begin(self, anew: bool) -> None:
+        """The run begins, or goes on: its config stands in the folder from now on.
+
+        anew (bool): Whether checkpoints of another run are to go.
+        RAISES (OutputError): If the config cannot be written.
+        """
+        if self.folder is None or self.checkpoints is None:
+            return
+        if anew:
+            self.checkpoints.remove()
+        beside = self.folder / f".{CONFIG}"
+        try:
+            beside.write_text(write_config(self.checked.config), encoding="utf8")
+            beside.replace(self.folder / CONFIG)
+        except OSError as error:
+            raise OutputError(
+                f"{self.folder / CONFIG}  could not be written: {error.strerror}. Free some space "
+                "or choose another folder with --output."
+            ) from None
+
+    def evaluated(self, position: Position, report: Mapping[str, float], is_best: bool) -> None:
+        """Save the weights in place (averaged ones, if any) as model-last, and as
+        model-best if they are."""
+        meta = self._meta(position, report)
+        if is_best:
+            if isinstance(self.agent, ModelAgent):
+                self.best_values = self.agent.parameters.values.copy()
+            self._best = meta
+            self._save_model(BEST, meta)
+        self._save_model(LAST, meta)
+
+    def left(self, position: Position) -> None:
+        """Save model-last without a report."""
+        self._save_model(LAST, self._meta(position, {}))
+
+    def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
+        return {
+            "agent": self.checked.interpolated["agent"]["@agents"],
+            "task": ", ".join(self.tasks),
+            "step": position.step,
+            "epoch": position.epoch,
+            "examples": position.examples,
+            "dev": dict(report),
+        }
+
+    def _save_model(self, name: str, meta: Mapping[str, Any]) -> None:
+        if self.folder is not None:
+            save_model(self.agent, self.folder / name, write_config(self.checked.config), meta)
+            self.saved = str(self.folder / name)
+
+    def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
+        """Write a checkpoint."""
+        if self.checkpoints is None or not isinstance(self.agent, ModelAgent):
+            return
+        if self._fingerprints is None:
+            self._fingerprints = fingerprints(self.tasks)
+        settings, arrays = optimizer_state(self.optimizer, self.agent.model.ops)
+        whole = {
+            "loop": state,
+            "optimizer": settings,
+            "config": self.checked.interpolated,
+            "data": self._fingerprints,
+            "best": self._best,
+        }
+        with self.checkpoints.writing(step) as folder:
+            self.agent.to_disk(folder)
+            (folder / ARRAYS).mkdir()
+            for name, array in arrays.items():
+                with (folder / ARRAYS / f"{name}.npy").open("wb") as file:
+                    numpy.save(file, array, allow_pickle=False)
+            if self._best is not None:
+                _link(self.checkpoints.folder / BEST / WEIGHTS, folder / BEST_WEIGHTS)
+            text = json.dumps(whole, default=_plain)
+            (folder / STATE).write_text(text + "\n", encoding="utf8")
+        self.newest = str(self.checkpoints.at(step))
+
+    # --- taking back ------------------------------------------------------------------
+
+    def find(self, note: Callable[[str], None]) -> Optional[Dict[str, Any]]:
+        """The newest whole checkpoint of the folder, if the run can go on from there.
+
+        note (Callable): Called with lines for the user.
+        RETURNS (Optional[Dict[str, Any]]): Its state, for ``restore``; None if there is none.
+        RAISES (DialogError): If all are damaged, or config or data have changed so that it
+            would be another run.
+        """
+        if self.checkpoints is None:
+            return None
+        self.checkpoints.mend(BEST, LAST)
+        newest = self.checkpoints.newest(note)
+        if newest is None:
+            note(f"There is no checkpoint in {self.folder}: starting afresh.")
+            return None
+        state = read_json(newest / STATE)
+        changes = check_config(self.checked, state["config"], newest)
+        check_data(self.tasks, state["data"], newest)
+        self.newest = str(newest)
+        note(f"Going on from {newest}.")
+        if changes:
+            note(f"Changed since: {'; '.join(map(str, changes))}.")
+        return state
+
+    def restore(self, state: Mapping[str, Any], tokenizer: Any) -> None:
+        """Bring agent, optimizer and best model to where the newest checkpoint was.
+
+        state (Mapping[str, Any]): From ``find``.
+        tokenizer (Any): Built from the config, not yet filled.
+        """
+        agent, newest = self.agent, Path(self.newest)
+        assert isinstance(agent, ModelAgent) and self.folder is not None
+        agent.from_disk(newest, tokenizer=tokenizer)
+        arrays = {path.stem: read_array(path) for path in (newest / ARRAYS).iterdir()}
+        restore_optimizer(self.optimizer, agent.model.ops, state["optimizer"], arrays)
+        self._best = state["best"]
+        if self._best is not None:
+            self._restore_best(newest / BEST_WEIGHTS, self._best)
+        self._fingerprints = state["data"]
+
+    def _restore_best(self, weights: Path, meta: Mapping[str, Any]) -> None:
+        """The best model, also in the run's folder: the process that was killed may have
+        found a better one behind the checkpoint, which will be found again."""
+        assert isinstance(self.agent, ModelAgent) and self.folder is not None
+        parameters, place = self.agent.parameters, self.folder / BEST
+        values: Any = read_array(weights)
+        self.best_values = parameters.ops.asarray(values)
+        try:
+            known = read_meta(place) if _is_same(weights, place / WEIGHTS) else {}
+        except ModelError:  # Damaged.
+            known = {}
+        if any(known.get(key) != value for key, value in meta.items()):
+            with parameters.using(self.best_values):
+                self._save_model(BEST, meta)
+
+
+def _link(file: Path, place: Path) -> None:
+    """A second name for a file that nobody changes in place, or a copy of it.
+
+    RAISES (OSError): If that fails.
+    """
+    try:
+        os.link(file, place)
+    except OSError:  # A file system without links.
+        shutil.copyfile(file, place)
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    if not second.is_file():
+        return False
+    return first.samefile(second) or filecmp.cmp(first, second, shallow=False)
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's."""
+    return value.item()

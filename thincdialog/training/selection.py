@@ -1,0 +1,64 @@
+"""Which of the evaluated weights are the best."""
+
+from typing import Any, Dict, Mapping, Optional
+
+from ..errors import ConfigError, Problem
+from ..metrics import higher_is_better
+from .stopping import Best
+
+
+class Selection:
+    """Compares dev reports by one score.
+
+    score (str): Name of the metric.
+    direction (str): "max", "min", or "auto" to tell from the metric's name.
+    patience (int): See ``Best``.
+    target (Optional[float]): See ``Best``.
+    has_dev (bool): Whether there is dev data; without, the last weights are the best.
+    best (Optional[Best]): None before the first comparison.
+    """
+
+    def __init__(
+        self, score: str, direction: str, patience: int, target: Optional[float], has_dev: bool
+    ):
+        self.score, self.direction = score, direction
+        self.patience, self.target, self.has_dev = patience, target, has_dev
+        self.best: Optional[Best] = None
+
+    def see(self, report: Mapping[str, float], step: int) -> bool:
+        """Take in a report; True if it is the best so far.
+
+        RAISES (ConfigError): If it lacks the score, or nobody knows which way is better.
+        """
+        if not self.has_dev:
+            return True
+        if self.score not in report:
+            known = ", ".join(sorted(report))
+            text = f"[training] score = '{self.score}' is not measured on the dev data"
+            raise ConfigError([Problem("", text, f"choose one of: {known}")], "config")
+        if self.best is None:
+            self.best = Best(self._higher_is_better(), self.patience, self.target)
+        return self.best.see(report[self.score], step, report)
+
+    def _higher_is_better(self) -> bool:
+        better = {"max": True, "min": False}.get(self.direction)
+        better = higher_is_better(self.score) if better is None else better
+        if better is None:
+            text = f"[training] score = '{self.score}': higher or lower better?"
+            hint = 'set score_direction to "max" or "min"'
+            raise ConfigError([Problem("", text, hint)], "config")
+        return better
+
+    def reached(self) -> Optional[str]:
+        """Why to end now, as a phrase for the user, or None."""
+        return self.best.reached() if self.best is not None else None
+
+    def state(self) -> Optional[Dict[str, Any]]:
+        """The best so far, as JSON values."""
+        return None if self.best is None else self.best.state()
+
+    def restore(self, state: Optional[Mapping[str, Any]]) -> None:
+        """Take back what ``state`` gave."""
+        self.best = None
+        if state is not None:
+            self.best = Best(patience=self.patience, target=self.target, **state)
