@@ -5,6 +5,7 @@ import math
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -150,9 +151,20 @@ def read_records(folder):
             record = b""
 
 
+def wait_for_records(folder):
+    """All records: a process of wandb's own writes them, still while ``finish`` returns."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        records = list(read_records(folder))
+        if records and records[-1].WhichOneof("record_type") == "exit":
+            return records
+        time.sleep(0.05)
+    raise AssertionError("wandb has not written the end of its run")
+
+
 def test_wandb_offline_run_is_on_disk(tmp_path, wandb):
     log(WandB("cafe", tags=["small"]), [0, 10], output=tmp_path, error=ValueError())
-    records = list(read_records(tmp_path))
+    records = wait_for_records(tmp_path)
     (run,) = [record.run for record in records if record.WhichOneof("record_type") == "run"]
     assert (run.project, run.display_name, list(run.tags)) == ("cafe", tmp_path.name, ["small"])
     config = {update.key: update.value_json for update in run.config.update}
