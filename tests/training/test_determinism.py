@@ -60,7 +60,7 @@ def test_determinism_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
     for model in (BEST, LAST):
         a, b = tmp_path / "a" / model, tmp_path / "b" / model
         assert weights(a) == weights(b)
-        for name in ("agent.json", "layout.json", "meta.json", "config.cfg"):
+        for name in ("agent.json", "layout.json", "meta.json", "config.cfg", "README.md"):
             assert (a / name).read_bytes() == (b / name).read_bytes()
         for path in (a / "tokenizer").iterdir():
             assert path.read_bytes() == (b / "tokenizer" / path.name).read_bytes()

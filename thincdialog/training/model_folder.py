@@ -6,6 +6,7 @@
     layout.json     the model's nodes, dimensions and parameters; checksum of the weights
     weights.npy     all parameters, one float32 vector
     tokenizer/      the vocabulary, or whatever the tokenizer keeps
+    README.md       the model card, for readers
 
 Nothing here is unpickled, and nothing is imported that the user did not name.
 """
@@ -18,6 +19,7 @@ from .. import __version__
 from ..agents.json_file import read_json, write_json
 from ..errors import ModelError
 from ..protocol import Agent
+from .model_card import CARD, card
 from .whole_folder import written_whole
 
 FORMAT = 1
@@ -38,6 +40,7 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
             **meta,
         }
         write_json(beside / "meta.json", facts)
+        (beside / CARD).write_text(card(beside), encoding="utf8", errors="backslashreplace")
 
 
 def holds_something_else(folder: Path) -> bool:

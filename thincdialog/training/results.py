@@ -27,6 +27,11 @@ class Result:
     n_parameters (int): Number of weights.
     samples (List[List[Exchange]]): A few conversations with the model's replies.
     output (Optional[Path]): Folder that holds model-best and model-last.
+    intervals (Dict[str, Dict[str, Tuple[float, float]]]): Split to metric to the ends of its
+        95 % interval; of runs that are saved.
+    drawn (Dict[str, str]): Split to what the bootstrap drew for them, "500 conversations".
+    train_examples (Dict[str, int]): Task ("" of one) to its training examples, where they
+        are counted.
     """
 
     score_name: str
@@ -38,6 +43,9 @@ class Result:
     baselines: Dict[str, Dict[str, Dict[str, float]]] = field(default_factory=dict)
     samples: List[List[Exchange]] = field(default_factory=list)
     output: Optional[Path] = None
+    intervals: Dict[str, Dict[str, Tuple[float, float]]] = field(default_factory=dict)
+    drawn: Dict[str, str] = field(default_factory=dict)
+    train_examples: Dict[str, int] = field(default_factory=dict)
 
     def table(self) -> List[List[str]]:
         """Header and rows: each split, the model first, then the baselines; of several

@@ -25,6 +25,7 @@ def write_scores(folder: Path, result: Result) -> None:
         "seconds": result.seconds,
         "n_parameters": result.n_parameters,
         "scores": result.scores,
+        "intervals": result.intervals,
         "baselines": result.baselines,
     }
     beside = folder / f".{SCORES}"

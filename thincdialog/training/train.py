@@ -16,9 +16,11 @@ from ..protocol import Agent
 from ..teachers import Teacher
 from ..worlds import batch_world
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
+from .final_scores import count_training, score_split
 from .interruption import Interrupted, Interruption
 from .loop import TrainingLoop
 from .loop_settings import LoopSettings
+from .model_card import write_card
 from .output_folder import check_output
 from .reading_bar import reading_bar
 from .results import Result
@@ -167,6 +169,7 @@ class _Run:
         self._finish(result, dev)
         if self.folder is not None:
             write_scores(self.folder, result)
+            write_card(self.folder / BEST, result)
         return result
 
     def _split(self, split: str) -> Optional[Teacher]:
@@ -231,10 +234,12 @@ class _Run:
         if isinstance(self.agent, ModelAgent) and self.keeper.best_values is not None:
             self.agent.parameters.load(self.keeper.best_values)
             self.agent.forget_computed()
+        result.output = self.folder
+        count_training(result, self.teacher)
         teachers = {"dev": dev, "test": self._split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         for split, teacher in known.items():
-            result.scores[split] = self._evaluate(self.agent, teacher)
+            score_split(result, split, self.agent, teacher, self.parts["evaluation"])
         for name, baseline in self.baselines.items():
             baseline.initialize(
                 split_of(self.checked, self.parts, "train", training=True),
@@ -249,4 +254,3 @@ class _Run:
         if known:
             last = list(known.values())[-1]
             result.samples = sample_exchanges(self.agent, last, self.training["n_samples"])
-        result.output = self.folder
