@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -12,7 +14,7 @@ from thincdialog.errors import DataError, OutputError
 from thincdialog.plotting.curves import make_panels
 from thincdialog.plotting.plot import plot
 from thincdialog.plotting.ticks import round_ticks, tick_labels
-from thincdialog.training.runs import Run, find_runs
+from thincdialog.training.runs import find_runs
 
 
 def make_row(step, score=None, name="hits@1", **more):
@@ -240,6 +242,22 @@ def test_plot_file_that_cannot_be_written_is_one_error(small, tmp_path):
         plot([small], files=[tmp_path / "curves.xyz"])
 
 
+@pytest.mark.parametrize(
+    "package, drawing",
+    [("plotille", "plot([sys.argv[1]])"), ("matplotlib", "plot([sys.argv[1]], files=['a.png'])")],
+)
+def test_plot_missing_package_is_one_line(small, root, package, drawing):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from thincdialog.api import MissingPackageError, plot\n"
+        f"try:\n    {drawing}\nexcept MissingPackageError as error:\n    print(error)"
+    )
+    command = [sys.executable, "-c", code, str(small)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert f"needs the package '{package}'" in done.stdout, done.stderr
+    assert "pip install 'thincdialog[plot]'" in done.stdout and done.stdout.count("\n") == 1
+
+
 def test_plot_a_great_many_runs(tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("plotille")
@@ -249,6 +267,8 @@ def test_plot_a_great_many_runs(tmp_path):
         )
         for i in range(30)
     ]
-    plot(runs, files=[tmp_path / "curves.png"])
+    plot(runs, files=[tmp_path / "curves.svg"])
+    text = (tmp_path / "curves.svg").read_text()
+    # Dashes tell runs apart here, so there is no dev loss beside that of training.
+    assert ">train loss per example (nats)</text>" in text and ">dev</text>" not in text
     assert max(map(len, plot(runs).splitlines())) <= 80
-    assert make_panels([Run("a", tmp_path, [make_row(0, 0.1)])])

@@ -103,6 +103,14 @@ def _title(name: str, splits: Set[str]) -> str:
     return TITLES.get(name) or f"{name} ({', '.join(sorted(splits))})"
 
 
+def one_split(panel: Panel) -> Panel:
+    """Of a panel with lines of training and of dev, those of training."""
+    if len({line.split for line in panel.lines}) == 1:
+        return panel
+    lines = [line for line in panel.lines if line.split == TRAIN]
+    return Panel(panel.metric, f"{TRAIN} {panel.title}", lines)
+
+
 def measured(row: Mapping[str, Any]) -> Dict[str, float]:
     """Every number of a row: "train/..." for those of training, "dev/..." for the scores."""
     found = {f"{TRAIN}/{name}": value for name, value in row.items() if name != "score"}

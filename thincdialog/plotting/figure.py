@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any, List, Union
 
 from ..errors import MissingPackageError, OutputError
-from .curves import AGAINST, DEV, TRAIN, Panel
+from .curves import AGAINST, DEV, TRAIN, Panel, one_split
 
 # Okabe and Ito's, which colour-blind people tell apart as well; then dashes repeat them.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = "osD^vPX"
-MAX_MARKERS = 30
+MAX_MARKERS = 16
 GREY = "#555555"
 PANEL_WIDTH = 4.8  # inches
 SPLITS = {TRAIN: "training", DEV: "dev"}
@@ -31,6 +31,8 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
     except ImportError:
         raise MissingPackageError("matplotlib", "plot", "A picture in a file") from None
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
+    if len(runs) > len(COLOURS):  # Their dashes tell runs apart, not training from dev.
+        panels = [one_split(panel) for panel in panels]
     # Text of an SVG stays text, and the same curves give the same bytes.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}):
         width = PANEL_WIDTH * len(panels) + 0.4
@@ -67,8 +69,9 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
             line.ys,
             color=COLOURS[number % len(COLOURS)],
             linestyle="--" if dashed else "-" if number < len(COLOURS) else "-.",
-            marker=MARKERS[number % len(MARKERS)] if len(line.xs) <= MAX_MARKERS else None,
-            markersize=3.5,
+            marker=MARKERS[number % len(MARKERS)],
+            markevery=_marked(len(line.xs), number),
+            markersize=4,
             linewidth=1.6,
         )
         if line.best is not None:
@@ -81,6 +84,12 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
+
+
+def _marked(n_points: int, number: int) -> Any:
+    """Which points bear a sign: all, or a few that are not those of the other lines."""
+    every = max(1, n_points // MAX_MARKERS)
+    return (number * every // len(MARKERS) % every, every)
 
 
 def _legend(figure: Any, panels: List[Panel], runs: List[str], columns: int) -> None:
@@ -97,7 +106,7 @@ def _legend(figure: Any, panels: List[Panel], runs: List[str], columns: int) -> 
                 linestyle=style,
                 label=run,
                 marker=MARKERS[number % len(MARKERS)],
-                markersize=3.5,
+                markersize=4,
             )  # fmt: skip
         )
     mixed = any(len({line.split for line in panel.lines}) > 1 for panel in panels)

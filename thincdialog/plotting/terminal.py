@@ -3,7 +3,7 @@
 from typing import List, NamedTuple, Optional, Tuple
 
 from ..errors import MissingPackageError
-from .curves import AGAINST, DEV, TRAIN, Line, Panel
+from .curves import AGAINST, DEV, TRAIN, Line, Panel, one_split
 from .ticks import round_ticks, tick_labels
 
 HEIGHT = 14
@@ -32,7 +32,8 @@ def draw_terminal(
     RAISES (MissingPackageError): If plotille is not installed.
     """
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
-    shown = [_thin_out(panel, len(runs)) for panel in panels]
+    # Twice as many lines cannot be told apart.
+    shown = [one_split(panel) if len(runs) > 1 else panel for panel in panels]
     keys = list(dict.fromkeys(_key(line, runs) for panel in shown for line in panel.lines))
     style = {key: _Style(_letter(i), COLOURS[i % len(COLOURS)]) for i, key in enumerate(keys)}
     if not colour:
@@ -53,15 +54,6 @@ class _Style(NamedTuple):
 
 def _letter(number: int) -> str:
     return NAMES[number % len(NAMES)]
-
-
-def _thin_out(panel: Panel, n_runs: int) -> Panel:
-    """Of several runs, training's loss only: twice as many lines cannot be told apart."""
-    splits = {line.split for line in panel.lines}
-    if n_runs == 1 or len(splits) == 1:
-        return panel
-    lines = [line for line in panel.lines if line.split == TRAIN]
-    return Panel(panel.metric, f"{TRAIN} {panel.title}", lines)
 
 
 def _key(line: Line, runs: List[str]) -> str:
