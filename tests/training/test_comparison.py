@@ -9,7 +9,7 @@ import pytest
 from thincdialog.api import DataError, OutputError, compare, read_predictions, write_predictions
 from thincdialog.messages import Message
 from thincdialog.registry import registry
-from thincdialog.training.comparison import two_sided
+from thincdialog.training.comparison import MetricDifference, two_sided
 from thincdialog.training.predictions import Prediction
 
 METRICS = [registry.metrics.get("thincdialog.Accuracy.v1")()]
@@ -138,6 +138,17 @@ def test_compare_names_what_differs(tmp_path):
         compare(write(tmp_path / "c", few), write(tmp_path / "d", many))
     with pytest.raises(DataError, match="there is no metric that both have"):
         compare(a, write(tmp_path / "b", rows, []))
+
+
+def test_compare_verdict_says_points_of_shares_only():
+    lower = MetricDifference("x/perplexity", 20.0, 17.5, -2.5, -3.25, -1.0, 0.01, "B")
+    expected = "B is better in x/perplexity by 2.5 (95 % interval 1 to 3.25)"
+    assert lower.verdict() == expected
+    share = MetricDifference("x/f1", 0.5, 0.25, -0.25, -0.5, -0.125, 0.01, "A")
+    expected = "A is better in x/f1 by 25 points (95 % interval 12.5 to 50)"
+    assert share.verdict() == expected
+    unknown = MetricDifference("length", 1.0, 2.0, 1.0, 0.5, 1.5, 0.01, "?")
+    assert unknown.verdict() == "A and B differ in length by 1 (95 % interval 0.5 to 1.5)"
 
 
 def test_compare_p_value_of_known_draws():

@@ -13,6 +13,10 @@ class ExampleMetric:
 
     The counts must be exact (ints, ``ExactSum``), so that a report never depends
     on the order of the examples or on who counted which.
+
+    A subclass gives ``add``, ``report``, ``reset`` and ``merge``; its ``__init__`` keeps
+    settings and calls ``reset``. What is reported as an ``AverageMetric`` (or another
+    ``Metric`` with ``sums``) gets intervals and is compared without more ado.
     """
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
