@@ -43,6 +43,7 @@ from .training.predictions_file import read_predictions, write_predictions
 from .training.results import Result
 from .training.run_table import RunResult, results
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
+from .training.sweep import SweepRun, sweep
 from .training.train import train
 from .worlds import BatchWorld, DynamicBatchWorld, MultiAgentWorld, PartnerWorld, World
 
@@ -64,16 +65,17 @@ def load(
 
 
 __all__ = [
-    "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot", "CheckedConfig",
-    "Comparison", "ConfigError", "Conversation", "ConversationAgent", "Conversion", "DataError",
-    "DataReport", "DataWarning", "DialogError", "Difference", "Evaluation", "ExampleMetric",
-    "Fixed", "FlatParameters", "IterableTeacher", "LearnRates", "Limits", "Logger", "Message",
-    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
-    "MultiAgentWorld", "OutputError", "Overfit", "PARTNER", "PartnerWorld", "Problem", "Profile",
-    "Progress", "ProtocolError", "Result", "RunResult", "SELF", "Start", "SumMetric", "Teacher",
-    "TextEncoder", "Tokenizer", "TrainingError", "Turn", "World", "check_config", "compare",
-    "convert", "debug_data", "debug_overfit", "debug_profile", "diff_config", "display_data",
-    "display_model", "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load",
-    "load_config", "plot", "read_predictions", "registry", "resolve_config", "results", "train",
+    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
+    "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
+    "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
+    "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher", "LearnRates",
+    "Limits", "Logger", "Message", "MessageBatch", "Metric", "MetricDifference",
+    "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "OutputError",
+    "Overfit", "PartnerWorld", "Problem", "Profile", "Progress", "ProtocolError", "Result",
+    "RunResult", "Start", "SumMetric", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
+    "TrainingError", "Turn", "World", "check_config", "compare", "convert", "debug_data",
+    "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model",
+    "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config",
+    "plot", "read_predictions", "registry", "resolve_config", "results", "sweep", "train",
     "write_config", "write_predictions",
 ]  # fmt: skip

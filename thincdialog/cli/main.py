@@ -37,6 +37,7 @@ COMMANDS: Dict[str, Command] = {
     "find-lr": Command("find_lr", "Find a learning rate by a short training"),
     "plot": Command("plot", "Show the curves of training runs", (), False),
     "results": Command("results", "Compare training runs in a table", (), False),
+    "sweep": Command("sweep", "Train with many settings, and compare"),
     "chat": Command("chat", "Talk to a saved model", ("interactive", "i")),
     "init config": Command("init_config", "Copy a config that comes along", (), False),
     "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),

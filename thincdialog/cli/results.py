@@ -40,14 +40,18 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     else:
         settings = list(found[0].settings)
         shown = settings[:MAX_SETTINGS]
-        print(table(_rows(found, shown)))
+        print(table(result_rows(found, shown)))
         if len(settings) > len(shown):
             rest = ", ".join(settings[len(shown) :])
             Messages(sys.stderr).info(f"The runs differ in more (--csv shows all): {rest}")
     return 0
 
 
-def _rows(found: List[Any], settings: List[str]) -> List[List[str]]:
+def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
+    """Header and rows of the table.
+
+    settings (List[str]): Those that get a column.
+    """
     metrics = list(dict.fromkeys(result.score_name for result in found if result.score_name))
     tasks = {result.task for result in found}
     one_metric, one_task = len(metrics) == 1, len(tasks) == 1

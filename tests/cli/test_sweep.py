@@ -1,0 +1,86 @@
+"""`sweep` as a user runs it."""
+
+import json
+import shlex
+
+import pytest
+
+from thincdialog.cli.main import main
+from thincdialog.cli.sweep import _split
+
+from .small_config import CONFIG
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.cfg").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(words):
+        code = main(shlex.split(words))
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return run_command
+
+
+SWEEP = (
+    "sweep a.cfg --over training.optimizer.learn_rate=0.001,0.05 -o out --training.max_steps 4 "
+    "--tasks.coffee.n_dev 10"
+)
+
+
+def test_sweep_shows_a_table_and_the_command_to_train_the_best(run):
+    code, out, err = run(SWEEP)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[1].split()[0] == "run" and lines[1].split()[-1] == "learn_rate"
+    assert {line.split()[0] for line in lines[3:5]} == {"learn_rate=0.001", "learn_rate=0.05"}
+    scores = [float(line.split()[1]) for line in lines[3:5]]
+    assert scores == sorted(scores, reverse=True)
+    best = lines[3].split()[0]
+    assert f"Best: out/{best}. To train it by itself:" in lines
+    assert "Run 2 of 2: learn_rate=0.05" in err and "Run 2" not in out
+    command = lines[-1].strip()
+    prefix = "python -m thincdialog "
+    assert command.startswith(prefix)
+    assert run(command[len(prefix) :])[0] == 0
+    code, out, err = run(SWEEP + " --json")
+    found = json.loads(out)
+    assert code == 0 and found["best"] == best and "Run " not in err
+    assert [r["state"] for r in found["runs"]] == ["finished", "finished"]
+    assert [r["score"] for r in found["results"]] == pytest.approx(scores, abs=1e-4)
+
+
+def test_sweep_usage_and_config_mistakes(run, tmp_path):
+    code, _, err = run("sweep a.cfg --over training.patience -o out")
+    assert code == 2 and "key=v1,v2" in err
+    code, _, err = run("sweep a.cfg --over training.patience=1 --over training.patience=2 -o out")
+    assert code == 2 and "given twice" in err
+    code, _, err = run("sweep a.cfg --over training.patiense=1 --over training.max_epochs=x -o out")
+    assert code == 1 and "did you mean 'patience'?" in err
+    assert "--over training.max_epochs  [training] 'max_epochs' should be a number" in err
+    code, _, err = run("sweep a.cfg --over training.max_epochs=uniform:1..2 -o out")
+    assert code == 1 and "--random N" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_sweep_fails_if_all_runs_do(run):
+    command = SWEEP.replace("0.001,0.05", "1e30") + " --training.optimizer.grad_clip 0.0"
+    code, out, err = run(command)
+    assert (code, out) == (1, "")
+    assert "✘ learn_rate=1e30 failed: " in err and "--retry" in err
+
+
+@pytest.mark.parametrize(
+    "text, values",
+    [
+        ("1,2", ["1", "2"]),
+        ("[1, 2],[3]", ["[1, 2]", "[3]"]),
+        ('"a,b", c', ['"a,b"', "c"]),
+        ('{"a": [1, 2]}', ['{"a": [1, 2]}']),
+        ("x", ["x"]),
+    ],
+)
+def test_sweep_values_stand_between_commas(text, values):
+    assert _split(text) == values

@@ -1,0 +1,147 @@
+"""``sweep``: train with many settings, and compare."""
+
+import argparse
+import json
+import shlex
+import sys
+from dataclasses import asdict
+from typing import Any, Dict, List, Tuple
+
+from .arguments import add_code, add_config, add_gpu, count, with_gpu
+from .errors import UsageError
+from .output import Messages, table
+from .results import result_rows
+
+EXAMPLES = [
+    "sweep quickstart.cfg --over training.optimizer.learn_rate=0.001,0.01 -o output/rates",
+    "sweep ranker.cfg --over agent.model.encoder.width=64,128 --over system.seed=0,1,2 "
+    "-o output/widths --paths.train train.jsonl --paths.dev dev.jsonl",
+    "sweep quickstart.cfg --over training.optimizer.learn_rate=log:1e-4..1e-1 "
+    "--over agent.model.encoder.depth=int:0..3 --random 20 --seed 1 -o output/random",
+]
+
+ABOUT = """
+Trains once for each combination of the values, one run after the other, each in a folder
+of its own in FOLDER. The same command again goes on: finished runs are left out, one that
+was interrupted continues from its checkpoint. A run that fails is noted, and the next one
+begins. With --random, values are drawn: from lists, or from ranges (bounds included):
+
+  log:1e-4..1e-1   uniform in the logarithm
+  uniform:0..0.5   uniform
+  int:1..8         whole numbers
+
+Ends with a table, the best run on dev first. Exit code 0 if any run has finished."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.description = f"{parser.description or ''}{ABOUT}"
+    add_config(parser)
+    parser.add_argument(
+        "--over",
+        metavar="KEY=V1,V2",
+        action="append",
+        required=True,
+        help="a setting and its values, or a range; can be given several times",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", required=True, help="holds a folder for each run"
+    )
+    parser.add_argument("--random", metavar="N", type=count, default=0,
+                        help="draw so many combinations; all of them if not given")  # fmt: skip
+    parser.add_argument("--seed", metavar="N", type=count, default=0,
+                        help="of the draws, 0 if not given")  # fmt: skip
+    parser.add_argument("--retry", action="store_true", help="train again what failed before, too")
+    parser.add_argument("--json", action="store_true", help="print runs and results as JSON")
+    add_code(parser)
+    add_gpu(parser)
+
+
+def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Train all runs, and show what they came to."""
+    from ..api import sweep
+
+    messages = Messages(sys.stderr)
+    over = _read_over(arguments.over)
+    try:
+        found = sweep(
+            arguments.config,
+            over,
+            arguments.output,
+            random=arguments.random,
+            seed=arguments.seed,
+            overrides=with_gpu(overrides, arguments.gpu_id),
+            retry=arguments.retry,
+            code=arguments.code,
+        )
+    except KeyboardInterrupt as interrupt:
+        messages.warn("Interrupted; the same command goes on with what is not finished")
+        return int(getattr(interrupt, "exit_code", 130))
+    if arguments.json:
+        print(json.dumps(_facts(found), indent=2))
+    elif found.results:
+        print("\n" + table(result_rows(found.results, list(found.results[0].settings))))
+    for failed in found.runs:
+        if failed.state == "failed":
+            messages.fail(f"{failed.name} failed: {failed.error}")
+    if any(failed.state == "failed" for failed in found.runs) and not arguments.retry:
+        messages.info("Failed runs are trained again with --retry")
+    if found.best is not None and not arguments.json:
+        print(f"\nBest: {found.output / found.best.name}. To train it by itself:")
+        print(f"  {_command(arguments, {**overrides, **found.best.overrides})}")
+    elif found.results and not arguments.json:
+        messages.warn("Without dev data there is no telling which run is best")
+    return 0 if found.results else 1
+
+
+def _read_over(options: List[str]) -> Dict[str, Any]:
+    """Setting to values, or to the text of a range.
+
+    RAISES (UsageError): If an option is not of the form key=values.
+    """
+    from ..training.sweep_values import is_range
+
+    over: Dict[str, Any] = {}
+    for option in options:
+        name, equals, text = option.partition("=")
+        name = name.removeprefix("--").replace("-", "_")
+        if not equals or not name:
+            raise UsageError(f"--over {option}: write a setting and its values, key=v1,v2")
+        if name in over:
+            raise UsageError(f"--over {name} is given twice: list all values in one")
+        over[name] = text if is_range(text) else _split(text)
+    return over
+
+
+def _split(text: str) -> List[str]:
+    """Values between commas; those within brackets or quotes belong to a value."""
+    values, depth, quoted = [""], 0, False
+    for letter in text:
+        quoted ^= letter == '"'
+        depth += 0 if quoted else (letter in "[{") - (letter in "]}")
+        if letter == "," and not depth and not quoted:
+            values.append("")
+        else:
+            values[-1] += letter
+    return [value.strip() for value in values]
+
+
+def _facts(found: Any) -> Dict[str, Any]:
+    best = found.best
+    return {
+        "output": str(found.output),
+        "best": None if best is None else best.name,
+        "runs": [asdict(run) for run in found.runs],
+        "results": [asdict(result) for result in found.results],
+    }
+
+
+def _command(arguments: argparse.Namespace, overrides: Dict[str, Any]) -> str:
+    words: List[str] = ["train", arguments.config, "--output", f"{arguments.output}-best"]
+    options: List[Tuple[str, Any]] = [("--code", arguments.code), ("--gpu-id", arguments.gpu_id)]
+    for option, value in options:
+        words += [option, str(value)] if value is not None else []
+    for name, value in overrides.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        words.append(f"--{name}={text}")
+    return f"python -m thincdialog {shlex.join(words)}"

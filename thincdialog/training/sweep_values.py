@@ -1,0 +1,157 @@
+"""Which settings a sweep tries, and how its runs are called."""
+
+import hashlib
+import itertools
+import json
+import math
+import re
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Union
+
+import numpy as np
+
+from ..errors import ConfigError, Problem
+
+# Values to try: a list, or a range such as "log:1e-4..1e-1".
+Choices = Union[str, Sequence[Any]]
+_RANGE = re.compile(r"(?P<kind>log|uniform|int):(?P<low>[^.].*?)\.\.(?P<high>.+)$")
+_LONGEST_VALUE, _LONGEST_NAME = 40, 150
+# A draw that was drawn before is drawn again, so often at most for each run.
+_TRIES = 100
+
+
+class Range(NamedTuple):
+    """Values between two bounds, both included.
+
+    kind (str): "uniform", "log" (uniform in the logarithm) or "int" (whole numbers).
+    """
+
+    kind: str
+    low: float
+    high: float
+
+    def draw(self, rng: np.random.Generator) -> Union[int, float]:
+        """A value; of fractions, three digits are kept, so that it can be typed."""
+        if self.kind == "int":
+            return int(rng.integers(int(self.low), int(self.high), endpoint=True))
+        if self.kind == "log":
+            value = math.exp(rng.uniform(math.log(self.low), math.log(self.high)))
+        else:
+            value = rng.uniform(self.low, self.high)
+        return min(max(float(f"{value:.2e}"), self.low), self.high)
+
+    def bounds(self) -> List[Any]:
+        """The lowest and the highest value."""
+        as_type = int if self.kind == "int" else float
+        return [as_type(self.low), as_type(self.high)]
+
+
+def read_choices(over: Mapping[str, Choices], is_random: bool) -> Dict[str, Union[Range, List]]:
+    """The values to try for each setting.
+
+    over (Mapping[str, Choices]): "section.key" to a list of values or a range.
+    is_random (bool): Whether values are drawn: else there can be no ranges.
+    RAISES (ConfigError): With everything that is wrong.
+    """
+    problems: List[Problem] = []
+    found: Dict[str, Union[Range, List]] = {}
+    if not over:
+        problems.append(Problem("", "there is nothing to sweep over", "give --over key=v1,v2"))
+    for name, choices in over.items():
+        where = f"--over {name}"
+        if not isinstance(choices, str):
+            found[name] = list({_text(value): value for value in choices}.values())
+            if not found[name]:
+                problems.append(Problem(where, f"'{name}' has no values", "write key=v1,v2"))
+            continue
+        try:
+            found[name] = _read_range(choices)
+        except ValueError as error:
+            problems.append(Problem(where, f"'{choices}' {error}", 'such as "log:1e-4..1e-1"'))
+            continue
+        if not is_random:
+            text = f"'{choices}' is a range, of which a grid has no values"
+            problems.append(Problem(where, text, "draw some with --random N, or list values"))
+    if problems:
+        raise ConfigError(problems, "the sweep")
+    return found
+
+
+def _read_range(text: str) -> Range:
+    match = _RANGE.match(text)
+    if not match:
+        raise ValueError("is neither a list of values nor a range")
+    try:
+        found = Range(match["kind"], float(match["low"]), float(match["high"]))
+    except ValueError:
+        raise ValueError("has bounds that are no numbers") from None
+    if not -math.inf < found.low < found.high < math.inf:
+        raise ValueError("should go from a lower to a higher number")
+    if found.kind == "log" and found.low <= 0:
+        raise ValueError("should begin above 0: it is uniform in the logarithm")
+    if found.kind == "int" and not (found.low.is_integer() and found.high.is_integer()):
+        raise ValueError("should have whole numbers as bounds")
+    return found
+
+
+def is_range(text: str) -> bool:
+    """Whether a text is meant as a range, well written or not."""
+    return re.match(r"(log|uniform|int):", text) is not None
+
+
+def grid(choices: Mapping[str, List]) -> List[Dict[str, Any]]:
+    """Every combination of the values; the last setting changes fastest."""
+    return [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
+
+
+def sample(choices: Mapping[str, Union[Range, List]], n: int, seed: int) -> List[Dict[str, Any]]:
+    """Combinations drawn at random, all different. More of them begin with the same ones.
+
+    n (int): How many; fewer if there are no more.
+    seed (int): Of the draws.
+    """
+    found: Dict[str, Dict[str, Any]] = {}
+    for number in range(n * _TRIES):
+        if len(found) == n:
+            break
+        rng = np.random.default_rng([seed, number])
+        drawn = {
+            name: known.draw(rng) if isinstance(known, Range) else known[rng.integers(len(known))]
+            for name, known in choices.items()
+        }
+        found.setdefault(json.dumps([_text(value) for value in drawn.values()]), drawn)
+    return list(found.values())
+
+
+def run_name(overrides: Mapping[str, Any], names: Sequence[str]) -> str:
+    """A folder's name for a run: "learn_rate=0.01,width=64". It follows from the
+    overrides alone, so that a sweep finds its runs again.
+
+    overrides (Mapping[str, Any]): "section.key" to value.
+    names (Sequence[str]): All settings of the sweep: of each, so much is shown as tells it
+        from the others.
+    """
+    parts, is_exact = [], True
+    for name, value in overrides.items():
+        text = _text(value)
+        shown = re.sub(r"[^\w.+-]+", "-", text).strip("-.") if text != "" else "empty"
+        is_exact = is_exact and shown == text and len(shown) <= _LONGEST_VALUE
+        parts.append(f"{_short(name, names)}={shown[:_LONGEST_VALUE]}")
+    whole = ",".join(parts)
+    if is_exact and len(whole) <= _LONGEST_NAME:
+        return whole
+    # Two values must not share a folder because they look alike in its name.
+    exact = json.dumps([[name, _text(value)] for name, value in overrides.items()])
+    return f"{whole[:_LONGEST_NAME]}-{hashlib.sha1(exact.encode()).hexdigest()[:6]}"
+
+
+def _short(name: str, names: Sequence[str]) -> str:
+    parts = name.split(".")
+    for length in range(1, len(parts)):
+        end = parts[-length:]
+        if sum(other.split(".")[-length:] == end for other in names) == 1:
+            return re.sub(r"[^\w.+-]+", "", ".".join(end))
+    return re.sub(r"[^\w.+-]+", "", name)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
