@@ -188,11 +188,14 @@ def test_wandb_resumed_run_keeps_its_id(tmp_path, wandb):
     assert first.run.id == second.run.id != third.run.id
 
 
-def test_wandb_without_account_is_one_error_with_a_way_out(tmp_path, wandb, monkeypatch):
+@pytest.mark.parametrize("mode", ["online", "nonsense"])
+def test_wandb_what_it_refuses_is_one_error_with_a_way_out(tmp_path, wandb, monkeypatch, mode):
+    # Without an account: no key is anywhere, and there is no terminal to ask on.
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    with pytest.raises(OutputError, match='(?s)cannot begin a run.*mode = "offline"'):
-        log(WandB("cafe", mode="nonsense"), [], output=tmp_path)
+    monkeypatch.setenv("WANDB_CONFIG_DIR", str(tmp_path))
+    with pytest.raises(OutputError, match='cannot begin a run: .*mode = "offline"'):
+        log(WandB("cafe", mode=mode), [], output=tmp_path)
 
 
 # --- MLflow -----------------------------------------------------------------------
