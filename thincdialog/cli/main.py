@@ -1,13 +1,10 @@
 """Finds the command that was asked for, runs it, and shows what went wrong."""
 
 import argparse
-import difflib
 import importlib
 import os
 import sys
-import traceback
-from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
 from ..errors import ConfigError, DialogError
@@ -33,10 +30,10 @@ COMMANDS: Dict[str, Command] = {
     "compare": Command("compare", "Tell whether one of two models is better"),
     "display-data": Command("display_data", "Show examples of a task", ("dd",)),
     "display-model": Command("display_model", "Show a saved model's replies to examples", ("dm",)),
-    "convert": Command("convert", "Write a data file in another format", (), False),
     "find-lr": Command("find_lr", "Find a learning rate by a short training"),
     "plot": Command("plot", "Show the curves of training runs", (), False),
     "results": Command("results", "Compare training runs in a table", (), False),
+    "convert": Command("convert", "Write a data file in another format", (), False),
     "sweep": Command("sweep", "Train with many settings, and compare"),
     "chat": Command("chat", "Talk to a saved model", ("interactive", "i")),
     "init config": Command("init_config", "Copy a config that comes along", (), False),
@@ -47,6 +44,7 @@ COMMANDS: Dict[str, Command] = {
     "debug profile": Command("debug_profile", "Show where the time of training goes"),
     "debug diff-config": Command("debug_diff_config", "Show what sets a config apart"),
     "find-function": Command("find_function", "Show a registered function", (), False),
+    "completion": Command("completion", "Let a shell complete command lines", (), False),
     "info": Command("info", "Show versions, or what a saved model is", (), False),
 }
 GROUPS = sorted({name.split()[0] for name in COMMANDS if " " in name})
@@ -78,19 +76,25 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return 0
     except OSError as error:  # Files are read and written elsewhere, with errors of their own.
         if verbose:
-            traceback.print_exc()
+            _print_traceback()
         messages.fail(f"the output cannot be written: {error.strerror or error}")
         _drop_output()
         return DialogError.exit_code
     except DialogError as error:
         if verbose:
-            traceback.print_exc()
+            _print_traceback()
         messages.fail(str(error))
         if isinstance(error, ConfigError) and not verbose:
             messages.info("Nothing was written.")
         return error.exit_code
     except SystemExit as error:  # From argparse.
         return error.code if isinstance(error.code, int) else 2
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
 
 
 def _drop_output() -> None:
@@ -108,7 +112,27 @@ def _run(arguments: List[str], messages: Messages) -> int:
         return 0
     name, rest = _find_command(rest)
     command = COMMANDS[name]
-    module = importlib.import_module(f"thincdialog.cli.{command.module}")
+    parser = make_parser(name)
+    parsed, unknown = parser.parse_known_args(rest)
+    if unknown:
+        parser.error(f"unrecognized argument {unknown[0]}{_hint(unknown[0], parser)}")
+    if not command.takes_overrides:
+        if overrides:
+            parser.error(f"--{next(iter(overrides))}: this command changes no settings")
+        return _module(name).run(parsed, {})
+    from_environment = environment_overrides()
+    for setting, value in from_environment.items():
+        if setting not in overrides:
+            messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
+    return _module(name).run(parsed, {**from_environment, **overrides})
+
+
+def make_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of a command's options; overrides are taken out of the line before.
+
+    name (str): As in ``COMMANDS``.
+    """
+    command, module = COMMANDS[name], _module(name)
     parser = argparse.ArgumentParser(
         prog=f"thincdialog {name}",
         description=command.about + ".",
@@ -118,18 +142,11 @@ def _run(arguments: List[str], messages: Messages) -> int:
     )
     module.add_arguments(parser)
     parser.add_argument("-V", "--verbose", action="store_true", help="show tracebacks of errors")
-    parsed, unknown = parser.parse_known_args(rest)
-    if unknown:
-        parser.error(f"unrecognized argument {unknown[0]}{_hint(unknown[0], parser)}")
-    if not command.takes_overrides:
-        if overrides:
-            parser.error(f"--{next(iter(overrides))}: this command changes no settings")
-        return module.run(parsed, {})
-    from_environment = environment_overrides()
-    for setting, value in from_environment.items():
-        if setting not in overrides:
-            messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
-    return module.run(parsed, {**from_environment, **overrides})
+    return parser
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"thincdialog.cli.{COMMANDS[name].module}")
 
 
 def _find_command(words: List[str]) -> Tuple[str, List[str]]:
@@ -146,6 +163,8 @@ def _find_command(words: List[str]) -> Tuple[str, List[str]]:
     for name, command in COMMANDS.items():
         if first == name or first in command.aliases or first.replace("_", "-") == name:
             return name, words[1:]
+    import difflib
+
     known = [*COMMANDS, *(alias for command in COMMANDS.values() for alias in command.aliases)]
     close = difflib.get_close_matches(first, known, 1)
     hint = f"did you mean '{close[0]}'?" if close else "see python -m thincdialog --help"
@@ -172,13 +191,14 @@ def _examples(examples: List[str], takes_overrides: bool) -> str:
 
 def _hint(word: str, parser: argparse.ArgumentParser) -> str:
     """What an unknown option may have been meant to be."""
-    name = word.lstrip("-").split("=")[0]
-    section = ""
-    defaults = Path(__file__).parent.parent / "config" / "default_config.cfg"
-    for line in defaults.read_text(encoding="utf8").splitlines():
-        section = line.strip("[]") if line.startswith("[") else section
-        if line.partition(" = ")[0] == name.replace("-", "_"):
-            return f" - did you mean --{section}.{name.replace('-', '_')}?"
+    import difflib
+
+    from .completion import default_settings
+
+    name = word.lstrip("-").split("=")[0].replace("-", "_")
+    for setting in default_settings():
+        if setting.rpartition(".")[2] == name:
+            return f" - did you mean --{setting}?"
     options = [option for action in parser._actions for option in action.option_strings]
     close = difflib.get_close_matches(word.split("=")[0], options, 1)
     return f" - did you mean {close[0]}?" if close else ""
