@@ -266,6 +266,15 @@ def test_convert_names_what_to_drop(tmp_path, case):
     assert done.n_examples == (2 if case == "history" else 1) and done.n_skipped == 0
 
 
+def test_convert_takes_blanks_off_the_ends_when_told(tmp_path):
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("text: a \\n b\tlabels: c |d\n")
+    with pytest.raises(DataError, match="--drop blanks takes them off"):
+        convert(one, two, to_format="fbdialog")
+    convert(one, two, to_format="fbdialog", drop=["blanks"])
+    assert two.read_text() == "1 a\n2 b\tc|d\n"
+
+
 @pytest.mark.parametrize(
     "target, text, words",
     [

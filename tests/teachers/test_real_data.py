@@ -97,6 +97,28 @@ def test_babi_dialog_over_its_official_candidates(data, tmp_path):
     assert len(teacher.act()["label_candidates"]) == 4212
 
 
+def test_babi_dialog_every_task_answers_from_its_candidates(data, tmp_path):
+    with tarfile.open(data / "babi_dialog" / "dialog-bAbI-tasks.tar.gz") as archive:
+        for member in archive:
+            if member.name.endswith(".txt"):
+                content = archive.extractfile(member).read()
+                (tmp_path / member.name.rpartition("/")[2]).write_bytes(content)
+    counted = counts(data, "babi_dialog", "without_kb")
+    for split, part in {"train": "trn", "test": "tst", "test_oov": "tst-OOV"}.items():
+        n_examples = 0
+        for path in tmp_path.glob(f"dialog-babi-task?{part}.txt"):
+            name = "task6-dstc2-candidates" if "task6" in path.name else "candidates"
+            teacher = NumberedText(
+                test=str(path),
+                supporting=False,
+                candidates=str(tmp_path / f"dialog-babi-{name}.txt"),
+                streaming=True,
+            ).for_split("test")
+            # Reading sees to it that every label is among the candidates.
+            n_examples += sum(1 for _ in teacher.examples())
+        assert n_examples == counted[split]["turns"] / 2
+
+
 def test_clinc150_intents(data):
     folder = data / "clinc150" / "full"
     teacher = LabelledText(

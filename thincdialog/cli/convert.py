@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="field or column of the label in labelled text")  # fmt: skip
     parser.add_argument("--drop", metavar="A,B", default="",
                         help="fields to leave out; labels: all but the first; history: each "
-                        "turn becomes an example of its own")  # fmt: skip
+                        "turn becomes an example of its own; blanks: at the ends of lines")  # fmt: skip
     parser.add_argument("--skip", action="store_true",
                         help="leave out episodes that the format cannot hold")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace a file that is there")

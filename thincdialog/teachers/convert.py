@@ -18,7 +18,7 @@ from .split import Episode
 from .writing import as_json, conversation_name
 
 # What ``drop`` can name besides fields.
-HISTORY, LABELS = "history", "labels"
+HISTORY, LABELS, BLANKS = "history", "labels", "blanks"
 
 
 @dataclass
@@ -76,7 +76,8 @@ def convert(
     text_field (str): Name of the text's field in labelled text that is read.
     label_field (str): Name of the label's field in labelled text that is read.
     drop (Sequence[str]): Fields to leave out. "labels": all labels but the first;
-        "history": the turns before, so that each turn is an example of its own.
+        "history": the turns before, so that each turn is an example of its own;
+        "blanks": those at both ends of each line.
     skip (bool): Leave out episodes that the format cannot hold.
     force (bool): Whether a target that is there may be replaced.
     RETURNS (Conversion): What was done, and what was left out.
@@ -167,9 +168,18 @@ def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
         for name in drop:
             if name == LABELS:
                 del message["labels"][1:]
+            elif name == BLANKS:
+                message["text"] = _trimmed(message["text"])
+                for texts in ("labels", "label_candidates"):
+                    if texts in message:
+                        message[texts] = [_trimmed(text) for text in message[texts]]
             elif name not in ("text", "id"):
                 message.pop(name, None)
     return [[message] for message in episode] if HISTORY in drop else [episode]
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.strip() for line in text.split("\n"))
 
 
 def _carried(message: Message, reads: Format, done: Conversion, drop_id: bool) -> Message:

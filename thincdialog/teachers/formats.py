@@ -137,8 +137,8 @@ def _numbered(about: str, supporting: bool) -> Format:
         lambda episode, name: numbered_lines(episode),
         partial(_parse_numbered, supporting),
         fields=[*fields, "supporting"] if supporting else fields,
-        hint="in it \\n stands for a line end, tabs and bars divide, blanks at the ends of a "
-        "line are lost, and an answer must not be empty",
+        hint="in it \\n stands for a line end, tabs and bars divide, an answer must not be "
+        "empty, and blanks at the ends of a line are lost: --drop blanks takes them off",
     )
 
 
