@@ -186,6 +186,10 @@ def test_evaluate_shows_classes(run, tmp_path):
     assert ["bad", "0.500", "1.000", "0.667", "24"] in lines
     assert ["good", "0.000", "0.000", "0.000", "24"] in lines
     assert lines[-2:] == [["1", "bad", "24", "."], ["2", "good", "24", "."]]
+    code, out, err = run(f"evaluate {tmp_path}/out/model-best --per-class --confusion --json -")
+    found = json.loads(out)
+    assert found["confusion"] == [["bad", "bad", 24], ["good", "bad", 24]]
+    assert found["classes"]["bad"]["recall"] == 1.0 and "0.500" in err
     pytest.importorskip("matplotlib")
     code, _, err = run(f"evaluate {tmp_path}/out/model-best --confusion-png {tmp_path}/m.png")
     assert code == 0 and (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,7 +1,7 @@
 """Shows how well classes are found, and which is found for which."""
 
 import argparse
-from typing import Any, List, TextIO
+from typing import Any, Dict, List, TextIO
 
 from .output import shorten, table
 
@@ -24,6 +24,17 @@ def show_classes(matrix: Any, arguments: argparse.Namespace, stream: TextIO) -> 
             stream.write("\n" + table(confusion_rows(matrix), n_left=2) + "\n")
         else:
             stream.write("\n" + table(pair_rows(matrix), n_left=2) + "\n")
+
+
+def classes_as_json(matrix: Any, arguments: argparse.Namespace) -> Dict[str, Any]:
+    """The same for JSON: `classes` by name, `confusion` as [class, replied, examples]."""
+    value: Dict[str, Any] = {}
+    if arguments.per_class:
+        value["classes"] = {name: row._asdict() for name, row in matrix.by_class().items()}
+    if arguments.confusion:
+        pairs = sorted(matrix.counts.items(), key=lambda pair: (pair[0][0], pair[0][1] or ""))
+        value["confusion"] = [[*names, n] for names, n in pairs if n]
+    return value
 
 
 def class_rows(matrix: Any) -> List[List[str]]:

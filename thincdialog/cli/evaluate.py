@@ -6,7 +6,7 @@ import sys
 from typing import Any, Dict
 
 from .arguments import add_code, add_gpu, add_model, add_resamples, count, with_gpu
-from .classes import show_classes
+from .classes import classes_as_json, show_classes
 from .output import Messages, table
 from .writing import write_text
 
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
     matrix = found.confusion() if wants_classes else None
     messages = Messages(sys.stderr)
-    text = json.dumps(finite(found.as_json()), indent=2)
+    text = json.dumps(finite({**found.as_json(), **classes_as_json(matrix, arguments)}), indent=2)
     if arguments.json == "-":
         print(text)
     else:

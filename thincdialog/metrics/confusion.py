@@ -100,8 +100,8 @@ def confusion_matrix(
     """The matrix of (labels, reply) pairs; those without labels are left out.
 
     data (str): What they are, for the error.
-    RAISES (DataError): If the labels are no classes: the agent is no classifier, and most occur a few
-        times only.
+    RAISES (DataError): If the labels are no classes: the agent is no classifier, and most occur
+        a few times only.
     """
     matrix = ConfusionMatrix()
     known = [(labels, reply) for labels, reply in examples if labels]

@@ -154,7 +154,9 @@ def compare(
 
 def _differences(first: _Side, second: _Side, values: Sequence[Values]) -> List[MetricDifference]:
     reports = [
-        side.totals[""] if list(side.totals) == [""] else merge_tasks(side.totals)
+        side.totals[""]
+        if list(side.totals) == [""]
+        else merge_tasks({task: side.totals[task] for task, rows in side.rows.items() if rows})
         for side in (first, second)
     ]
     of_a, of_b = values
