@@ -1,8 +1,13 @@
 """The command ``convert``."""
 
 import json
+import shlex
+import subprocess
+import sys
 
+from thincdialog.cli.convert import NAMES
 from thincdialog.cli.main import main
+from thincdialog.teachers.formats import FORMATS
 
 
 def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monkeypatch, capsys):
@@ -36,3 +41,18 @@ def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, capsys):
     assert main(f"{command} --drop n --skip".split()) == 0
     assert "1 episodes skipped; the first: example '2/0': " in capsys.readouterr().err
     assert (tmp_path / "out.tsv").read_text() == "text\tlabel\na\tx\n"
+
+
+def test_convert_help_names_all_formats():
+    assert NAMES.split(", ") == list(FORMATS)
+
+
+def test_convert_with_no_room_leaves_nothing(tmp_path):
+    source, target = tmp_path / "in.txt", tmp_path / "out.csv"
+    source.write_text("text:a\tlabels:b\tepisode_done:True\n" * 20000)
+    command = [sys.executable, "-m", "thincdialog", "convert", str(source), str(target)]
+    limited = f"ulimit -f 16; trap '' XFSZ; exec {shlex.join(command)}"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "out.csv  cannot be written: File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == [source]
