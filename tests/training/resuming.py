@@ -17,6 +17,7 @@ from thincdialog.messages import column
 from .two_tasks import TWO_TASKS
 
 TIMES = ("seconds", "examples_per_second", "tokens_per_second")
+HOLD_TIMES = ("checkpoint.json", "state.json", "README.md")
 
 
 class Crash(BaseException):
@@ -204,7 +205,7 @@ def remains(folder: Path) -> Dict[str, Any]:
     found["checkpoints"] = steps[-1:]
     for name in ("model-best", "model-last", f"checkpoint-{steps[-1]}"):
         for path in sorted((folder / name).rglob("*")):
-            if path.is_file() and path.name not in ("checkpoint.json", "state.json"):
+            if path.is_file() and path.name not in HOLD_TIMES:
                 found[str(path.relative_to(folder))] = path.read_bytes()
     state = json.loads((folder / f"checkpoint-{steps[-1]}" / "state.json").read_text())
     found["state"] = without_times(state)

@@ -12,6 +12,7 @@ from thincdialog.api import registry, train
 from thincdialog.training.train import BEST, LAST
 
 from .examples import RANKER
+from .resuming import remains, same
 
 # As many seeded draws and sums as one run can have: subwords and candidates, order of
 # batches, tokens and cells dropped, class order, sums over microbatches, rows of tables,
@@ -64,6 +65,9 @@ def test_determinism_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
             assert (a / name).read_bytes() == (b / name).read_bytes()
         for path in (a / "tokenizer").iterdir():
             assert path.read_bytes() == (b / "tokenizer" / path.name).read_bytes()
+    left = remains(tmp_path / "a")
+    assert len(left["rows"]) == 3 and left["state"]["optimizer"]["arrays"]
+    same(remains(tmp_path / "b"), left)
 
 
 @pytest.mark.parametrize("text", [RANKER, MANY_DRAWS], ids=["plain", "many draws"])
