@@ -38,6 +38,7 @@ from .training.debug_overfit import Overfit, debug_overfit
 from .training.debug_profile import Profile, debug_profile
 from .training.detail import Evaluation, evaluate_in_detail
 from .training.display import display_data, display_model
+from .training.dry_run import DryRun, dry_run
 from .training.find_lr import LearnRates, find_lr
 from .training.predictions_file import read_predictions, write_predictions
 from .training.results import Result
@@ -68,13 +69,13 @@ __all__ = [
     "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
     "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
-    "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher", "LearnRates",
-    "Limits", "Logger", "Message", "MessageBatch", "Metric", "MetricDifference",
+    "DryRun", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher",
+    "LearnRates", "Limits", "Logger", "Message", "MessageBatch", "Metric", "MetricDifference",
     "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "OutputError",
     "Overfit", "PartnerWorld", "Problem", "Profile", "Progress", "ProtocolError", "Result",
     "RunResult", "Start", "SumMetric", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
     "TrainingError", "Turn", "World", "check_config", "compare", "convert", "debug_data",
-    "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model",
+    "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model", "dry_run",
     "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config",
     "plot", "read_predictions", "registry", "resolve_config", "results", "sweep", "train",
     "write_config", "write_predictions",

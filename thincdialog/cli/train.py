@@ -6,6 +6,7 @@ import sys
 from typing import Any, Dict, TextIO
 
 from .arguments import add_code, add_config, add_gpu, with_gpu
+from .dry_run import run_dry
 from .exchanges import show_exchanges
 from .output import Messages, no_terminal, table
 
@@ -14,6 +15,7 @@ EXAMPLES = [
     "train ranker.cfg -o output/ranker --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg -o output/short --force --training.max_steps 100",
     "train ranker.cfg -o output/ranker --resume",
+    "train ranker.cfg --dry-run --paths.train train.jsonl --paths.dev dev.jsonl",
 ]
 INTERRUPTED = 130
 
@@ -33,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="go on from the newest checkpoint in the folder; begin, if there is none",
     )
     parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="do all up to the first step, show counts and sizes, write nothing",
+    )
+    parser.add_argument(
         "--file-friendly",
         action="store_true",
         help="plain lines, also on a terminal: no progress bar, no colour",
@@ -45,6 +52,8 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Train, show the scores, and say where the model lies."""
     from ..api import train
 
+    if arguments.dry_run:
+        return run_dry(arguments, overrides)
     stdout: TextIO = sys.stdout
     stderr: TextIO = sys.stderr
     if arguments.file_friendly:

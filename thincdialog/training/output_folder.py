@@ -27,7 +27,7 @@ def check_output(
             raise OutputError("--resume goes on with a run: give its folder with --output.")
         return
     try:
-        _check(folder, force, resume, has_checkpoint)
+        check_contents(folder, force, resume, has_checkpoint)
         folder.mkdir(parents=True, exist_ok=True)
         trial = folder / ".can_be_written"
         trial.touch()
@@ -38,7 +38,11 @@ def check_output(
         ) from None
 
 
-def _check(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
+def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
+    """See that what a folder holds may be replaced, or can be gone on with; writes nothing.
+
+    RAISES (OutputError): If not.
+    """
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}  is a file. Choose a folder with --output.")
     if folder.is_dir() and any(folder.iterdir()) and not force and not resume:

@@ -71,7 +71,7 @@ def train(
     folder = None if output is None else Path(output)
     ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
     with using_ops(ops), Interruption() as interruption:
-        run = _Run(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
+        run = TrainingRun(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
         check_output(folder, force, resume)
         try:
             state = run.find(force) if resume else None
@@ -87,8 +87,12 @@ def train(
             raise KeyboardInterrupt(run.keeper.saved) from None
 
 
-class _Run:
-    """One call of ``train``: the built parts, and where they go."""
+class TrainingRun:
+    """One call of ``train``: the built parts, and where they go. Making one finds all that
+    is wrong with a config before its data is read.
+
+    RAISES (DialogError): If something is.
+    """
 
     def __init__(
         self,
@@ -153,7 +157,7 @@ class _Run:
         self.stderr.flush()
 
     def train(self, state: Optional[Dict[str, Any]]) -> Result:
-        dev = self._split("dev")
+        dev = self.split("dev")
         if state is not None:
             self.keeper.restore(state, self.tokenizer)
         else:
@@ -172,7 +176,8 @@ class _Run:
             write_card(self.folder / BEST, result)
         return result
 
-    def _split(self, split: str) -> Optional[Teacher]:
+    def split(self, split: str) -> Optional[Teacher]:
+        """The teacher to evaluate on a split, None if there is no data for it."""
         if not any(split in task.splits for task in self.tasks.values()):
             return None
         return evaluation_teacher(self.checked, self.parts, split)
@@ -236,7 +241,7 @@ class _Run:
             self.agent.forget_computed()
         result.output = self.folder
         count_training(result, self.teacher)
-        teachers = {"dev": dev, "test": self._split("test")}
+        teachers = {"dev": dev, "test": self.split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         for split, teacher in known.items():
             score_split(result, split, self.agent, teacher, self.parts["evaluation"])

@@ -1,0 +1,46 @@
+"""``train --dry-run``: shows what the first step has found."""
+
+import argparse
+import sys
+from typing import Any, Dict
+
+from .arguments import with_gpu
+from .output import Messages, table
+
+
+def run_dry(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+    """Do all up to the first step, and show counts and sizes."""
+    from ..api import dry_run
+    from ..training.dry_run import split_counts
+
+    found = dry_run(
+        arguments.config,
+        output=arguments.output,
+        overrides=with_gpu(overrides, arguments.gpu_id),
+        force=arguments.force,
+        resume=arguments.resume,
+        code=arguments.code,
+    )
+    print(table(split_counts(found)))
+    if found.n_parameters:
+        _show_step(found)
+    Messages(sys.stderr).good("Training can begin. Nothing was written.")
+    return 0
+
+
+def _show_step(found: Any) -> None:
+    steps = "not known" if found.steps_per_epoch is None else f"about {found.steps_per_epoch:,}"
+    total = "not known" if found.total_steps is None else f"about {found.total_steps:,}"
+    rows = [
+        ["first step", ""],
+        ["examples", f"{found.step_examples:,}"],
+        ["loss per example", f"{found.loss:.4f}"],
+        ["steps per epoch", steps],
+        ["steps in all, at most", total],
+        ["parameters", f"{found.n_parameters:,}"],
+    ]
+    print("\n" + table(rows))
+    rows = [["memory, data not counted", "MB"]]
+    sizes = {**found.memory, "together": sum(found.memory.values())}
+    rows += [[name, f"{size / 1e6:,.1f}"] for name, size in sizes.items()]
+    print("\n" + table(rows))
