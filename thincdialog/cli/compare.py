@@ -61,7 +61,11 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     print(table(rows))
     print()
     for one in found.differences:
-        print(f"{one.verdict()[0].upper()}{one.verdict()[1:]}.")
+        if one.winner:
+            print(f"{one.verdict()}.")
+    alike = [one.metric for one in found.differences if not one.winner]
+    if alike:
+        print(f"No difference can be told in {', '.join(alike)}.")
     messages = Messages(sys.stderr)
     messages.info(f"{about_intervals(found)}; {found.n_examples:,} examples, answered by both")
     if arguments.json:

@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from typing import Dict, Mapping, Sequence
+from typing import Dict, Mapping, Optional, Sequence
 
 import numpy
 
@@ -46,10 +46,14 @@ class AUCMetric(ExampleMetric):
         for row in zip(labels, column(replies, "classes"), column(replies, "probabilities")):
             self._add(*row)
 
-    def _add(self, labels: Sequence[str], classes: object, probabilities: object) -> None:
+    def _add(
+        self,
+        labels: Sequence[str],
+        classes: Optional[Sequence[str]],
+        probabilities: Optional[Sequence[float]],
+    ) -> None:
         if classes is None or probabilities is None:
             return
-        assert isinstance(classes, Sequence) and isinstance(probabilities, Sequence)
         for name, probability in zip(classes, probabilities):
             scores = self.inside if name in labels else self.outside
             if name not in scores:

@@ -47,7 +47,7 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
             colour = "white" if shares[row, column] > 0.3 else "black"
             text = str(counts[row, column])
             axes.text(column, row, text, color=colour, ha="center", va="center", fontsize=8)
-    figure.colorbar(image, ax=axes, label="share of the examples of the class", shrink=0.6)
+    figure.colorbar(image, ax=axes, label="share of the examples of the class", shrink=0.8)
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,8 +6,9 @@ conversations, because turns of one are alike. A metric that is a function of su
 (``Metric.sums``) is then computed for all resamples at once.
 """
 
+from array import array
 from dataclasses import dataclass
-from typing import Any, Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
@@ -49,7 +50,7 @@ class Resampled:
 
 
 def resample(
-    reports: Sequence[Report],
+    reports: Iterable[Report],
     units: Sequence[Hashable],
     totals: Mapping[str, Metric],
     n_resamples: int = N_RESAMPLES,
@@ -57,7 +58,7 @@ def resample(
 ) -> Dict[str, Resampled]:
     """The metrics of one task in many resamples.
 
-    reports (Sequence[Report]): Of each example alone.
+    reports (Iterable[Report]): Of each example alone.
     units (Sequence[Hashable]): What each example belongs to and is drawn with.
     totals (Mapping[str, Metric]): The metrics of all examples together.
     seed (int): The same seed and number of units give the same draws, for comparisons.
@@ -68,39 +69,52 @@ def resample(
     of_row = [numbers.setdefault(unit, len(numbers)) for unit in units]
     if len(numbers) < 2:
         return {}
-    tables = {}
-    for name, metric in totals.items():
-        rows = [report[name].sums() if name in report else {} for report in reports]
-        if metric.sums() and all(row is not None for row in rows):
-            table = _table(of_row, rows, len(numbers))
-            if table is not None:
-                tables[name] = table
+    entries = {name: _Entries() for name, metric in totals.items() if metric.sums()}
+    for unit, report in zip(of_row, reports):
+        for name, own in list(entries.items()):
+            sums = report[name].sums() if name in report else {}
+            if sums is None:
+                del entries[name]
+            else:
+                own.add(unit, sums)
+    tables = {
+        name: (own.columns, own.table(len(numbers)))
+        for name, own in entries.items()
+        if len(numbers) * len(own.columns) <= MOST_CELLS
+    }
     found = {name: Resampled(totals[name], {}) for name in tables}
     parts: Dict[str, List[numpy.ndarray]] = {name: [] for name in tables}
     for weights in _draws(len(numbers), n_resamples, seed):
         for name, (_, of_units) in tables.items():
             parts[name].append(_products(weights, of_units))
     for name, (columns, _) in tables.items():
-        sums = numpy.concatenate(parts[name])
-        found[name].sums = {key: sums[:, column] for key, column in columns.items()}
+        drawn = numpy.concatenate(parts[name])
+        found[name].sums = {key: drawn[:, column] for key, column in columns.items()}
     return found
 
 
-def _table(
-    units: List[int], rows: Sequence[Any], n_units: int
-) -> Optional[Tuple[Dict[Hashable, int], numpy.ndarray]]:
-    """Sums of each unit, shape (n_units, n_sums), and the column of each sum."""
-    columns: Dict[Hashable, int] = {}
-    for row in rows:
-        for key in row:
-            columns.setdefault(key, len(columns))
-    if n_units * len(columns) > MOST_CELLS:
-        return None
-    table = numpy.zeros((n_units, len(columns)))
-    for unit, row in zip(units, rows):
-        for key, value in row.items():
-            table[unit, columns[key]] += value
-    return columns, table
+class _Entries:
+    """The sums of examples, as compact as can be until they are a table.
+
+    columns (Dict[Hashable, int]): The column of each sum.
+    """
+
+    def __init__(self) -> None:
+        self.columns: Dict[Hashable, int] = {}
+        self.units, self.places, self.values = array("q"), array("q"), array("d")
+
+    def add(self, unit: int, sums: Mapping[Hashable, float]) -> None:
+        """Take the sums of one example."""
+        for key, value in sums.items():
+            self.units.append(unit)
+            self.places.append(self.columns.setdefault(key, len(self.columns)))
+            self.values.append(value)
+
+    def table(self, n_units: int) -> numpy.ndarray:
+        """The sums of each unit, shape (n_units, n_sums), float64."""
+        table = numpy.zeros((n_units, len(self.columns)))
+        numpy.add.at(table, (numpy.asarray(self.units), numpy.asarray(self.places)), self.values)
+        return table
 
 
 def _draws(n_units: int, n_resamples: int, seed: int) -> Iterator[numpy.ndarray]:

@@ -7,11 +7,12 @@ both cancels out. (Koehn 2004, https://aclanthology.org/W04-3250)
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 
 from ..errors import DataError
+from ..messages import Message
 from ..metrics import (
     AverageMetric,
     Metric,
@@ -93,8 +94,8 @@ class _Side:
     """One of the two: each example, what it counts, and what they come to."""
 
     name: str
+    report: Callable[[Prediction], Report]
     rows: Dict[str, List[Prediction]] = field(default_factory=dict)
-    reports: Dict[str, List[Report]] = field(default_factory=dict)
     totals: Dict[str, Dict[str, Metric]] = field(default_factory=dict)
 
 
@@ -132,7 +133,7 @@ def compare(
                 if type(other.totals[task].get(name)) is type(metric)
             }
             conversations = [row.conversation for row in first.rows[task]]
-            reports = side.reports[task]
+            reports = map(side.report, side.rows[task])
             resampled[task] = resample(reports, conversations, totals, n_resamples, number)
         known = [task for task, rows in side.rows.items() if rows]
         values.append(task_values(resampled, known))
@@ -193,34 +194,34 @@ def _side(
     overrides: Optional[Mapping[str, Any]],
     code: Union[str, Path, None],
 ) -> Tuple[_Side, Any]:
-    side = _Side(str(path))
     if Path(path).is_file():
-        for row in read_predictions(path):
-            _add_row(side, row)
-        side.totals = {task: merge_reports(*rows) for task, rows in side.reports.items()}
+        side = _Side(str(path), _report_of_line)
+        for line in read_predictions(path):
+            row = _prediction_of_line(line)
+            side.rows.setdefault(row.task, []).append(row)
+        for task, rows in side.rows.items():
+            side.totals[task] = merge_reports(*map(_report_of_line, rows))
         return side, metrics
     found = evaluate_in_detail(path, split=split, overrides=overrides, code=code, n_resamples=0)
     metrics = found.metrics if metrics is None else metrics
-    for task, rows in found.predictions.items():
-        side.rows[task] = rows
-        side.reports[task] = [example_report(row, metrics) for row in rows]
-        side.totals[task] = total_report(rows, metrics)
+    side = _Side(str(path), lambda row: example_report(row, metrics), found.predictions)
+    side.totals = {task: total_report(rows, metrics) for task, rows in side.rows.items()}
     return side, metrics
 
 
-def _add_row(side: _Side, row: Mapping[str, Any]) -> None:
-    task = str(row.get("task", ""))
-    prediction = Prediction(
-        id=row["id"],
-        labels=row["labels"],
-        reply=row,  # type: ignore[arg-type]
-        task=task,
-        conversation=str(row.get("conversation", row["id"])),
-        n_candidates=row.get("n_candidates", 0),
+def _prediction_of_line(line: Mapping[str, Any]) -> Prediction:
+    return Prediction(
+        id=line["id"],
+        labels=line["labels"],
+        reply=Message(metrics=line["metrics"]),
+        task=str(line.get("task", "")),
+        conversation=str(line.get("conversation", line["id"])),
+        n_candidates=line.get("n_candidates", 0),
     )
-    side.rows.setdefault(task, []).append(prediction)
-    report = {name: AverageMetric(value, 1) for name, value in row["metrics"].items()}
-    side.reports.setdefault(task, []).append(report)
+
+
+def _report_of_line(row: Prediction) -> Report:
+    return {name: AverageMetric(value, 1) for name, value in row.reply["metrics"].items()}
 
 
 def _check_same_examples(first: _Side, second: _Side) -> None:
@@ -250,7 +251,6 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
             )
         moved = [place for place in order if place is not None]
         second.rows[task] = [second.rows[task][place] for place in moved]
-        second.reports[task] = [second.reports[task][place] for place in moved]
         for one, other in zip(rows, second.rows[task]):
             _check_same(names, one, other)
     second.rows = {task: second.rows[task] for task in first.rows}

@@ -107,7 +107,7 @@ def agent_in_detail(
     resampled: Dict[str, Dict[str, Resampled]] = {}
     if n_resamples:
         for number, (task, rows) in enumerate(by_task.items()):
-            reports = [example_report(row, metrics) for row in rows]
+            reports = (example_report(row, metrics) for row in rows)
             units = [row.conversation for row in rows]
             totals = {
                 name: metric

@@ -12,7 +12,7 @@ from .task import by_task
 
 # Of a larger split there are no intervals at the end of a training: every reply would be
 # held in memory. ``evaluate`` gives them.
-MOST_EXAMPLES = 20_000
+MOST_EXAMPLES = 50_000
 
 
 def score_split(

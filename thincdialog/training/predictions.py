@@ -1,5 +1,6 @@
 """What an agent replied to every example of a split."""
 
+from array import array
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
 
@@ -52,8 +53,8 @@ class Prediction:
             row["n_candidates"] = self.n_candidates
         texts = self.reply.get("text_candidates")
         if texts is not None:
-            scores = self.reply.get("candidate_scores")
-            pairs = zip(texts[:n_best], scores or [None] * n_best)
+            scores = self.reply.get("candidate_scores") or [None] * len(texts)
+            pairs = zip(texts[:n_best], scores)
             row["candidates"] = [
                 {"text": text} if score is None else {"text": text, "score": float(score)}
                 for text, score in pairs
@@ -120,13 +121,17 @@ class Recorder:
 
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:
+    reply = Message(reply)
+    for name in ("candidate_scores", "probabilities"):
+        if reply.get(name) is not None:  # All replies are kept: four times as small.
+            reply[name] = array("d", reply[name])
     conversation = ""
     if "context" in message:  # A turn of a conversation that was flattened.
         conversation = _conversation_of(str(message["id"]))
     return Prediction(
         id=str(message["id"]),
         labels=message.all_labels,
-        reply=Message(reply),
+        reply=reply,
         text=message.get("text"),
         context=message.get("context") or (),
         task=task,
