@@ -1,7 +1,9 @@
 """``train --dry-run``: shows what the first step has found."""
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
 from typing import Any, Dict
 
 from .arguments import with_gpu
@@ -21,6 +23,9 @@ def run_dry(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         resume=arguments.resume,
         code=arguments.code,
     )
+    if getattr(arguments, "json", False):
+        print(json.dumps(asdict(found), indent=2))
+        return 0
     print(table(split_counts(found)))
     if found.n_parameters:
         _show_step(found)

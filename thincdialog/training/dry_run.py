@@ -16,7 +16,7 @@ from ..config import load_code, load_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DataError, OutputError
 from ..ops.choice import get_dialog_ops, using_ops
-from ..worlds import batch_world
+from ..worlds import World, batch_world
 from .evaluation import evaluate_agent, evaluation_teacher
 from .gradients import gather_gradient
 from .interruption import Interruption
@@ -29,6 +29,8 @@ from .train import TrainingRun
 
 # Examples of each task that are evaluated, at least.
 LEAST_EVALUATED = 64
+# Steps that tell how large batches are, if they are by length.
+MORE_STEPS = 9
 
 
 @dataclass
@@ -39,7 +41,8 @@ class DryRun:
         None where that is not known before all was read.
     n_parameters (int): Number of weights; 0 for an agent that has none.
     step_examples (int): Examples that the first step learns from.
-    steps_per_epoch (Optional[int]): If all steps are like the first one.
+    steps_per_epoch (Optional[int]): If all steps are like the first one, or, where batches
+        are by length, like the first few.
     total_steps (Optional[int]): Of the whole run, by its limits of epochs and steps.
     loss (Optional[float]): Of the first step.
     memory (Dict[str, int]): What the run will hold: weights, gradients, optimizer, best
@@ -123,15 +126,18 @@ def _take_step(run: TrainingRun, agent: ModelAgent, found: DryRun) -> None:
         while not examples and not world.epoch_done():
             examples = gather_gradient(agent, world, run.seed, 1, training["accumulate_gradient"])
         peak = _end_measuring(ops, on_gpu) - before
-    if not examples:
-        raise DataError(run.teacher.data_name, "no training example has a label")
-    found.loss = agent.counters.loss.value()
-    agent.update(training["optimizer"])
+        if not examples:
+            raise DataError(run.teacher.data_name, "no training example has a label")
+        found.loss = agent.counters.loss.value()
+        agent.update(training["optimizer"])
+        per_step = float(examples)
+        if getattr(getattr(world, "batcher", None), "needs_lengths", False):
+            per_step = (examples + _more_steps(run, agent, world)) / (1 + MORE_STEPS)
     agent.reset_metrics()
     found.step_examples = examples
     found.n_parameters = agent.parameters.n_parameters
     if run.teacher.n_examples:
-        found.steps_per_epoch = math.ceil(run.teacher.n_examples / examples)
+        found.steps_per_epoch = math.ceil(run.teacher.n_examples / per_step)
     limits = Limits(training["max_epochs"], training["max_steps"], training["max_seconds"])
     found.total_steps = limits.total_steps(found.steps_per_epoch)
     weights = int(agent.parameters.values.nbytes)
@@ -142,6 +148,17 @@ def _take_step(run: TrainingRun, agent: ModelAgent, found: DryRun) -> None:
         "best weights": weights,
         "batch": max(0, peak),
     }
+
+
+def _more_steps(run: TrainingRun, agent: ModelAgent, world: World) -> int:
+    """Examples of some more steps, because batches by length differ in size."""
+    examples, n = 0, run.training["accumulate_gradient"]
+    for step in range(2, 2 + MORE_STEPS):
+        if world.epoch_done():
+            world.start_epoch(step, run.seed)
+        examples += gather_gradient(agent, world, run.seed, step, n)
+        agent.update(run.training["optimizer"])
+    return examples
 
 
 def _begin_measuring(ops: Any, on_gpu: bool) -> int:

@@ -144,14 +144,18 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     calm = slice(None, max(lowest + 1, len(losses) // 4))
     # Of a smoothed value: each is the mean of some 3.5 widths of the bell.
     noise = float(np.std((clipped - smoothed)[calm])) / (3.5 * width) ** 0.5
-    fell = float(smoothed[: lowest + 1].max() - smoothed[lowest])
-    steepest = rates[int(np.gradient(smoothed)[: lowest + 1].argmin())] if lowest else None
+    # The first rates are meant to be too low to learn anything.
+    fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
+    steepest: Optional[float] = rates[_steepest(smoothed, lowest, fell)]
     margin = max(CLEARLY * noise, min(LOST * fell, ABOVE_LOWEST * float(smoothed[lowest])))
     rises = np.flatnonzero(smoothed[lowest:] > smoothed[lowest] + margin)
     turn = rates[lowest + int(rises[0])] if len(rises) else rates[-1] if diverged else None
     suggestion: Optional[float] = None
     if not lowest or fell <= CLEARLY * noise:
-        why = "The loss did not fall clearly at any rate: nothing can be suggested."
+        why = (
+            "The loss did not fall clearly at any rate, so nothing can be suggested: try more "
+            "--steps, or larger batches."
+        )
         steepest = None
     elif turn is not None:
         suggestion = _round(turn / BELOW_TURN)
@@ -166,6 +170,16 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     return LearnRates(
         rates, losses, smoothed.tolist(), reason, diverged, turn, steepest, suggestion, why
     )
+
+
+def _steepest(smoothed: np.ndarray, lowest: int, fell: float) -> int:
+    """Where the curve falls fastest, in the middle half of its fall: before that, slopes
+    are chance."""
+    above = np.flatnonzero(smoothed[: lowest + 1] > smoothed[lowest] + 0.75 * fell)
+    first = int(above[-1]) if len(above) else 0
+    below = np.flatnonzero(smoothed[first:] < smoothed[lowest] + 0.25 * fell)
+    last = first + int(below[0]) if len(below) else lowest
+    return first + int(np.gradient(smoothed)[first : last + 1].argmin())
 
 
 def _smooth(values: np.ndarray, width: float) -> np.ndarray:
