@@ -5,11 +5,12 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
+import numpy
 from thinc.api import Model
 
 from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.agents.ranker import RankerAgent
-from thincdialog.api import registry, train
+from thincdialog.api import PartnerWorld, World, registry, train
 from thincdialog.losses.class_softmax import configure_class_softmax
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
 from thincdialog.messages import column
@@ -82,6 +83,45 @@ def counting():
     return Counting()
 
 
+@registry.worlds("tests.unsaved.v1")
+def build_unsaved():
+    return Unsaved
+
+
+class Unsaved(PartnerWorld):
+    """A world of a user's that cannot tell where it is."""
+
+    def _state(self):
+        return World._state(self)
+
+
+@registry.optimizers("tests.momentum.v1")
+def build_momentum(learn_rate: float):
+    return Momentum(learn_rate)
+
+
+class Momentum:
+    """An optimizer of a user's."""
+
+    def __init__(self, learn_rate):
+        self.learn_rate, self.averages = learn_rate, None
+        self.speed = numpy.zeros(1, dtype="f")
+
+    def __call__(self, key, weights, gradient):
+        self.speed = 0.9 * self.speed + gradient
+        weights -= self.learn_rate * self.speed
+        return weights, gradient
+
+    def step_schedules(self):
+        self.learn_rate *= 0.9
+
+    def state(self):
+        return {"learn_rate": self.learn_rate}, {"speed": self.speed}
+
+    def restore(self, state, arrays):
+        self.learn_rate, self.speed = state["learn_rate"], arrays["speed"]
+
+
 class Counting:
     """A callback with a state: it stops the run at its sixth evaluation."""
 
@@ -140,6 +180,7 @@ def config(world: str, *changes, flat: bool = False, tasks: int = 2) -> str:
 
 
 STREAM = ("turns = [1, 3", "streaming = true\nturns = [1, 3")
+UNSAVED = '@worlds = "tests.unsaved.v1"\n'
 ADAM = '"Adam.v1"\nlearn_rate = 0.02\n'
 LAZY = (
     ADAM,
@@ -148,6 +189,7 @@ LAZY = (
 LAZY_SCHEDULE = (ADAM, '"thincdialog.LazyAdam.v1"\nL2 = 0.01\n' + SCHEDULE)
 RADAM = (ADAM, '"RAdam.v1"\n' + SCHEDULE)
 SGD = (ADAM, '"SGD.v1"\nuse_averages = true\n' + SCHEDULE)
+MOMENTUM = (ADAM, '"tests.momentum.v1"\nlearn_rate = 0.02\n')
 ACCUMULATE = ("max_epochs", "accumulate_gradient = 3\nmax_epochs")
 COUNTING = (
     "n_samples = 3\n",
@@ -179,6 +221,8 @@ CONFIGS = {
     "partner": config(PARTNER, SGD, ACCUMULATE, tasks=1),
     "mixture, dynamic": config(LIVE, REPEAT),
     "mixture, columns": config(WORDS, REPEAT, LAZY_SCHEDULE, ACCUMULATE, flat=True),
+    "a world without a state": config(UNSAVED, LAZY, tasks=1),
+    "another optimizer": config(FIXED, MOMENTUM, tasks=1),
     "classifier": config(FIXED, *CLASSIFY, flat=True, tasks=1),
 }  # fmt: skip
 

@@ -133,6 +133,16 @@ def test_faults_force_forgets_the_run_before(tmp_path):
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 2
 
 
+def test_faults_checkpoints_of_other_programs_are_left_alone(tmp_path):
+    other = tmp_path / "checkpoint-6"
+    other.mkdir()
+    (other / "pytorch_model.bin").write_text("mine")
+    for force in (False, True):
+        with pytest.raises(OutputError, match="checkpoint-6  is no checkpoint of ours"):
+            run(tmp_path, resume=not force, force=force)
+    assert (other / "pytorch_model.bin").read_text() == "mine"
+
+
 def test_faults_checkpoints_that_nobody_wants(tmp_path):
     run(
         tmp_path,

@@ -40,7 +40,7 @@ CONFIG = (
     .replace("[tasks.coffee.mutators.*.flatten]\n", "")
     .replace('@mutators = "thincdialog.Flatten.v1"\n', "")
     .replace("Fixed.v1", "Words.v1")
-    .replace("size = 16", "budget = 60\nbuffer = 4")
+    .replace("size = 16", "budget = 600\nbuffer = 4")
     .replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2')
     .replace("max_epochs = 2.0", "max_epochs = 2.0\neval_every_steps = 7\nEVERY")
 )
@@ -120,7 +120,7 @@ def kill(runs, n_kills, seed):
 
 
 def test_kill_twice_leaves_the_same_bits(tmp_path):
-    runs = Runs(tmp_path, every=2, n_train=15)
+    runs = Runs(tmp_path, every=2, n_train=60)
     runs.finish("whole")
     kill(runs, 2, seed=1)
     runs.finish("killed")

@@ -14,6 +14,9 @@ row that loggers get (see ``thincdialog/loggers/logger.py``; ``scores`` holds al
 metrics), and with the agent, which has its latest weights again, not the averaged
 ones that were evaluated. True ends training; anything else lets it go on. Limits,
 patience and a target score are settings of ``[training]`` and need no callback.
+
+A callback that remembers something can have two methods, so that ``train --resume`` goes
+on with it: ``state()`` gives it as JSON values, ``restore(state)`` takes it back.
 """
 
 from typing import Any, Callable, Mapping, Optional

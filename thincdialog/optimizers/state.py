@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 import numpy as np
 from thinc.api import Ops, Optimizer
 
-from ..errors import ModelError, ProtocolError
+from ..errors import ModelError
 
 SETTINGS = ("grad_clip", "learn_rate", "b1", "b2", "eps", "L2")
 ARRAYS = ("mom1", "mom2", "averages")
@@ -15,17 +15,23 @@ COUNTS = ("nr_update", "last_seen")
 Key = Tuple[int, str]
 
 
-def optimizer_state(optimizer: Any, ops: Ops) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
-    """All that is known of Thinc's optimizer, or of one derived from it.
+def has_state(optimizer: Any) -> bool:
+    """Whether ``optimizer_state`` can be told: of Thinc's optimizer, of those derived from
+    it, and of those with ``state()`` and ``restore(state, arrays)`` of their own."""
+    return isinstance(optimizer, Optimizer) or hasattr(optimizer, "state")
 
+
+def optimizer_state(optimizer: Any, ops: Ops) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
+    """All that is known of an optimizer besides its settings.
+
+    optimizer (Any): One that ``has_state``. One of a class derived from Thinc's that keeps
+        more than Thinc's needs a ``state`` of its own.
     ops (Ops): Of the device that its arrays are on.
     RETURNS (Tuple[Dict[str, Any], Dict[str, np.ndarray]]): JSON values, and arrays by
         name; for ``restore_optimizer``.
-    RAISES (ProtocolError): If it is of another kind.
     """
-    if not isinstance(optimizer, Optimizer):
-        kind = type(optimizer).__name__
-        raise ProtocolError(f"the optimizer is a {kind}, whose state cannot be saved.")
+    if hasattr(optimizer, "state"):
+        return optimizer.state()
     state: Dict[str, Any] = {
         "settings": {name: float(getattr(optimizer, name)) for name in SETTINGS}
     }
@@ -49,6 +55,9 @@ def restore_optimizer(
 
     RAISES (ModelError): If they give other values than they gave then.
     """
+    if hasattr(optimizer, "restore"):
+        optimizer.restore(state, arrays)
+        return
     for name in COUNTS:
         counts = getattr(optimizer, name)
         counts.clear()

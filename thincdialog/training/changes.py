@@ -15,8 +15,6 @@ HARMLESS = (
     "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
 )  # fmt: skip
-# The path of data may change if the data does not.
-PATH_OF_DATA = "tasks.*.train"
 # Of a large file, so many pieces are compared, each of so many bytes.
 N_PIECES, PIECE = 64, 1 << 16
 MISSING = "(none)"
@@ -92,12 +90,16 @@ def check_data(
 
 
 def check_config(
-    checked: CheckedConfig, before: Mapping[str, Any], checkpoint: Any
+    checked: CheckedConfig,
+    before: Mapping[str, Any],
+    tasks: Mapping[str, Teacher],
+    checkpoint: Any,
 ) -> List[Change]:
     """See that a run can go on with a config.
 
     checked (CheckedConfig): The config now.
     before (Mapping[str, Any]): The run's, complete, variables filled in.
+    tasks (Mapping[str, Teacher]): Those of the config now.
     checkpoint (Path): What the run goes on from, for messages.
     RETURNS (List[Change]): Harmless changes.
     RAISES (ConfigError): With every change that is not harmless.
@@ -108,10 +110,11 @@ def check_config(
         for name in [*new, *(name for name in old if name not in new)]
         if (name in old) != (name in new) or old[name] != new[name]
     ]
+    # Files may lie elsewhere: check_data sees to it that they are the same.
+    paths = [f"tasks.{name}.train" for name, files in fingerprints(tasks).items() if files]
     problems = []
     for change in changes:
-        # Where the files are the same, check_data has seen to it.
-        if not any(fnmatchcase(change.name, name) for name in (*HARMLESS, PATH_OF_DATA)):
+        if not any(fnmatchcase(change.name, name) for name in (*HARMLESS, *paths)):
             section, _, key = change.name.rpartition(".")
             text = f"[{section}] {key} = {change.new!r}, but {checkpoint} has {change.old!r}"
             hint = "give the old value to go on, or begin another run in another --output"

@@ -22,7 +22,7 @@ from ..errors import ModelError
 from .whole_folder import mend, written_whole
 
 FORMAT = 1
-MANIFEST = "checkpoint.json"
+MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 N_KEPT = 2
 _NAME = re.compile(r"checkpoint-(\d+)")
 _CHUNK = 1 << 20
@@ -39,10 +39,16 @@ class Checkpoints:
 
     def steps(self) -> List[int]:
         """Of all that are there, whole or not, ascending."""
-        if not self.folder.is_dir():
-            return []
-        found = [_NAME.fullmatch(path.name) for path in self.folder.iterdir() if path.is_dir()]
-        return sorted(int(name[1]) for name in found if name)
+        ours = [path.name for path in self._named() if _is_ours(path)]
+        return sorted(int(name.rpartition("-")[2]) for name in ours)
+
+    def foreign(self) -> Optional[Path]:
+        """What is named as a checkpoint and is none, such as that of another program."""
+        return next((path for path in self._named() if not _is_ours(path)), None)
+
+    def _named(self) -> List[Path]:
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        return [path for path in paths if _NAME.fullmatch(path.name)]
 
     def at(self, step: int) -> Path:
         """Where that of a step is."""
@@ -91,13 +97,20 @@ class Checkpoints:
     def remove(self) -> None:
         """Take all of them away, for another run to begin in the folder."""
         for step in self.steps():
-            if (self.at(step) / MANIFEST).is_file():
-                shutil.rmtree(self.at(step), ignore_errors=True)
+            shutil.rmtree(self.at(step), ignore_errors=True)
 
     def mend(self, *models: str) -> None:
         """Undo what a process that was killed left half done, also of saved models."""
         if self.folder.is_dir():
             mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, models)]))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether something is left of a checkpoint in a folder, or it is empty."""
+    if not path.is_dir():
+        return False
+    names = {inner.name for inner in path.iterdir()}
+    return not names or bool(names & {MANIFEST, STATE, ARRAYS})
 
 
 def _write_manifest(folder: Path, step: int) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Optional
 
 from ..errors import OutputError
+from .checkpoints import Checkpoints
 from .model_folder import holds_something_else
 from .run_keeper import BEST, LAST
 from .run_log import is_running
@@ -54,6 +55,12 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
         raise OutputError(
             f"{folder}  belongs to a training run that is still going on. "
             "Wait for its end, or choose another folder with --output."
+        )
+    foreign = Checkpoints(folder).foreign()
+    if foreign is not None:
+        raise OutputError(
+            f"{foreign}  is no checkpoint of ours, and might be in the way. "
+            "Choose another folder with --output."
         )
     for name in (BEST, LAST):
         if holds_something_else(folder / name):

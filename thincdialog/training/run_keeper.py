@@ -14,11 +14,11 @@ from ..agents.array_file import read_array
 from ..agents.json_file import read_json
 from ..config import CheckedConfig, write_config
 from ..errors import ModelError, OutputError
-from ..optimizers.state import optimizer_state, restore_optimizer
+from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..protocol import Agent
 from ..teachers import Teacher
 from .changes import check_config, check_data, fingerprints
-from .checkpoints import Checkpoints
+from .checkpoints import ARRAYS, STATE, Checkpoints
 from .keeper import Keeper
 from .model_folder import read_meta, save_model
 from .stopping import Position
@@ -28,7 +28,6 @@ WEIGHTS = "weights.npy"
 # In a checkpoint: those of the best model.
 BEST_WEIGHTS = "best.npy"
 CONFIG = "config.cfg"
-STATE, ARRAYS = "state.json", "optimizer"
 
 
 class RunKeeper(Keeper):
@@ -36,7 +35,7 @@ class RunKeeper(Keeper):
 
     checked (CheckedConfig): The run's config.
     agent (Agent): To be saved; of one without weights there are no checkpoints.
-    optimizer (Any): To be saved with it.
+    optimizer (Any): To be saved with it; of one without a state there are none, either.
     tasks (Mapping[str, Teacher]): Those of the config.
     folder (Optional[Path]): The run's folder; None to keep only the best weights, and
         only in memory.
@@ -52,7 +51,9 @@ class RunKeeper(Keeper):
     ):
         self.checked, self.agent, self.optimizer = checked, agent, optimizer
         self.tasks, self.folder = tasks, folder
-        self.checkpoints = Checkpoints(folder) if folder is not None else None
+        self.checkpoints: Optional[Checkpoints] = None
+        if folder is not None and isinstance(agent, ModelAgent) and has_state(optimizer):
+            self.checkpoints = Checkpoints(folder)
         self.saved = ""  # Where the weights lie that were saved last.
         self.best_values: Any = None
         self._best: Optional[Dict[str, Any]] = None  # What is known of them.
@@ -66,10 +67,10 @@ class RunKeeper(Keeper):
         anew (bool): Whether checkpoints of another run are to go.
         RAISES (OutputError): If the config cannot be written.
         """
-        if self.folder is None or self.checkpoints is None:
+        if self.folder is None:
             return
         if anew:
-            self.checkpoints.remove()
+            Checkpoints(self.folder).remove()
         beside = self.folder / f".{CONFIG}"
         try:
             beside.write_text(write_config(self.checked.config), encoding="utf8")
@@ -147,6 +148,7 @@ class RunKeeper(Keeper):
             would be another run.
         """
         if self.checkpoints is None:
+            note("There are no checkpoints of such an agent or optimizer: starting afresh.")
             return None
         self.checkpoints.mend(BEST, LAST)
         newest = self.checkpoints.newest(note)
@@ -154,7 +156,7 @@ class RunKeeper(Keeper):
             note(f"There is no checkpoint in {self.folder}: starting afresh.")
             return None
         state = read_json(newest / STATE)
-        changes = check_config(self.checked, state["config"], newest)
+        changes = check_config(self.checked, state["config"], self.tasks, newest)
         check_data(self.tasks, state["data"], newest)
         self.newest = str(newest)
         note(f"Going on from {newest}.")
