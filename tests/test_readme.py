@@ -80,7 +80,7 @@ def test_readme_table_of_commands_is_complete(readme):
         [sys.executable, "-m", "thincdialog", "--help"], capture_output=True, text=True, check=True
     )
     names = re.findall(r"^  ([a-z-]+(?: [a-z-]+)?)(?:,|  )", done.stdout, re.MULTILINE)
-    assert len(names) == 10
+    assert len(names) == 21
     for name in names:
         assert f"`{name}" in readme, name
 
