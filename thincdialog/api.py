@@ -40,6 +40,7 @@ from .training.detail import Evaluation, evaluate_in_detail
 from .training.display import display_data, display_model
 from .training.dry_run import DryRun, dry_run
 from .training.find_lr import LearnRates, find_lr
+from .training.interruption import Interrupted
 from .training.predictions_file import read_predictions, write_predictions
 from .training.results import Result
 from .training.run_table import RunResult, results
@@ -69,7 +70,8 @@ __all__ = [
     "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
     "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
-    "DryRun", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "IterableTeacher",
+    "DryRun", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Interrupted",
+    "IterableTeacher",
     "LearnRates", "Limits", "Logger", "Message", "MessageBatch", "Metric", "MetricDifference",
     "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "OutputError",
     "Overfit", "PartnerWorld", "Problem", "Profile", "Progress", "ProtocolError", "Result",

@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -123,20 +124,21 @@ class Momentum:
 
 
 class Counting:
-    """A callback with a state: it stops the run at its sixth evaluation."""
+    """A callback with a state: it stops the run at its sixth evaluation. It draws from
+    the generators that everybody shares."""
 
     def __init__(self):
-        self.n = 0
+        self.draws = []
 
     def __call__(self, info, agent):
-        self.n += 1
-        return self.n == 6
+        self.draws += [random.random(), random.gauss(0, 1), numpy.random.normal()]
+        return len(self.draws) == 18
 
     def state(self):
-        return {"n": self.n}
+        return {"draws": self.draws}
 
     def restore(self, state):
-        self.n = state["n"]
+        self.draws = state["draws"]
 
 
 BASE = TWO_TASKS.replace("tests.recorder.v1", "tests.noting_ranker.v1").replace(

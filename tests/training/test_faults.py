@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from thincdialog.api import ConfigError, DataError, ModelError, OutputError, load, train
+from thincdialog.training.changes import N_PIECES, PIECE, _fingerprint
 from thincdialog.training.checkpoints import Checkpoints, damage
 
 from .examples import RANKER
@@ -84,6 +85,32 @@ def test_faults_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_pat
     assert f"Going on from {folder / 'checkpoint-4'}." in shown
     same(remains(folder), expected)
     assert damage(newest) == "" and Checkpoints(folder).steps() == [4, 6]
+
+
+def test_faults_what_was_half_done_when_the_process_died_is_mended(tmp_path):
+    """Between two renames, a checkpoint or a model bears another name."""
+    folder = tmp_path / "out"
+    run(folder)
+    expected = remains(folder)
+    for name in ("checkpoint-6", "checkpoint-4", "model-best", "model-last"):
+        (folder / name).rename(folder / f".{name}.old.0123abcd")
+    (folder / ".checkpoint-8.0123abcd").mkdir()
+    (folder / ".notes.0123abcd").mkdir()
+    _, shown = run(folder, resume=True)
+    assert f"Going on from {folder / 'checkpoint-6'}." in shown
+    same(remains(folder), expected)
+    assert [path.name for path in folder.glob(".*")] == [".notes.0123abcd"]
+
+
+def test_faults_a_better_model_of_a_lost_future_is_forgotten(tmp_path):
+    folder = tmp_path / "out"
+    run(folder)
+    expected = remains(folder)
+    shutil.rmtree(folder / "model-best")
+    shutil.copytree(folder / "model-last", folder / "model-best")
+    flip(folder / "model-best" / "weights.npy")
+    run(folder, resume=True)
+    same(remains(folder), expected)
 
 
 def test_faults_every_flipped_bit_of_a_checkpoint_is_found(tmp_path):
@@ -229,6 +256,21 @@ def test_faults_other_data_under_the_same_path_is_refused(tmp_path):
     elsewhere.write_text("\n".join(lines))
     _, shown = run(folder, paths__train=str(elsewhere), **again)
     assert "Going on" in shown and "paths.train" in shown
+
+
+def test_faults_a_large_file_is_known_by_pieces(tmp_path):
+    path = tmp_path / "large"
+    for size in (0, 1, PIECE, PIECE + 1, N_PIECES * PIECE, N_PIECES * PIECE + 5, 9_000_000):
+        path.write_bytes(bytes(size))
+        before = _fingerprint(str(path))
+        places = {0, size // 2 if size <= N_PIECES * PIECE else 0, size - 1}
+        for at in places if size else ():
+            flip(path, at)
+            assert _fingerprint(str(path)) != before
+            flip(path, at)
+        assert _fingerprint(str(path)) == before
+        path.write_bytes(bytes(size + 1))
+        assert _fingerprint(str(path)) != before
 
 
 # --- disks and folders --------------------------------------------------------------------

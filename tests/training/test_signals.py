@@ -102,6 +102,34 @@ def test_signals_end_the_step_and_tell_how_to_go_on(tmp_path, whole, moment, ste
     same(remains(out), whole)
 
 
+def test_signals_of_other_threads_and_ignored_ones_are_left_alone(tmp_path):
+    (tmp_path / "run.py").write_text(
+        f"""
+import io, signal, threading
+from thincdialog.api import train
+from thincdialog.training.interruption import Interruption
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+before = signal.getsignal(signal.SIGTERM)
+with Interruption():
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTERM) != before
+assert signal.getsignal(signal.SIGTERM) == before
+text = {RANKER!r}
+found = []
+run = lambda: found.append(train(text, overrides={{"training.max_steps": 2}}, stdout=io.StringIO()))
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+assert found[0].stopped_because == "max_steps = 2 reached"
+"""
+    )
+    command = [sys.executable, str(tmp_path / "run.py")]
+    path = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(command, env=path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_signals_while_reading(tmp_path):
     out = tmp_path / "out"
     done = command(tmp_path, "-o", str(out), signals="learn 1 SIGTERM")

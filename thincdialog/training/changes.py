@@ -49,7 +49,10 @@ def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, List[Print]]:
 
 
 def _fingerprint(path: str) -> Print:
-    """Files of up to 4 MB are read whole, of others pieces from begin to end."""
+    """Files of up to 4 MB are read whole, of others pieces from begin to end. What is no
+    file (a pipe) cannot be read once more."""
+    if not os.path.isfile(path):
+        return [0, ""]
     found = hashlib.sha256()
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
