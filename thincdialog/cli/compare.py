@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which data of the models, test if not given",
     )
     parser.add_argument(
-        "--json", metavar="FILE", help="write all differences to a file; - for stdout"
+        "--json",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help="write all differences to a file, or to stdout",
     )
     add_resamples(parser)
     add_code(parser)

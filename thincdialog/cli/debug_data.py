@@ -1,12 +1,12 @@
 """``debug data``: what is in the data, and what may be wrong with it."""
 
 import argparse
-import json
 import sys
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from .arguments import add_code, add_config
 from .histograms import can_draw, histogram
+from .json_output import add_json, print_json
 from .output import Messages, coloured, shorten, table
 
 EXAMPLES = [
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--split", choices=SPLITS, help="report on one split (others are compared with train)"
     )
     parser.add_argument("--no-histograms", action="store_true", help="leave out the histograms")
-    parser.add_argument("--json", action="store_true", help="print the whole report as JSON")
+    add_json(parser, "the whole report")
     add_code(parser)
 
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     splits = [arguments.split] if arguments.split else None
     report = debug_data(arguments.config, splits=splits, overrides=overrides, code=arguments.code)
     if arguments.json:
-        print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False))
+        print_json(report.as_dict())
         return 0
     tasks: Dict[str, List[Any]] = {}
     for part in report.splits:

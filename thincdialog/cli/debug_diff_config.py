@@ -1,12 +1,12 @@
 """``debug diff-config``: show what sets a config apart from the defaults or from another."""
 
 import argparse
-import json
 import sys
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Tuple
 
 from .arguments import add_code
+from .json_output import print_json
 from .output import Messages, coloured
 
 EXAMPLES = [
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     )
     shown = [d for d in found if arguments.full or d.kind != "same"]
     if arguments.json:
-        print(json.dumps([difference._asdict() for difference in shown], indent=2))
+        print_json([difference._asdict() for difference in shown])
         return 0
     for sign, text in _lines(found, arguments.full):
         code = dict(SIGNS.values())[sign]

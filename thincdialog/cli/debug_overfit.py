@@ -2,11 +2,11 @@
 
 import argparse
 import dataclasses
-import json
 import sys
 from typing import Dict
 
 from .arguments import add_code, add_config, add_gpu, with_gpu
+from .json_output import print_json
 from .output import Messages, table
 
 EXAMPLES = [
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         code=arguments.code,
     )
     if arguments.json:
-        print(json.dumps({"is_learnt": found.is_learnt, **dataclasses.asdict(found)}, indent=2))
+        print_json({"is_learnt": found.is_learnt, **dataclasses.asdict(found)})
     else:
         losses = [f"{loss:.4f}" for loss in found.losses] or ["-"]
         print(

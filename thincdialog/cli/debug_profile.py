@@ -2,11 +2,11 @@
 
 import argparse
 import dataclasses
-import json
 import sys
 from typing import Dict
 
 from .arguments import add_code, add_config, add_gpu, with_gpu
+from .json_output import print_json
 from .output import Messages, table
 
 EXAMPLES = [
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         code=arguments.code,
     )
     if arguments.json:
-        print(json.dumps({**dataclasses.asdict(found), "overhead": found.overhead}, indent=2))
+        print_json({**dataclasses.asdict(found), "overhead": found.overhead})
         return 0
     rows = [["ms a step", "calls", "forward", "backward", "self", "total", "share"]]
     for part in found.parts:

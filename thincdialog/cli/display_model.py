@@ -6,11 +6,13 @@ from typing import Dict
 
 from .arguments import add_code, add_gpu, add_model, count, with_gpu
 from .exchanges import show_exchanges
+from .json_output import add_jsonl, print_json
 from .output import Messages
 
 EXAMPLES = [
     "display-model output/quickstart/model-best",
     "dm output/ranker/model-best --split dev -n 3 --paths.dev dev.jsonl",
+    "dm output/ranker/model-best -n 100 --jsonl > replies.jsonl",
 ]
 
 
@@ -22,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", choices=("train", "dev", "test"), default="test")
     parser.add_argument("--max-len", metavar="N", type=count, default=300,
                         help="letters of a text to show; 0 for all")  # fmt: skip
+    add_jsonl(parser)
     add_code(parser)
     add_gpu(parser)
 
@@ -37,7 +40,13 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         overrides=with_gpu(overrides, arguments.gpu_id),
         code=arguments.code,
     )
-    show_exchanges(conversations, arguments.max_len)
+    if arguments.jsonl:
+        for number, exchanges in enumerate(conversations):
+            for message, reply in exchanges:
+                row = {"conversation": number, "message": message, "reply": reply}
+                print_json(row, indent=None)
+    else:
+        show_exchanges(conversations, arguments.max_len)
     n_right = n_labelled = 0
     for message, reply in (exchange for exchanges in conversations for exchange in exchanges):
         n_labelled += bool(message.all_labels)

@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which data, test if not given",
     )
     parser.add_argument(
-        "--json", metavar="FILE", help="write all scores and intervals to a file; - for stdout"
+        "--json",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help="write all scores and intervals to a file, or to stdout",
     )
     parser.add_argument(
         "--predictions", metavar="FILE", help="write each example with its reply, a JSON line each"

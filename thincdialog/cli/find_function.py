@@ -5,10 +5,11 @@ import difflib
 import inspect
 import re
 import sys
-from typing import Dict, List
+from typing import Any, Dict, List
 
 from .arguments import add_code
 from .errors import UsageError
+from .json_output import add_json, print_json
 from .output import Messages, table
 
 EXAMPLES = [
@@ -16,6 +17,7 @@ EXAMPLES = [
     "find-function Adam.v1 --registry optimizers",
     "find-function --list agents",
     "find-function --list",
+    "find-function --list teachers --json",
 ]
 
 
@@ -30,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="",
         help="list a registry, or the registries",
     )
+    add_json(parser, "what is found")
     add_code(parser)
 
 
@@ -47,38 +50,51 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
             hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
             raise UsageError(f"there is no registry '{name}' - {hint}")
     if arguments.list is not None:
-        print(_list(arguments.list))
+        header, *rows = _list(arguments.list)
+        if arguments.json:
+            print_json([dict(zip(header, row)) for row in rows])
+        else:
+            print(
+                table(
+                    [header, *([str(cell) for cell in row] for row in rows)],
+                    len(header) - (not arguments.list),
+                )
+            )
         return 0
     if arguments.name is None:
         raise UsageError("find-function needs NAME, or --list REGISTRY")
-    return _show(arguments.name, [arguments.registry] if arguments.registry else list(known))
+    registries = [arguments.registry] if arguments.registry else list(known)
+    return _show(arguments.name, registries, arguments.json)
 
 
-def _list(registry_name: str) -> str:
+def _list(registry_name: str) -> List[List[Any]]:
+    """Header and rows."""
     from ..config.functions import describe_function
     from ..registry import registry
 
     known = registry.all_registries()
     if not registry_name:
-        rows = [[name, str(len(value.get_all()))] for name, value in sorted(known.items())]
-        return table([["registry", "functions"], *rows])
+        counts = [[name, len(value.get_all())] for name, value in sorted(known.items())]
+        return [["registry", "functions"], *counts]
     rows = []
     for name in sorted(known[registry_name].get_all()):
         info = describe_function(registry_name, name)
         about = (inspect.getdoc(info.function) or "").split("\n\n")[0].replace("\n", " ")
         # Its first sentence.
         rows.append([name, info.where, re.split(r"(?<=\.) (?=[A-Z])", about)[0]])
-    return table([["name", "file", "what it does"], *rows], n_left=3)
+    return [["name", "file", "what it does"], *rows]
 
 
-def _show(name: str, registries: List[str]) -> int:
+def _show(name: str, registries: List[str], as_json: bool) -> int:
     from ..config.functions import describe_function
     from ..config.suggestions import close_functions
     from ..registry import registry
 
     known = registry.all_registries()
     found = [registry_name for registry_name in registries if name in known[registry_name]]
-    for registry_name in found:
+    if as_json:
+        print_json([_facts(registry_name, name) for registry_name in found])
+    for registry_name in () if as_json else found:
         info = describe_function(registry_name, name)
         print(f'@{registry_name} = "{name}"\n{info.where}\n')
         try:
@@ -99,3 +115,22 @@ def _show(name: str, registries: List[str]) -> int:
     hint = f"did you mean {' or '.join(close)}?" if close else "see --list"
     Messages(sys.stderr).fail(f"there is no registered function '{name}' - {hint}")
     return 1
+
+
+def _facts(registry_name: str, name: str) -> Dict[str, Any]:
+    from ..config.functions import describe_function
+
+    info = describe_function(registry_name, name)
+    try:
+        signature = inspect.signature(info.function)
+    except (TypeError, ValueError):
+        signature = inspect.Signature()
+    return {
+        "registry": registry_name,
+        "name": name,
+        "file": info.where,
+        "parameters": {
+            parameter.name: str(parameter) for parameter in signature.parameters.values()
+        },
+        "documentation": inspect.getdoc(info.function),
+    }

@@ -2,11 +2,11 @@
 
 import argparse
 import dataclasses
-import json
 import sys
 from typing import Dict
 
 from .arguments import add_code, add_config, add_gpu, with_gpu
+from .json_output import print_json
 from .output import Messages, table
 
 EXAMPLES = [
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     )
     messages = Messages(sys.stderr)
     if arguments.json:
-        print(json.dumps(dataclasses.asdict(found), indent=2))
+        print_json(dataclasses.asdict(found))
     else:
         curve = terminal_curve(found) if len(found.losses) > 2 and _has_dots() else None
         print(table(curve_rows(found)) if curve is None else curve)

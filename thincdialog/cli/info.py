@@ -7,9 +7,10 @@ from importlib import metadata
 from typing import Any, Dict, List
 
 from .. import __version__
+from .json_output import add_json, print_json
 from .output import Messages, table
 
-EXAMPLES = ["info", "info --markdown", "info output/quickstart/model-best"]
+EXAMPLES = ["info", "info --markdown", "info --json", "info output/quickstart/model-best"]
 
 PACKAGES = ("thinc", "confection", "catalogue", "srsly", "numpy", "blis", "ml_datasets")
 OPTIONAL = ("sentencepiece", "cupy-cuda12x", "cupy-cuda13x", "spacy", "torch")
@@ -18,13 +19,18 @@ OPTIONAL = ("sentencepiece", "cupy-cuda12x", "cupy-cuda13x", "spacy", "torch")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("model", metavar="MODEL", nargs="?", help="folder of a saved model")
-    parser.add_argument("--markdown", action="store_true", help="as a Markdown list")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--markdown", action="store_true", help="as a Markdown list")
+    add_json(forms, "all of it")
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Show versions, or the facts of a saved model."""
-    rows = _of_model(arguments.model) if arguments.model else _of_installation()
-    if arguments.markdown:
+    facts = _of_model(arguments.model) if arguments.model else dict(_of_installation())
+    rows = list(_flatten(facts, ""))
+    if arguments.json:
+        print_json(facts)
+    elif arguments.markdown:
         print("\n".join(f"- **{name}:** {value}" for name, value in rows))
     else:
         print(table([["what", "value"], *rows], n_left=2))
@@ -52,12 +58,12 @@ def _of_installation() -> List[List[str]]:
     return rows
 
 
-def _of_model(folder: str) -> List[List[str]]:
+def _of_model(folder: str) -> Dict[str, Any]:
     from pathlib import Path
 
     from ..training.model_folder import read_meta
 
-    return list(_flatten(read_meta(Path(folder)), ""))
+    return read_meta(Path(folder))
 
 
 def _flatten(value: Any, name: str) -> List[List[str]]:

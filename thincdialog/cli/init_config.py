@@ -5,6 +5,7 @@ import sys
 from typing import Dict
 
 from .errors import UsageError
+from .json_output import add_json, print_json
 from .output import Messages, table
 from .writing import write_text
 
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from", dest="name", metavar="NAME", default="quickstart", help="which config"
     )
     parser.add_argument("--list", action="store_true", help="list the configs that come along")
+    add_json(parser, "the list")
     parser.add_argument("-F", "--force", action="store_true", help="overwrite OUT")
     parser.add_argument("output", metavar="OUT", nargs="?", help="file to write; - for stdout")
 
@@ -34,7 +36,10 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         for name, path in shipped_configs().items():
             first = path.read_text(encoding="utf8").split("\n", 1)[0]
             rows.append([name, first.lstrip("# ")])
-        print(table(rows, n_left=2))
+        if arguments.json:
+            print_json([dict(zip(("name", "about"), row)) for row in rows[1:]])
+        else:
+            print(table(rows, n_left=2))
         return 0
     if arguments.output is None:
         raise UsageError("init config needs OUT, the file to write (- for stdout), or --list")

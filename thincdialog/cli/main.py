@@ -13,6 +13,13 @@ from .output import Messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 
 INTERRUPTED = 130
+EXIT_CODES = {
+    0: "done, warnings or not",
+    1: "config, data, model or output at fault",
+    2: "command line at fault",
+    75: "stopped by SIGTERM, training was saved: train --resume goes on",
+    INTERRUPTED: "interrupted by Ctrl-C",
+}
 
 
 class Command(NamedTuple):
@@ -54,8 +61,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     """Run a command line.
 
     arguments (Optional[List[str]]): The words after the program's name; sys.argv's if None.
-    RETURNS (int): 0 done, 1 config, data or model at fault, 2 command line at fault,
-        130 interrupted.
+    RETURNS (int): See ``EXIT_CODES``.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -178,6 +184,11 @@ def _overview(names: Optional[List[str]] = None) -> str:
         titles = ", ".join([name, *command.aliases])
         lines.append(f"  {titles:<26}{command.about}")
     lines += ["", "Each has its own help: python -m thincdialog train --help"]
+    if names is None:
+        lines += [
+            "Results go to stdout, progress and notes to stderr; with --json, stdout is JSON."
+        ]
+        lines += ["", "exit codes:", *(f"  {code:<4}{what}" for code, what in EXIT_CODES.items())]
     return "\n".join(lines)
 
 

@@ -2,11 +2,11 @@
 
 import argparse
 import csv
-import json
 import sys
 from dataclasses import asdict
 from typing import Any, Dict, List, Optional
 
+from .json_output import print_json
 from .output import Messages, shorten, table
 
 EXAMPLES = [
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
 
     found = results(arguments.runs)
     if arguments.json:
-        print(json.dumps([asdict(result) for result in found], indent=2))
+        print_json([asdict(result) for result in found])
     elif arguments.csv:
         _write_csv([result.flat() for result in found])
     else:

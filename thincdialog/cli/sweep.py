@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 from .arguments import add_code, add_config, add_gpu, count, with_gpu
 from .errors import UsageError
+from .json_output import print_json
 from .output import Messages, table
 from .results import result_rows
 
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         messages.warn("Interrupted; the same command goes on with what is not finished")
         return int(getattr(interrupt, "exit_code", 130))
     if arguments.json:
-        print(json.dumps(_facts(found), indent=2))
+        print_json(_facts(found))
     elif found.results:
         print("\n" + table(result_rows(found.results, list(found.results[0].settings))))
     for failed in found.runs:

@@ -3,11 +3,13 @@
 import argparse
 import shlex
 import sys
+from dataclasses import asdict, replace
 from typing import Any, Dict, TextIO
 
 from .arguments import add_code, add_config, add_gpu, with_gpu
 from .dry_run import run_dry
 from .exchanges import show_exchanges
+from .json_output import add_json, print_json
 from .output import Messages, no_terminal, table
 
 EXAMPLES = [
@@ -16,6 +18,7 @@ EXAMPLES = [
     "train quickstart.cfg -o output/short --force --training.max_steps 100",
     "train ranker.cfg -o output/ranker --resume",
     "train ranker.cfg --dry-run --paths.train train.jsonl --paths.dev dev.jsonl",
+    "train quickstart.cfg --json > scores.json",
 ]
 INTERRUPTED = 130
 
@@ -44,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="plain lines, also on a terminal: no progress bar, no colour",
     )
+    add_json(parser, "scores at the end, and all else to stderr,")
     add_code(parser)
     add_gpu(parser)
 
@@ -56,6 +60,8 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         return run_dry(arguments, overrides)
     stdout: TextIO = sys.stdout
     stderr: TextIO = sys.stderr
+    if arguments.json:  # stdout is for it alone.
+        stdout = stderr
     if arguments.file_friendly:
         stdout, stderr = no_terminal(stdout), no_terminal(stderr)
     messages = Messages(stderr)
@@ -73,7 +79,10 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     except KeyboardInterrupt as interrupt:  # Its text is what was saved last.
         messages.warn(_how_to_go_on(str(interrupt), arguments, overrides))
         return getattr(interrupt, "exit_code", INTERRUPTED)
-    show_result(result)
+    if arguments.json:
+        print_json(_facts(result))
+    else:
+        show_result(result)
     if result.output is None:
         messages.warn("The model was not saved: give a folder with --output.")
     else:
@@ -81,6 +90,16 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         messages.good(f"Saved {best}")
         messages.info(f"Talk to it: python -m thincdialog chat {best}")
     return 0
+
+
+def _facts(result: Any) -> Dict[str, Any]:
+    facts = asdict(replace(result, samples=[]))
+    del facts["samples"]
+    samples = [
+        [{"message": message, "reply": reply} for message, reply in exchanges]
+        for exchanges in result.samples
+    ]
+    return {**facts, "samples": samples}
 
 
 def _how_to_go_on(saved: str, arguments: argparse.Namespace, overrides: Dict[str, str]) -> str:

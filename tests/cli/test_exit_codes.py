@@ -1,0 +1,89 @@
+"""Every exit code of the command line, in one table."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from thincdialog.cli.main import EXIT_CODES
+from thincdialog.config import shipped_configs
+
+# Exit code, command line, and what stderr says.
+TABLE = [
+    (0, "debug config quickstart.cfg", "nothing is wrong"),
+    (0, "debug data few.cfg --no-histograms", ""),  # It warns, on stdout.
+    (0, "--version", ""),
+    (0, "debug --help", ""),
+    (0, "train --help", ""),
+    (1, "train missing.cfg", "missing.cfg"),
+    (1, "train bad.cfg", "did you mean 'max_epochs'?"),
+    (1, "debug config bad.cfg", "bad.cfg:"),
+    (1, "debug config bad.cfg --json", ""),
+    (1, "debug data ranker.cfg", "Give it with --paths.train FILE"),
+    (1, "debug data ranker.cfg --paths.train nowhere.jsonl", "nowhere.jsonl  file not found"),
+    (1, "evaluate nowhere", "nowhere"),
+    (1, "chat nowhere", "nowhere"),
+    (1, "init config quickstart.cfg", "is there already"),
+    (1, "init config --from nothing new.cfg", "nothing"),
+    (1, "find-function Nothing.v1", "there is no registered function"),
+    (2, "", ""),
+    (2, "trian quickstart.cfg", "did you mean 'train'?"),
+    (2, "train", "CONFIG"),
+    (2, "train quickstart.cfg --max_steps 3", "--training.max_steps"),
+    (2, "train quickstart.cfg --nonsense", "--nonsense"),
+    (2, "dd quickstart.cfg --split valid", "invalid choice: 'valid'"),
+    (2, "dd quickstart.cfg -n -1", "should be 0 or more"),
+    (2, "debug", "'debug' needs one of"),
+    (2, "info --training.max_steps 3", "this command changes no settings"),
+    (2, "find-function --list nothing", "there is no registry"),
+    (2, "completion powershell", "invalid choice"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("codes")
+    for name in ("quickstart", "ranker"):
+        (folder / f"{name}.cfg").write_text(shipped_configs()[name].read_text())
+    text = shipped_configs()["quickstart"].read_text()
+    (folder / "bad.cfg").write_text(text.replace("max_epochs", "max_epokhs"))
+    (folder / "few.cfg").write_text(text.replace("n_train = 3000", "n_train = 2"))
+    return folder
+
+
+def command(words):
+    return [sys.executable, "-m", "thincdialog", *words.split()]
+
+
+@pytest.mark.parametrize("code, words, said", TABLE, ids=[row[1] for row in TABLE])
+def test_exit_code(folder, code, words, said):
+    done = subprocess.run(command(words), cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr and "Traceback" not in done.stderr
+    # What is wrong is no result.
+    if code and words and "--json" not in words:
+        assert done.stdout == ""
+
+
+@pytest.mark.parametrize("code, number", [(75, signal.SIGTERM), (130, signal.SIGINT)])
+def test_exit_code_of_signals(folder, code, number):
+    run = f"run{code}"
+    words = f"train quickstart.cfg --training.max_epochs 1000 --tasks.coffee.n_train 50 -o {run}"
+    process = subprocess.Popen(
+        command(words), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    log = folder / run / "log.jsonl"
+    while not (log.is_file() and log.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert "Go on with: python -m thincdialog train quickstart.cfg" in err and "--resume" in err
+
+
+def test_exit_codes_are_all_in_the_table():
+    assert {row[0] for row in TABLE} | {75, 130} == set(EXIT_CODES)
