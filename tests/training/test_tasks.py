@@ -139,8 +139,23 @@ def test_tasks_any_score_can_be_optimised(score, tmp_path):
 
 
 def test_tasks_an_unknown_score_is_explained_with_what_there_is():
-    with pytest.raises(Exception, match="'color/hits@1' is not measured.* colours/hits@1, "):
+    with pytest.raises(ConfigError) as caught:
         run(training__score="color/hits@1")
+    assert caught.value.problems[0].hint == "did you mean 'colours/hits@1'?"
+    with pytest.raises(ConfigError, match="choose one of: accuracy, examples, f1, ") as caught:
+        run(training__score="quality")
+    hint = caught.value.problems[0].hint
+    assert "drinks/" not in hint and hint.endswith("that of a task, such as colours/accuracy")
+
+
+@pytest.mark.parametrize("weight", [2, 0])
+def test_tasks_with_a_weight_but_no_training_data_are_named(weight):
+    weights = {"mixture.weights.colours": 1, "mixture.weights.drinks": weight}
+    no_train = {"tasks.drinks.splits": "dev", "training.max_epochs": 1.0}
+    err = io.StringIO()
+    train(TWO_TASKS, overrides={**weights, **no_train}, stdout=io.StringIO(), stderr=err)
+    note = "[mixture.weights] drinks: no training data, so its weight counts for nothing\n"
+    assert err.getvalue().count(note) == (1 if weight else 0)
 
 
 def test_tasks_weights_hold_while_all_tasks_last():

@@ -160,9 +160,11 @@ def test_train_not_finite_stops_and_names_the_examples(tmp_path):
         )
 
 
-def test_train_unknown_score_lists_the_known_ones():
-    with pytest.raises(ConfigError, match="'hits@2' is not measured.*hits@1"):
-        run(training__score="hits@2")
+def test_train_unknown_score_names_the_one_that_was_meant():
+    with pytest.raises(ConfigError, match="'Hits1' is not measured.* did you mean 'hits@1'"):
+        run(training__score="Hits1")
+    with pytest.raises(ConfigError, match="'xyz' is not measured.* accuracy, .*, mrr, [^/]*$"):
+        run(training__score="xyz")
 
 
 def test_train_refuses_a_folder_that_is_not_empty(tmp_path):

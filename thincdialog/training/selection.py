@@ -1,6 +1,7 @@
 """Which of the evaluated weights are the best."""
 
-from typing import Any, Dict, Mapping, Optional
+import difflib
+from typing import Any, Dict, Iterable, Mapping, Optional
 
 from ..errors import ConfigError, Problem
 from ..metrics import higher_is_better
@@ -33,9 +34,8 @@ class Selection:
         if not self.has_dev:
             return True
         if self.score not in report:
-            known = ", ".join(sorted(report))
             text = f"[training] score = '{self.score}' is not measured on the dev data"
-            raise ConfigError([Problem("", text, f"choose one of: {known}")], "config")
+            raise ConfigError([Problem("", text, _hint(self.score, report))], "config")
         if self.best is None:
             self.best = Best(self._higher_is_better(), self.patience, self.target)
         return self.best.see(report[self.score], step, report)
@@ -62,3 +62,17 @@ class Selection:
         self.best = None
         if state is not None:
             self.best = Best(patience=self.patience, target=self.target, **state)
+
+
+def _hint(score: str, names: Iterable[str]) -> str:
+    """The name that was meant, or the measures without their tasks: with those there may be
+    a hundred names."""
+    names = sorted(names)
+    lower = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(score.lower(), lower, n=1, cutoff=0.7)
+    if close:
+        return f"did you mean '{lower[close[0]]}'?"
+    alone = [name for name in names if "/" not in name]
+    tasks = sorted({name.rpartition("/")[0] for name in names} - {""})
+    hint = f"choose one of: {', '.join(alone)}"
+    return f"{hint}; or that of a task, such as {tasks[0]}/{alone[0]}" if tasks else hint

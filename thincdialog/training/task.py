@@ -1,6 +1,6 @@
 """The tasks of a config, and their splits."""
 
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from ..config import CheckedConfig
 from ..errors import DataError
@@ -27,6 +27,19 @@ def tasks_of(checked: CheckedConfig, parts: Dict[str, Any], split: str) -> Dict[
         raise DataError(f"[tasks.{name}]", f"has no {split} data (it has: {splits}). {remedy}.")
     each = "; ".join(f"{name} has: {splits}" for name, splits in known.items())
     raise DataError("[tasks]", f"none of them has {split} data ({each}). {remedy}.")
+
+
+def without_training_data(parts: Dict[str, Any]) -> List[str]:
+    """The tasks that ``[mixture.weights]`` gives a weight, and that have nothing to weigh.
+
+    parts (Dict[str, Any]): From ``resolve_config``.
+    """
+    weights = parts["mixture"]["weights"] or {}
+    return [
+        name
+        for name, task in parts["tasks"].items()
+        if weights.get(name) and "train" not in task.splits
+    ]
 
 
 def split_of(

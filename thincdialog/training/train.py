@@ -28,7 +28,7 @@ from .run_keeper import BEST, LAST, RunKeeper
 from .run_log import run_log, run_loggers
 from .scores_file import write_scores
 from .stopping import Position
-from .task import split_of, tasks_of
+from .task import split_of, tasks_of, without_training_data
 
 __all__ = ["BEST", "LAST", "check_output", "train"]
 
@@ -157,6 +157,10 @@ class TrainingRun:
         self.stderr.flush()
 
     def train(self, state: Optional[Dict[str, Any]]) -> Result:
+        unused = without_training_data(self.parts)
+        if unused:
+            tail = "no training data, so its weight counts for nothing"
+            self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
         dev = self.split("dev")
         if state is not None:
             self.keeper.restore(state, self.tokenizer)
