@@ -15,7 +15,7 @@ from thincdialog.training.changes import N_PIECES, PIECE, _fingerprint
 from thincdialog.training.checkpoints import Checkpoints, damage
 
 from .examples import RANKER
-from .resuming import remains, same
+from .resuming import Crash, remains, same
 
 ENDS = {"training.max_steps": 6, "training.checkpoint_every_steps": 2}
 
@@ -100,6 +100,29 @@ def test_faults_what_was_half_done_when_the_process_died_is_mended(tmp_path):
     assert f"Going on from {folder / 'checkpoint-6'}." in shown
     same(remains(folder), expected)
     assert [path.name for path in folder.glob(".*")] == [".notes.0123abcd"]
+
+
+def test_faults_killed_while_old_checkpoints_are_taken_away(tmp_path, monkeypatch):
+    """Whatever files are left of one, it is not in the way of going on."""
+    run(tmp_path / "whole")
+    expected, unlink = remains(tmp_path / "whole"), os.unlink
+    for n_files in range(1, 12, 2):
+        folder, left = tmp_path / str(n_files), [n_files]
+
+        def dying(path, *, dir_fd=None, left=left):
+            left[0] -= dir_fd is not None
+            if left[0] < 0:
+                raise Crash
+            unlink(path, dir_fd=dir_fd)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "unlink", dying)
+            with pytest.raises(Crash):
+                run(folder)
+        _, shown = run(folder, resume=True)
+        assert "Going on from" in shown
+        same(remains(folder), expected)
+        assert not list(folder.glob(".*"))
 
 
 def test_faults_a_better_model_of_a_lost_future_is_forgotten(tmp_path):

@@ -54,7 +54,8 @@ def test_run_log_resumes_without_rows_beyond(tmp_path):
         (tmp_path / "scores.json").write_text("{}")
         # Half a row is no row.
         assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]
-    with run_log(tmp_path, resume_step=20) as [log]:
+    with run_log(tmp_path) as [log]:
+        log.begin(resume_step=20)
         assert not (tmp_path / "scores.json").exists()
         log.row({"step": 30})
     assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]

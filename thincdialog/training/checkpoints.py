@@ -13,13 +13,12 @@ JSON and NumPy arrays only: nothing here is unpickled.
 import hashlib
 import json
 import re
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ModelError
-from .whole_folder import mend, written_whole
+from .whole_folder import mend, remove, written_whole
 
 FORMAT = 1
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
@@ -92,12 +91,12 @@ class Checkpoints:
         for other in self.steps():
             # A later one is of a future that this run did not take: it was damaged.
             if other not in kept:
-                shutil.rmtree(self.at(other), ignore_errors=True)
+                remove(self.at(other))
 
     def remove(self) -> None:
         """Take all of them away, for another run to begin in the folder."""
         for step in self.steps():
-            shutil.rmtree(self.at(step), ignore_errors=True)
+            remove(self.at(step))
 
     def mend(self, *models: str) -> None:
         """Undo what a process that was killed left half done, also of saved models."""

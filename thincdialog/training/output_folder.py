@@ -51,7 +51,8 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             f"{folder}  is not empty. Choose another folder with --output, go on with the run "
             "in it with --resume, or replace it with --force."
         )
-    if resume and is_running(folder):
+    # Later on, it is we who hold it.
+    if resume and has_checkpoint and is_running(folder):
         raise OutputError(
             f"{folder}  belongs to a training run that is still going on. "
             "Wait for its end, or choose another folder with --output."

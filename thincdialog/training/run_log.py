@@ -3,7 +3,7 @@
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, TextIO
+from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO
 
 from ..errors import OutputError
 from ..loggers.chain import ChainLogger
@@ -25,32 +25,46 @@ class RunLog(Logger):
     """Writes ``log.jsonl``, and holds a lock on it until it is closed.
 
     folder (Path): The run's folder.
-    resume_step (Optional[int]): Step at which the run goes on: later rows are dropped;
-        None for a new run, which begins with an empty file.
     RAISES (OutputError): If the file cannot be written, or another run is writing it.
     """
 
-    def __init__(self, folder: Path, resume_step: Optional[int] = None):
-        try:
+    def __init__(self, folder: Path):
+        self.folder = folder
+        with _told(folder):
             self.rows = RowFile(folder / LOG)
-            if not _lock(self.rows):
-                self.rows.file.close()
-                raise OutputError(
-                    f"{folder}  belongs to a training run that is still going on. "
-                    "Wait for its end, or choose another folder with --output."
-                )
-            self.rows.drop_after(-1 if resume_step is None else resume_step)
-            remove_scores(folder)
-        except OSError as error:
+        if not _lock(self.rows):
+            self.rows.file.close()
             raise OutputError(
-                f"{folder / LOG}  cannot be written: {error.strerror}. "
-                "Choose another folder with --output."
-            ) from None
+                f"{folder}  belongs to a training run that is still going on. "
+                "Wait for its end, or choose another folder with --output."
+            )
+
+    def begin(self, resume_step: Optional[int] = None) -> None:
+        """A run begins, or goes on.
+
+        resume_step (Optional[int]): Step at which it goes on: later rows are dropped;
+            None for a new run, which begins with an empty file.
+        RAISES (OutputError): If the file cannot be written.
+        """
+        with _told(self.folder):
+            self.rows.drop_after(-1 if resume_step is None else resume_step)
+            remove_scores(self.folder)
 
     def row(self, info: Dict[str, Any]) -> None:
         """Write a row; it outlives a crash, even of the machine."""
         self.rows.add(info)
         self.rows.sync()
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{folder / LOG}  cannot be written: {error.strerror}. "
+            "Choose another folder with --output."
+        ) from None
 
 
 def _lock(rows: RowFile) -> bool:
@@ -68,17 +82,16 @@ def _lock(rows: RowFile) -> bool:
 
 
 @contextmanager
-def run_log(folder: Optional[Path], resume_step: Optional[int] = None) -> Iterator[List[Logger]]:
-    """The log of a run from its beginning until its scores are written.
+def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
+    """The log of a run, and so the folder for it alone, until its scores are written.
 
     folder (Optional[Path]): The run's folder; None if nothing is saved.
-    resume_step (Optional[int]): As for ``RunLog``.
     YIELDS (List[Logger]): The log; empty if there is no folder.
     """
     if folder is None:
         yield []
         return
-    log = RunLog(folder, resume_step)
+    log = RunLog(folder)
     try:
         yield [log]
     finally:
@@ -90,7 +103,7 @@ def run_log(folder: Optional[Path], resume_step: Optional[int] = None) -> Iterat
 
 @contextmanager
 def run_loggers(
-    log: List[Logger],
+    log: Sequence[Logger],
     setup: Setup,
     stdout: TextIO,
     stderr: TextIO,
@@ -99,14 +112,14 @@ def run_loggers(
 ) -> Iterator[Logger]:
     """All that takes note of a run as one logger; none of it can end the run.
 
-    log (List[Logger]): What ``run_log`` gave.
+    log (Sequence[Logger]): What ``run_log`` gave.
     setup (Setup): The logger of the config.
     stdout (TextIO): Where it writes results.
     stderr (TextIO): Where it writes progress.
     total_steps (Optional[float]): Steps of the whole run, if known.
     start (Start): The run.
     """
-    loggers = [*log, setup(stdout, stderr, total_steps)]
+    loggers: List[Logger] = [*log, setup(stdout, stderr, total_steps)]
     logger = ChainLogger([guarded(one, stderr) for one in loggers])
     try:
         logger.start(start)

@@ -10,7 +10,7 @@ from ..batchers import Fixed
 from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, Problem
-from ..loggers.logger import Logger, Start
+from ..loggers.logger import Start
 from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -25,7 +25,7 @@ from .output_folder import check_output
 from .reading_bar import reading_bar
 from .results import Result
 from .run_keeper import BEST, LAST, RunKeeper
-from .run_log import run_log, run_loggers
+from .run_log import RunLog, run_log, run_loggers
 from .scores_file import write_scores
 from .stopping import Position
 from .task import split_of, tasks_of, without_training_data
@@ -74,10 +74,10 @@ def train(
         run = TrainingRun(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
         check_output(folder, force, resume)
         try:
-            state = run.find(force) if resume else None
-            last_row = None if state is None else int(state["loop"]["evaluated_step"])
-            with run_log(folder, last_row) as run.log:
-                run.keeper.begin(anew=state is None)
+            # From here on the folder is ours: another process might mend what we write.
+            with run_log(folder) as run.log:
+                state = run.find(force) if resume else None
+                run.begin(state)
                 return run.train(state)
         except ConfigError as error:  # Found with the data, by parts that know no file.
             raise ConfigError(error.problems, checked.name) from error
@@ -120,7 +120,7 @@ class TrainingRun:
         self.teacher = split_of(checked, parts, "train", training=True)
         self._check_end()
         self.keeper = RunKeeper(checked, self.agent, self.training["optimizer"], self.tasks, folder)
-        self.log: List[Logger] = []
+        self.log: List[RunLog] = []
 
     def _check_baselines(self) -> None:
         problems = [
@@ -151,6 +151,13 @@ class TrainingRun:
         if state is None:
             check_output(self.folder, force, resume=True, has_checkpoint=False)
         return state
+
+    def begin(self, state: Optional[Dict[str, Any]]) -> None:
+        """The run begins, or goes on from a state: what came behind it is forgotten,
+        checkpoints before rows, so that none is left that lacks its rows."""
+        self.keeper.begin(anew=state is None)
+        for log in self.log:
+            log.begin(None if state is None else int(state["loop"]["evaluated_step"]))
 
     def _note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")

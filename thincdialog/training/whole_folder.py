@@ -23,7 +23,7 @@ def written_whole(folder: Path) -> Iterator[Path]:
     YIELDS (Path): Where to write.
     RAISES (OutputError): If something cannot be written.
     """
-    beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
+    beside = _beside(folder)
     try:
         beside.mkdir()
         yield beside
@@ -60,7 +60,7 @@ def _replace(new: Path, folder: Path) -> None:
         new.rename(folder)
         sync(folder.parent)
         return
-    old = folder.with_name(f".{folder.name}.old.{uuid.uuid4().hex[:8]}")
+    old = _beside(folder, "old.")
     try:
         folder.rename(old)
         new.rename(folder)
@@ -70,6 +70,23 @@ def _replace(new: Path, folder: Path) -> None:
         raise
     sync(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def remove(folder: Path) -> None:
+    """Take a folder away: at once from its place, so that no half of it is ever there.
+
+    folder (Path): If it cannot be taken away, it stays as it is.
+    """
+    beside = _beside(folder)
+    try:
+        folder.rename(beside)
+    except OSError:
+        return
+    shutil.rmtree(beside, ignore_errors=True)
+
+
+def _beside(folder: Path, old: str = "") -> Path:
+    return folder.with_name(f".{folder.name}.{old}{uuid.uuid4().hex[:8]}")
 
 
 def mend(parent: Path, names: str) -> None:
