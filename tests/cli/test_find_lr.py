@@ -54,8 +54,10 @@ def test_find_lr_draws_a_picture(run, tmp_path):
     code, _, err = run("--steps 30 --png rates.png")
     assert code == 0 and err.endswith("Wrote rates.png\n")
     assert (tmp_path / "rates.png").read_bytes().startswith(b"\x89PNG")
-    code, _, err = run("--steps 30 --png none/rates.png")
-    assert code == 1 and "none/rates.png  cannot be written" in err
+    code, _, err = run("--steps 30 --png new/rates.png")
+    assert code == 0 and (tmp_path / "new" / "rates.png").is_file()
+    code, _, err = run("--steps 30 --png rates.png/rates.png")
+    assert code == 1 and "rates.png/rates.png  cannot be written" in err
 
 
 def test_find_lr_names_the_extra_for_pictures(run, monkeypatch):

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import struct
 import subprocess
 import sys
@@ -41,6 +42,30 @@ def test_results_table(trained, capsys):
     assert header.split()[-1] == "learn_rate"
     assert best.split()[0] == "0.01" and second.split()[0] == "0.001"
     assert best.split()[-1] == "0.01"
+
+
+def test_results_of_runs_that_have_little_in_common(trained, tmp_path, capsys):
+    """The table fits a terminal, and its columns have one name each."""
+    config = (trained / "0.01" / "config.cfg").read_text()
+    other = config.replace("coffee", "tea").replace("width = 128", "width = 64")
+    other = other.replace("[paths]\n", "").replace("[system]", '[paths]\ndev = "x"\n\n[system]')
+    assert other != config
+    for name, text in (("a", config), ("b", other.replace("seed = 0", "seed = 7"))):
+        shutil.copytree(trained / "0.01", tmp_path / name)
+        (tmp_path / name / "config.cfg").write_text(text)
+    assert main(["results", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    header = re.split("  +", shown.out.splitlines()[0])
+    assert len(set(header)) == len(header)
+    assert max(map(len, shown.out.splitlines())) <= 80
+    assert re.search(r"all\): \d\d settings of .*\[tasks\]", shown.err)
+
+
+def test_results_of_another_file(tmp_path, capsys):
+    (tmp_path / "replies.jsonl").write_text('{"id": "1", "reply": "yes"}\n')
+    for command in ("results", "plot"):
+        assert main([command, str(tmp_path / "replies.jsonl")]) == 1
+        assert "holds no rows of a training run" in capsys.readouterr().err
 
 
 def test_results_csv_and_json(trained, capsys):

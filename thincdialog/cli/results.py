@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import shutil
 import sys
 from dataclasses import asdict
 from typing import Any, Dict, List, Optional
@@ -14,8 +15,9 @@ EXAMPLES = [
     "results output/small output/large --json",
     "results output --csv > results.csv",
 ]
-# Settings that get a column, and letters of a value.
-MAX_SETTINGS, MAX_LETTERS = 6, 24
+# Settings that get a column, room or not, and if there is room; letters of a value; settings
+# without a column that are named.
+MIN_SETTINGS, MAX_SETTINGS, MAX_LETTERS, MAX_NAMED = 3, 6, 24, 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,11 +41,13 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         _write_csv([result.flat() for result in found])
     else:
         settings = list(found[0].settings)
+        room = max(shutil.get_terminal_size((80, 24)).columns, 80)
         shown = settings[:MAX_SETTINGS]
+        while len(settings) > MIN_SETTINGS and shown and _columns(found, shown) > room:
+            del shown[-1]
         print(table(result_rows(found, shown)))
         if len(settings) > len(shown):
-            rest = ", ".join(settings[len(shown) :])
-            Messages(sys.stderr).info(f"The runs differ in more (--csv shows all): {rest}")
+            Messages(sys.stderr).info(_differences(settings[len(shown) :]))
     return 0
 
 
@@ -57,7 +61,8 @@ def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
     one_metric, one_task = len(metrics) == 1, len(tasks) == 1
     dev, test = (f"{metrics[0]} {split}" if one_metric else split for split in ("dev", "test"))
     header = ["run", *([] if one_task else ["task"]), *([] if one_metric else ["score"]), dev, test]
-    header += ["best step", "epochs", "seconds", "parameters", *_short_names(settings), "state"]
+    header += ["best step", "epochs", "seconds", "parameters"]
+    header += [*_short_names(settings, header), "state"]
     rows = [header]
     for result in found:
         row = [result.name]
@@ -73,14 +78,29 @@ def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
     return rows
 
 
-def _short_names(settings: List[str]) -> List[str]:
-    """As much of the end of each name as tells it from the others."""
+def _columns(found: List[Any], settings: List[str]) -> int:
+    return max(map(len, table(result_rows(found, settings)).splitlines()))
+
+
+def _differences(settings: List[str]) -> str:
+    """A line on settings without a column: their names, or where they stand if they are many."""
+    if len(settings) <= MAX_NAMED:
+        where = ", ".join(settings)
+    else:
+        sections = dict.fromkeys(name.split(".")[0] for name in settings)
+        where = f"{len(settings)} settings of {', '.join(f'[{name}]' for name in sections)}"
+    return f"The runs differ in more (--csv shows all): {where}"
+
+
+def _short_names(settings: List[str], taken: List[str]) -> List[str]:
+    """As much of the end of each name as tells it from the others, and from other columns."""
     names = []
     for setting in settings:
         parts = setting.split(".")
         length = 1
-        while length < len(parts) and any(
-            other != setting and other.split(".")[-length:] == parts[-length:] for other in settings
+        while length < len(parts) and (
+            ".".join(parts[-length:]) in taken
+            or any(o != setting and o.split(".")[-length:] == parts[-length:] for o in settings)
         ):
             length += 1
         names.append(".".join(parts[-length:]))

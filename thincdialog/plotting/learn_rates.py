@@ -69,6 +69,7 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -42,7 +42,10 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     runs = []
     for name, path in zip(_names(list(found)), found):
         if path.is_file():
-            parts = _split(_read(path))
+            rows = _read(path)
+            if not rows and path.stat().st_size:
+                raise DataError(path, "holds no rows of a training run, as its log.jsonl does.")
+            parts = _split(rows)
             many = len(parts) > 1
             runs += [
                 Run(f"{name}#{i}" if many else name, path, rows) for i, rows in enumerate(parts, 1)
