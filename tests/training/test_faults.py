@@ -87,6 +87,19 @@ def test_faults_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_pat
     assert damage(newest) == "" and Checkpoints(folder).steps() == [4, 6]
 
 
+def test_faults_one_damaged_file_of_best_weights_is_not_the_end(tmp_path):
+    """Model and checkpoints have the same best weights, each in a file of its own."""
+    folder = tmp_path / "out"
+    run(folder)
+    expected = remains(folder)
+    flip(folder / "model-best" / "weights.npy")
+    flip(folder / "checkpoint-6" / "best.npy")
+    _, shown = run(folder, resume=True)
+    assert "checkpoint-6 is damaged: best.npy has another checksum" in shown
+    assert f"Going on from {folder / 'checkpoint-4'}." in shown
+    same(remains(folder), expected)
+
+
 def test_faults_what_was_half_done_when_the_process_died_is_mended(tmp_path):
     """Between two renames, a checkpoint or a model bears another name."""
     folder = tmp_path / "out"

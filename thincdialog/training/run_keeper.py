@@ -2,8 +2,6 @@
 
 import filecmp
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
@@ -129,10 +127,11 @@ class RunKeeper(Keeper):
             self.agent.to_disk(folder)
             (folder / ARRAYS).mkdir()
             for name, array in arrays.items():
-                with (folder / ARRAYS / f"{name}.npy").open("wb") as file:
-                    numpy.save(file, array, allow_pickle=False)
+                _write_array(folder / ARRAYS / f"{name}.npy", array)
             if self._best is not None:
-                _link(self.checkpoints.folder / BEST / WEIGHTS, folder / BEST_WEIGHTS)
+                # No link to model-best's: one damaged file shall not damage all checkpoints.
+                values = self.agent.model.ops.to_numpy(self.best_values)
+                _write_array(folder / BEST_WEIGHTS, values)
             text = json.dumps(whole, default=_plain)
             (folder / STATE).write_text(text + "\n", encoding="utf8")
         self.newest = str(self.checkpoints.at(step))
@@ -196,21 +195,15 @@ class RunKeeper(Keeper):
                 self._save_model(BEST, meta)
 
 
-def _link(file: Path, place: Path) -> None:
-    """A second name for a file that nobody changes in place, or a copy of it.
-
-    RAISES (OSError): If that fails.
-    """
-    try:
-        os.link(file, place)
-    except OSError:  # A file system without links.
-        shutil.copyfile(file, place)
+def _write_array(path: Path, array: Any) -> None:
+    with path.open("wb") as file:
+        numpy.save(file, array, allow_pickle=False)
 
 
 def _is_same(first: Path, second: Path) -> bool:
     if not second.is_file():
         return False
-    return first.samefile(second) or filecmp.cmp(first, second, shallow=False)
+    return filecmp.cmp(first, second, shallow=False)
 
 
 def _plain(value: Any) -> Any:
