@@ -89,7 +89,10 @@ TABLES = {
     ),
     "debug diff-config quickstart.cfg --json": lambda found: len(found) > 3,
     "evaluate run/model-best --json": lambda found: True,
-    "find-function --list --json": lambda found: {"registry": "worlds", "functions": 3} in found,
+    "find-function --list --json": lambda found: (
+        # Other tests register functions of their own.
+        {row["registry"]: row["functions"] for row in found}["worlds"] >= 3
+    ),
     "find-function --list batchers --json": lambda found: (
         "thincdialog.Fixed.v1" in [row["name"] for row in found]
     ),
