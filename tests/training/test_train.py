@@ -47,13 +47,14 @@ test = ${paths.test}
 """
 
 
-def run(output=None, force=False, **overrides):
+def run(output=None, force=False, resume=False, **overrides):
     changes = {name.replace("__", "."): value for name, value in overrides.items()}
     return train(
         RANKER,
         output=output,
         overrides=changes,
         force=force,
+        resume=resume,
         stdout=io.StringIO(),
         stderr=io.StringIO(),
     )
@@ -165,6 +166,29 @@ def test_train_unknown_score_names_the_one_that_was_meant():
         run(training__score="Hits1")
     with pytest.raises(ConfigError, match="'xyz' is not measured.* accuracy, .*, mrr, [^/]*$"):
         run(training__score="xyz")
+
+
+def test_train_config_found_wrong_with_the_data_leaves_the_folder_as_it_was(tmp_path):
+    """The score is known with the first evaluation only."""
+    for folder in (tmp_path / "new", tmp_path):
+        with pytest.raises(ConfigError, match="is not measured"):
+            run(folder, training__score="xyz")
+    assert list(tmp_path.iterdir()) == []
+    run(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ConfigError):
+        run(tmp_path, training__score="xyz", resume=True)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_train_a_score_that_other_metrics_replaced_says_what_to_add():
+    own = '\n[evaluation.metrics.f1]\n@metrics = "thincdialog.F1.v1"\n'
+    with pytest.raises(ConfigError) as caught:
+        train(RANKER + own, stdout=io.StringIO(), stderr=io.StringIO())
+    assert caught.value.problems[0].hint == (
+        "metrics of a config replace the default ones: add [evaluation.metrics.ranking] "
+        '@metrics = "thincdialog.Ranking.v1"'
+    )
 
 
 def test_train_refuses_a_folder_that_is_not_empty(tmp_path):

@@ -1,13 +1,14 @@
 """Whether a run can be saved into a folder."""
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Optional
+from typing import Iterator, Optional
 
-from ..errors import OutputError
+from ..errors import ConfigError, OutputError
 from .checkpoints import Checkpoints
 from .model_folder import holds_something_else
-from .run_keeper import BEST, LAST
-from .run_log import is_running
+from .run_keeper import BEST, CONFIG, LAST
+from .run_log import LOG, is_running
 
 
 def check_output(
@@ -74,3 +75,24 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
                 f"{folder}  holds {name}, but no checkpoint to go on from. Choose another folder "
                 "with --output, or add --force to begin anew."
             )
+
+
+@contextmanager
+def taken_back(folder: Optional[Path]) -> Iterator[None]:
+    """If a config turns out wrong only with the data, leave a folder that was empty, or was
+    not there, as it was: the next try shall not find it taken.
+
+    folder (Optional[Path]): The folder; None to save nothing.
+    """
+    was_there = folder is not None and folder.is_dir()
+    was_empty = folder is not None and not (was_there and any(folder.iterdir()))
+    try:
+        yield
+    except ConfigError:
+        if folder is not None and was_empty and folder.is_dir() and not (folder / LAST).exists():
+            Checkpoints(folder).remove()
+            for name in (CONFIG, LOG):
+                (folder / name).unlink(missing_ok=True)
+            if not was_there and not any(folder.iterdir()):
+                folder.rmdir()
+        raise

@@ -7,6 +7,12 @@ from ..errors import ConfigError, Problem
 from ..metrics import higher_is_better
 from .stopping import Best
 
+# What the config measures unless it names metrics of its own.
+BY_DEFAULT = {
+    "accuracy": "Accuracy", "f1": "F1", "precision": "F1", "recall": "F1",
+    "hits@1": "Ranking", "hits@5": "Ranking", "hits@10": "Ranking", "mrr": "Ranking",
+}  # fmt: skip
+
 
 class Selection:
     """Compares dev reports by one score.
@@ -68,6 +74,10 @@ def _hint(score: str, names: Iterable[str]) -> str:
     """The name that was meant, or the measures without their tasks: with those there may be
     a hundred names."""
     names = sorted(names)
+    metric = BY_DEFAULT.get(score.rpartition("/")[2])
+    if metric and not any(name.endswith(score.rpartition("/")[2]) for name in names):
+        section = f'[evaluation.metrics.{metric.lower()}] @metrics = "thincdialog.{metric}.v1"'
+        return f"metrics of a config replace the default ones: add {section}"
     lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(score.lower(), lower, n=1, cutoff=0.7)
     if close:

@@ -21,7 +21,7 @@ from .interruption import Interrupted, Interruption
 from .loop import TrainingLoop
 from .loop_settings import LoopSettings
 from .model_card import write_card
-from .output_folder import check_output
+from .output_folder import check_output, taken_back
 from .reading_bar import reading_bar
 from .results import Result
 from .run_keeper import BEST, LAST, RunKeeper
@@ -70,7 +70,7 @@ def train(
     checked = load_config(config, overrides or {})
     folder = None if output is None else Path(output)
     ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
-    with using_ops(ops), Interruption() as interruption:
+    with using_ops(ops), taken_back(folder), Interruption() as interruption:
         run = TrainingRun(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
         check_output(folder, force, resume)
         try:
