@@ -14,6 +14,10 @@ class DialogError(Exception):
     exit_code = 1
 
 
+# Letters of a problem's text that are shown.
+MAX_LETTERS = 600
+
+
 class Problem(NamedTuple):
     """One thing that is wrong in a config.
 
@@ -27,7 +31,10 @@ class Problem(NamedTuple):
     hint: str = ""
 
     def __str__(self) -> str:
-        line = f"{self.where}  {self.text}" if self.where else self.text
+        text = self.text
+        if len(text) > MAX_LETTERS:  # It quotes a very long name.
+            text = f"{text[: MAX_LETTERS - 110]} ... {text[-100:]}"
+        line = f"{self.where}  {text}" if self.where else text
         return f"{line} - {self.hint}" if self.hint else line
 
 

@@ -310,8 +310,8 @@ def test_check_what_a_function_finds_wrong_has_the_line_of_its_argument():
     text = "[world.batcher] 'budget' of thincdialog.Words.v1 is"
     hint = "give whole numbers of at least 1"
     assert found("budget = 0") == f"config:{line}  {text} 0 - {hint}"
-    many = found("budget = 7", **{"world.batcher.budget": 10**20})
-    assert many == f"--world.batcher.budget  {text} {10**20} - {hint}, and at most {10**12:,}"
+    many = found("budget = 7", **{"world.batcher.budget": 10**18})
+    assert many == f"--world.batcher.budget  {text} {10**18} - {hint}, and at most {10**12:,}"
     assert found("budget = 1\nbuffer = 0").startswith(
         f"config:{line + 1}  [world.batcher] 'buffer'"
     )

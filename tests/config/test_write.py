@@ -68,12 +68,12 @@ keys = st.from_regex(r"[a-z_][a-z0-9_]{0,4}", fullmatch=True)
 leaves = st.one_of(
     st.none(),
     st.booleans(),
-    st.integers(),
+    st.integers(1 - 2**63, 2**63 - 1),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(),
     st.sampled_from(["${paths.x}", "a/${paths.x}", '"${paths.x} b"', "5$$", "3", "true", "# a"]),
     st.lists(st.text(max_size=3), max_size=3),
-    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers(1 - 2**63, 2**63 - 1), max_size=2),
 )
 trees = st.recursive(
     st.dictionaries(keys, leaves, max_size=3),

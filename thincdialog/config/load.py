@@ -92,8 +92,7 @@ def _read_and_check(
     for path, text, hint in mistakes:
         where = reading.where(*path)
         problems.append(Problem(where, f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint))
-    if reading.source:
-        unresolved |= reading.source.unreadable
+    unresolved |= reading.unreadable
     checker = Checker(reading, data, unresolved)
     checker.check_all()
     problems += checker.problems

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple, Union
 
 import catalogue
 from confection import Config
@@ -15,9 +15,12 @@ from ..errors import ConfigError, DialogError, Problem
 from .functions import FunctionInfo, describe_function
 from .schemas import BLOCKS, OPTIONAL, SETTINGS, WEIGHTS
 from .source import Source, read_source
-from .values import parse_value, read_override, show_value
+from .values import MAX_DEPTH, find_unfit, parse_value, read_override, show_value
 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
+# Largest file in bytes that is read as a config.
+MAX_CONFIG = 4_000_000
+
 DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
 
 
@@ -29,6 +32,7 @@ class Reading:
     data (Dict[str, Any]): With defaults and overrides; variables not filled in.
     locations (Dict[str, str]): Dotted name of a section or key to where it stands.
     overrides (List[str]): Dotted names that overrides set.
+    unreadable (Set[Tuple[str, ...]]): Section parts and key of values with a problem.
     """
 
     name: str
@@ -38,6 +42,7 @@ class Reading:
     overrides: List[str] = field(default_factory=list)
     problems: List[Problem] = field(default_factory=list)
     source: Optional[Source] = None
+    unreadable: Set[Tuple[str, ...]] = field(default_factory=set)
 
     def where(self, *path: str) -> str:
         """Where a section or key stands, or else the nearest part around it."""
@@ -61,7 +66,10 @@ def read_config(config: ConfigLike, overrides: Optional[Mapping[str, Any]] = Non
         is_literal = (
             isinstance(config, Config) and config.is_interpolated and type(config) is Config
         )
-        reading.data = _copy_values(reading, (), config, is_literal)
+        try:
+            reading.data = _copy_values(reading, (), config, is_literal)
+        except RecursionError:
+            raise ConfigError([Problem("", "it is nested too deep")], reading.name) from None
     else:
         reading = _from_source(_read_text(config))
     reading.written = deepcopy(reading.data)
@@ -78,21 +86,29 @@ def _read_text(config: Union[str, Path]) -> Source:
         return read_source(config)
     path, name = Path(config), str(config)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(MAX_CONFIG + 1)
+        text = content.decode("utf-8-sig")
     except FileNotFoundError:
         hint = "list the configs that come along with: python -m thincdialog init config --list"
         raise ConfigError([Problem("", f"there is no file '{name}'", hint)], name) from None
-    except UnicodeDecodeError as error:
+    except ValueError as error:
+        if not isinstance(error, UnicodeDecodeError):  # A NUL in the path.
+            raise ConfigError([Problem("", f"there is no file {name!r}")], name) from None
         text = f"byte {error.start} is not UTF-8"
         raise ConfigError([Problem(name, text, "save the file as UTF-8")], name) from None
     except OSError as error:
         reason = (error.strerror or "it cannot be read").lower()
         raise ConfigError([Problem("", f"'{name}' cannot be read: {reason}")], name) from None
+    if len(content) > MAX_CONFIG:
+        problem = Problem(name, f"is larger than {MAX_CONFIG:,} bytes", "is this a config?")
+        raise ConfigError([problem], name)
     return read_source(text.replace("\r\n", "\n").replace("\r", "\n"), name)
 
 
 def _from_source(source: Source) -> Reading:
-    reading = Reading(source.name, problems=list(source.problems), source=source)
+    reading = Reading(source.name, source=source)
+    reading.problems, reading.unreadable = list(source.problems), set(source.unreadable)
     # Parents first: a child section may stand before its parent.
     for section in sorted(source.sections.values(), key=lambda s: s.name.count(".")):
         node = reading.data
@@ -116,6 +132,8 @@ def _from_source(source: Source) -> Reading:
 
 def _copy_values(reading: Reading, path: tuple, value: Any, is_literal: bool) -> Any:
     """A copy that holds only what JSON can hold; dollars doubled if literal."""
+    if len(path) > MAX_DEPTH:
+        raise RecursionError()
     if isinstance(value, Mapping):
         items = value.items()
         return {str(k): _copy_values(reading, (*path, str(k)), v, is_literal) for k, v in items}
@@ -123,6 +141,12 @@ def _copy_values(reading: Reading, path: tuple, value: Any, is_literal: bool) ->
         return [_copy_values(reading, path, element, is_literal) for element in value]
     if isinstance(value, Path):
         value = str(value)
+    unfit = find_unfit(value) if isinstance(value, (str, int)) else None
+    if unfit:
+        where = "" if reading.source is None else f"--{'.'.join(path)}"
+        text = f"[{'.'.join(path[:-1])}] '{path[-1]}' {unfit[0]}"
+        reading.problems.append(Problem(where, text, unfit[1]))
+        reading.unreadable.add(path)
     if isinstance(value, str):
         return value.replace("$", "$$") if is_literal else value
     if value is not None and not isinstance(value, (bool, int, float)):

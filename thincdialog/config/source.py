@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Set, Tuple
 
 from ..errors import Problem
-from .values import find_value_mistake
+from .values import MAX_DEPTH, find_value_mistake, shorten
 
 _SECTION = re.compile(r"\[(?P<name>[^\[\]]+)\]$")
-_ENTRY = re.compile(r"(?P<key>.*?)\s*[=:]\s*(?P<value>.*)$")
+_DIVIDER = re.compile("[=:]")
 
 
 @dataclass
@@ -112,8 +112,12 @@ class _Reader:
         match = _SECTION.match(content)
         name = match["name"].strip() if match else ""
         self.section = Section(name, number, self.comments)
-        if not match or not all(part.strip() for part in name.split(".")):
-            text = f"'{content}' is not a section name"
+        parts = name.split(".")
+        if len(parts) > MAX_DEPTH:
+            text = f"'{shorten(content)}' is nested more than {MAX_DEPTH} deep"
+            self._add_problem(number, text, "use fewer parts")
+        elif not all(part.strip() for part in parts):
+            text = f"'{shorten(content)}' is not a section name"
             self._add_problem(number, text, "write [section] or [section.part], alone on its line")
         elif name in self.source.sections:
             first = self.source.sections[name].line
@@ -123,13 +127,14 @@ class _Reader:
             self.source.sections[name] = self.section
 
     def _take_entry(self, content: str, number: int) -> None:
-        match = _ENTRY.match(content)
-        if not match or not match["key"]:
-            text = f"'{content}' is neither a [section] nor 'key = value'"
+        divider = _DIVIDER.search(content)
+        key = content[: divider.start()].rstrip() if divider else ""
+        if not divider or not key:
+            text = f"'{shorten(content)}' is neither a [section] nor 'key = value'"
             hint = "a value that goes over several lines needs its later lines indented"
             self._add_problem(number, text, hint)
             return
-        key, entry = match["key"], Entry(match["value"], number, self.comments)
+        entry = Entry(content[divider.end() :].lstrip(), number, self.comments)
         if not self.section.line:
             self._add_problem(number, f"'{key}' stands before any [section]", "put it into one")
         elif key in self.section.entries:

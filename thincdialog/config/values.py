@@ -4,9 +4,21 @@ import json
 import re
 from typing import Any, Optional, Tuple, Union
 
+# Deepest nesting of sections and of lists in a value. Deeper ones are no configs, and
+# would exhaust Python's stack.
+MAX_DEPTH = 50
+
+# Largest whole number, that of 64 bits.
+MAX_NUMBER = 2**63 - 1
+
 _LITERALS = {"True": True, "False": False, "None": None}
+# Longest name for which similar ones are looked for.
+MAX_COMPARED = 200
+_TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
 _COMMENT = re.compile(r"\s[#;]")
-_VARIABLE = re.compile(r"\$\{[^}]*\}")
+# A string, or the rest of the text if it is not closed: never searched twice.
+_STRING = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?$)', re.DOTALL)
+_VARIABLE = re.compile(r"\$\{[^}$]*\}")
 
 
 def has_variable(text: str) -> bool:
@@ -18,10 +30,30 @@ def parse_value(raw: str) -> Any:
     """The value that a text stands for. A string with variables stays as written,
     quotes included, until they are filled in."""
     try:
-        value = json.loads(raw)
+        value = _load(raw)
     except ValueError:
         return _LITERALS.get(raw, raw)
     return raw if isinstance(value, str) and has_variable(raw) else value
+
+
+def _load(raw: str) -> Any:
+    try:
+        value = json.loads(raw)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    level = [value]
+    for _ in range(MAX_DEPTH + 1 if isinstance(value, (list, dict)) else 0):
+        level = [
+            part
+            for parts in level
+            for part in (parts.values() if isinstance(parts, dict) else parts)
+            if isinstance(part, (list, dict))
+        ]
+        if not level:
+            return value
+    if level != [value]:
+        raise ValueError(_TOO_DEEP)
+    return value
 
 
 def dump_value(value: Any) -> str:
@@ -51,11 +83,11 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
     if not raw:
         return "has no value", 'write null for nothing, "" for an empty string'
     try:
-        return _find_not_finite(json.loads(raw))
+        return find_unfit(_load(raw))
     except ValueError as error:
         reason = str(error)
-    shown = _shorten(raw)
-    if _COMMENT.search(re.sub(r'"(\\.|[^"\\])*"', '""', raw)):
+    shown = shorten(raw)
+    if _COMMENT.search(_STRING.sub('""', raw)):
         return f"is {shown}", "a comment needs a line of its own, above the key"
     if len(raw) > 1 and raw[0] == raw[-1] == "'":
         return f"is {shown}", "strings are written with double quotes"
@@ -70,12 +102,23 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
     return None
 
 
-def _find_not_finite(value: Any) -> Optional[Tuple[str, str]]:
+def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
+    """What is wrong with a value that JSON can read, and that no setting can use.
+
+    RETURNS (Optional[Tuple[str, str]]): As of ``find_value_mistake``.
+    """
     parts = value.values() if isinstance(value, dict) else value
     if isinstance(value, (list, dict)):
-        return next((found for found in map(_find_not_finite, parts) if found), None)
+        return next((found for found in map(find_unfit, parts) if found), None)
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return f"is {value}", "write a finite number"
+    if isinstance(value, int) and abs(value) > MAX_NUMBER:
+        return f"is {shorten(str(value))}", f"write a number of at most {MAX_NUMBER:,}"
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return "holds half of a character (a lone surrogate)", "correct or remove it"
     return None
 
 
@@ -97,14 +140,15 @@ def _is_not_finite(text: str) -> bool:
         return False
 
 
-def _shorten(text: str, limit: int = 60) -> str:
-    text = " ".join(text.split())
+def shorten(text: str, limit: int = 60) -> str:
+    """A text for a message: on one line, and cut."""
+    text = " ".join(text[: 4 * limit].split()) if len(text) > 4 * limit else " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def show_value(value: Any) -> str:
     """A value for a message: as JSON, shortened."""
     try:
-        return _shorten(json.dumps(value, ensure_ascii=False))
+        return shorten(json.dumps(value, ensure_ascii=False))
     except TypeError:
         return f"a {type(value).__name__}"

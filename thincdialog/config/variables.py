@@ -12,10 +12,18 @@ import re
 from copy import deepcopy
 from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
 
-from .values import parse_value
+from ..errors import MAX_LISTED
+from .values import MAX_COMPARED, parse_value
 
 _TOKEN = re.compile(r"\$\$|\$\{(?P<name>[^}$]+)\}|\$")
 Path = Tuple[str, ...]
+
+# Most variables that lead to one another, sections around them included, and most
+# characters and values that variables may be replaced by: enough for any config, and
+# too few to exhaust the stack or the memory.
+MAX_LINKS = 100
+MAX_FILLED = 4_000_000
+_OF_A_PART = 20  # What a value counts beside its letters.
 
 
 class VariableMistake(NamedTuple):
@@ -65,6 +73,7 @@ class _Filler:
         self.unresolved: Set[Path] = set()
         self.filled: Dict[Path, Any] = {}
         self.in_progress: List[Path] = []
+        self.n_filled = 0
 
     def fill_section(self, path: Path, section: Dict[str, Any]) -> Dict[str, Any]:
         return {key: self.fill_at((*path, key), value) for key, value in section.items()}
@@ -149,7 +158,7 @@ class _Filler:
         value: Any = self.data
         for part in target:
             if not isinstance(value, dict) or part not in value:
-                close = difflib.get_close_matches(name, _dotted(self.data), 1)
+                close = self._close_to(name)
                 hint = f"did you mean ${{{close[0]}}}?" if close else "define it in [paths]"
                 self._fail(path, f"refers to ${{{name}}}, which is not defined", hint)
             value = value[part]
@@ -157,10 +166,23 @@ class _Filler:
             self._fail(
                 path, f"refers to ${{{name}}}, which leads back to itself", "break the circle"
             )
+        if len(self.in_progress) > MAX_LINKS:
+            hint = "refer to the value itself"
+            self._fail(path, f"refers to ${{{name}}} through more than {MAX_LINKS} others", hint)
         found = self.fill_at(target, value)
         if any(bad[: len(target)] == target for bad in self.unresolved):
             raise _Unresolved()
+        self.n_filled += _size(found)
+        if self.n_filled > MAX_FILLED:
+            text = f"refers to ${{{name}}}, by which the config grows beyond {MAX_FILLED:,} letters"
+            self._fail(path, text, "refer to less")
         return found
+
+    def _close_to(self, name: str) -> List[str]:
+        if len(name) > MAX_COMPARED or len(self.mistakes) > MAX_LISTED:
+            return []  # Comparing takes long, and this hint would not be seen.
+        names = [known for known in _dotted(self.data) if len(known) <= MAX_COMPARED]
+        return difflib.get_close_matches(name, names, 1)
 
     def _section_of(self, path: Path) -> Dict[str, Any]:
         section = self.data
@@ -175,6 +197,17 @@ class _Filler:
 
 class _Reference(NamedTuple):
     name: str
+
+
+def _size(value: Any) -> int:
+    """About how many letters a value has, written out."""
+    n, rest = 0, [value]
+    while rest:
+        part = rest.pop()
+        n += _OF_A_PART + (len(part) if isinstance(part, str) else 0)
+        if isinstance(part, (dict, list)):
+            rest.extend(part.values() if isinstance(part, dict) else part)
+    return n
 
 
 def _dotted(data: Dict[str, Any], prefix: str = "") -> List[str]:

@@ -1,0 +1,148 @@
+"""Whatever stands in a config file: problems with a place, or a config that can be built."""
+
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.config.examples import GOOD
+from tests.fuzzing import mangle, within_time
+from thincdialog.api import ConfigError
+from thincdialog.config import check_config, load_config, shipped_configs
+from thincdialog.config.fill import fill_functions
+
+CONFIGS = [GOOD.encode(), *(path.read_bytes() for path in shipped_configs().values())]
+
+
+def check(path, content):
+    """What the reader says about a file's content is never a traceback."""
+    path.write_bytes(content)
+    try:
+        load_config(path)
+    except ConfigError as error:
+        assert error.problems and error.path == str(path)
+        assert all(len(str(problem)) < 4000 for problem in error.problems)
+    problems = check_config(path)
+    for problem in problems:
+        assert problem.text and (not problem.where or problem.where.startswith(str(path)))
+        assert "\n" not in str(problem)
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from(CONFIGS),
+    st.one_of(st.randoms(use_true_random=False), st.integers(0).map(random.Random)),
+)
+def test_damaged_configs_give_problems(tmp_path_factory, config, chance):
+    path = tmp_path_factory.getbasetemp() / "damaged.cfg"
+    within_time(lambda: check(path, mangle(config, chance)))
+
+
+@settings(max_examples=100)
+@given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8")))
+def test_random_bytes_give_problems(tmp_path_factory, content):
+    path = tmp_path_factory.getbasetemp() / "random.cfg"
+    within_time(lambda: check(path, content))
+
+
+def in_paths(text):
+    return GOOD.replace("train = null", "train = null\n" + text)
+
+
+def doubled(form, n):
+    lines = [form.format(here=k, there=k + 1) for k in range(n)]
+    return "\n".join(lines)
+
+
+HUGE = {
+    "list": (in_paths("x = " + "[" * 100_000), "nested more than 50 deep"),
+    "closed list": (in_paths("x = " + "[" * 900 + "]" * 900), "nested more than 50 deep"),
+    "value of an argument": (
+        GOOD.replace("= 4", "= " + '{"a":' * 60 + "1" + "}" * 60, 1), "nested more than 50 deep"
+    ),
+    "section": (GOOD + f"\n[{'.'.join('a' * 5000)}]\nx = 1\n", "nested more than 50 deep"),
+    "chain": (
+        in_paths(doubled("v{here} = ${{paths.v{there}}}", 5000) + '\nv5000 = "x"'),
+        "through more than 100 others",
+    ),
+    "text": (
+        in_paths(doubled("v{here} = ${{paths.v{there}}}${{paths.v{there}}}", 40) + "\nv40 = xxxx"),
+        "grows beyond",
+    ),
+    "values": (
+        in_paths(doubled("v{here} = [${{paths.v{there}}}, ${{paths.v{there}}}]", 40) + "\nv40 = 1"),
+        "grows beyond",
+    ),
+    "sections": (
+        GOOD + "\n" + doubled("[s{here}]\na = ${{s{there}}}\nb = ${{s{there}}}", 40) + "\n[s40]\n",
+        "grows beyond",
+    ),
+    "circle": (in_paths("x = ${paths}"), "leads back to itself"),
+    "blanks": (in_paths("x" + " " * 200_000 + "y"), "neither a [section] nor"),
+    "quotes": (in_paths("x = " + '"\\' * 100_000), "is not JSON"),
+    "variables": (in_paths('x = "' + "${a" * 100_000 + '"'), "lone '$'"),
+    "unknown variables": (in_paths(doubled("k{here} = ${{paths.q{there}}}", 2000)), "not defined"),
+    "lines": (in_paths("x =\n" + "    y\n" * 100_000), "continues the value above"),
+    "name": (GOOD.replace("max_steps", "max_stepz" * 20_000), "has no setting"),
+    "number": (GOOD.replace("width = 8", "width = " + "1" * 4000), "write a number of at most"),
+    "half a character": (in_paths('x = "\\ud800"'), "half of a character"),
+    "file": ("[paths]\n" + "# comment\n" * 500_000, "larger than 4,000,000 bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_huge_configs_take_no_time(tmp_path, name):
+    text, words = HUGE[name]
+    path = tmp_path / "huge.cfg"
+    path.write_text(text)
+
+    def run():
+        problems = check_config(path)
+        assert any(words in str(problem) for problem in problems), str(problems)[:2000]
+        with pytest.raises(ConfigError):
+            load_config(path)
+
+    within_time(run)
+
+
+def test_values_from_python_are_checked_like_those_of_files():
+    for value, words in ((2**70, "at most 9,223,"), ("\ud800", "half of a char")):
+        assert words in str(check_config(GOOD, {"training.score": value})[0])
+    nested = {}
+    for _ in range(3000):
+        nested = {"a": nested}
+    with pytest.raises(ConfigError, match="nested too deep"):
+        load_config({"agent": nested})
+    assert fill_functions({}) == {}
+
+
+MANY = """
+import random, resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.config.test_damaged_configs import CONFIGS, check, mangle, within_time
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+chance = random.Random(int(sys.argv[3]))
+for number in range(int(sys.argv[4])):
+    content = mangle(chance.choice(CONFIGS), chance)
+    try:
+        within_time(lambda: check(Path(sys.argv[2]), content))
+    except BaseException as error:
+        print(number, content[:3000], file=sys.stderr)
+        raise
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
+def test_many_damaged_configs_in_little_memory(root, tmp_path):
+    seed = os.environ.get("FUZZ_SEED", "0")
+    arguments = [str(root), str(tmp_path / "damaged.cfg"), seed, "10000"]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", MANY, *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
