@@ -149,7 +149,9 @@ def _note_fields(conversation: Dict[str, Any], left_out: Counter[str]) -> None:
     left_out.update(
         f"the field '{name}' of conversations" for name in conversation if name not in OWN
     )
-    for turn in chain(conversation.get("turns", ()), *conversation.get("dialog", ())):
+    # What was read of both; the other may be anything.
+    turns = conversation["turns"] if "turns" in conversation else chain(*conversation["dialog"])
+    for turn in turns:
         left_out.update(f"the field '{name}' of turns" for name in turn if name not in OWN)
         left_out["turns of the speaker 'context'"] += turn.get("id") == "context"
 

@@ -10,6 +10,7 @@ from ..errors import ConfigError, DataError, Problem
 from .reading import kind, nearest, read_bytes, short
 
 LAYOUT_SUFFIXES = (".yml", ".yaml", ".json")
+MAX_LAYOUT = 1 << 20  # Largest file in bytes that is read as a layout.
 FOLDER = Path(__file__).parent / "layouts"
 
 # A place inside a JSON value: names and numbers (from 0, or from -1 backwards) with dots
@@ -94,7 +95,7 @@ def read_layout(path: Path) -> Layout:
 
     RAISES (DataError): If it cannot be read, or is no layout.
     """
-    content = read_bytes(path).decode("utf-8", errors="replace")
+    content = read_bytes(path, MAX_LAYOUT).decode("utf-8", errors="replace")
     try:
         is_json = path.suffix.lower() == ".json"
         values = srsly.json_loads(content) if is_json else srsly.yaml_loads(content)
@@ -133,4 +134,6 @@ def _check(path: Path, name: str, value: Any) -> None:
         "text": (is_text or texts, "a place, or a list of some"),
     }.get(name, (is_text, "a text"))
     if not good:
-        raise DataError(path, f"'{name}' is {short(value)}: expected {wanted}")
+        # Aliases let a short file say a text of terabytes.
+        shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)
+        raise DataError(path, f"'{name}' is {shown}: expected {wanted}")

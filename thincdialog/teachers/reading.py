@@ -21,6 +21,9 @@ Line = Tuple[int, str]
 # Longest line in bytes. A longer one is hardly text, and would be held in memory whole.
 MAX_LINE = 1 << 26
 
+# Largest file in bytes that is read as a whole. A small gzip file can hold any number.
+MAX_FILE = 1 << 31
+
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -52,15 +55,17 @@ def read_lines(path: Union[str, Path]) -> Iterator[Line]:
         raise DataError(path, "the file is empty")
 
 
-def read_bytes(path: Union[str, Path]) -> bytes:
+def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
     """All of a file, plain or gzip'd.
 
     path (Union[str, Path]): The file.
-    RAISES (DataError): If the file is missing, a directory, empty, unreadable or damaged.
+    most (int): Largest number of bytes.
+    RAISES (DataError): If the file is missing, a directory, empty, unreadable, damaged
+        or too large.
     """
     try:
         with _open(path) as stream:
-            content = stream.read()
+            content = stream.read(most + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         text = f"the gzip data is damaged or cut off ({error}): copy it anew"
         raise DataError(path, text) from None
@@ -68,6 +73,9 @@ def read_bytes(path: Union[str, Path]) -> bytes:
         raise _unreadable(path, error) from None
     if not content:
         raise DataError(path, "the file is empty")
+    if len(content) > most:
+        text = f"holds more than {most >> 20:,} MB, too much to read as a whole"
+        raise DataError(path, f"{text}: make it JSON lines (.jsonl), one record a line")
     return content
 
 
