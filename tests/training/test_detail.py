@@ -1,5 +1,9 @@
 """Evaluation in detail: every reply, in the order of the data, whatever the world."""
 
+import json
+from collections import Counter
+from itertools import islice
+
 import pytest
 
 from thincdialog.api import IterableTeacher, registry
@@ -63,6 +67,24 @@ def test_detail_rows_and_conversations_are_those_of_the_data(world):
         assert sizes == [1, 2, 3] * 3
         assert (found.drawn, found.n_drawn) == ("conversations", 9)
         assert {row.n_candidates for row in rows} == {6}
+
+
+@pytest.mark.parametrize("flatten", [False, True])
+def test_detail_both_sides_of_a_conversation_are_drawn_together(flatten, tmp_path):
+    turns = ({"speaker": "AB"[n % 2], "text": f"turn {n}"} for n in range(24))
+    rows = [{"id": f"talk {n}", "turns": list(islice(turns, 4))} for n in range(6)]
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    files = {"train": None, "dev": None, "test": str(tmp_path / "test.jsonl")}
+    mutators = [registry.mutators.get("thincdialog.Flatten.v1")()] if flatten else None
+    make = registry.teachers.get("thincdialog.Conversations.v1")
+    teacher = make(**files, label_speaker="both", mutators=mutators).for_split("test")
+    metrics = [registry.metrics.get("thincdialog.Accuracy.v1")()]
+    teacher.set_metrics([metric.fresh() for metric in metrics])
+    agent = registry.agents.get("thincdialog.RandomCandidate.v1")()
+    found = agent_in_detail(agent, teacher, WORLDS[0], metrics, "test", 50)
+    named = Counter(row.conversation for row in found.predictions[""])
+    assert named == {f"talk {n}": 4 for n in range(6)}
+    assert (found.drawn, found.n_drawn) == ("conversations", 6)
 
 
 def test_detail_single_turns_are_drawn_one_by_one_whatever_their_ids():

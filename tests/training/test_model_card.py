@@ -52,6 +52,18 @@ def test_model_card_has_data_sizes_and_settings(run):
     assert "A ranker: " in text and str(run.output) not in text
 
 
+def test_model_card_says_when_only_a_part_was_evaluated(tmp_path):
+    overrides = {"evaluation.max_examples": 12, "training.max_steps": 1}
+    result = train(
+        RANKER, output=tmp_path, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO()
+    )
+    shown = rows((tmp_path / "model-best" / "README.md").read_text())
+    cells = [row[-1] for row in shown if row[:1] == ["coffee"]]
+    scores = result.scores
+    evaluated = [f"{scores[split]['examples']:.0f} evaluated" for split in ("dev", "test")]
+    assert cells == [f"{result.train_examples['']}", *evaluated]
+
+
 def test_model_card_of_a_model_in_the_making_has_its_dev_scores(run):
     text = (run.output / "model-last" / "README.md").read_text()
     assert "On the dev data, of these weights (step " in text and "### test" not in text

@@ -12,6 +12,7 @@ from ..messages import SILENCE, Message
 from ..teachers import Teacher
 from .data_fingerprints import Fingerprints
 from .data_lengths import LengthCounts
+from .predictions import both_sides
 
 # Fingerprint of the label that is not there.
 UNLABELLED = hash(None)
@@ -172,7 +173,7 @@ class Survey:
         self.answers.add(labels[0] if labels else None)
         name = str(message.get("id", self.n_examples))
         self.ids.add(name)
-        conversation = name.rpartition("/")[0]
+        conversation = both_sides(name.rpartition("/")[0])
         if conversation != self._conversation or not conversation:
             self._conversation = conversation
             self.conversations.add(conversation or name)

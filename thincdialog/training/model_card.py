@@ -144,6 +144,8 @@ def _data(config: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
     for task, settings in tasks.items():
         for split in SPLITS:
             n = _n_examples(task, split, len(tasks) > 1, result)
+            if n and split != "train" and config.get("evaluation", {}).get("max_examples"):
+                n += " evaluated"  # Of more, maybe.
             files = _file_names(settings.get(split))
             if files or n:
                 rows.append([task, f"`{settings['@teachers']}`", split, files, n])

@@ -154,4 +154,10 @@ def _name_conversations(rows: List[Prediction], ended: List[bool]) -> None:
 def _conversation_of(example: str) -> str:
     """The conversation's name in an id such as `<conversation>/<turn>`, else ""."""
     name, _, turn = example.rpartition("/")
-    return name if turn.isdecimal() else ""
+    return both_sides(name) if turn.isdecimal() else ""
+
+
+def both_sides(name: str) -> str:
+    """The name of a conversation of which both speakers' turns are labels: its two episodes
+    are `<name>#first` and `<name>#second`."""
+    return name.removesuffix("#first").removesuffix("#second")
