@@ -189,6 +189,13 @@ def test_what_is_beside_the_turns_may_be_anything(tmp_path):
     assert done.n_episodes == 2 and done.left_out["the field 'topic' of conversations"] == 2
 
 
+def test_a_line_without_a_number_among_numbered_ones_has_an_error(tmp_path):
+    source = tmp_path / "qa.txt"
+    source.write_text("1 A is here.\n: Where is A?\there\t1\n")
+    with pytest.raises(DataError, match="qa.txt:2  expected a number, a blank and a text"):
+        convert(source, tmp_path / "qa.csv")
+
+
 MANY = """
 import random, resource, sys
 from pathlib import Path

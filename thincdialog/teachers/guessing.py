@@ -57,7 +57,9 @@ def _has_support(lines: List[str]) -> bool:
         if len(cells) == 3:
             thirds.append((line.partition(" ")[0], cells[2].split()))
     return bool(thirds) and all(
-        words and all(word.isdecimal() and 0 < int(word[:18]) < int(number[:18]) for word in words)
+        words
+        and number.isdecimal()
+        and all(word.isdecimal() and 0 < int(word[:18]) < int(number[:18]) for word in words)
         for number, words in thirds
     )
 

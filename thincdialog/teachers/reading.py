@@ -65,7 +65,13 @@ def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
     """
     try:
         with _open(path) as stream:
-            content = stream.read(most + 1)
+            # Not read(most): it takes the memory for that at once.
+            parts: List[bytes] = []
+            n_read = 0
+            while n_read <= most and (part := stream.read(1 << 20)):
+                parts.append(part)
+                n_read += len(part)
+            content = b"".join(parts)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         text = f"the gzip data is damaged or cut off ({error}): copy it anew"
         raise DataError(path, text) from None
