@@ -1,9 +1,11 @@
 """A run that is interrupted and goes on leaves the same bits as one that is not."""
 
+import random
 import signal
 
 import pytest
 
+from thincdialog.api import ExampleMetric, SumMetric, TrainingError, registry
 from thincdialog.training.interruption import Interrupted
 
 from .resuming import CONFIGS, NOTES, Crash, remains, run, same
@@ -16,7 +18,8 @@ def fresh_notes():
     NOTES.clear()
 
 
-def whole(text, tmp_path):
+def whole(text, tmp_path, first_draws=0):
+    random.seed(first_draws)
     run(text, tmp_path / "whole")
     seen = dict(NOTES.seen)
     n_steps = max(int(name.split("/")[0]) for name in seen)
@@ -70,3 +73,68 @@ def test_resume_after_a_signal_at_every_step_gives_the_same_bits(tmp_path, name,
     run(text, tmp_path / "out", resume=True)
     same(remains(tmp_path / "out"), expected)
     assert NOTES.seen == seen
+
+
+@registry.metrics("tests.drawing.v1")
+def drawing():
+    return Drawing()
+
+
+class Drawing(ExampleMetric):
+    """A metric of a user's that draws from the generator that everybody shares, and
+    interrupts the third evaluation."""
+
+    moment = -1
+
+    def __init__(self):
+        self.reset()
+
+    def add(self, labels, reply):
+        self.drawn += random.random()
+        Drawing.moment -= 1
+        if Drawing.moment == 0:
+            signal.raise_signal(signal.SIGTERM)
+
+    def report(self):
+        return {"drawn_sum": SumMetric(self.drawn)}
+
+    def reset(self):
+        self.drawn = 0.0
+
+
+def test_resume_after_a_signal_within_an_evaluation_that_draws(tmp_path):
+    text = CONFIGS["columns, Fixed, Adam, accumulated"]
+    metrics = ("tests.drawing.v1", "thincdialog.Ranking.v1")
+    for place, name in enumerate(metrics):
+        section = f'[evaluation.metrics.m{place}]\n@metrics = "{name}"\n\n[training]'
+        text = text.replace("[training]", section, 1)
+    expected, seen, _ = whole(text, tmp_path, first_draws=1)
+    n_dev = int(expected["rows"][0]["scores"]["examples"])
+    random.seed(1)
+    Drawing.moment = 2 * n_dev + 2
+    with pytest.raises(Interrupted):
+        run(text, tmp_path / "out")
+    random.seed(2)
+    run(text, tmp_path / "out", resume=True)
+    same(remains(tmp_path / "out"), expected)
+    assert NOTES.seen == seen
+
+
+@registry.callbacks("tests.unsavable.v1")
+def unsavable():
+    return Unsavable()
+
+
+class Unsavable:
+    def __call__(self, info, agent):
+        return False
+
+    def state(self):
+        return {"seen": {1, 2}}
+
+
+def test_resume_what_is_no_json_is_refused_by_name(tmp_path):
+    more = '\n[training.callbacks.mine]\n@callbacks = "tests.unsavable.v1"\n'
+    text = CONFIGS["columns, Fixed, Adam, accumulated"] + more
+    with pytest.raises(TrainingError, match="state of callback 'mine' cannot be saved: set is no"):
+        run(text, tmp_path / "out")

@@ -151,13 +151,14 @@ class TrainingLoop:
     def _evaluate_if_due(self) -> None:
         if not self._must_evaluate or self.interruption.received is not None:
             return
-        measured = self.agent.metrics_state()
+        measured, drawn = self.agent.metrics_state(), random_state()
         try:
             self._evaluate()
         except Interrupted:
             if self.interruption.is_urgent:
                 raise
-            # It is left for when the run goes on.
+            # It is left for when the run goes on, with the same draws.
+            set_random_state(drawn)
             self.agent.forget_computed()
             self.agent.reset_metrics()
             self.agent.set_metrics_state(measured)

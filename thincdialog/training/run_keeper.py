@@ -11,7 +11,7 @@ from ..agents import ModelAgent
 from ..agents.array_file import read_array
 from ..agents.json_file import read_json
 from ..config import CheckedConfig, write_config
-from ..errors import ModelError, OutputError
+from ..errors import ModelError, OutputError, TrainingError
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -132,8 +132,7 @@ class RunKeeper(Keeper):
                 # No link to model-best's: one damaged file shall not damage all checkpoints.
                 values = self.agent.model.ops.to_numpy(self.best_values)
                 _write_array(folder / BEST_WEIGHTS, values)
-            text = json.dumps(whole, default=_plain)
-            (folder / STATE).write_text(text + "\n", encoding="utf8")
+            (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
         self.newest = str(self.checkpoints.at(step))
 
     # --- taking back ------------------------------------------------------------------
@@ -206,6 +205,31 @@ def _is_same(first: Path, second: Path) -> bool:
     return filecmp.cmp(first, second, shallow=False)
 
 
+def _as_json(whole: Mapping[str, Any]) -> str:
+    """RAISES (TrainingError): If a state is not made of JSON values; names the part."""
+    try:
+        return json.dumps(whole, default=_plain)
+    except (TypeError, ValueError) as error:
+        parts = {"optimizer": whole["optimizer"], "world": whole["loop"]["world"]}
+        for name, state in whole["loop"]["callbacks"].items():
+            parts[f"callback '{name}'"] = state
+        guilty = [name for name, state in parts.items() if not _is_json(state)]
+        raise TrainingError(
+            f"The state of {' and '.join(guilty) or 'the run'} cannot be saved: {error}. Let its "
+            "state() give JSON values only: numbers, texts, lists, and dicts with texts as keys."
+        ) from None
+
+
+def _is_json(state: Any) -> bool:
+    try:
+        json.dumps(state, default=_plain)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _plain(value: Any) -> Any:
     """A number of NumPy's as Python's."""
-    return value.item()
+    if isinstance(value, numpy.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no JSON value")
