@@ -1,9 +1,10 @@
-"""Training a BiLSTM ranker on texts of very different lengths: batches in file order, and
-batches within a budget of words that hold as many cells on average.
+"""Training rankers on texts of very different lengths: batches in file order, and batches
+within a budget of words that hold as many cells on average.
 
 4,000 pairs of a context and a reply, lengths lognormal with median 12, up to 200 words:
-the corpus of ../shared/parlai_bench/gen_skewed.py, word for word. Our BiLSTM computes no
-padding, so what file order wastes are steps: each takes as long as its longest row.
+the corpus of ../shared/parlai_bench/gen_skewed.py, word for word. Two encoders: attention
+that computes all cells of its rectangles (padded_attention.py), and our BiLSTM, which
+computes no padding: there file order wastes steps, as many as its longest row has words.
 
 Beside it, if PARLAI_PYTHON names the Python of an environment that has ParlAI 1.7.2, its
 transformer ranker of about as many weights with dynamic batching, on the same pairs
@@ -22,9 +23,10 @@ import random
 import statistics
 import subprocess
 import time
-from typing import Dict, List
+from typing import Callable, Dict, List
 
-from thinc.api import Adam
+from padded_attention import attention_encoder
+from thinc.api import Adam, Model
 
 from thincdialog.agents.ranker import make_ranker
 from thincdialog.batchers import Batcher, Batchsort, Fixed, Words
@@ -58,15 +60,14 @@ def skewed_pairs():
 class Run:
     """A ranker, and epochs of it in batches of one kind.
 
-    width (int): Of the BiLSTM and the embeddings.
+    encoder (Callable): Makes its encoder.
     """
 
-    def __init__(self, pairs, batcher: Batcher, width: int):
+    def __init__(self, pairs, batcher: Batcher, encoder: Callable[[], Model]):
         teacher = IterableTeacher({"train": pairs}).for_split("train", training=True)
         with using_ops(get_dialog_ops(-1)):
-            encoder = BiLSTMEncoder(width=width, dropout=0.0)
             self.agent = make_ranker(
-                BiEncoder(encoder), history_size=1, max_context=200, max_label=200
+                BiEncoder(encoder()), history_size=1, max_context=200, max_label=200
             )
             self.agent.initialize(teacher, tokenizer=tokenizer(), seed=0)
         self.world = batch_world(teacher, self.agent, batcher)
@@ -102,11 +103,19 @@ class Run:
         return self.n_cells / self.n_batches
 
 
-def same_cells(pairs, width: int, cells: float) -> Run:
+def bilstm(width: int) -> Callable[[], Model]:
+    return lambda: BiLSTMEncoder(width=width, dropout=0.0)
+
+
+def attention(width: int) -> Callable[[], Model]:
+    return lambda: attention_encoder(width, depth=2)
+
+
+def same_cells(pairs, encoder, cells: float) -> Run:
     """Batches within the budget whose batches hold so many cells on average."""
     budget = cells
     while True:
-        run = Run(pairs, Words(round(budget)), width)
+        run = Run(pairs, Words(round(budget)), encoder)
         run.epoch(0)
         if abs(run.cells_of_a_batch / cells - 1) < 0.05:
             run.rates = []
@@ -125,21 +134,21 @@ def parlai(mode: str) -> Dict[str, float]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def compare(pairs, width: int, size: int) -> None:
+def compare(pairs, name: str, encoder, size: int) -> None:
     """Print fixed order beside a budget of as many cells."""
-    fixed = Run(pairs, Fixed(size), width)
+    fixed = Run(pairs, Fixed(size), encoder)
     fixed.epoch(0)
     fixed.rates = []
     runs = {
         f"Fixed({size}), file order": fixed,
-        f"Batchsort({size})": Run(pairs, Batchsort(size), width),
-        "Words, as many cells": same_cells(pairs, width, fixed.cells_of_a_batch),
+        f"Batchsort({size})": Run(pairs, Batchsort(size), encoder),
+        "Words, as many cells": same_cells(pairs, encoder, fixed.cells_of_a_batch),
     }
     for number in range(N_REPEATS):
         for run in runs.values():
             run.epoch(number + 1)
     n_weights = fixed.agent.parameters.n_parameters
-    print(f"\nBiLSTM ranker of width {width}, {n_weights:,} weights")
+    print(f"\nranker, {name}, {n_weights:,} weights")
     print(
         f"{'batches':28}{'number':>8}{'cells each':>12}{'padding':>9}{'ex/CPU-s':>10}{'ratio':>7}"
     )
@@ -155,7 +164,7 @@ def compare(pairs, width: int, size: int) -> None:
 
 def beside_parlai(pairs) -> None:
     """Print ParlAI's modes beside our best one, weights alike."""
-    ours = Run(pairs, Words(12800), 68)
+    ours = Run(pairs, Words(12800), bilstm(68))
     ours.epoch(0)
     ours.rates = []
     theirs: Dict[str, List[float]] = {"none": [], "batchsort": [], "full": []}
@@ -178,8 +187,9 @@ def beside_parlai(pairs) -> None:
 
 def main() -> None:
     pairs = [[pair] for pair in skewed_pairs()]
-    for width, size in ((32, 16), (64, 16), (64, 32)):
-        compare(pairs, width, size)
+    compare(pairs, "two blocks of padded attention, width 64", attention(64), 32)
+    for width, size in ((32, 16), (64, 32)):
+        compare(pairs, f"BiLSTM of width {width}", bilstm(width), size)
     if os.environ.get("PARLAI_PYTHON") and os.environ.get("PARLAI_BENCH"):
         beside_parlai(pairs)
     else:
