@@ -61,7 +61,9 @@ class AUCMetric(ExampleMetric):
             scores[name].append(probability)
 
     def report(self) -> Dict[str, Metric]:
-        """`auc`."""
+        """`auc`; nothing if no reply had probabilities, as those of rankers."""
+        if not self.inside and not self.outside:
+            return {}
         return {"auc": AUCValue(self.inside, self.outside)}
 
     def reset(self) -> None:
