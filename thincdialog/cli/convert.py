@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="OUT", help="file to write; NAME.gz is compressed")
     parser.add_argument("--from", dest="from_format", metavar="FORMAT",
                         help=f"format of IN, told by the file if not given: {NAMES}; or a "
-                        "layout of thincdialog.JSONLayout.v1, such as sharegpt or my.yml")  # fmt: skip
+                        "layout of thincdialog.JSONLayout.v1, such as sharegpt "
+                        "or my.yml")  # fmt: skip
     parser.add_argument("--to", dest="to_format", metavar="FORMAT",
                         help="format of OUT; may be left out for .csv and .tsv")  # fmt: skip
     parser.add_argument("--label-speaker", metavar="WHO",
@@ -35,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="field or column of the label in labelled text")  # fmt: skip
     parser.add_argument("--drop", metavar="A,B", default="",
                         help="fields to leave out; labels: all but the first; history: each "
-                        "turn becomes an example of its own; blanks: at the ends of lines")  # fmt: skip
+                        "turn becomes an example of its own; blanks: at the ends of "
+                        "lines")  # fmt: skip
     parser.add_argument("--skip", action="store_true",
                         help="leave out episodes that the format cannot hold")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
