@@ -20,8 +20,13 @@ _SECTIONS = (dict, collections.abc.Mapping)
 
 
 def _check_string(value: str, annotation: Any, handlers: Any, ctx: Any) -> bool:
-    # confection takes "3" for an int and then passes the string on.
-    branches = [branch for branch in get_annot_branches(annotation) if branch not in (int, float)]
+    # confection takes "3" for an int, and any text for a schedule, and passes it on.
+    branches = [
+        branch
+        for branch in get_annot_branches(annotation)
+        if branch not in (int, float)
+        and not (isinstance(branch, type) and issubclass(branch, collections.abc.Iterator))
+    ]
     return any(check_branch(value, branch, handlers, ctx) for branch in branches)
 
 

@@ -100,7 +100,7 @@ def read_layout(path: Path) -> Layout:
         is_json = path.suffix.lower() == ".json"
         values = srsly.json_loads(content) if is_json else srsly.yaml_loads(content)
     except (ValueError, RecursionError) as error:
-        raise DataError(path, f"not readable: {' '.join(str(error).split())}") from None
+        raise DataError(path, f"not readable: {' '.join(str(error)[:300].split())}") from None
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")
     names = [field.name for field in fields(Layout)]

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Optional
 
-from ..errors import ConfigError, OutputError
+from ..errors import ConfigError, DataError, OutputError
 from .checkpoints import Checkpoints
 from .model_folder import holds_something_else
 from .run_keeper import BEST, CONFIG, LAST
@@ -79,8 +79,9 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
 
 @contextmanager
 def taken_back(folder: Optional[Path]) -> Iterator[None]:
-    """If a config turns out wrong only with the data, leave a folder that was empty, or was
-    not there, as it was: the next try shall not find it taken.
+    """If a config turns out wrong only with the data, or the data itself before the first
+    step, leave a folder that was empty, or was not there, as it was: the next try shall
+    not find it taken.
 
     folder (Optional[Path]): The folder; None to save nothing.
     """
@@ -88,11 +89,15 @@ def taken_back(folder: Optional[Path]) -> Iterator[None]:
     was_empty = folder is not None and not (was_there and any(folder.iterdir()))
     try:
         yield
-    except ConfigError:
-        if folder is not None and was_empty and folder.is_dir() and not (folder / LAST).exists():
+    except (ConfigError, DataError):
+        if folder is not None and was_empty and folder.is_dir() and not _has_learnt(folder):
             Checkpoints(folder).remove()
             for name in (CONFIG, LOG):
                 (folder / name).unlink(missing_ok=True)
             if not was_there and not any(folder.iterdir()):
                 folder.rmdir()
         raise
+
+
+def _has_learnt(folder: Path) -> bool:
+    return (folder / LAST).exists() or any(Checkpoints(folder).steps())
