@@ -14,8 +14,13 @@ class DialogError(Exception):
     exit_code = 1
 
 
-# Letters of a problem's text that are shown.
-MAX_LETTERS = 600
+# Letters that are shown of what is wrong; more are there only to quote a very long name.
+MAX_LETTERS = 1000
+
+
+def _cut(text: str) -> str:
+    half = MAX_LETTERS // 2
+    return text if len(text) <= MAX_LETTERS else f"{text[:half]} ... {text[-half:]}"
 
 
 class Problem(NamedTuple):
@@ -31,9 +36,7 @@ class Problem(NamedTuple):
     hint: str = ""
 
     def __str__(self) -> str:
-        text = self.text
-        if len(text) > MAX_LETTERS:  # It quotes a very long name.
-            text = f"{text[: MAX_LETTERS - 110]} ... {text[-100:]}"
+        text = _cut(self.text)
         line = f"{self.where}  {text}" if self.where else text
         return f"{line} - {self.hint}" if self.hint else line
 
@@ -69,7 +72,7 @@ class DataError(DialogError):
         self.path = str(path)
         self.line = line
         where = self.path if line is None else f"{self.path}:{line}"
-        super().__init__(f"{where}  {text}")
+        super().__init__(f"{where}  {_cut(text)}")
 
 
 class ModelError(DialogError):

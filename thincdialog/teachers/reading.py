@@ -154,8 +154,10 @@ def short(text: object, limit: int = 60) -> str:
 
 def nearest(name: str, names: Sequence[str]) -> str:
     """``; did you mean 'x'?`` for an unknown name, or ""."""
-    matches = difflib.get_close_matches(name, names, n=1)
-    return f"; did you mean '{matches[0]}'?" if matches else ""
+    # Longer ones take long to compare; quoted, for a name from data may hold a line end.
+    known = [other for other in names if len(other) <= 200] if len(name) <= 200 else []
+    matches = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def _open(path: Union[str, Path]) -> BinaryIO:
