@@ -73,7 +73,13 @@ def test_exit_code_of_signals(folder, code, number):
     run = f"run{code}"
     words = f"train quickstart.cfg --training.max_epochs 1000 --tasks.coffee.n_train 50 -o {run}"
     process = subprocess.Popen(
-        command(words), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command(words),
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell's background jobs ignore SIGINT, and so would this one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 60
     log = folder / run / "log.jsonl"
