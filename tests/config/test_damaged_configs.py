@@ -141,7 +141,7 @@ for number in range(int(sys.argv[4])):
 @pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
 def test_many_damaged_configs_in_little_memory(root, tmp_path):
     seed = os.environ.get("FUZZ_SEED", "0")
-    arguments = [str(root), str(tmp_path / "damaged.cfg"), seed, "10000"]
+    arguments = [str(root), str(tmp_path / "damaged.cfg"), seed, "3000"]
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", MANY, *arguments], capture_output=True, text=True
     )

@@ -72,7 +72,7 @@ def test_damaged_models_are_refused_or_right(run, tmp_path_factory, chance):
 
 
 @pytest.mark.slow
-@settings(max_examples=3000)
+@settings(max_examples=500)
 @given(chances)
 def test_many_damaged_models_are_refused_or_right(run, tmp_path_factory, chance):
     try_damage(run, tmp_path_factory.getbasetemp(), chance)
