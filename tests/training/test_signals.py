@@ -1,6 +1,7 @@
 """SIGTERM and SIGINT at any moment of a real process: nothing is lost."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -64,6 +65,8 @@ def command(folder, *more, signals="none 0 none"):
         env={**os.environ, "PYTHONPATH": ":".join(sys.path), "SIGNAL": signals},
         capture_output=True,
         text=True,
+        # A shell's background jobs ignore SIGINT, and so would this one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
