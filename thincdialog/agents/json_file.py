@@ -26,7 +26,7 @@ def read_json(path: Path) -> Dict[str, Any]:
         value = json.loads(path.read_text(encoding="utf8"))
     except OSError as error:
         raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ModelError(f"{path}  is damaged: not JSON. Save the model again.") from None
     if not isinstance(value, dict):
         raise ModelError(f"{path}  is damaged: not a JSON object. Save the model again.")
@@ -42,5 +42,5 @@ def read_state(folder: Path, set_state: Callable[[Dict[str, Any]], None]) -> Non
     path = folder / "agent.json"
     try:
         set_state(read_json(path))
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ModelError(f"{path}  is not this agent's state ({error!r}).") from None

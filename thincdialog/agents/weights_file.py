@@ -51,7 +51,7 @@ def restore_dimensions(folder: Path, model: Model) -> None:
             for name, size in facts["dims"].items():
                 if size is not None and not node.has_dim(name):
                     node.set_dim(name, int(size))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
 
 

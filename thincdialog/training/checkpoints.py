@@ -144,7 +144,7 @@ def damage(folder: Path) -> str:
                 return f"{name} has another checksum than it was written with"
     except OSError as error:
         return f"{Path(error.filename or folder).name} cannot be read ({error.strerror})"
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"{MANIFEST} is not readable"
     return ""
 
