@@ -84,7 +84,7 @@ class Vocabulary:
             intact = expected["crc32"] == zlib.crc32(body)
             rows = [json.loads(line) for line in body.split(b"\n")[:-1]] if intact else []
             intact = intact and expected["tokens"] == len(rows)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             intact = False
         if not intact:
             raise ModelError(

@@ -68,7 +68,7 @@ def _ends_a_line(path: Path) -> bool:
 def _parsed(line: bytes) -> Dict[str, Any]:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}
 

@@ -144,7 +144,7 @@ class SubwordTokenizer(Tokenizer):
             raise ModelError(
                 f"{error.filename}: cannot read the subwords ({error.strerror})"
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             check = None
         if check != {"bytes": len(model), "crc32": zlib.crc32(model)}:
             raise ModelError(
