@@ -240,7 +240,7 @@ def draw(found: List[Corpus], kept: Dict[str, Tuple[Batches, Batches]]) -> None:
     try:
         save_picture(PICTURE, pairs)
     except ImportError:
-        print("\nno picture: it needs matplotlib; pip install 'thincdialog[bench]'")
+        print("\nno picture: it needs matplotlib; pip install 'thincdialog[plot]'")
     else:
         print(f"\npicture: {PICTURE.relative_to(ROOT)}")
 
