@@ -129,7 +129,7 @@ def test_kill_twice_leaves_the_same_bits(tmp_path):
 
 @pytest.mark.slow
 def test_kill_at_20_moments_leaves_the_same_bits(tmp_path):
-    runs = Runs(tmp_path, every=1, n_train=300, max_epochs=3.0)
+    runs = Runs(tmp_path, every=1, n_train=300, max_epochs=10.0)
     runs.finish("whole")
     assert kill(runs, 20, seed=2) > 3, "some kills came while something was saved"
     assert "Going on from" in runs.finish("killed")

@@ -107,7 +107,7 @@ def read_layout(path: Path) -> Layout:
     for name, value in values.items():
         if name not in names:
             hint = nearest(str(name), names) or f" (there is: {', '.join(names)})"
-            raise DataError(path, f"a layout has no '{name}'{hint}")
+            raise DataError(path, f"a layout has no {short(name)}{hint}")
         _check(path, name, value)
     layout = Layout(**values)
     if not layout.label and not layout.turns and not layout.group:
