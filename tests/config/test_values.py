@@ -2,12 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.config.values import dump_value, find_value_mistake, parse_value, read_override
+from thincdialog.config.values import (
+    MAX_NUMBER,
+    dump_value,
+    find_value_mistake,
+    parse_value,
+    read_override,
+)
 
 json_values = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers()
+    | st.integers(-MAX_NUMBER, MAX_NUMBER)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -22,6 +28,16 @@ def test_values_dump_and_parse(value):
     if not (isinstance(value, str) and "${" in value):
         assert parse_value(text) == value
         assert find_value_mistake(text) is None
+
+
+@given(
+    st.integers(min_value=MAX_NUMBER + 1) | st.integers(max_value=-MAX_NUMBER - 1),
+    st.sampled_from(["{}", "[1, {}]", '{{"a": [{}]}}']),
+)
+def test_values_beyond_64_bits_are_mistakes(number, form):
+    message, hint = find_value_mistake(form.format(number))
+    assert message.startswith("is ")
+    assert hint == "write a number of at most 9,223,372,036,854,775,807"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from .resuming import remains, same
 
 CODE = """
 import json
+import time
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
@@ -29,6 +30,8 @@ class Noting(RankerAgent):
     def train_batch(self, observations):
         with open(PATH, "a") as file:
             file.write(json.dumps([self.counters.step, *column(observations, "id")]) + "\\n")
+        if self.counters.step >= HOLD_AT:
+            time.sleep(600)
         super().train_batch(observations)
 
 @registry.agents("tests.noting_file.v1")
@@ -58,10 +61,11 @@ class Runs:
             "\n".join(line.split(" #")[0] for line in text.split("\n"))
         )
 
-    def start(self, name):
-        """A process that trains, or goes on, in a folder."""
+    def start(self, name, hold_at=None):
+        """A process that trains, or goes on, in a folder; it holds in a step until killed."""
         code = self.folder / f"{name}.py"
-        code.write_text(CODE.replace("PATH", repr(str(self.folder / f"{name}.ids"))))
+        text = CODE.replace("PATH", repr(str(self.folder / f"{name}.ids")))
+        code.write_text(text.replace("HOLD_AT", str(hold_at or 10**9)))
         arguments = [str(self.folder / "config.cfg"), "-o", str(self.folder / name)]
         return subprocess.Popen(
             [sys.executable, "-m", "thincdialog", "train", *arguments, "--resume", "-c", str(code)],
@@ -92,29 +96,38 @@ class Runs:
         assert self.ids("killed") == self.ids("whole")
 
 
-def wait_for_a_moment(process, folder, rng):
-    """Some moment of its training, or of its saving."""
-    while line := process.stderr.readline():
-        if "Going on" in line or "afresh" in line:
-            break
-    until = time.monotonic() + rng.uniform(0.0, 1.5)
-    saving = rng.random() < 0.5
-    while process.poll() is None:
-        if time.monotonic() > until:
-            if not saving or any(path.name.startswith(".") for path in folder.glob(".*.*")):
-                return
+def last_step(path):
+    """The step written last; a line that is being written does not count."""
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    return json.loads(lines[-1])[0] if lines else 0
+
+
+def wait_for_a_moment(process, runs, until, rng):
+    """Some moment in or after a step, or of the saving that follows it."""
+    path, folder = runs.folder / "killed.ids", runs.folder / "killed"
+    while last_step(path) < until and process.poll() is None:
+        time.sleep(0.0005)
+    saving, start = rng.random() < 0.5, time.monotonic()
+    time.sleep(rng.uniform(0.0, 0.03))
+    while saving and time.monotonic() < start + 2.0 and process.poll() is None:
+        if any(path.name.startswith(".") for path in folder.glob(".*.*")):
+            return
         time.sleep(0.0005)
 
 
 def kill(runs, n_kills, seed):
+    """Kills the run so many times, at moments spread over all of it."""
     rng = random.Random(seed)
     n_saving = 0
-    for _ in range(n_kills):
-        process = runs.start("killed")
-        wait_for_a_moment(process, runs.folder / "killed", rng)
+    last = max(runs.ids("whole"))
+    for n_left in range(n_kills, 0, -1):
+        done = last_step(runs.folder / "killed.ids")
+        process = runs.start("killed", hold_at=last)
+        until = min(last, done + rng.randint(1, max(1, 2 * (last - done) // n_left)))
+        wait_for_a_moment(process, runs, until, rng)
         process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
+        stderr = process.communicate()[1]
+        assert process.returncode == -signal.SIGKILL, stderr
         n_saving += any((runs.folder / "killed").glob(".*.*"))
     return n_saving
 
