@@ -70,7 +70,7 @@ def test_results_settings_that_differ(runs):
 def test_results_running(tmp_path):
     (tmp_path / "config.cfg").write_text(RANKER)
     with run_log(tmp_path) as [log]:
-        log.row({"step": 0, "score": 0.5, "score_name": "f1", "is_best": True, "epoch": 0.0})
+        log.log_step({"step": 0, "score": 0.5, "score_name": "f1", "is_best": True, "epoch": 0.0})
         (result,) = results([tmp_path])
         assert (result.state, result.score, result.task) == ("running", 0.5, "coffee")
     assert results([tmp_path])[0].state == "not finished"
@@ -85,6 +85,20 @@ def test_results_lower_is_better_and_other_metrics_stand_together(tmp_path):
         row = {"step": 1, "score_name": metric, "score": score, "is_best": True}
         (tmp_path / name / "log.jsonl").write_text(json.dumps(row) + "\n")
     assert [result.name for result in results([tmp_path])] == ["c", "a", "d", "b", "e"]
+
+
+@pytest.mark.parametrize("direction, first", [("min", "a"), ("max", "b"), ("auto", "b")])
+def test_results_best_first_as_the_config_says(tmp_path, direction, first):
+    for name, score in [("a", 0.1), ("b", 0.2)]:
+        (tmp_path / name).mkdir()
+        row = {"step": 1, "score_name": "hits@1", "score": score, "is_best": True}
+        (tmp_path / name / "log.jsonl").write_text(json.dumps(row) + "\n")
+        (tmp_path / name / "config.cfg").write_text(
+            f'[training]\nscore = "hits@1"\nscore_direction = "{direction}"\n'
+        )
+    found = results([tmp_path])
+    assert found[0].name == first
+    assert {result.higher_is_better for result in found} == {direction != "min"}
 
 
 def test_results_flat():

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from ..config.diff import PLACES
 from ..config.source import read_source
@@ -27,6 +27,8 @@ class RunResult:
     state (str): "finished", "running", or "not finished": interrupted, failed or killed.
     task (Optional[str]): Names of its tasks.
     score_name (Optional[str]): The metric that it optimised.
+    higher_is_better (Optional[bool]): Whether larger values of it are better, by the run's
+        config or else by its name.
     score (Optional[float]): The best so far, on dev.
     best_step (Optional[int]): Where that was.
     step (Optional[int]): Steps so far.
@@ -46,6 +48,7 @@ class RunResult:
     state: str
     task: Optional[str] = None
     score_name: Optional[str] = None
+    higher_is_better: Optional[bool] = None
     score: Optional[float] = None
     best_step: Optional[int] = None
     step: Optional[int] = None
@@ -90,6 +93,7 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
         result = _result(run)
         tasks = [name.split(".")[1] for name in config if name.startswith("tasks.")]
         result.task = ", ".join(dict.fromkeys(tasks)) or result.task
+        result.higher_is_better = _higher_is_better(result.score_name, config)
         result.settings = {name: config.get(name) for name in differing}
         table.append(result)
     metrics = [result.score_name for result in table if result.score is not None]
@@ -99,8 +103,14 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
 def _rank(result: RunResult, metrics: List[Optional[str]]) -> Any:
     if result.score is None:
         return len(metrics), 0.0
-    better = higher_is_better(result.score_name or "")
-    return metrics.index(result.score_name), result.score if better is False else -result.score
+    sign = 1 if result.higher_is_better is False else -1
+    return metrics.index(result.score_name), sign * result.score
+
+
+def _higher_is_better(score_name: Optional[str], config: Mapping[str, str]) -> Optional[bool]:
+    direction = config.get("training.score_direction", "").strip('"')
+    better = {"max": True, "min": False}.get(direction)
+    return higher_is_better(score_name or "") if better is None else better
 
 
 def _result(run: Run) -> RunResult:

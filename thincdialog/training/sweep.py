@@ -123,7 +123,7 @@ def sweep(
     found = Sweep(folder, runs)
     finished = [str(folder / run.name) for run in runs if run.state == FINISHED]
     if finished:
-        found.results = _ranked(config, common, results(finished))
+        found.results = results(finished)
     return found
 
 
@@ -229,14 +229,6 @@ def _check_trained(
                 f"{path}  the run was trained with other settings: {shown}{more}. "
                 "Give this sweep another folder with --output."
             )
-
-
-def _ranked(config: ConfigLike, common: Dict[str, Any], found: List[RunResult]) -> List[RunResult]:
-    """As the config says which direction is better, if it does."""
-    direction = load_config(config, common).interpolated["training"]["score_direction"]
-    if direction == "auto" or any(result.score is None for result in found):
-        return found
-    return sorted(found, key=lambda result: result.score or 0.0, reverse=direction == "max")
 
 
 class _SweepState:
