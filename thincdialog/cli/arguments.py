@@ -1,7 +1,9 @@
 """Arguments that several commands have."""
 
 import argparse
-from typing import Any, Dict
+from typing import Any, Callable, Dict, Iterable, Tuple
+
+from .json_output import add_json
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +30,22 @@ def add_gpu(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_trial(parser: argparse.ArgumentParser, about: str, steps: str, default: int) -> None:
+    """What all commands have that train for some steps and keep nothing.
+
+    about (str): The second part of the description.
+    steps (str): What ``--steps`` counts.
+    default (int): Their number.
+    """
+    parser.description = f"{parser.description or ''}{about}"
+    add_config(parser)
+    parser.add_argument("--steps", metavar="N", type=int, default=default,
+                        help=f"{steps}, {default} if not given")  # fmt: skip
+    add_json(parser, "all that was found")
+    add_code(parser)
+    add_gpu(parser)
+
+
 def add_resamples(parser: argparse.ArgumentParser, default: int = 1000) -> None:
     """--resamples N."""
     parser.add_argument(
@@ -37,6 +55,22 @@ def add_resamples(parser: argparse.ArgumentParser, default: int = 1000) -> None:
         default=default,
         help=f"resamples of the bootstrap, {default:,} if not given",
     )
+
+
+def suggest(action: argparse.Action, find: Callable[[], Iterable[str]]) -> None:
+    """Offer words for completion where others may stand as well, or where looking them up
+    takes too long for each start.
+
+    action (argparse.Action): What ``add_argument`` returned.
+    find (Callable): Gives the words; called when a completion script is written.
+    """
+    action.suggest = find  # type: ignore[attr-defined]
+
+
+def suggested(action: argparse.Action) -> Tuple[str, ...]:
+    """The words that can stand as an argument, as far as they are known."""
+    find = getattr(action, "suggest", None)
+    return tuple(map(str, action.choices or (find() if find is not None else ())))
 
 
 def with_gpu(overrides: Dict[str, str], gpu_id: Any) -> Dict[str, Any]:

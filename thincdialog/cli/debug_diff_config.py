@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, Tuple
 
 from .arguments import add_code
-from .json_output import print_json
+from .json_output import add_json, print_json
 from .output import Messages, coloured
 
 EXAMPLES = [
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compare-to", metavar="OTHER", help="config or model; the defaults if not given"
     )
     parser.add_argument("--full", action="store_true", help="show unchanged lines, too")
-    parser.add_argument("--json", action="store_true", help="print the differences as JSON")
+    add_json(parser, "the differences")
     add_code(parser)
 
 

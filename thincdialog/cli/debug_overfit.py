@@ -5,7 +5,7 @@ import dataclasses
 import sys
 from typing import Dict
 
-from .arguments import add_code, add_config, add_gpu, with_gpu
+from .arguments import add_trial, with_gpu
 from .json_output import print_json
 from .output import Messages, table
 
@@ -22,13 +22,7 @@ Writes nothing. Exit code 0 if it has learnt, 1 if not."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.description = f"{parser.description or ''}{ABOUT}"
-    add_config(parser)
-    parser.add_argument("--steps", metavar="N", type=int, default=200,
-                        help="steps at most, 200 if not given")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print all that was found as JSON")
-    add_code(parser)
-    add_gpu(parser)
+    add_trial(parser, ABOUT, "steps at most", 200)
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:

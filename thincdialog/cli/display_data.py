@@ -1,11 +1,11 @@
 """``display-data``: show examples of a task, as the agent will get them."""
 
 import argparse
-import json
 import sys
 from typing import Any, Dict, List
 
 from .arguments import add_code, add_config, count
+from .json_output import add_jsonl, print_json
 from .output import Messages, coloured, shorten
 
 EXAMPLES = [
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokens", action="store_true", help="show how texts are tokenised")
     parser.add_argument("--max-len", metavar="N", type=count, default=300,
                         help="letters of a text to show; 0 for all")  # fmt: skip
-    parser.add_argument("--jsonl", action="store_true", help="one JSON object on a line")
+    add_jsonl(parser)
     add_code(parser)
 
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     for message, pieces in shown:
         n_shown += 1
         if arguments.jsonl:
-            print(json.dumps(message, ensure_ascii=False, default=_as_list))
+            print_json(message, indent=None)
         else:
             _show(message, pieces, arguments.max_len)
     Messages(sys.stderr).info(f"{n_shown} example{'' if n_shown == 1 else 's'} shown")
@@ -80,7 +80,3 @@ def _as_text(value: Any) -> str:
     if hasattr(value, "shape"):
         return f"{value.shape[0]} numbers, mean {float(value.mean()):.3f}"
     return str(value)
-
-
-def _as_list(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)

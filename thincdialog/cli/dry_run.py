@@ -1,12 +1,12 @@
 """``train --dry-run``: shows what the first step has found."""
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from .arguments import with_gpu
+from .json_output import print_json
 from .output import Messages, table
 
 
@@ -23,8 +23,8 @@ def run_dry(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         resume=arguments.resume,
         code=arguments.code,
     )
-    if getattr(arguments, "json", False):
-        print(json.dumps(asdict(found), indent=2))
+    if arguments.json:
+        print_json(asdict(found))
         return 0
     print(table(split_counts(found)))
     if found.n_parameters:
@@ -34,14 +34,12 @@ def run_dry(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
 
 
 def _show_step(found: Any) -> None:
-    steps = "not known" if found.steps_per_epoch is None else f"about {found.steps_per_epoch:,}"
-    total = "not known" if found.total_steps is None else f"about {found.total_steps:,}"
     rows = [
         ["first step", ""],
         ["examples", f"{found.step_examples:,}"],
         ["loss per example", f"{found.loss:.4f}"],
-        ["steps per epoch", steps],
-        ["steps in all, at most", total],
+        ["steps per epoch", _about(found.steps_per_epoch)],
+        ["steps in all, at most", _about(found.total_steps)],
         ["parameters", f"{found.n_parameters:,}"],
     ]
     print("\n" + table(rows))
@@ -49,3 +47,7 @@ def _show_step(found: Any) -> None:
     sizes = {**found.memory, "together": sum(found.memory.values())}
     rows += [[name, f"{size / 1e6:,.1f}"] for name, size in sizes.items()]
     print("\n" + table(rows))
+
+
+def _about(steps: Optional[int]) -> str:
+    return "not known" if steps is None else f"about {steps:,}"

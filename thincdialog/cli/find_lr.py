@@ -5,7 +5,7 @@ import dataclasses
 import sys
 from typing import Dict
 
-from .arguments import add_code, add_config, add_gpu, with_gpu
+from .arguments import add_trial, with_gpu
 from .json_output import print_json
 from .output import Messages, table
 
@@ -24,18 +24,12 @@ picture, if one is asked for. The method: https://arxiv.org/abs/1506.01186"""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.description = f"{parser.description or ''}{ABOUT}"
-    add_config(parser)
     parser.add_argument("--start", metavar="RATE", type=float, default=1e-6,
                         help="rate of the first step, 1e-6 if not given")  # fmt: skip
     parser.add_argument("--end", metavar="RATE", type=float, default=1.0,
                         help="rate of the last step, 1.0 if not given")  # fmt: skip
-    parser.add_argument("--steps", metavar="N", type=int, default=100,
-                        help="steps in all, 100 if not given")  # fmt: skip
     parser.add_argument("--png", metavar="FILE", help="draw the curve into a file, .png or .svg")
-    parser.add_argument("--json", action="store_true", help="print curve and suggestion as JSON")
-    add_code(parser)
-    add_gpu(parser)
+    add_trial(parser, ABOUT, "steps in all", 100)
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:

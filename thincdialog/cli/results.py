@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from typing import Any, Dict, List, Optional
 
-from .json_output import print_json
+from .json_output import add_json, print_json
 from .output import Messages, shorten, table
 
 EXAMPLES = [
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--csv", action="store_true", help="print all that is known as CSV")
-    forms.add_argument("--json", action="store_true", help="print all that is known as JSON")
+    add_json(forms, "all that is known")
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:

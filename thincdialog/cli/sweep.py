@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 from .arguments import add_code, add_config, add_gpu, count, with_gpu
 from .errors import UsageError
-from .json_output import print_json
+from .json_output import add_json, print_json
 from .output import Messages, table
 from .results import result_rows
 
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="N", type=count, default=0,
                         help="of the draws, 0 if not given")  # fmt: skip
     parser.add_argument("--retry", action="store_true", help="train again what failed before, too")
-    parser.add_argument("--json", action="store_true", help="print runs and results as JSON")
+    add_json(parser, "runs and results")
     add_code(parser)
     add_gpu(parser)
 
