@@ -5,7 +5,9 @@ import subprocess
 
 import pytest
 
-from thincdialog.cli.main import COMMANDS, main
+from thincdialog.cli.completion import command_lines
+from thincdialog.cli.completion_scripts import bash, fish, zsh
+from thincdialog.cli.main import COMMANDS, main, make_parser
 
 SETTINGS = """
 [tasks.drinks]
@@ -30,6 +32,20 @@ LINES = {
     "debug diff-config --com": ["--compare-to"],
     "display-data --split ": ["dev", "test", "train"],
     "completion ": ["bash", "fish", "zsh"],
+    "convert a b --to ": [
+        *("babi", "conversations", "csv", "fbdialog", "jsonl", "parlai", "parlai-conversations"),
+        "tsv",
+    ],
+    "convert a b --from s": ["sgd", "sharegpt"],
+    "convert a b --from parlai-": ["parlai-conversations"],
+    "convert a b --label-speaker ": ["both", "first", "second"],
+    "convert a b --drop ": ["blanks", "history", "labels"],
+    "plot run --against ": ["epoch", "examples", "seconds", "step"],
+    "compare a b --split t": ["test", "train"],
+    "debug data a.cfg --split ": ["dev", "test", "train"],
+    "init config --from quick": ["quickstart"],
+    "find-function --list batch": ["batchers"],
+    "find-function -r lo": ["loggers", "losses"],
     "train dr": ["drinks.cfg", "drinks.jsonl"],
     "train drinks.cfg --output fold": ["folder of mine"],
     "train --training.max_": [
@@ -102,6 +118,15 @@ def test_completion_knows_every_command(shell, capsys):
     for name, command in COMMANDS.items():
         assert name in script and all(alias in script for alias in command.aliases)
     assert "--training.max_steps" in script
+
+
+@pytest.mark.parametrize("write", [bash, zsh, fish])
+def test_completion_has_every_choice_of_every_option(write):
+    script = write(command_lines(), [])
+    for name in COMMANDS:
+        for action in make_parser(name)._actions:
+            if action.choices:
+                assert " ".join(action.choices) in script, (name, action.option_strings)
 
 
 def test_completion_needs_a_known_shell(capsys):

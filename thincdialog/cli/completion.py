@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from .arguments import suggested
+
 EXAMPLES = [
     "completion bash > ~/.local/share/bash-completion/completions/thincdialog",
     "completion zsh > ~/.zfunc/_thincdialog",
@@ -25,7 +27,7 @@ FILES = ("FILE", "FOLDER", "CONFIG", "OTHER", "MODEL", "A", "B", "IN", "OUT", "R
 class Value(NamedTuple):
     """What may stand as an argument.
 
-    choices (Tuple[str, ...]): These words; any text or number if there are none.
+    choices (Tuple[str, ...]): Words to offer; any text or number if there are none.
     is_file (bool): Whether it is a file or folder.
     """
 
@@ -102,9 +104,8 @@ def command_lines() -> List[Line]:
 
 
 def _value(action: argparse.Action) -> Value:
-    if action.choices:
-        return Value(tuple(map(str, action.choices)))
-    return Value(is_file=action.metavar in FILES)
+    words = suggested(action)
+    return Value(words) if words else Value(is_file=action.metavar in FILES)
 
 
 def default_settings() -> List[str]:

@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from typing import Dict, List
+from typing import Dict, Iterable, List
 
+from .arguments import suggest
 from .output import Messages
 
 EXAMPLES = [
@@ -21,26 +22,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("source", metavar="IN", help="data file, plain or gzip'd")
     parser.add_argument("target", metavar="OUT", help="file to write; NAME.gz is compressed")
-    parser.add_argument("--from", dest="from_format", metavar="FORMAT",
-                        help=f"format of IN, told by the file if not given: {NAMES}; or a "
-                        "layout of thincdialog.JSONLayout.v1, such as sharegpt "
-                        "or my.yml")  # fmt: skip
-    parser.add_argument("--to", dest="to_format", metavar="FORMAT",
-                        help="format of OUT; may be left out for .csv and .tsv")  # fmt: skip
-    parser.add_argument("--label-speaker", metavar="WHO",
-                        help="of conversations: whose turns are the labels (second, first, "
-                        "both, or a speaker's name)")  # fmt: skip
+    source = parser.add_argument(
+        "--from", dest="from_format", metavar="FORMAT",
+        help=f"format of IN, told by the file if not given: {NAMES}; or a layout of "
+        "thincdialog.JSONLayout.v1, such as sharegpt or my.yml")  # fmt: skip
+    suggest(source, _sources)
+    target = parser.add_argument("--to", dest="to_format", metavar="FORMAT",
+                                 help="format of OUT; may be left out for .csv "
+                                 "and .tsv")  # fmt: skip
+    suggest(target, lambda: NAMES.split(", "))
+    speaker = parser.add_argument(
+        "--label-speaker", metavar="WHO",
+        help="of conversations: whose turns are the labels (second, first, both, or a "
+        "speaker's name)")  # fmt: skip
+    suggest(speaker, lambda: ("second", "first", "both"))
     parser.add_argument("--text-field", metavar="NAME", default="text",
                         help="field or column of the text in labelled text")  # fmt: skip
     parser.add_argument("--label-field", metavar="NAME", default="label",
                         help="field or column of the label in labelled text")  # fmt: skip
-    parser.add_argument("--drop", metavar="A,B", default="",
-                        help="fields to leave out; labels: all but the first; history: each "
-                        "turn becomes an example of its own; blanks: at the ends of "
-                        "lines")  # fmt: skip
+    drop = parser.add_argument("--drop", metavar="A,B", default="",
+                               help="fields to leave out; labels: all but the first; history: "
+                               "each turn becomes an example of its own; blanks: at the ends "
+                               "of lines")  # fmt: skip
+    suggest(drop, lambda: ("labels", "history", "blanks"))
     parser.add_argument("--skip", action="store_true",
                         help="leave out episodes that the format cannot hold")  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
+
+
+def _sources() -> Iterable[str]:
+    from ..teachers.layout_file import shipped_layouts
+
+    return (*NAMES.split(", "), *shipped_layouts())
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:

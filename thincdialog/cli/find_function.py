@@ -5,9 +5,9 @@ import difflib
 import inspect
 import re
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterable, List
 
-from .arguments import add_code
+from .arguments import add_code, suggest
 from .errors import UsageError
 from .json_output import add_json, print_json
 from .output import Messages, table
@@ -24,16 +24,24 @@ EXAMPLES = [
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="its registered name")
-    parser.add_argument("-r", "--registry", metavar="REGISTRY", help="look only in this one")
-    parser.add_argument(
+    only = parser.add_argument("-r", "--registry", metavar="REGISTRY", help="look only in this one")
+    listed = parser.add_argument(
         "--list",
         metavar="REGISTRY",
         nargs="?",
         const="",
         help="list a registry, or the registries",
     )
+    for action in (only, listed):
+        suggest(action, _registries)
     add_json(parser, "what is found")
     add_code(parser)
+
+
+def _registries() -> Iterable[str]:
+    from ..registry import registry
+
+    return sorted(registry.all_registries())
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:

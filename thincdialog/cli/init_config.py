@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from typing import Dict
+from typing import Dict, Iterable
 
+from .arguments import suggest
 from .errors import UsageError
 from .json_output import add_json, print_json
 from .output import Messages, table
@@ -18,13 +19,20 @@ EXAMPLES = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.add_argument(
+    name = parser.add_argument(
         "--from", dest="name", metavar="NAME", default="quickstart", help="which config"
     )
+    suggest(name, _names)
     parser.add_argument("--list", action="store_true", help="list the configs that come along")
     add_json(parser, "the list")
     parser.add_argument("-F", "--force", action="store_true", help="overwrite OUT")
     parser.add_argument("output", metavar="OUT", nargs="?", help="file to write; - for stdout")
+
+
+def _names() -> Iterable[str]:
+    from ..config import shipped_configs
+
+    return shipped_configs()
 
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
