@@ -4,22 +4,10 @@ import json
 
 import pytest
 
-from thincdialog.cli.main import main
-
-from .small_config import CONFIG
-
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    (tmp_path / "a.cfg").write_text(CONFIG)
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(words):
-        code = main(f"debug overfit a.cfg {words}".split())
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return run_command
+def run(run_small):
+    return lambda words: run_small(f"debug overfit a.cfg {words}")
 
 
 def test_debug_overfit_verdict_and_exit_code(run, tmp_path):

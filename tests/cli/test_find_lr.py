@@ -5,22 +5,10 @@ import sys
 
 import pytest
 
-from thincdialog.cli.main import main
-
-from .small_config import CONFIG
-
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    (tmp_path / "a.cfg").write_text(CONFIG)
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(words):
-        code = main(f"find-lr a.cfg {words}".split())
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return run_command
+def run(run_small):
+    return lambda words: run_small(f"find-lr a.cfg {words}")
 
 
 def test_find_lr_prints_json_and_writes_nothing(run, tmp_path):

@@ -1,28 +1,10 @@
 """`sweep` as a user runs it."""
 
 import json
-import shlex
 
 import pytest
 
-from thincdialog.cli.main import main
 from thincdialog.cli.sweep import _split
-
-from .small_config import CONFIG
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    (tmp_path / "a.cfg").write_text(CONFIG)
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(words):
-        code = main(shlex.split(words))
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return run_command
-
 
 SWEEP = (
     "sweep a.cfg --over training.optimizer.learn_rate=0.001,0.05 -o out --training.max_steps 4 "
@@ -30,8 +12,8 @@ SWEEP = (
 )
 
 
-def test_sweep_shows_a_table_and_the_command_to_train_the_best(run):
-    code, out, err = run(SWEEP)
+def test_sweep_shows_a_table_and_the_command_to_train_the_best(run_small):
+    code, out, err = run_small(SWEEP)
     assert code == 0
     lines = out.splitlines()
     assert lines[1].split()[0] == "run" and lines[1].split()[-1] == "learn_rate"
@@ -44,30 +26,34 @@ def test_sweep_shows_a_table_and_the_command_to_train_the_best(run):
     command = lines[-1].strip()
     prefix = "python -m thincdialog "
     assert command.startswith(prefix)
-    assert run(command[len(prefix) :])[0] == 0
-    code, out, err = run(SWEEP + " --json")
+    assert run_small(command[len(prefix) :])[0] == 0
+    code, out, err = run_small(SWEEP + " --json")
     found = json.loads(out)
     assert code == 0 and found["best"] == best and "Run " not in err
     assert [r["state"] for r in found["runs"]] == ["finished", "finished"]
     assert [r["score"] for r in found["results"]] == pytest.approx(scores, abs=1e-4)
 
 
-def test_sweep_usage_and_config_mistakes(run, tmp_path):
-    code, _, err = run("sweep a.cfg --over training.patience -o out")
+def test_sweep_usage_and_config_mistakes(run_small, tmp_path):
+    code, _, err = run_small("sweep a.cfg --over training.patience -o out")
     assert code == 2 and "key=v1,v2" in err
-    code, _, err = run("sweep a.cfg --over training.patience=1 --over training.patience=2 -o out")
+    code, _, err = run_small(
+        "sweep a.cfg --over training.patience=1 --over training.patience=2 -o out"
+    )
     assert code == 2 and "given twice" in err
-    code, _, err = run("sweep a.cfg --over training.patiense=1 --over training.max_epochs=x -o out")
+    code, _, err = run_small(
+        "sweep a.cfg --over training.patiense=1 --over training.max_epochs=x -o out"
+    )
     assert code == 1 and "did you mean 'patience'?" in err
     assert "--over training.max_epochs  [training] 'max_epochs' should be a number" in err
-    code, _, err = run("sweep a.cfg --over training.max_epochs=uniform:1..2 -o out")
+    code, _, err = run_small("sweep a.cfg --over training.max_epochs=uniform:1..2 -o out")
     assert code == 1 and "--random N" in err
     assert not (tmp_path / "out").exists()
 
 
-def test_sweep_fails_if_all_runs_do(run):
+def test_sweep_fails_if_all_runs_do(run_small):
     command = SWEEP.replace("0.001,0.05", "1e30") + " --training.optimizer.grad_clip 0.0"
-    code, out, err = run(command)
+    code, out, err = run_small(command)
     assert (code, out) == (1, "")
     assert "✘ learn_rate=1e30 failed: " in err and "--retry" in err
 
