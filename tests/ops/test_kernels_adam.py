@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from thincdialog.ops.compiled import load_kernels
+
+SETTINGS = {"scale": 0.5, "b1": 0.9, "b2": 0.999, "eps": 1e-8, "rate": 0.003, "decay": 0.01}
+
+
+def adam(W, dW, m1, m2, *, scale, b1, b2, eps, rate, decay):
+    """The formula, in double precision."""
+    W, g, m1, m2 = (a.astype("d") for a in (W, dW * np.float32(scale), m1, m2))
+    m1 = b1 * m1 + (1 - b1) * g
+    m2 = b2 * m2 + (1 - b2) * g * g
+    return (1 - decay) * (W - rate * m1 / (np.sqrt(m2) + eps)), m1, m2
+
+
+def arrays(shape, seed=0):
+    random = np.random.default_rng(seed)
+    W, dW, m1 = (random.normal(size=shape).astype("f") for _ in range(3))
+    return [W, dW, m1, random.random(shape).astype("f")]
+
+
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 7, 1024, 2500])
+def test_adam_dense_is_adam(n, clear):
+    state = arrays((n,))
+    expected, dW = adam(*state, **SETTINGS), state[1].copy()
+    load_kernels("adam").adam_dense(*state, *SETTINGS.values(), clear)
+    for found, wanted in zip([state[0], *state[2:]], expected):
+        np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-7)
+    np.testing.assert_array_equal(state[1], 0 * dW if clear else dW)
+
+
+@pytest.mark.parametrize("rows", [[], [3], [0, 2, 5]])
+@pytest.mark.parametrize("width", [1, 33])
+def test_adam_rows_changes_only_its_rows(rows, width):
+    state = arrays((6, width))
+    before, expected = [a.copy() for a in state], adam(*state, **SETTINGS)
+    numbers = np.asarray(rows, dtype="int64")
+    load_kernels("adam").adam_rows(*state, numbers, *SETTINGS.values(), True)
+    others = np.setdiff1d(np.arange(6), rows)
+    for found, was, wanted in zip([state[0], *state[2:]], [before[0], *before[2:]], expected):
+        np.testing.assert_allclose(found[numbers], wanted[numbers], rtol=2e-6, atol=1e-7)
+        np.testing.assert_array_equal(found[others], was[others])
+    assert not state[1][numbers].any()
+    np.testing.assert_array_equal(state[1][others], before[1][others])
+
+
+def test_adam_of_a_gradient_that_is_not_finite_is_not_finite():
+    state = arrays((3,))
+    state[1][1] = np.nan
+    load_kernels("adam").adam_dense(*state, *SETTINGS.values(), False)
+    assert np.isfinite(state[0]).tolist() == [True, False, True]

@@ -1,0 +1,79 @@
+"""Adam: one pass over weights, gradient and moments.
+
+    m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g²;   g = scale dW
+    W = (1 - decay) (W - rate m1 / (sqrt(m2) + eps))
+
+Numbers are Python floats (each other type would be compiled anew). ``rate`` holds the
+correction of the bias: learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ) in step n.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .kernel import kernel
+
+
+@kernel
+def _adam_run(
+    W: Any, dW: Any, m1: Any, m2: Any, start: int, stop: int, scale: float, b1: float, b2: float,
+    eps: float, rate: float, decay: float, clear: bool,
+) -> None:  # fmt: skip
+    s, k1, k2 = np.float32(scale), np.float32(b1), np.float32(b2)
+    n1, n2 = np.float32(1.0 - b1), np.float32(1.0 - b2)
+    e, r, kept = np.float32(eps), np.float32(rate), np.float32(1.0 - decay)
+    for i in range(start, stop):
+        g = dW[i] * s
+        first = k1 * m1[i] + n1 * g
+        second = k2 * m2[i] + n2 * (g * g)
+        m1[i] = first
+        m2[i] = second
+        W[i] = (W[i] - r * (first / (math.sqrt(second) + e))) * kept
+    if clear:
+        for i in range(start, stop):
+            dW[i] = 0
+
+
+@kernel
+def adam_dense(
+    W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, eps: float,
+    rate: float, decay: float, clear: bool = False,
+) -> None:  # fmt: skip
+    """A step of Adam over whole vectors, in place.
+
+    W (Floats1d): Weights, shape (n,), float32.
+    dW (Floats1d): Their gradient; set to zero if ``clear``.
+    m1 (Floats1d): First moment.
+    m2 (Floats1d): Second moment.
+    scale (float): The gradient is multiplied by this first.
+    b1 (float): Decay of the first moment.
+    b2 (float): Decay of the second moment.
+    eps (float): Added to the root of the second moment.
+    rate (float): Step size, with the correction of the bias.
+    decay (float): Share of the weights that is lost (learning rate times L2).
+    clear (bool): Whether to set the gradient to zero.
+    """
+    # In pieces that are cleared while they are in the first-level cache.
+    n = W.shape[0]
+    for start in range(0, n, 1024):
+        stop = min(n, start + 1024)
+        _adam_run(W, dW, m1, m2, start, stop, scale, b1, b2, eps, rate, decay, clear)
+
+
+@kernel
+def adam_rows(
+    W: Any, dW: Any, m1: Any, m2: Any, rows: Any, scale: float, b1: float, b2: float, eps: float,
+    rate: float, decay: float, clear: bool = False,
+) -> None:  # fmt: skip
+    """The same over some rows of a table; the others stay as they are.
+
+    W (Floats2d): Weights, shape (n_rows, width), float32; likewise ``dW, m1, m2``.
+    rows (IntsXd): Distinct row numbers, shape (n,), int64.
+    """
+    for place in range(rows.shape[0]):
+        row = rows[place]
+        _adam_run(
+            W[row], dW[row], m1[row], m2[row], 0, W.shape[1], scale, b1, b2, eps, rate, decay,
+            clear,
+        )  # fmt: skip
