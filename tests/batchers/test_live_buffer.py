@@ -41,37 +41,6 @@ def test_live_buffer_gives_every_row_once(lengths, batcher):
             assert batch_cells(lengths, [batch]) <= [limit]
 
 
-@settings(max_examples=40)
-@given(
-    st.lists(st.integers(1, 40), min_size=1, max_size=400),
-    st.integers(1, 6),
-    st.integers(1, 12),
-    st.integers(0, 9),
-)
-def test_live_buffer_a_row_waits_for_less_than_seven_buffers(words, size, buffer, seed):
-    # The argument is in the docstring of LiveBuffer; it holds for any lengths.
-    lengths = lengths_of([(n_words, n_words % 7) for n_words in words])
-    batches = live(LiveBuffer(Batchsort(size, buffer=buffer), [seed]), lengths, rows_of(lengths))
-    assert max(waited for waited, _ in batches) < 7 * buffer
-
-
-def test_live_buffer_a_row_of_a_length_of_its_own_goes_after_five_buffers():
-    lengths = lengths_of([(500, 500)] + [(1 + row % 3, 1) for row in range(5000)])
-    batches = live(LiveBuffer(Batchsort(4, buffer=8), [0]), lengths, rows_of(lengths))
-    (waited,) = [waited for waited, batch in batches if 0 in batch]
-    assert 5 * 8 <= waited < 7 * 8
-
-
-@pytest.mark.parametrize("batcher", [Words(400, buffer=8), Padded(400, buffer=8)])
-def test_live_buffer_word_budgets_starve_nobody(batcher):
-    lengths = lengths_of([(150, 150)] + skewed().counts.tolist())
-    lengths = lengths.take(np.flatnonzero(lengths.totals <= 400))
-    batches = live(LiveBuffer(batcher, [0]), lengths, rows_of(lengths))
-    # Seven buffers, and the gaps that the budget leaves.
-    assert max(waited for waited, _ in batches) < 7 * 8 * 1.5
-    assert max(batch_cells(lengths, [batch for _, batch in batches])) <= 400
-
-
 @pytest.mark.parametrize(
     "batcher, most", [(Batchsort(32, buffer=31), 0.28), (Words(1600), 0.12)], ids=["rows", "words"]
 )

@@ -30,8 +30,9 @@ class LiveBuffer:
     round is longer than the buffer, and goes within this round. This holds where no more
     is due than a round takes: for batchers that fill their batches with rows, and a
     caller that adds no more than are ``missing``. A word budget leaves gaps, and its
-    missing rows are estimated, so more batches may be due at once; the last of them wait
-    for the rounds that those before them take.
+    missing rows are estimated, so more batches may be due at once; these go oldest first.
+    A row then waits for less than seven buffers and as many batches as there were rows in
+    the buffer when it came: no row due is passed over but for older ones or its equals.
 
     With fewer than ``2 * STRATUM`` batches in the buffer there are not enough of like
     length to compare; then batches of long rows, which pad more, come a little later.
@@ -105,13 +106,15 @@ class LiveBuffer:
         order, edges = plan_order(self.batcher, rows.lengths, limit, rng)
         planned, starts = rows.take(order), np.array(edges[:-1])
         is_chosen = np.ones(len(starts), dtype=bool)
-        is_due = np.minimum.reduceat(planned.since, starts) <= self.step - MAX_WAIT * n_batches
+        oldest = np.minimum.reduceat(planned.since, starts)
+        is_due = oldest <= self.step - MAX_WAIT * n_batches
         if more_to_come and len(starts) > 1:
             is_chosen = is_due | self._is_good(planned.lengths, starts, limit)
         chosen = rng.permutation(np.flatnonzero(is_chosen))
         if len(chosen) > n_batches:
-            # Who is due shall not wait for longer, nor does a schedule's limit hold.
-            chosen = chosen[np.argsort(~is_due[chosen], kind="stable")][:n_batches]
+            # A schedule's limit holds no longer. Who is due stays, by age.
+            age = np.where(is_due, oldest, self.step + 1)[chosen]
+            chosen = chosen[np.sort(np.argsort(age, kind="stable")[:n_batches])]
             is_chosen[:] = False
             is_chosen[chosen] = True
         waits = np.repeat(~is_chosen, np.diff(edges))
