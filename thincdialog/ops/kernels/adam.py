@@ -17,13 +17,14 @@ from .kernel import kernel
 
 @kernel
 def _adam_run(
-    W: Any, dW: Any, m1: Any, m2: Any, start: int, stop: int, scale: float, b1: float, b2: float,
-    eps: float, rate: float, decay: float, clear: bool,
+    W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, eps: float,
+    rate: float, decay: float, clear: bool,
 ) -> None:  # fmt: skip
+    # From 0 to the length: a range whose ends are unknown is not turned into vectors.
     s, k1, k2 = np.float32(scale), np.float32(b1), np.float32(b2)
     n1, n2 = np.float32(1.0 - b1), np.float32(1.0 - b2)
     e, r, kept = np.float32(eps), np.float32(rate), np.float32(1.0 - decay)
-    for i in range(start, stop):
+    for i in range(W.shape[0]):
         g = dW[i] * s
         first = k1 * m1[i] + n1 * g
         second = k2 * m2[i] + n2 * (g * g)
@@ -31,7 +32,7 @@ def _adam_run(
         m2[i] = second
         W[i] = (W[i] - r * (first / (math.sqrt(second) + e))) * kept
     if clear:
-        for i in range(start, stop):
+        for i in range(W.shape[0]):
             dW[i] = 0
 
 
@@ -57,8 +58,8 @@ def adam_dense(
     # In pieces that are cleared while they are in the first-level cache.
     n = W.shape[0]
     for start in range(0, n, 1024):
-        stop = min(n, start + 1024)
-        _adam_run(W, dW, m1, m2, start, stop, scale, b1, b2, eps, rate, decay, clear)
+        now = slice(start, start + 1024)
+        _adam_run(W[now], dW[now], m1[now], m2[now], scale, b1, b2, eps, rate, decay, clear)
 
 
 @kernel
@@ -74,6 +75,5 @@ def adam_rows(
     for place in range(rows.shape[0]):
         row = rows[place]
         _adam_run(
-            W[row], dW[row], m1[row], m2[row], 0, W.shape[1], scale, b1, b2, eps, rate, decay,
-            clear,
+            W[row], dW[row], m1[row], m2[row], scale, b1, b2, eps, rate, decay, clear
         )  # fmt: skip
