@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any, List, Union
 
-from ..errors import MissingPackageError, OutputError
+from ..errors import MissingPackageError
 from ..metrics.confusion import ConfusionMatrix
+from .picture import save_figure
 
 # Classes up to which every cell shows its count, and up to which classes are named.
 MOST_COUNTS = 25
@@ -48,14 +49,7 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
             text = str(counts[row, column])
             axes.text(column, row, text, color=colour, ha="center", va="center", fontsize=8)
     figure.colorbar(image, ax=axes, label="share of the examples of the class", shrink=0.8)
-    path = Path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-    except ValueError as error:  # An ending that matplotlib does not know.
-        raise OutputError(f"{path}  cannot be written: {error}.") from None
-    except OSError as error:
-        raise OutputError(f"{path}  cannot be written: {error.strerror}.") from None
+    save_figure(figure, path)
 
 
 def _labels(names: Any) -> List[str]:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any, List, Union
 
-from ..errors import MissingPackageError, OutputError
+from ..errors import MissingPackageError
 from .curves import AGAINST, DEV, TRAIN, Panel, one_split
+from .picture import save_figure
 
 # Okabe and Ito's, which colour-blind people tell apart as well; then dashes repeat them.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -46,13 +47,7 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
             _draw(panel, ax, runs)
             ax.set_xlabel(AGAINST[against])
         _legend(figure, panels, runs, columns)
-        try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=150, metadata={"Date": None} if _is_svg(path) else None)
-        except OSError as error:
-            raise OutputError(f"{path}  cannot be written: {error.strerror}.") from None
-        except ValueError as error:  # An ending that matplotlib does not know.
-            raise OutputError(f"{path}  cannot be written: {error}.") from None
+        save_figure(figure, path, metadata={"Date": None} if _is_svg(path) else None)
 
 
 def _is_svg(path: Union[str, Path]) -> bool:

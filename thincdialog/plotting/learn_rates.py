@@ -2,10 +2,11 @@
 
 import math
 from pathlib import Path
-from typing import List, Optional, Union
+from typing import List, Optional, Tuple, Union
 
-from ..errors import MissingPackageError, OutputError
+from ..errors import MissingPackageError
 from ..training.find_lr import LearnRates
+from .picture import save_figure
 
 # A letter of Braille without dots.
 BLANK = "\u2800"
@@ -50,12 +51,10 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     RAISES (OutputError): If the file cannot be written.
     """
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingPackageError("matplotlib", "plot", "A picture") from None
     figure = Figure(figsize=(7, 4), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.plot(found.learn_rates, found.losses, color="0.75", linewidth=1, label="of each batch")
     axes.plot(found.learn_rates, found.smoothed, color="tab:blue", linewidth=2, label="smoothed")
@@ -68,12 +67,7 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     axes.set_ylabel("loss per example (nats)")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"{path}  cannot be written: {reason}") from None
+    save_figure(figure, path)
 
 
 def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
@@ -87,7 +81,7 @@ def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
     return rows
 
 
-def _limits(found: LearnRates) -> "tuple[float, float]":
+def _limits(found: LearnRates) -> Tuple[float, float]:
     """From the lowest loss to somewhat above the first ones: one that ran off would leave
     the rest flat."""
     low, start = min(found.smoothed), max(found.smoothed[: max(3, len(found.smoothed) // 4)])

@@ -6,7 +6,7 @@ https://arxiv.org/abs/1506.01186, section 3.3
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
+from typing import Any, Dict, List, Mapping, Optional, TextIO, Tuple, Union
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _check_optimizer(trial: Trial) -> None:
         raise ConfigError([Problem(where, text, "use Adam.v1 or thincdialog.LazyAdam.v1")])
 
 
-def _losses(trial: Trial, rates: List[float]) -> "tuple[List[float], bool]":
+def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
     """The loss of each step, and whether it ran off; then the rest is missing."""
     optimizer, agent = trial.optimizer, trial.agent
     schedules: Dict[str, Any] = getattr(optimizer, "schedules", {})

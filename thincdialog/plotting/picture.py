@@ -1,0 +1,22 @@
+"""Writes pictures into files."""
+
+from pathlib import Path
+from typing import Any, Union
+
+from ..errors import OutputError
+
+
+def save_figure(figure: Any, path: Union[str, Path], **options: Any) -> None:
+    """Write a figure of matplotlib's into a file; folders that are missing are made.
+
+    path (Union[str, Path]): Its ending says what is written, ".png" or ".svg" for instance.
+    **options (Any): As for ``Figure.savefig``.
+    RAISES (OutputError): If the file cannot be written.
+    """
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150, **options)
+    except OSError as error:
+        raise OutputError(f"{path}  cannot be written: {error.strerror}.") from None
+    except ValueError as error:  # An ending that matplotlib does not know.
+        raise OutputError(f"{path}  cannot be written: {error}.") from None
