@@ -31,19 +31,15 @@ def _size(part: SplitReport, report: DataReport) -> Iterator[Finding]:
 
 
 def _texts(part: SplitReport, report: DataReport) -> Iterator[Finding]:
-    if part.without_text.count:
-        text = f"{_these(part.without_text)} have neither text nor features"
-        yield text, "see that the fields have the names that the teacher reads"
-    if part.empty_text.count:
-        yield f"{_these(part.empty_text)} have an empty text", "fill it in or leave them out"
+    hint = "see that the fields have the names that the teacher reads"
+    yield from _lacking(part.without_text, "have neither text nor features", hint)
+    yield from _lacking(part.empty_text, "have an empty text", "fill it in or leave them out")
 
 
 def _labels(part: SplitReport, report: DataReport) -> Iterator[Finding]:
-    if part.without_label.count:
-        text = f"{_these(part.without_label)} have no label"
-        yield text, "nothing is learnt from them, and they are not scored"
-    if part.empty_label.count:
-        yield f"{_these(part.empty_label)} have an empty label", "fill it in or leave them out"
+    hint = "nothing is learnt from them, and they are not scored"
+    yield from _lacking(part.without_label, "have no label", hint)
+    yield from _lacking(part.empty_label, "have an empty label", "fill it in or leave them out")
 
 
 def _candidates(part: SplitReport, report: DataReport) -> Iterator[Finding]:
@@ -144,8 +140,10 @@ def _share(some: Some) -> str:
     return f"{some.count:,} examples ({_percent(some.share)})"
 
 
-def _these(some: Some) -> str:
-    return f"{some.count:,} examples ({_percent(some.share)}, such as {some.ids[0]})"
+def _lacking(some: Some, what: str, hint: str) -> Iterator[Finding]:
+    if some.count:
+        share = f"{_percent(some.share)}, such as {some.ids[0]}"
+        yield f"{some.count:,} examples ({share}) {what}", hint
 
 
 def _percent(share: float) -> str:
