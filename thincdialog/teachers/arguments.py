@@ -3,13 +3,15 @@
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
+from .bookmark import Bookmark
 from .reading import PathOrPaths, read_list
 from .split import Episode, Source
 
 # Mutators as a list, or as the named sub-sections of a config give them.
 Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
 
-Reader = Callable[[str], Iterable[Episode]]
+# Takes a path and, by the name `at`, a bookmark that it may move along.
+Reader = Callable[..., Iterable[Episode]]
 
 
 def mutator_list(mutators: Mutators) -> List[Callable]:
@@ -38,8 +40,16 @@ class FileSource:
 
     def __call__(self) -> Iterator[Episode]:
         """Read them."""
-        for number, path in enumerate(self.paths):
-            for episode in self.reader(path):
+        return self.read_from(Bookmark())
+
+    def read_from(self, at: Bookmark) -> Iterator[Episode]:
+        """Read them from a place on.
+
+        at (Bookmark): Lies where to begin, and is moved along.
+        """
+        for number, path in enumerate(self.paths[at.file :], start=at.file):
+            at.open(number)
+            for episode in self.reader(path, at=at):
                 if number:
                     for message in episode:
                         message["id"] = f"{number}:{message['id']}"

@@ -9,6 +9,7 @@ from ..errors import DataError
 from ..messages import SILENCE, Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
+from .bookmark import Bookmark
 from .reading import PathOrPaths, kind, nearest, read_json_lines, short
 from .split import Episode
 from .teacher import Teacher
@@ -58,20 +59,26 @@ def Conversations(
 
 
 def read_conversations(
-    path: str, label_speaker: str = "second", left_out: Optional[Counter[str]] = None
+    path: str,
+    label_speaker: str = "second",
+    left_out: Optional[Counter[str]] = None,
+    at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
     """The episodes of one file.
 
     path (str): The file.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along.
     RAISES (DataError): With the line, if a conversation is malformed; without, if no
         conversation has a turn to answer and an answer.
     """
+    at = at or Bookmark()
     speakers: Dict[str, None] = {}
     n_conversations = 0
-    is_empty = True
-    for number, conversation in read_json_lines(path):
+    is_empty = at.is_at_begin
+    for number, conversation in read_json_lines(path, at):
+        at.before()
         n_conversations += 1
         said = [
             (speaker, text) for speaker, text, _ in conversation_turns(conversation, path, number)

@@ -7,14 +7,15 @@ from typing import (
     Dict,
     Iterator,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
-    Set,
     Tuple,
 )
 
 from ..errors import DataError
+from .split import Start
 from .store import EpisodeStore, Field
 
 
@@ -27,6 +28,7 @@ class Block(NamedTuple):
     number (int): Place of the block in the data.
     again (int): How often the data was shown whole before, within the epoch.
     task (int): Number of the task, in a mixture.
+    start (Optional[Start]): Where a stream is to be read from to get the block again.
     """
 
     store: EpisodeStore
@@ -35,6 +37,7 @@ class Block(NamedTuple):
     number: int = 0
     again: int = 0
     task: int = 0
+    start: Optional[Start] = None
 
 
 NOTHING = Block(EpisodeStore(), [], (), -1)
@@ -49,8 +52,12 @@ def other_data(origin: str) -> DataError:
     return DataError(origin, text)
 
 
-# Gives the blocks of (epoch, seed, again) from a number on, and some of those before it.
-Blocks = Callable[[int, int, int, int, Collection[int]], Iterator[Block]]
+# Gives some blocks of (epoch, seed, again) by number, then all from another number on. Reads
+# from a place on.
+Blocks = Callable[[int, int, int, Collection[int], int, Optional[Start]], Iterator[Block]]
+
+# Blocks that are wanted again: (again, number), and where each begins.
+Wanted = Mapping[Tuple[int, int], Optional[Start]]
 
 
 class Cursor:
@@ -86,7 +93,7 @@ class Cursor:
     def _begin(self, again: int) -> None:
         self.again = again
         self._remaining: Optional[Iterator[Block]] = self._blocks(
-            self.epoch, self.seed, again, 0, ()
+            self.epoch, self.seed, again, (), 0, None
         )
         self._block = NOTHING
         self._position = 0
@@ -130,45 +137,49 @@ class Cursor:
             "block": None if self._remaining is None else self._block.number,
             "position": min(self._position, len(self._block.order)),
             "episodes": len(self._block.order),
+            "start": self._block.start,
         }
 
-    def restore(
-        self, state: Dict[str, Any], wanted: Collection[Tuple[int, int]] = ()
-    ) -> Dict[Tuple[int, int], Block]:
-        """Go to a place. The data is read once up to there, and once more for each time
-        that it was shown before and a copy is still within.
+    def restore(self, state: Mapping[str, Any], wanted: Wanted) -> Dict[Tuple[int, int], Block]:
+        """Go to a place. The data is read once, from the first block that is wanted, and
+        once more for each time that it was shown before and a copy is still within.
 
-        state (Dict[str, Any]): From ``state``.
-        wanted (Collection[Tuple[int, int]]): Blocks that copies are in: (again, number).
+        state (Mapping[str, Any]): From ``state``.
+        wanted (Wanted): Blocks that copies are in.
         RETURNS (Dict[Tuple[int, int], Block]): These blocks.
         RAISES (DataError): If the data has no such place.
         """
         self.start(state["epoch"], state["seed"])
         again, number, self._position = state["again"], state["block"], state["position"]
-        numbers: Dict[int, Set[int]] = {again: set()}
-        for earlier, wanted_number in wanted:
-            numbers.setdefault(earlier, set()).add(wanted_number)
-        found: Dict[Tuple[int, int], Block] = {}
-        for earlier in numbers.keys() - {again}:
-            self._read(earlier, max(numbers[earlier]), numbers[earlier], found)
-        last = max(numbers[again], default=-1) if number is None else number
-        blocks = self._read(again, last, numbers[again], found)
-        self.again = again
-        self._remaining = None if number is None else blocks
+        starts: Dict[int, Dict[int, Optional[Start]]] = {again: {}}
+        for (earlier, wanted_number), start in wanted.items():
+            starts.setdefault(earlier, {})[wanted_number] = start
         if number is not None and number >= 0:
+            starts[again][number] = state["start"]
+        found: Dict[Tuple[int, int], Block] = {}
+        for shown in sorted(starts):
+            self._remaining = self._read(shown, starts[shown], found)
+        self.again = again
+        if number is None:
+            self._remaining = None
+        elif number >= 0:
             self._block = found.get((again, number), NOTHING)
         if not set(wanted) <= found.keys() or len(self._block.order) != state["episodes"]:
             raise other_data(self.origin)
         return found
 
     def _read(
-        self, again: int, last: int, also: Collection[int], found: Dict[Tuple[int, int], Block]
+        self,
+        again: int,
+        starts: Mapping[int, Optional[Start]],
+        found: Dict[Tuple[int, int], Block],
     ) -> Iterator[Block]:
-        """Fill in the blocks that are wanted, up to the last; gives what comes after it."""
-        blocks = self._blocks(self.epoch, self.seed, again, last, also)
-        if last >= 0:
-            for block in blocks:
-                found[again, block.number] = block
-                if block.number >= last:
-                    break
+        """Fill in blocks, by number and where they begin; gives what comes after them."""
+        last = max(starts, default=-1)
+        first = starts[min(starts)] if starts else None
+        blocks = self._blocks(self.epoch, self.seed, again, starts.keys(), last + 1, first)
+        for number in sorted(starts):
+            block = next(blocks, None)
+            if block is not None:
+                found[again, number] = block
         return blocks

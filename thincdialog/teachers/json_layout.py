@@ -8,6 +8,7 @@ from ..errors import DataError
 from ..messages import Message
 from ..registry import registry
 from .arguments import FileSource, candidate_file
+from .bookmark import Bookmark
 from .conversations import Said, speaker_episodes, why_empty
 from .layout_file import Layout, find_layout
 from .reading import PathOrPaths, check_candidates, kind
@@ -72,6 +73,7 @@ def read_layout_file(
     split: str = "train",
     label_speaker: Optional[str] = None,
     left_out: Optional[Counter[str]] = None,
+    at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
     """The episodes of one file.
 
@@ -80,6 +82,8 @@ def read_layout_file(
     split (str): The split, where one file holds several.
     label_speaker (Optional[str]): Whose turns are the labels; as the layout says if None.
     left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along. Of a JSON file that
+        is no lines it stays at the beginning.
     RAISES (DataError): With the line and the place in it, if something is not there.
     """
     where = layout.records
@@ -88,10 +92,12 @@ def read_layout_file(
             text = f"the layout has no 'records' for '{split}' (there is: {', '.join(where)})"
             raise DataError(path, text)
         where = where[split]
-    records = read_records(path, where)
-    is_empty = True
+    at = at or Bookmark()
+    records = read_records(path, where, at)
+    is_empty = at.is_at_begin
     if not layout.is_conversation:
-        for number, record in enumerate(records):
+        for number, record in enumerate(records, start=at.count):
+            at.before(number)
             is_empty = False
             yield _examples(record, layout, _name(record, layout, number))
         if is_empty:
@@ -100,7 +106,7 @@ def read_layout_file(
     speaker = label_speaker or layout.label_speaker
     speakers: Dict[str, None] = {}
     number = -1
-    for number, (record, turns) in enumerate(_conversations(records, layout)):
+    for number, (record, turns) in enumerate(_conversations(records, layout, at), start=at.count):
         said, opening = _said(turns, layout)
         opening = [*_background(record, layout), *opening]
         if len(speakers) < 100:
@@ -122,12 +128,19 @@ def _name(record: Place, layout: Layout, number: int) -> str:
     return str(number) if found is None else str(found)
 
 
-def _conversations(records: Iterator[Place], layout: Layout) -> Iterator[Tuple[Place, List[Place]]]:
+def _conversations(
+    records: Iterator[Place], layout: Layout, at: Bookmark
+) -> Iterator[Tuple[Place, List[Place]]]:
     """Each conversation's record (of a group, the first) and turns."""
+    number = at.count
     if not layout.group:
-        yield from ((record, list(record.find(layout.turns).items())) for record in records)
+        for record in records:
+            at.before(number)
+            yield record, list(record.find(layout.turns).items())
+            number += 1
         return
     rows: List[Place] = []
+    # Those that the bookmark lay behind are not known.
     done: Set[str] = set()
     current = None
     for row in records:
@@ -135,7 +148,10 @@ def _conversations(records: Iterator[Place], layout: Layout) -> Iterator[Tuple[P
         if rows and group.value != current:
             done.add(str(current))
             yield rows[0], _in_order(rows, layout)
+            number += 1
             rows = []
+        if not rows:
+            at.before(number)
         if str(group.value) in done:
             text = f"is {group.value!r} again: rows of one conversation must stand together"
             raise group.error(text)

@@ -10,6 +10,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..messages import Message
 from ..registry import registry
 from .arguments import FileSource, Reader, candidate_file, file_sources
+from .bookmark import Bookmark
 from .reading import MAX_LINE, PathOrPaths, kind, nearest, read_json_lines, read_lines, short
 from .split import Episode
 from .teacher import Teacher
@@ -80,6 +81,7 @@ def read_labelled_text(
     label_field: str = "label",
     columns: Optional[Sequence[str]] = None,
     keep_fields: bool = False,
+    at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
     """The examples of one file, each an episode of one turn.
 
@@ -88,10 +90,14 @@ def read_labelled_text(
     label_field (str): Name of the label's field or column.
     columns (Optional[Sequence[str]]): Column names of a file that has no header.
     keep_fields (bool): Take other fields along; a row's `id` becomes `source_id`.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along.
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
-    number = None
-    for number, row in _rows(path, columns, (text_field, label_field)):
+    at = at or Bookmark()
+    is_empty = at.is_at_begin
+    for number, row in _rows(path, columns, (text_field, label_field), at):
+        at.before()
+        is_empty = False
         text, label = row[text_field], row[label_field]
         if not isinstance(text, str):
             raise DataError(path, f"'{text_field}' is {kind(text)}, not a string", number)
@@ -110,22 +116,24 @@ def read_labelled_text(
                     raise DataError(path, f"the field '{field}' is no text or label here", number)
                 message["source_id" if field == "id" else field] = row[field]
         yield [message]
-    if number is None:
+    if is_empty:
         raise DataError(path, "holds no examples")
 
 
-def _rows(path: str, columns: Optional[Sequence[str]], fields: Sequence[str]) -> Iterator[Row]:
+def _rows(
+    path: str, columns: Optional[Sequence[str]], fields: Sequence[str], at: Bookmark
+) -> Iterator[Row]:
     suffix = Path(path.removesuffix(".gz")).suffix.lower()
     if suffix in (".csv", ".tsv"):
-        return table_rows(path, suffix, columns, fields)
+        return table_rows(path, suffix, columns, fields, at)
     if suffix in (".jsonl", ".json", ".ndjson"):
-        return _json_rows(path, fields)
+        return _json_rows(path, fields, at)
     known = ".jsonl, .csv or .tsv, each with .gz behind it or not"
     raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
 
 
-def _json_rows(path: str, fields: Sequence[str]) -> Iterator[Row]:
-    for number, row in read_json_lines(path):
+def _json_rows(path: str, fields: Sequence[str], at: Bookmark) -> Iterator[Row]:
+    for number, row in read_json_lines(path, at):
         for field in fields:
             if field not in row:
                 raise DataError(path, _missing(field, list(row), "field"), number)
@@ -133,7 +141,11 @@ def _json_rows(path: str, fields: Sequence[str]) -> Iterator[Row]:
 
 
 def table_rows(
-    path: str, suffix: str, columns: Optional[Sequence[str]], fields: Sequence[str]
+    path: str,
+    suffix: str,
+    columns: Optional[Sequence[str]],
+    fields: Sequence[str],
+    at: Optional[Bookmark] = None,
 ) -> Iterator[Row]:
     """Line number and cells by column name of each row of a CSV or TSV file.
 
@@ -141,33 +153,40 @@ def table_rows(
     suffix (str): ".csv" or ".tsv".
     columns (Optional[Sequence[str]]): Names of the columns; in the first line if None.
     fields (Sequence[str]): Columns that must be there.
+    at (Optional[Bookmark]): Where to begin; is told where each row begins and ends.
     RAISES (DataError): With the line, if a row is malformed.
     """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
+    at = at or Bookmark()
     # Line ends go back on: a quoted CSV field may hold some.
-    lines = (f"{line}\n" for _, line in read_lines(path))
+    lines = (f"{line}\n" for _, line in read_lines(path, at))
     if suffix == ".csv":
         table = csv.reader(lines, strict=True)
     else:
         table = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    header = list(columns or ())
+    header = list(columns or at.columns or ())
+    row_end = at.end
     try:
         for cells in table:
+            # A row may have several lines.
+            at.begin, row_end = row_end, at.end
+            number = at.end[1]
             if not cells or cells == [""]:
                 continue
             if not header:
                 header = [cell.strip() for cell in cells]
-                _check_header(header, fields, path, table.line_num)
+                _check_header(header, fields, path, number)
+                at.columns = header
             elif len(cells) != len(header):
                 text = f"expected {len(header)} columns, found {len(cells)}"
                 hint = "put a text with commas in double quotes" if suffix == ".csv" else (
                     "a text must hold no tab"
                 )  # fmt: skip
-                raise DataError(path, f"{text}: {hint}", table.line_num)
+                raise DataError(path, f"{text}: {hint}", number)
             else:
-                yield table.line_num, dict(zip(header, cells))
+                yield number, dict(zip(header, cells))
     except csv.Error as error:
-        raise DataError(path, f"not readable as {suffix[1:]}: {error}", table.line_num) from None
+        raise DataError(path, f"not readable as {suffix[1:]}: {error}", at.end[1]) from None
 
 
 def _check_header(header: Sequence[str], fields: Sequence[str], path: str, number: int) -> None:
@@ -186,9 +205,13 @@ def _missing(field: str, names: Sequence[str], what: str) -> str:
 
 
 def _read_part(
-    reader: Reader, draw: Callable[[str], bool], drawn: bool, path: str
+    reader: Reader,
+    draw: Callable[[str], bool],
+    drawn: bool,
+    path: str,
+    at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
-    return (episode for episode in reader(path) if draw(episode[0]["id"]) is drawn)
+    return (episode for episode in reader(path, at=at) if draw(episode[0]["id"]) is drawn)
 
 
 def _is_held_out(name: str, share: float, seed: int) -> bool:

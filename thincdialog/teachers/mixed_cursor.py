@@ -1,9 +1,9 @@
 """The place in an epoch of several tasks that are shown together."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..errors import DataError
-from .cursor import Block
+from .cursor import Block, Wanted
 from .shares import Shares
 from .showing import Showing
 from .store import Unit
@@ -109,13 +109,12 @@ class MixedCursor:
         }
 
     def restore(
-        self, state: Mapping[str, Any], wanted: Mapping[int, Set[Tuple[int, int]]]
+        self, state: Mapping[str, Any], wanted: Mapping[int, Wanted]
     ) -> Dict[Tuple[int, int, int], Block]:
         """Go to a place.
 
         state (Mapping[str, Any]): From ``state``.
-        wanted (Mapping[int, Set[Tuple[int, int]]]): Of tasks, the blocks that copies
-            are in: (again, number).
+        wanted (Mapping[int, Wanted]): Of tasks, the blocks that copies are in.
         RETURNS (Dict[Tuple[int, int, int], Block]): These by (task, again, number).
         RAISES (DataError): If the data has no such place, or the tasks are others or stand
             in another order.
@@ -130,7 +129,7 @@ class MixedCursor:
         self._has_begun = state["has_begun"]
         found = {}
         for task, (part, (_, own)) in enumerate(zip(self._parts, state["tasks"])):
-            for (again, number), block in part.cursor.restore(own, wanted.get(task, ())).items():
+            for (again, number), block in part.cursor.restore(own, wanted.get(task, {})).items():
                 found[task, again, number] = block
         self._open = set(state["open"])
         if state["shares"] is not None:

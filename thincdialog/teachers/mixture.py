@@ -1,12 +1,13 @@
 """Several tasks shown as one."""
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ..messages import Message
 from .cursor import Block
 from .mixed_cursor import MixedCursor
 from .rows import Rows, join_rows
 from .showing import Place, Showing
+from .split import Start
 from .store import Unit
 
 
@@ -88,9 +89,9 @@ class Mixture:
         """Go to a place in an epoch (see ``Showing.restore``)."""
         numbers = {name: number for number, name in enumerate(self.names)}
         keys = [(numbers[place["task"]], place["again"], place["block"]) for place in places]
-        wanted: Dict[int, Set[Tuple[int, int]]] = {}
-        for task, again, number in keys:
-            wanted.setdefault(task, set()).add((again, number))
+        wanted: Dict[int, Dict[Tuple[int, int], Optional[Start]]] = {}
+        for (task, again, number), place in zip(keys, places):
+            wanted.setdefault(task, {})[again, number] = place["start"]
         found = self.cursor.restore(state, wanted)
         for key, place in zip(keys, places):
             self.parts[key[0]].check(found[key], place)

@@ -8,6 +8,7 @@ from ..errors import DataError
 from ..messages import Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
+from .bookmark import Bookmark
 from .reading import Line, PathOrPaths, check_candidates, read_lines, short
 from .split import Episode
 from .teacher import Teacher
@@ -57,6 +58,7 @@ def read_numbered_text(
     supporting: bool = True,
     lines: Optional[Iterable[Line]] = None,
     left_out: Optional[Counter[str]] = None,
+    at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
     """The episodes of one file.
 
@@ -64,15 +66,17 @@ def read_numbered_text(
     supporting (bool): What the third column is, see ``NumberedText``.
     lines (Optional[Iterable[Line]]): Its lines with their numbers, if they are at hand.
     left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along.
     RAISES (DataError): With the line, if it breaks the format or has a label that is
         not among its candidates; without, if there is no question with an answer.
     """
-    n_episodes = 0
+    at = at or Bookmark()
+    n_episodes = at.count
     previous = 0
     episode: Episode = []
     statements: List[str] = []
     reward = 0.0
-    for line_number, line in read_lines(path) if lines is None else lines:
+    for line_number, line in read_lines(path, at) if lines is None else lines:
         if not line or line.isspace():
             continue
         digits, _, rest = line.partition(" ")
@@ -83,6 +87,7 @@ def read_numbered_text(
             if episode:
                 yield episode
                 n_episodes += 1
+            at.before(n_episodes)
             if left_out is not None:
                 left_out[TRAILING] += len(statements)
             episode, statements, reward = [], [], 0.0

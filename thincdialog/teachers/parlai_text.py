@@ -6,6 +6,7 @@ from ..errors import DataError
 from ..messages import Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
+from .bookmark import Bookmark
 from .reading import Line, PathOrPaths, check_candidates, nearest, read_lines, short
 from .split import Episode
 from .teacher import Teacher
@@ -48,17 +49,21 @@ def ParlAIText(
     )
 
 
-def read_parlai_text(path: str, lines: Optional[Iterable[Line]] = None) -> Iterator[Episode]:
+def read_parlai_text(
+    path: str, lines: Optional[Iterable[Line]] = None, at: Optional[Bookmark] = None
+) -> Iterator[Episode]:
     """The episodes of one file.
 
     path (str): The file.
     lines (Optional[Iterable[Line]]): Its lines with their numbers, if they are at hand.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along.
     RAISES (DataError): With the line, if a line breaks the format, has no text or no
         labels, or a label that is not among its candidates.
     """
+    at = at or Bookmark()
     episode: Episode = []
-    number = 0
-    for line_number, line in read_lines(path) if lines is None else lines:
+    number = at.count
+    for line_number, line in read_lines(path, at) if lines is None else lines:
         if not line:
             continue
         message = _message(line, path, line_number)
@@ -68,6 +73,7 @@ def read_parlai_text(path: str, lines: Optional[Iterable[Line]] = None) -> Itera
         if is_last:
             yield episode
             episode, number = [], number + 1
+            at.behind(number)
     if episode:
         yield episode
     elif not number:

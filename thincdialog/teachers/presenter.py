@@ -192,7 +192,9 @@ class Presenter(Agent):
         self: PresenterT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
     ) -> List[PresenterT]:
         """Go back to where ``state`` was taken; its batcher, if any, is to be set before.
-        A stream is read once up to there.
+        A stream is read from the block of episodes on that it was in: files are opened
+        there (gzip is unpacked up to there); other data is made again up to there, and
+        so is what a mutator sees that must see all of it.
 
         state (Mapping[str, Any]): From ``state``.
         places (Sequence[Optional[Place]]): Where the copies were, each from its ``place``.

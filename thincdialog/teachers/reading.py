@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError
+from .bookmark import Bookmark
 
 PathOrPaths = Union[str, List[str]]
 
@@ -29,22 +30,28 @@ UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def read_lines(path: Union[str, Path]) -> Iterator[Line]:
+def read_lines(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[Line]:
     """Every line of a UTF-8 file without its line end, with its number from 1.
 
     Lines end with LF or CRLF; a byte order mark at the start is dropped. Gzip is
     known by its content, whatever the file's name.
 
     path (Union[str, Path]): The file.
+    at (Optional[Bookmark]): Lies where to begin; is told where each line begins and ends.
     RAISES (DataError): If the file is missing, a directory, empty, unreadable,
         damaged, not UTF-8, or has a NUL byte or a line of more than MAX_LINE bytes.
     """
-    number = 0
+    at = at or Bookmark()
+    byte, number = at.spot
     try:
         with _open(path) as stream:
+            if byte:
+                _skip(stream, byte)
             readline = stream.readline
             while raw := readline(MAX_LINE + 1):
                 number += 1
+                byte += len(raw)
+                at.begin, at.end = at.end, (byte, number)
                 yield number, _decoded(raw, path, number)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         text = f"the gzip data is damaged or cut off after line {number} ({error}): copy it anew"
@@ -85,13 +92,16 @@ def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
     return content
 
 
-def read_json_lines(path: Union[str, Path]) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def read_json_lines(
+    path: Union[str, Path], at: Optional[Bookmark] = None
+) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Every object of a JSONL file with its line number; blank lines are skipped.
 
     path (Union[str, Path]): The file.
+    at (Optional[Bookmark]): Where to begin, see ``read_lines``.
     RAISES (DataError): As ``read_lines``, or if a line holds no JSON object.
     """
-    for number, line in read_lines(path):
+    for number, line in read_lines(path, at):
         if not line or line.isspace():
             continue
         try:
@@ -165,6 +175,15 @@ def _open(path: Union[str, Path]) -> BinaryIO:
     if stream.peek(2)[:2] != GZIP_MAGIC:
         return stream
     return io.BufferedReader(_OwningGzip(stream), 1 << 18)
+
+
+def _skip(stream: BinaryIO, n_bytes: int) -> None:
+    """Go to a byte: at once, unless the file is gzip'd (unpacked up to there) or a pipe."""
+    if stream.seekable():
+        stream.seek(n_bytes)
+        return
+    while n_bytes > 0 and (part := stream.read(min(n_bytes, 1 << 20))):
+        n_bytes -= len(part)
 
 
 class _OwningGzip(gzip.GzipFile):

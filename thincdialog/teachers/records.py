@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional
 
 from ..errors import DataError
+from .bookmark import Bookmark
 from .labelled_text import table_rows
 from .reading import check_surrogates, kind, nearest, read_bytes, read_json_lines, short
 
@@ -82,7 +83,7 @@ class Place(NamedTuple):
         return place.error(f"is {kind(value)}, so there is no '{step}' in it")
 
 
-def read_records(path: str, records: str = "") -> Iterator[Place]:
+def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) -> Iterator[Place]:
     """Every record of a file.
 
     Lines of .jsonl, .ndjson, .csv and .tsv are read one by one. A .json file is read as
@@ -90,22 +91,25 @@ def read_records(path: str, records: str = "") -> Iterator[Place]:
 
     path (str): The file, plain or gzip'd.
     records (str): Where in a JSON file the list or object of records is.
+    at (Optional[Bookmark]): Of a file that is read by lines, where to begin; is told
+        where each record begins and ends.
     RAISES (DataError): If it cannot be read, or there are no records.
     """
     suffix = Path(path.removesuffix(".gz")).suffix.lower()
     if suffix in (".csv", ".tsv"):
-        rows = table_rows(path, suffix, None, ())
+        rows = table_rows(path, suffix, None, (), at)
         yield from (Place(row, path, number) for number, row in rows)
         return
     if suffix not in (".jsonl", ".ndjson"):
-        whole = _read_whole(path)
+        # A mark within it was made by lines.
+        whole = _read_whole(path) if at is None or at.is_at_begin else None
         if whole is not None:
             yield from _inside(Place(whole, path).find(records))
             return
     if records:
         text = f"holds JSON lines: the layout's 'records' ({records}) has no meaning in it"
         raise DataError(path, text)
-    yield from (Place(row, path, number) for number, row in read_json_lines(path))
+    yield from (Place(row, path, number) for number, row in read_json_lines(path, at))
 
 
 def _inside(place: Place) -> Iterator[Place]:

@@ -10,7 +10,7 @@ from .candidates import CandidateSampler
 from .cursor import Block, Cursor, other_data
 from .order import block_order, sample_episodes
 from .rows import Columns, Rows, join_rows
-from .split import Split
+from .split import Split, Start
 from .store import Unit
 
 # Where a copy is within its episode, as JSON values.
@@ -79,22 +79,29 @@ class Showing:
         return self._picked
 
     def blocks(
-        self, epoch: int, seed: int, again: int = 0, first: int = 0, also: Collection[int] = ()
+        self,
+        epoch: int,
+        seed: int,
+        again: int = 0,
+        some: Collection[int] = (),
+        first: int = 0,
+        start: Optional[Start] = None,
     ) -> Iterator[Block]:
         """The episodes in the order of an epoch.
 
         again (int): How often they were shown before, within the epoch.
-        first (int): Number of the first block to give.
-        also (Collection[int]): Numbers of blocks before it to give, too.
+        some (Collection[int]): Numbers of blocks to give, ascending.
+        first (int): Number of the block from which on all are given.
+        start (Optional[Start]): Where the first of these blocks begins, if that is known.
         """
-        for number, (store, members) in enumerate(self.data.blocks(self.picked())):
-            if number < first and number not in also:
+        for number, store, members, own_start in self.data.blocks(self.picked(), start):
+            if number < first and number not in some:
                 continue
             if self.training:
                 order = block_order(len(members), seed, epoch, number, again).tolist()
                 members = [members[position] for position in order]
             fields = store.fields(self.label_name)
-            yield Block(store, fields, members, number, again, self.task)
+            yield Block(store, fields, members, number, again, self.task, own_start)
 
     def message(self, block: Block, turn: int, is_last: bool) -> Message:
         """One turn.
@@ -155,7 +162,14 @@ class Showing:
         end (int): Number of the turn after its last.
         """
         name = str(block.store.columns["id"][turn])
-        return {"again": block.again, "block": block.number, "turn": turn, "end": end, "id": name}
+        return {
+            "again": block.again,
+            "block": block.number,
+            "start": block.start,
+            "turn": turn,
+            "end": end,
+            "id": name,
+        }
 
     def restore(self, state: Dict[str, Any], places: Sequence[Place]) -> List[Block]:
         """Go to a place in an epoch.
@@ -166,7 +180,8 @@ class Showing:
         RAISES (DataError): If the data has no such place.
         """
         keys = [(place["again"], place["block"]) for place in places]
-        found = self.cursor.restore(state, keys)
+        starts = [place["start"] for place in places]
+        found = self.cursor.restore(state, dict(zip(keys, starts)))
         for key, place in zip(keys, places):
             self.check(found[key], place)
         return [found[key] for key in keys]
@@ -191,9 +206,8 @@ class Showing:
     def episodes(self) -> Iterator[List[Message]]:
         """Every episode in the order of the data; of an endless one, those of the first
         block."""
-        for store, members in islice(
-            self.data.blocks(self.picked()), 1 if self.is_endless else None
-        ):
+        parts = self.data.blocks(self.picked())
+        for _, store, members, _ in islice(parts, 1 if self.is_endless else None):
             block = Block(store, store.fields(self.label_name), members)
             for episode in members:
                 start, end = store.starts[episode], store.starts[episode + 1]

@@ -3,10 +3,22 @@
 import copy
 from functools import partial
 from itertools import islice
-from typing import Any, Callable, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from ..errors import DataError
 from ..messages import Message
+from .bookmark import Bookmark
 from .reading import check_readable, short
 from .store import EpisodeStore
 
@@ -14,12 +26,34 @@ Episode = List[Message]
 Source = Callable[[], Iterable[Episode]]
 Members = Sequence[int]
 
+# Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
+# the mutators make of what stands between it and the part (`skip`), the `episode`'s number
+# and the `part`'s.
+Start = Dict[str, Any]
+BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
+
+
+class Part(NamedTuple):
+    """Episodes that follow each other in the data.
+
+    number (int): Of the part, from 0.
+    store (EpisodeStore): Holds the episodes.
+    members (Members): Their numbers in the store.
+    start (Optional[Start]): Where a stream is to be read from to get them again.
+    """
+
+    number: int
+    store: EpisodeStore
+    members: Members
+    start: Optional[Start] = None
+
 
 class Split:
     """The episodes of a split, held in memory or read anew for each epoch.
 
     name (str): For instance "train".
-    source (Source): Gives the episodes in file order; the same ones at each call.
+    source (Source): Gives the episodes in file order; the same ones at each call. One
+        that can begin anywhere has a method `read_from` (see ``FileSource``).
     mutators (Sequence): Applied in order (see ``mutators.mutator``).
     candidates (Optional[Callable]): Gives the candidates of every message.
     streaming (bool): Read the source for each epoch instead of holding it.
@@ -68,18 +102,21 @@ class Split:
         for path in getattr(self.source, "paths", ()):
             check_readable(path)
 
-    def episodes(self) -> Iterator[Episode]:
+    def episodes(self, at: Optional[Bookmark] = None) -> Iterator[Episode]:
         """The mutated episodes in file order.
 
+        at (Optional[Bookmark]): Lies where to begin, and is moved along, unless that
+            cannot be: the source or a mutator has to see everything.
         RAISES (DataError): If there is none, or a label is not among the fixed
             candidates.
         """
         fixed = self.fixed_candidates()
         allowed = frozenset(fixed or ())
-        read: Source = self._read
+        at = at or Bookmark()
+        read: Source = partial(self._read, at if self._can_begin_anywhere else None)
         for mutator in self.mutators:
             read = partial(_mutated, mutator, read, self.name)
-        is_empty = True
+        is_empty = at.file == 0 and at.is_at_begin
         for episode in read():
             if episode:
                 is_empty = False
@@ -138,15 +175,16 @@ class Split:
                 self._replies = list(self.store().replies())
         return self._replies
 
-    def blocks(self, picked: Optional[Sequence[int]]) -> Iterator[Tuple[EpisodeStore, Members]]:
+    def blocks(
+        self, picked: Optional[Sequence[int]], start: Optional[Start] = None
+    ) -> Iterator[Part]:
         """The episodes in blocks of ``window``, in file order.
 
         picked (Optional[Sequence[int]]): Numbers of the episodes to use, ascending;
             all if None.
-        RETURNS (Iterator[Tuple[EpisodeStore, Members]]): For each block a store, and
-            the numbers of the block's episodes in it.
+        start (Optional[Start]): Of the block to begin with, if it is known.
         """
-        return self._streamed(picked) if self.streaming else self._held(picked)
+        return self._streamed(picked, start or BEGIN) if self.streaming else self._held(picked)
 
     def texts(self, n_blocks: Optional[int] = None) -> Iterator[str]:
         """Every text and label once, in file order.
@@ -154,7 +192,7 @@ class Split:
         n_blocks (Optional[int]): Blocks of a stream to read; None for all.
         """
         use_text, use_labels = "text" in self.text_fields, "labels" in self.text_fields
-        streamed = (store for store, _ in islice(self._streamed(None), n_blocks))
+        streamed = (part.store for part in islice(self._streamed(None, BEGIN), n_blocks))
         for store in streamed if self.streaming else [self.store()]:
             nothing = [None] * store.n_turns
             texts = store.columns.get("text", nothing) if use_text else nothing
@@ -165,29 +203,48 @@ class Split:
                 if answers:
                     yield from answers
 
-    def _held(self, picked: Optional[Sequence[int]]) -> Iterator[Tuple[EpisodeStore, Members]]:
+    def _held(self, picked: Optional[Sequence[int]]) -> Iterator[Part]:
         store = self.store()
         members = range(store.n_episodes) if picked is None else picked
-        for start in range(0, len(members), self.window):
-            yield store, members[start : start + self.window]
+        for number, first in enumerate(range(0, len(members), self.window)):
+            yield Part(number, store, members[first : first + self.window])
 
-    def _streamed(self, picked: Optional[Sequence[int]]) -> Iterator[Tuple[EpisodeStore, Members]]:
+    def _streamed(self, picked: Optional[Sequence[int]], start: Start) -> Iterator[Part]:
         wanted = None if picked is None else frozenset(picked)
+        part = start["part"]
         store = EpisodeStore()
-        for number, episode in enumerate(self.episodes()):
-            if wanted is None or number in wanted:
+        at = Bookmark(start)
+        spot, skipped, n_since = (at.file, at.spot), start["skip"], 0
+        for number, episode in enumerate(self.episodes(at), start["episode"] - start["skip"]):
+            if (at.file, at.spot) != spot:
+                spot, n_since = (at.file, at.spot), 0
+            n_since += 1
+            if skipped:
+                skipped -= 1
+            elif wanted is None or number in wanted:
+                if not store.n_episodes:
+                    own = {"skip": n_since - 1, "episode": number, "part": part}
+                    start = {**at.mark(), **own}
                 if self._single_turn and len(episode) > 1:
                     text = f"{short(episode[0]['id'])} was to be a single turn, but has more"
                     raise DataError(self.origin, text)
                 store.append(episode)
             if store.n_episodes == self.window:
-                yield store, range(store.n_episodes)
+                yield Part(part, store, range(store.n_episodes), start)
                 store = EpisodeStore()
+                part += 1
         if store.n_episodes:
-            yield store, range(store.n_episodes)
+            yield Part(part, store, range(store.n_episodes), start)
 
-    def _read(self) -> Iterator[Episode]:
-        for number, episode in enumerate(self.source()):
+    @property
+    def _can_begin_anywhere(self) -> bool:
+        """Not if a mutator counts what it saw."""
+        counts = any(hasattr(mutator, "rewrite") for mutator in self.mutators)
+        return not counts and hasattr(self.source, "read_from")
+
+    def _read(self, at: Optional[Bookmark]) -> Iterator[Episode]:
+        episodes = self.source() if at is None else self.source.read_from(at)  # type: ignore
+        for number, episode in enumerate(episodes):
             for turn, message in enumerate(episode):
                 if "id" not in message:
                     message["id"] = f"{number}/{turn}"

@@ -1,0 +1,67 @@
+"""Where in its files a stream was reading, so that it can go on there."""
+
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+# A place in a file: byte at which a line begins (of what is unpacked), and lines before it.
+Spot = Tuple[int, int]
+
+
+class Bookmark:
+    """Lies where the next episode can be read from, whatever stands before it.
+
+    The reader of a file moves it as it goes. It never lies behind what an episode that
+    was handed out is made of; a reader that does not move it is read from the beginning.
+
+    mark (Optional[Mapping]): Where to begin, from ``mark``; None for the beginning.
+
+    file (int): Number of the file.
+    spot (Spot): The place in it.
+    count (int): What the reader had counted up to there, for ids.
+    columns (Optional[List[str]]): A table's column names, which stand at its beginning.
+    """
+
+    def __init__(self, mark: Optional[Mapping[str, Any]] = None):
+        self._go_to(mark or {})
+
+    def _go_to(self, mark: Mapping[str, Any]) -> None:
+        self.file: int = mark.get("file", 0)
+        self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
+        self.count: int = mark.get("count", 0)
+        self.columns: Optional[List[str]] = mark.get("columns")
+        # Where the line or row begins and ends that was read last.
+        self.begin = self.end = self.spot
+
+    @property
+    def is_at_begin(self) -> bool:
+        """Whether nothing of the file stands before it."""
+        return self.spot == (0, 0)
+
+    def before(self, count: int = 0) -> None:
+        """Move it before the line or row that was read last.
+
+        count (int): What was counted so far.
+        """
+        self._move(self.begin, count)
+
+    def behind(self, count: int = 0) -> None:
+        """Move it behind the line or row that was read last.
+
+        count (int): What was counted so far.
+        """
+        self._move(self.end, count)
+
+    def _move(self, spot: Spot, count: int) -> None:
+        # What is not read by lines stays where it is.
+        if spot != self.spot:
+            self.spot, self.count = spot, count
+
+    def open(self, file: int) -> None:
+        """Move it to the beginning of a file, unless it lies in there."""
+        if file != self.file:
+            self._go_to({"file": file})
+
+    def mark(self) -> Dict[str, Any]:
+        """Where it lies, as JSON values."""
+        byte, line = self.spot
+        mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
+        return mark if self.columns is None else {**mark, "columns": self.columns}
