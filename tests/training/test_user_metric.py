@@ -76,4 +76,6 @@ def test_user_metric_is_optimised_shown_and_compared(shown, tmp_path):
     assert sum(off) / len(off) == pytest.approx(found["w_off"])
     out = json.loads(shown("compare b/model-best a/model-best --code code.py --json -"))
     (one,) = [row for row in out["differences"] if row["metric"] == "w_off"]
-    assert one["difference"] < 0 and one["winner"] in ("B", "")
+    assert one["difference"] < 0 and one["winner"] == ("B" if one["high"] < 0 else "")
+    table = json.loads(shown("results b a --json"))
+    assert [row["name"] for row in table] == ["a", "b"] and table[0]["score"] < table[1]["score"]
