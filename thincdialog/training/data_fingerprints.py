@@ -33,14 +33,10 @@ class Repeats(NamedTuple):
 
     n_distinct (int): How many different ones there are.
     later (np.ndarray): Numbers of those that stood there before, ascending; int64.
-    most_frequent (int): Number of the first of those that occur most often; -1 if none.
-    highest (int): How often they occur.
     """
 
     n_distinct: int
     later: np.ndarray
-    most_frequent: int
-    highest: int
 
 
 def repeats(values: np.ndarray) -> Repeats:
@@ -48,15 +44,10 @@ def repeats(values: np.ndarray) -> Repeats:
 
     values (np.ndarray): Fingerprints, shape (n,), int64.
     """
-    if not len(values):
-        return Repeats(0, np.zeros(0, dtype=np.int64), -1, 0)
-    _, first, counts = np.unique(values, return_index=True, return_counts=True)
+    _, first = np.unique(values, return_index=True)
     is_later = np.ones(len(values), dtype=bool)
     is_later[first] = False
-    # Of equally frequent ones the first.
-    highest = counts.max()
-    place = int(first[counts == highest].min())
-    return Repeats(len(first), np.flatnonzero(is_later), place, int(highest))
+    return Repeats(len(first), np.flatnonzero(is_later))
 
 
 def contradictions(inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
