@@ -22,7 +22,7 @@ from .errors import (
     ProtocolError,
     TrainingError,
 )
-from .loggers.logger import Logger, Progress, Start
+from .loggers.logger import LoggedRun, Progress
 from .messages import PARTNER, SELF, Message, MessageBatch, Turn
 from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
 from .models.parameters import FlatParameters
@@ -72,10 +72,10 @@ __all__ = [
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
     "DryRun", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Interrupted",
     "IterableTeacher",
-    "LearnRates", "Limits", "Logger", "Message", "MessageBatch", "Metric", "MetricDifference",
+    "LearnRates", "Limits", "LoggedRun", "Message", "MessageBatch", "Metric", "MetricDifference",
     "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "OutputError",
     "Overfit", "PartnerWorld", "Problem", "Profile", "Progress", "ProtocolError", "Result",
-    "RunResult", "Start", "SumMetric", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
+    "RunResult", "SumMetric", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
     "TrainingError", "Turn", "World", "check_config", "compare", "convert", "debug_data",
     "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model", "dry_run",
     "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config",

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from thincdialog.errors import OutputError
-from thincdialog.loggers import Logger, Progress, Start
+from thincdialog.errors import ConfigError, OutputError
+from thincdialog.loggers import LoggedRun, Progress
 from thincdialog.loggers.chain import Chain
-from thincdialog.loggers.console import REFRESH_SECONDS, Console, duration
+from thincdialog.loggers.console import REFRESH_SECONDS, Console, ConsoleLogger, duration
 from thincdialog.loggers.jsonl import JSONL
 from thincdialog.loggers.row_file import read_rows
 from thincdialog.registry import registry
@@ -46,13 +46,27 @@ def make_progress(step=1):
     return Progress(step, step / 100, step * 64, 2.5, 200)
 
 
-def run(setup, rows, stdout=None, stderr=None):
+class Loop:
+    """Tells a logger what a training loop tells it."""
+
+    def __init__(self, setup, stdout=None, stderr=None, **run):
+        self.run = LoggedRun({}, **run)
+        self.log_step, self.finalize = setup(
+            self.run, stdout or io.StringIO(), stderr or io.StringIO()
+        )
+
+    def step(self, progress, info=None):
+        self.run.progress = progress
+        self.log_step(info)
+
+
+def run(setup, rows, stdout=None, stderr=None, **run):
     stdout, stderr = stdout or io.StringIO(), stderr or io.StringIO()
-    logger = setup(stdout, stderr, None)
+    loop = Loop(setup, stdout, stderr, **run)
     for info in rows:
-        logger.step(make_progress())
-        logger.row(info)
-    logger.finish()
+        loop.step(make_progress())
+        loop.step(make_progress(info["step"]), info)
+    loop.finalize()
     return stdout.getvalue(), stderr.getvalue()
 
 
@@ -134,16 +148,16 @@ def test_console_colour_only_on_a_terminal_without_no_color(monkeypatch, no_colo
 
 def test_console_bar_on_a_terminal():
     stderr = Terminal()
-    logger = Console()(io.StringIO(), stderr, None)
+    loop = Loop(Console(), stderr=stderr)
     assert "step 0, 00:00" in stderr.getvalue() and "%" not in stderr.getvalue()
-    logger.step(make_progress(50))
+    loop.step(make_progress(50))
     shown = stderr.getvalue()
     assert "25%" in shown and "step 50/200" in shown
     assert "loss 2.5000/example" in shown and "examples/s, 00:0" in shown and "left" in shown
-    logger.row(make_info(300, total_steps=None))
+    loop.step(make_progress(300), make_info(300, total_steps=None))
     # More steps than were expected move the end, and nothing warns.
-    logger.step(Progress(301, 3.0, 301 * 64, None, 200))
-    logger.finish()
+    loop.step(Progress(301, 3.0, 301 * 64, None, 200))
+    loop.finalize()
 
 
 @pytest.mark.parametrize("columns, n_scores", [(60, 1), (80, 1), (100, 3), (200, 4)])
@@ -160,13 +174,14 @@ def test_console_fits_the_terminal(monkeypatch, columns, n_scores):
 
 def test_console_time_left_of_a_resumed_run_counts_its_own_steps():
     stderr = Terminal()
-    logger = Console()(io.StringIO(), stderr, 2000)
-    logger.start(Start({}, None, 1000))
+    logged = LoggedRun({}, first_step=1000, total_steps=2000)
+    logger = ConsoleLogger(logged, io.StringIO(), stderr)
     logger.bar.start_t -= 10
-    logger.step(make_progress(1010)._replace(total_steps=2000))
+    logged.progress = make_progress(1010)._replace(total_steps=2000)
+    logger.log_step(None)
     # 10 steps in 10 seconds: 990 more take 16:30, not the 10 seconds of 1,010 in 10.
     assert re.search(r"step 1010/2000, .*, 1[56]:\d\d left", stderr.getvalue())
-    logger.finish()
+    logger.finalize()
 
 
 @pytest.mark.parametrize("stream, progress_bar", [(io.StringIO, True), (Terminal, False)])
@@ -177,29 +192,29 @@ def test_console_no_bar(stream, progress_bar):
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
 def test_console_step_is_cheap(stream):
-    logger = Console()(io.StringIO(), stream(), 100_000)
+    loop = Loop(Console(), stderr=stream(), total_steps=100_000)
     steps = [make_progress(step) for step in range(20_000)]
     best = math.inf
     for _ in range(5):
         start = time.perf_counter()
         for progress in steps:
-            logger.step(progress)
+            loop.step(progress)
         best = min(best, (time.perf_counter() - start) / len(steps))
-    logger.finish()
+    loop.finalize()
     assert best < 20e-6
 
 
 def test_console_bar_looks_only_now_and_then():
     stderr = Terminal()
-    logger = Console()(io.StringIO(), stderr, 1000)
-    logger.step(make_progress(1))
+    loop = Loop(Console(), stderr=stderr, total_steps=1000)
+    loop.step(make_progress(1))
     before = stderr.getvalue()
-    logger.step(make_progress(2))
+    loop.step(make_progress(2))
     assert stderr.getvalue() == before
     time.sleep(REFRESH_SECONDS)
-    logger.step(make_progress(3))
+    loop.step(make_progress(3))
     assert "step 3/200" in stderr.getvalue()[len(before) :]
-    logger.finish()
+    loop.finalize()
 
 
 @pytest.mark.parametrize(
@@ -220,10 +235,10 @@ def test_jsonl_adds_rows(tmp_path):
 
 def test_jsonl_row_is_in_the_file_at_once(tmp_path):
     path = tmp_path / "log.jsonl"
-    logger = JSONL(str(path))(io.StringIO(), io.StringIO(), None)
-    logger.row(make_info(7))
+    loop = Loop(JSONL(str(path)))
+    loop.log_step(make_info(7))
     assert json.loads(path.read_text(encoding="utf8"))["step"] == 7
-    logger.finish()
+    loop.finalize()
 
 
 def test_jsonl_resumed_run_writes_no_row_twice(tmp_path):
@@ -231,10 +246,7 @@ def test_jsonl_resumed_run_writes_no_row_twice(tmp_path):
     run(JSONL(str(path)), [make_info(step) for step in (0, 10, 20, 30, 0, 10, 20, 30)])
     with path.open("a") as file:
         file.write('{"step": 4')
-    logger = JSONL(str(path))(io.StringIO(), io.StringIO(), None)
-    logger.start(Start({}, None, 15))
-    logger.row(make_info(20))
-    logger.finish()
+    run(JSONL(str(path)), [make_info(20)], first_step=15)
     assert [row["step"] for row in read_rows(path)] == [0, 10, 20, 30, 0, 10, 20]
 
 
@@ -249,68 +261,57 @@ def test_jsonl_unwritable_is_one_error(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "log.jsonl", tmp_path):
         with pytest.raises(OutputError, match=r"thincdialog\.JSONL\.v1 cannot write"):
-            JSONL(str(path))(io.StringIO(), io.StringIO(), None)
+            Loop(JSONL(str(path)))
 
 
-class Recorder(Logger):
-    def __init__(self, name, calls, fails=()):
-        self.name, self.calls, self.fails = name, calls, fails
-
-    def note(self, method, value=None):
-        self.calls.append((self.name, method, value))
-        if method in self.fails:
+def Recorder(name, calls, fails=()):
+    def note(method, value):
+        calls.append((name, method, value))
+        if method in fails:
             raise OSError("no\nnetwork")
 
-    def start(self, start):
-        self.note("start", start.step)
+    def setup(run, stdout, stderr):
+        note("setup", run.first_step)
 
-    def step(self, progress):
-        self.note("step", progress.step)
+        def log_step(info):
+            if info is None:
+                note("step", run.progress.step)
+            else:
+                note("row", info["step"])
 
-    def row(self, info):
-        self.note("row", info["step"])
+        return log_step, lambda: note("finalize", type(run.error).__name__)
 
-    def failed(self, error):
-        self.note("failed")
-
-    def finish(self):
-        self.note("finish")
+    return setup
 
 
-def test_chain_tells_all_in_order_and_finishes_all():
-    calls = []
-    chain = Chain(
-        lambda *given: Recorder("one", calls), lambda *given: Recorder("two", calls, {"finish"})
-    )
-    stderr = io.StringIO()
-    logger = chain(io.StringIO(), stderr, None)
-    logger.start(Start({}, None, 7))
-    logger.step(make_progress(3))
-    logger.row(make_info(4))
-    logger.failed(KeyboardInterrupt())
-    logger.finish()
+def test_chain_tells_all_in_order_and_finalizes_all():
+    calls, stderr = [], io.StringIO()
+    chain = Chain(Recorder("one", calls), Recorder("two", calls, {"finalize"}))
+    loop = Loop(chain, stderr=stderr, first_step=7)
+    loop.step(make_progress(3))
+    loop.step(make_progress(4), make_info(4))
+    loop.run.error = KeyboardInterrupt()
+    loop.finalize()
     assert calls == [
-        ("one", "start", 7), ("two", "start", 7),
+        ("one", "setup", 7), ("two", "setup", 7),
         ("one", "step", 3), ("two", "step", 3), ("one", "row", 4), ("two", "row", 4),
-        ("one", "failed", None), ("two", "failed", None),
-        ("one", "finish", None), ("two", "finish", None),
+        ("two", "finalize", "KeyboardInterrupt"), ("one", "finalize", "KeyboardInterrupt"),
     ]  # fmt: skip
     assert "Recorder has failed (OSError: no network)" in stderr.getvalue()
 
 
 def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
     calls, stderr = [], io.StringIO()
-    methods = ("one", {"step", "row", "failed", "finish"}), ("two", set())
-    setups = [lambda *given, m=m: Recorder(m[0], calls, m[1]) for m in methods]
-    logger = Chain(*setups)(io.StringIO(), stderr, None)
+    chain = Chain(Recorder("one", calls, {"step", "row", "finalize"}), Recorder("two", calls))
+    # In a chain of chains, too.
+    loop = Loop(Chain(chain), stderr=stderr)
     for step in (1, 2):
-        logger.step(make_progress(step))
-        logger.row(make_info(step))
-    logger.failed(ValueError())
-    logger.finish()
+        loop.step(make_progress(step))
+        loop.step(make_progress(step), make_info(step))
+    loop.finalize()
     # Rows are tried again, steps no longer.
     assert [call[1:] for call in calls if call[0] == "one"] == [
-        ("step", 1), ("row", 1), ("row", 2), ("failed", None), ("finish", None),
+        ("setup", 0), ("step", 1), ("row", 1), ("row", 2), ("finalize", "NoneType"),
     ]  # fmt: skip
     assert len([call for call in calls if call[0] == "two"]) == 6
     assert stderr.getvalue() == (
@@ -318,18 +319,30 @@ def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
     )
 
 
-def test_chain_what_start_raises_is_an_error_before_training():
-    logger = Chain(lambda *given: Recorder("one", [], {"start"}))(io.StringIO(), None, None)
+def test_chain_what_setup_raises_is_an_error_before_training():
     with pytest.raises(OSError, match="no\nnetwork"):
-        logger.start(Start({}))
+        Loop(Chain(Recorder("one", [], {"setup"})))
 
 
-def test_chain_finishes_what_was_set_up_when_a_later_one_fails(tmp_path):
+def test_chain_finalizes_what_was_set_up_when_a_later_one_fails(tmp_path):
     calls = []
-    chain = Chain(lambda *given: Recorder("one", calls), JSONL(str(tmp_path)))
     with pytest.raises(OutputError):
-        chain(io.StringIO(), io.StringIO(), None)
-    assert calls == [("one", "finish", None)]
+        Loop(Chain(Recorder("one", calls), JSONL(str(tmp_path))))
+    assert calls == [("one", "setup", 0), ("one", "finalize", "NoneType")]
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        lambda run, stdout, stderr: None,
+        lambda run, stdout, stderr: (print, None),
+        lambda run, stdout, stderr: [print, print],
+        lambda run, stdout, stderr: (print, print, print),
+    ],
+)
+def test_chain_refuses_what_is_no_logger(setup):
+    with pytest.raises(ConfigError, match=r"not the pair \(log_step, finalize\)"):
+        Loop(Chain(setup))
 
 
 def test_registered_loggers_build_from_a_config(tmp_path):

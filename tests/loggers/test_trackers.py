@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from thincdialog.errors import OutputError
-from thincdialog.loggers import Start
+from thincdialog.loggers import LoggedRun
 from thincdialog.loggers.mlflow import MLflow
 from thincdialog.loggers.tensorboard import TensorBoard
 from thincdialog.loggers.values import numbers, settings
@@ -41,15 +41,14 @@ def make_info(step):
     }
 
 
-def log(setup, steps, output=None, start=0, error=None):
-    logger = setup(io.StringIO(), io.StringIO(), None)
-    logger.start(Start(CONFIG, str(output) if output else None, start))
+def log(setup, steps, output=None, start=0, error=None, config=CONFIG):
+    run = LoggedRun(config, str(output) if output else None, start)
+    log_step, finalize = setup(run, io.StringIO(), io.StringIO())
     for step in steps:
-        logger.row(make_info(step))
-    if error:
-        logger.failed(error)
-    logger.finish()
-    return logger
+        log_step(None)
+        log_step(make_info(step))
+    run.error = error
+    finalize()
 
 
 def test_trackers_names_of_numbers():
@@ -182,10 +181,13 @@ def test_wandb_offline_run_is_on_disk(tmp_path, wandb):
 
 
 def test_wandb_resumed_run_keeps_its_id(tmp_path, wandb):
-    first = log(WandB("cafe", folder=str(tmp_path / "a")), [0, 10], output=tmp_path)
-    second = log(WandB("cafe", folder=str(tmp_path / "b")), [10, 20], output=tmp_path, start=5)
-    third = log(WandB("cafe", folder=str(tmp_path / "c")), [0], output=tmp_path)
-    assert first.run.id == second.run.id != third.run.id
+    def run_id(folder, steps, start=0):
+        log(WandB("cafe", folder=str(tmp_path / folder)), steps, output=tmp_path, start=start)
+        (path,) = (tmp_path / folder).glob("wandb/offline-run-*/run-*.wandb")
+        return path.stem.partition("-")[2]
+
+    first = run_id("a", [0, 10])
+    assert first == run_id("b", [10, 20], start=5) != run_id("c", [0])
 
 
 @pytest.mark.parametrize("mode", ["online", "nonsense"])
@@ -247,9 +249,7 @@ def test_mlflow_resumed_run_is_the_same_run(tmp_path, client, monkeypatch):
 
 def test_mlflow_many_settings_are_sent_in_parts(tmp_path, client):
     config = {"section": {f"key{i}": "x" * 7000 if i == 5 else i for i in range(250)}}
-    logger = MLflow("cafe", str(tmp_path / "runs"))(io.StringIO(), io.StringIO(), None)
-    logger.start(Start(config))
-    logger.finish()
+    log(MLflow("cafe", str(tmp_path / "runs")), [], config=config)
     (run,) = read_runs(client)
     assert len(run.data.params) == 250 and len(run.data.params["section.key5"]) == 6000
 

@@ -1,15 +1,16 @@
 """What a run leaves in its folder: log.jsonl and scores.json, through crashes and full disks."""
 
 import io
+import json
 import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from thincdialog.api import OutputError, TrainingError, registry, train
-from thincdialog.loggers import Logger
 from thincdialog.loggers.row_file import RowFile, read_rows
 from thincdialog.training.run_log import RunLog, is_running, read_log, run_log
 from thincdialog.training.scores_file import read_scores
@@ -49,7 +50,7 @@ def test_run_log_begins_anew_with_force(tmp_path):
 def test_run_log_resumes_without_rows_beyond(tmp_path):
     with run_log(tmp_path) as [log]:
         for step in (0, 10, 20, 30):
-            log.row({"step": step})
+            log.log_step({"step": step})
         log.rows.file.write(b'{"step": 40, "sc')
         (tmp_path / "scores.json").write_text("{}")
         # Half a row is no row.
@@ -57,7 +58,7 @@ def test_run_log_resumes_without_rows_beyond(tmp_path):
     with run_log(tmp_path) as [log]:
         log.begin(resume_step=20)
         assert not (tmp_path / "scores.json").exists()
-        log.row({"step": 30})
+        log.log_step({"step": 30})
     assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]
 
 
@@ -74,7 +75,7 @@ def test_run_log_killed_run_is_not_running(tmp_path):
     code = (
         "import sys, time; from pathlib import Path;"
         "from thincdialog.training.run_log import RunLog;"
-        "log = RunLog(Path(sys.argv[1])); log.row({'step': 3}); print('ready', flush=True);"
+        "log = RunLog(Path(sys.argv[1])); log.log_step({'step': 3}); print('ready', flush=True);"
         "time.sleep(60)"
     )
     with subprocess.Popen(
@@ -110,12 +111,11 @@ def test_run_log_rows_that_found_no_room_come_with_the_next_one(tmp_path):
 
 @registry.loggers("test.NoNetwork.v1")
 def no_network():
-    class NoNetwork(Logger):
-        def row(self, info):
-            if info["epoch"] >= 1:
-                raise ConnectionError("no route to host")
+    def log_step(info):
+        if info is not None and info["epoch"] >= 1:
+            raise ConnectionError("no route to host")
 
-    return lambda stdout, stderr, total_steps: NoNetwork()
+    return lambda run, stdout, stderr: (log_step, lambda: None)
 
 
 def test_run_log_training_outlives_its_logger(tmp_path):
@@ -125,7 +125,7 @@ def test_run_log_training_outlives_its_logger(tmp_path):
         overrides={**SHORT, "training.logger": {"@loggers": "test.NoNetwork.v1"}},
     )  # fmt: skip
     assert stderr.getvalue() == (
-        "NoNetwork has failed (ConnectionError: no route to host). "
+        "no_network has failed (ConnectionError: no route to host). "
         "Training goes on; rows may be missing there.\n"
     )
     assert result.stopped_because == "max_epochs = 2 reached"
@@ -133,19 +133,43 @@ def test_run_log_training_outlives_its_logger(tmp_path):
     assert len(read_log(tmp_path / "run")) == 3
 
 
+@registry.loggers("test.Calls.v1")
+def calls(path: str):
+    """As somebody who knows spaCy's loggers would write it."""
+
+    def setup(run, stdout=sys.stdout, stderr=sys.stderr):
+        told = [run.config["training"]["max_epochs"], run.progress]
+
+        def log_step(info):
+            told.append((run.progress.step, None if info is None else info["step"]))
+
+        def finalize():
+            Path(path).write_text(json.dumps(told))
+
+        return log_step, finalize
+
+    return setup
+
+
+def test_run_log_each_step_is_told_once_as_in_spacy(tmp_path):
+    path = str(tmp_path / "calls.json")
+    logger = {"training.logger": {"@loggers": "test.Calls.v1", "path": path}}
+    run(tmp_path / "run", overrides=logger)
+    epochs, progress, *told = json.loads(Path(path).read_text())
+    rows = [row["step"] for row in read_log(tmp_path / "run")]
+    assert rows[0] == 0 and (epochs, progress) == (2.0, None)
+    assert told == [[step, step if step in rows else None] for step in range(rows[-1] + 1)]
+
+
 def test_run_log_failed_run_has_no_scores(tmp_path):
     told = []
 
     @registry.loggers("test.Told.v1")
     def told_of_the_end():
-        class Told(Logger):
-            def failed(self, error):
-                told.append(type(error))
-
-            def finish(self):
-                told.append("finish")
-
-        return lambda stdout, stderr, total_steps: Told()
+        return lambda run, stdout, stderr: (
+            lambda info: None,
+            lambda: told.append(type(run.error)),
+        )
 
     with pytest.raises(TrainingError):
         run(
@@ -156,6 +180,6 @@ def test_run_log_failed_run_has_no_scores(tmp_path):
                 "training.logger": {"@loggers": "test.Told.v1"},
             },
         )
-    assert told == [TrainingError, "finish"]
+    assert told == [TrainingError]
     assert read_scores(tmp_path / "run") == {} and read_log(tmp_path / "run")
     assert not is_running(tmp_path / "run")

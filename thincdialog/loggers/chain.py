@@ -1,11 +1,12 @@
 """Several loggers at once."""
 
 from contextlib import ExitStack
-from typing import Any, Dict, List, Optional, Sequence, TextIO
+from typing import Any, Dict, List, Optional, TextIO, Tuple
 
+from ..errors import ConfigError, Problem
 from ..registry import registry
 from .guarded import guarded
-from .logger import Logger, Progress, Setup, Start
+from .logger import Finalize, LoggedRun, LogStep, Setup
 
 
 @registry.loggers("thincdialog.Chain.v1")
@@ -26,49 +27,29 @@ def Chain(*loggers: Setup) -> Setup:
     loggers (Setup): The loggers.
     """
 
-    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
-        ready: List[Logger] = []
+    def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
+        steps: List[LogStep] = []
         with ExitStack() as undo:
             for create in loggers:
-                ready.append(guarded(create(stdout, stderr, total_steps), stderr))
-                undo.callback(ready[-1].finish)
-            undo.pop_all()
-        return ChainLogger(ready)
+                one_step, one_end = guarded(*_pair(create(run, stdout, stderr)), stderr)
+                steps.append(one_step)
+                undo.callback(one_end)
+            # Ends all of them, even if one fails; in reverse order.
+            finalize = undo.pop_all().close
+
+        def log_step(info: Optional[Dict[str, Any]]) -> None:
+            for one_step in steps:
+                one_step(info)
+
+        return log_step, finalize
 
     return setup
 
 
-class ChainLogger(Logger):
-    """See ``Chain``.
-
-    loggers (Sequence[Logger]): The loggers.
-    """
-
-    def __init__(self, loggers: Sequence[Logger]):
-        self.loggers = list(loggers)
-
-    def start(self, start: Start) -> None:
-        """Pass it on."""
-        for logger in self.loggers:
-            logger.start(start)
-
-    def step(self, progress: Progress) -> None:
-        """Pass it on."""
-        for logger in self.loggers:
-            logger.step(progress)
-
-    def row(self, info: Dict[str, Any]) -> None:
-        """Pass it on."""
-        for logger in self.loggers:
-            logger.row(info)
-
-    def failed(self, error: BaseException) -> None:
-        """Pass it on."""
-        for logger in self.loggers:
-            logger.failed(error)
-
-    def finish(self) -> None:
-        """Finish all of them, even if one fails."""
-        with ExitStack() as stack:
-            for logger in reversed(self.loggers):
-                stack.callback(logger.finish)
+def _pair(given: Any) -> Tuple[LogStep, Finalize]:
+    if isinstance(given, tuple) and len(given) == 2 and all(map(callable, given)):
+        return given
+    text = f"[training.logger] a logger's setup gave {given!r}, not the pair (log_step, finalize)"
+    raise ConfigError(
+        [Problem("", text, "return two functions, as thincdialog.loggers.logger says")]
+    )

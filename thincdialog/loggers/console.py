@@ -3,13 +3,13 @@
 import os
 import shutil
 import time
-from typing import Any, Dict, List, Optional, TextIO
+from typing import Any, Dict, List, Optional, TextIO, Tuple
 
 from tqdm import tqdm
 
 from ..metrics import higher_is_better
 from ..registry import registry
-from .logger import Logger, Progress, Setup, Start
+from .logger import Finalize, LoggedRun, LogStep, Setup
 
 # Scores shown unless the config names them, letters of a column, and the seconds between
 # two looks of the bar.
@@ -39,29 +39,31 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
     progress_bar (bool): Whether to show the bar.
     """
 
-    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
+    def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         with_bar = progress_bar and stderr.isatty()
-        return ConsoleLogger(stdout, stderr if with_bar else None, total_steps, scores)
+        console = ConsoleLogger(run, stdout, stderr if with_bar else None, scores)
+        return console.log_step, console.finalize
 
     return setup
 
 
-class ConsoleLogger(Logger):
-    """See ``Console``.
+class ConsoleLogger:
+    """See ``Console``. Steps of before count as done, but not for the time that is left.
 
+    run (LoggedRun): The run.
     stdout (TextIO): Where the table goes.
     bar_stream (Optional[TextIO]): Where the progress bar goes; None for no bar.
-    total_steps (Optional[float]): Steps of the whole run, if known.
     scores (Optional[List[str]]): Metrics to show.
     """
 
     def __init__(
         self,
+        run: LoggedRun,
         stdout: TextIO,
         bar_stream: Optional[TextIO],
-        total_steps: Optional[float] = None,
         scores: Optional[List[str]] = None,
     ):
+        self.run = run
         self.stdout = stdout
         self.scores = scores
         self.are_given = scores is not None
@@ -71,11 +73,12 @@ class ConsoleLogger(Logger):
         self.bar: Optional[tqdm] = None
         if bar_stream is not None:
             self.bar = tqdm(
-                total=total_steps,
+                total=run.total_steps,
+                initial=run.first_step,
                 file=bar_stream,
                 leave=False,
                 dynamic_ncols=True,
-                bar_format=BAR_FORMAT if total_steps else ENDLESS_FORMAT,
+                bar_format=BAR_FORMAT if run.total_steps else ENDLESS_FORMAT,
             )
         self._looked_at = 0.0
         self._start_rate(0)
@@ -84,15 +87,16 @@ class ConsoleLogger(Logger):
         self._rate_examples = examples
         self._rate_since = time.perf_counter()
 
-    def start(self, start: Start) -> None:
-        """Steps of before count as done, but not for the time that is left."""
-        if self.bar is not None:
-            self.bar.initial = self.bar.n = start.step
+    def log_step(self, info: Optional[Dict[str, Any]]) -> None:
+        """Move the bar, at most ten times a second; after an evaluation, write a row."""
+        if info is not None:
+            self._row(info)
+        elif self.bar is not None:
+            self._look()
 
-    def step(self, progress: Progress) -> None:
-        """Move the bar, at most ten times a second."""
-        if self.bar is None:
-            return
+    def _look(self) -> None:
+        assert self.bar is not None and self.run.progress is not None
+        progress = self.run.progress
         now = time.perf_counter()
         if now - self._looked_at < REFRESH_SECONDS:
             return
@@ -115,7 +119,7 @@ class ConsoleLogger(Logger):
             self.bar.bar_format = BAR_FORMAT
         self.bar.refresh()
 
-    def row(self, info: Dict[str, Any]) -> None:
+    def _row(self, info: Dict[str, Any]) -> None:
         """Write a row, and above the first one the names of the columns."""
         if self.bar is not None:
             self.bar.clear()
@@ -175,7 +179,7 @@ class ConsoleLogger(Logger):
         self.stdout.write(line + "\n")
         self.stdout.flush()
 
-    def finish(self) -> None:
+    def finalize(self) -> None:
         """Take the bar away."""
         if self.bar is not None:
             self.bar.close()

@@ -1,11 +1,11 @@
 """Rows as lines of JSON in a file, for plots and for programs."""
 
 from pathlib import Path
-from typing import Any, Dict, Optional, TextIO
+from typing import Any, Dict, Optional, TextIO, Tuple
 
 from ..errors import OutputError
 from ..registry import registry
-from .logger import Logger, Setup, Start
+from .logger import Finalize, LoggedRun, LogStep, Setup
 from .row_file import RowFile
 
 
@@ -20,37 +20,25 @@ def JSONL(path: str) -> Setup:
     path (str): The file; missing folders are made.
     """
 
-    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
-        return JSONLLogger(Path(path))
+    def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
+        rows = _row_file(Path(path))
+        if run.first_step:  # A resumed run will write later rows once more.
+            rows.drop_after(run.first_step)
+
+        def log_step(info: Optional[Dict[str, Any]]) -> None:
+            if info is not None:
+                rows.add(info)
+
+        return log_step, rows.close
 
     return setup
 
 
-class JSONLLogger(Logger):
-    """See ``JSONL``.
-
-    path (Path): The file.
-    RAISES (OutputError): If it cannot be written.
-    """
-
-    def __init__(self, path: Path):
-        try:
-            self.rows = RowFile(path)
-        except OSError as error:
-            raise OutputError(
-                f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
-                "Give it another 'path'."
-            ) from error
-
-    def start(self, start: Start) -> None:
-        """Drop what a resumed run will write once more."""
-        if start.step:
-            self.rows.drop_after(start.step)
-
-    def row(self, info: Dict[str, Any]) -> None:
-        """Write a line; it is in the file when this returns."""
-        self.rows.add(info)
-
-    def finish(self) -> None:
-        """Close the file."""
-        self.rows.close()
+def _row_file(path: Path) -> RowFile:
+    try:
+        return RowFile(path)
+    except OSError as error:
+        raise OutputError(
+            f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
+            "Give it another 'path'."
+        ) from error

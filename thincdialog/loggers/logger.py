@@ -1,26 +1,32 @@
-"""The logger contract: what the training loop tells a logger, and when.
+"""The logger contract, which is spaCy's: ``setup`` gives ``log_step`` and ``finalize``.
 
-A registered logger returns a ``setup`` function (see ``Setup``). The loop calls
-``setup(stdout, stderr, total_steps)`` once and gets a ``Logger``; then ``start`` once,
-``step`` after every training step, ``row`` after every evaluation (the one at step 0
-included), and ``finish`` once at the end, also when training fails: then after ``failed``.
+    @registry.loggers("my_logger.v1")
+    def my_logger(path: str):
+        def setup(run, stdout, stderr):
+            file = open(path, "w")
 
-    setup = config["logger"]
-    logger = setup(sys.stdout, sys.stderr, total_steps)
-    logger.start(Start(config, output="output/ranker"))
-    try:
-        logger.step(Progress(step=1, epoch=0.1, examples=64, loss_per_example=2.3))
-        logger.row(info)
-    except BaseException as error:
-        logger.failed(error)
-        raise
-    finally:
-        logger.finish()
+            def log_step(info):
+                if info is not None:
+                    file.write(f"{info['step']} {info['score']}\\n")
 
-What ``setup`` and ``start`` raise ends the run before it has begun. What the others raise
-does not: training goes on, and one line on stderr tells (``guarded.py``).
+            def finalize():
+                file.close()
 
-``info``, the row of an evaluation; keys may be missing only where None is allowed:
+            return log_step, finalize
+
+        return setup
+
+A registered logger returns ``setup``. It is called once, before training, with ``run`` (see
+``LoggedRun``) in the place of spaCy's ``nlp``, and with the two streams. ``log_step(None)``
+is called after a training step without an evaluation, ``log_step(info)`` after one with an
+evaluation and at step 0: thousands of times, so None must be cheap. ``finalize()`` is
+called once at the end, also when training fails: then ``run.error`` says how.
+
+What ``setup`` raises ends the run before it has begun. What the others raise does not:
+training goes on, and one line on stderr tells (``guarded.py``).
+
+``info``, the row of an evaluation, must not be changed. Keys may be missing only where None
+is allowed (``scores`` are spaCy's ``other_scores``, ``loss_per_example`` its ``losses``):
 
 step (int): Training steps done.
 epoch (float): Epochs done.
@@ -43,7 +49,7 @@ More keys may be there (padding_fraction, for instance); a logger that writes al
 writes them, too.
 """
 
-from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, TextIO
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, TextIO, Tuple
 
 
 class Progress(NamedTuple):
@@ -64,38 +70,32 @@ class Progress(NamedTuple):
     total_steps: Optional[float] = None
 
 
-class Start(NamedTuple):
-    """The run that begins.
+class LoggedRun:
+    """The run that a logger tells of. ``progress`` (Optional[Progress]; None before the first
+    step) and ``error`` (Optional[BaseException]: what ended it, if anything did) change as
+    training goes on, the others do not.
 
     config (Mapping[str, Any]): The whole config as nested sections, variables filled in.
     output (Optional[str]): Folder of the run; None if it saves nothing.
-    step (int): Training steps done before, in a run that is resumed; 0 in a new one.
+    first_step (int): Training steps done before, in a run that is resumed; 0 in a new one.
         Rows of later steps that were logged before will be logged once more.
+    total_steps (Optional[float]): Steps of the whole run; None if it is not known yet.
     """
 
-    config: Mapping[str, Any]
-    output: Optional[str] = None
-    step: int = 0
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        output: Optional[str] = None,
+        first_step: int = 0,
+        total_steps: Optional[float] = None,
+    ):
+        self.config, self.output = config, output
+        self.first_step, self.total_steps = first_step, total_steps
+        self.progress: Optional[Progress] = None
+        self.error: Optional[BaseException] = None
 
 
-class Logger:
-    """Takes note of a training run. All methods may be left as they are."""
-
-    def start(self, start: Start) -> None:
-        """The run begins, or goes on. Called once, before all others."""
-
-    def step(self, progress: Progress) -> None:
-        """A training step is done. Called thousands of times: must be cheap."""
-
-    def row(self, info: Dict[str, Any]) -> None:
-        """An evaluation is done; ``info`` is described above and must not be changed."""
-
-    def failed(self, error: BaseException) -> None:
-        """Training ends by an error or is interrupted; ``finish`` comes next."""
-
-    def finish(self) -> None:
-        """The run ends, well or badly. Called once."""
-
-
-# (stdout, stderr, total_steps) -> Logger; total_steps is None if it is not known yet.
-Setup = Callable[[TextIO, TextIO, Optional[float]], Logger]
+LogStep = Callable[[Optional[Dict[str, Any]]], None]
+Finalize = Callable[[], None]
+# (run, stdout, stderr) -> (log_step, finalize)
+Setup = Callable[[LoggedRun, TextIO, TextIO], Tuple[LogStep, Finalize]]

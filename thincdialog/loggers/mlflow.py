@@ -3,11 +3,11 @@
 import os
 import time
 from pathlib import Path
-from typing import Any, Dict, Optional, TextIO
+from typing import Any, Dict, Optional, TextIO, Tuple
 
 from ..errors import MissingPackageError, OutputError
 from ..registry import registry
-from .logger import Logger, Setup, Start
+from .logger import Finalize, LoggedRun, LogStep, Setup
 from .values import numbers, recall_id, remember_id, settings
 
 # Of parameters at once, and of the letters of one: the most that MLflow takes.
@@ -32,55 +32,49 @@ def MLflow(
     name (Optional[str]): Name of the run; null for that of the output folder.
     """
 
-    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
+    def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         try:
             import mlflow  # noqa: F401
         except ImportError:
             raise MissingPackageError("mlflow-skinny", "mlflow", "thincdialog.MLflow.v1") from None
         address = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or FOLDER
-        return MLflowLogger(experiment, address, name)
+        there = MLflowLogger(experiment, address, name, run)
+        return there.log_step, there.finalize
 
     return setup
 
 
-class MLflowLogger(Logger):
-    """See ``MLflow``.
+class MLflowLogger:
+    """See ``MLflow``. Begins a run, or goes on with it.
 
     experiment (str): Name of the experiment.
     address (str): Address of a server, or a folder.
     name (Optional[str]): Name of the run.
+    run (LoggedRun): The run.
+    RAISES (OutputError): If MLflow cannot.
     """
 
-    def __init__(self, experiment: str, address: str, name: Optional[str]):
+    def __init__(self, experiment: str, address: str, name: Optional[str], run: LoggedRun):
         if "://" not in address and address != "databricks":
             address = Path(address).absolute().as_uri()
         if address.startswith("file:"):
             # MLflow 3 refuses folders, in favour of a database, unless it is told twice.
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
-        self.experiment, self.address, self.name = experiment, address, name
-        self.client: Any = None
-        self.run_id = ""
-        self.status = "FINISHED"
-
-    def start(self, start: Start) -> None:
-        """Begin a run, or go on with it.
-
-        RAISES (OutputError): If MLflow cannot.
-        """
+        self.experiment, self.name, self.run = experiment, name, run
         try:
-            self._start(start)
+            self._begin(address)
         except Exception as error:  # From the network, the server, or the folder.
             raise OutputError(
-                f"thincdialog.MLflow.v1 cannot begin a run at {self.address}: "
+                f"thincdialog.MLflow.v1 cannot begin a run at {address}: "
                 f"{' '.join(str(error).split())}. Give it another 'tracking_uri'."
             ) from error
 
-    def _start(self, start: Start) -> None:
+    def _begin(self, address: str) -> None:
         from mlflow import MlflowClient
         from mlflow.entities import Param
 
-        self.client = MlflowClient(tracking_uri=self.address)
-        known = recall_id(start.output, "mlflow") if start.step else None
+        run, self.client = self.run, MlflowClient(tracking_uri=address)
+        known = recall_id(run.output, "mlflow") if run.first_step else None
         if known:
             self.run_id = known
             self.client.update_run(known, status="RUNNING")
@@ -89,30 +83,31 @@ class MLflowLogger(Logger):
         experiment = (
             found.experiment_id if found else self.client.create_experiment(self.experiment)
         )
-        name = self.name or (Path(start.output).name if start.output else None)
+        name = self.name or (Path(run.output).name if run.output else None)
         self.run_id = self.client.create_run(experiment, run_name=name).info.run_id
-        remember_id(start.output, "mlflow", self.run_id)
+        remember_id(run.output, "mlflow", self.run_id)
         params = [
             # Neither "@" nor "*" may stand in a name.
             Param(key.replace("*.", "").replace("@", ""), value[:MAX_LETTERS])
-            for key, value in settings(start.config).items()
+            for key, value in settings(run.config).items()
         ]
         for first in range(0, len(params), MAX_PARAMS):
             self.client.log_batch(self.run_id, params=params[first : first + MAX_PARAMS])
 
-    def row(self, info: Dict[str, Any]) -> None:
-        """Send the numbers."""
+    def log_step(self, info: Optional[Dict[str, Any]]) -> None:
+        """Send the numbers of an evaluation."""
+        if info is None:
+            return
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
         metrics = [Metric(name, value, now, info["step"]) for name, value in numbers(info).items()]
         self.client.log_batch(self.run_id, metrics=metrics)
 
-    def failed(self, error: BaseException) -> None:
-        """Mark the run as failed, or as stopped by the user."""
-        self.status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-
-    def finish(self) -> None:
-        """End the run."""
-        if self.run_id:
-            self.client.set_terminated(self.run_id, self.status)
+    def finalize(self) -> None:
+        """End the run: well, as failed, or as stopped by the user."""
+        error = self.run.error
+        status = "FINISHED" if error is None else "FAILED"
+        if isinstance(error, KeyboardInterrupt):
+            status = "KILLED"
+        self.client.set_terminated(self.run_id, status)

@@ -1,11 +1,11 @@
 """Curves for TensorBoard."""
 
-from typing import Any, Dict, Optional, TextIO
+from typing import Any, Dict, Optional, TextIO, Tuple
 
 from ..config import write_config
 from ..errors import MissingPackageError, OutputError
 from ..registry import registry
-from .logger import Logger, Setup, Start
+from .logger import Finalize, LoggedRun, LogStep, Setup
 from .values import numbers
 
 
@@ -20,55 +20,38 @@ def TensorBoard(folder: str) -> Setup:
         own below a common one.
     """
 
-    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
+    def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         try:
-            import tensorboardX  # noqa: F401
+            from tensorboardX import SummaryWriter
         except ImportError:
             name = "thincdialog.TensorBoard.v1"
             raise MissingPackageError("tensorboardX", "tensorboard", name) from None
-        return TensorBoardLogger(folder)
+        writer = _begin(SummaryWriter, folder, run)
+
+        def log_step(info: Optional[Dict[str, Any]]) -> None:
+            if info is not None:
+                for name, value in numbers(info).items():
+                    writer.add_scalar(name, value, info["step"])
+                writer.flush()  # They are in the file when this returns.
+
+        return log_step, writer.close
 
     return setup
 
 
-class TensorBoardLogger(Logger):
-    """See ``TensorBoard``.
-
-    folder (str): Where the files go.
-    """
-
-    def __init__(self, folder: str):
-        self.folder = folder
-        self.writer: Any = None
-
-    def start(self, start: Start) -> None:
-        """Open the file; of a resumed run, hide what will be written once more.
-
-        RAISES (OutputError): If it cannot be written.
-        """
-        from tensorboardX import SummaryWriter
-
-        try:
-            # What TensorBoard has of this step and later ones is no longer shown.
-            purge = start.step + 1 if start.step else None
-            self.writer = SummaryWriter(self.folder, purge_step=purge)
-            if not start.step:
-                text = write_config(start.config)
-                # Four spaces make it code, line by line, in Markdown.
-                self.writer.add_text("config", "    " + text.replace("\n", "\n    "), 0)
-        except OSError as error:
-            raise OutputError(
-                f"{self.folder}: thincdialog.TensorBoard.v1 cannot write there "
-                f"({error.strerror}). Give it another 'folder'."
-            ) from None
-
-    def row(self, info: Dict[str, Any]) -> None:
-        """Add a point to each curve; they are in the file when this returns."""
-        for name, value in numbers(info).items():
-            self.writer.add_scalar(name, value, info["step"])
-        self.writer.flush()
-
-    def finish(self) -> None:
-        """Close the file."""
-        if self.writer is not None:
-            self.writer.close()
+def _begin(make_writer: Any, folder: str, run: LoggedRun) -> Any:
+    """Open the file; of a resumed run, hide what will be written once more."""
+    try:
+        # What TensorBoard has of this step and later ones is no longer shown.
+        purge = run.first_step + 1 if run.first_step else None
+        writer = make_writer(folder, purge_step=purge)
+        if not run.first_step:
+            text = write_config(run.config)
+            # Four spaces make it code, line by line, in Markdown.
+            writer.add_text("config", "    " + text.replace("\n", "\n    "), 0)
+        return writer
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: thincdialog.TensorBoard.v1 cannot write there "
+            f"({error.strerror}). Give it another 'folder'."
+        ) from None

@@ -1,11 +1,11 @@
 """Runs for Weights & Biases."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Optional, TextIO
+from typing import Any, Dict, List, Optional, TextIO, Tuple
 
 from ..errors import MissingPackageError, OutputError
 from ..registry import registry
-from .logger import Logger, Setup, Start
+from .logger import Finalize, LoggedRun, LogStep, Setup
 from .values import numbers, recall_id, remember_id
 
 
@@ -34,63 +34,49 @@ def WandB(
     folder (Optional[str]): Where wandb keeps its own files; null for the output folder.
     """
 
-    def setup(stdout: TextIO, stderr: TextIO, total_steps: Optional[float]) -> Logger:
+    def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         try:
             import wandb  # noqa: F401
         except ImportError:
             raise MissingPackageError("wandb", "wandb", "thincdialog.WandB.v1") from None
         given = {"project": project, "entity": entity, "group": group, "tags": tags, "mode": mode}
-        return WandBLogger({**given, "name": name, "dir": folder})
+        there = _begin({**given, "name": name, "dir": folder}, run)
+
+        def log_step(info: Optional[Dict[str, Any]]) -> None:
+            if info is not None:
+                there.log(numbers(info), step=info["step"])
+
+        def finalize() -> None:
+            # Waits until all is sent.
+            there.finish(exit_code=0 if run.error is None else 1)
+
+        return log_step, finalize
 
     return setup
 
 
-class WandBLogger(Logger):
-    """See ``WandB``.
+def _begin(given: Dict[str, Any], run: LoggedRun) -> Any:
+    """Begin a run of Weights & Biases, or go on with it.
 
     given (Dict[str, Any]): What ``wandb.init`` is called with.
     """
+    import wandb
 
-    def __init__(self, given: Dict[str, Any]):
-        self.given = given
-        self.run: Any = None
-        self.exit_code = 0
-
-    def start(self, start: Start) -> None:
-        """Begin a run, or go on with it.
-
-        RAISES (OutputError): If Weights & Biases cannot.
-        """
-        import wandb
-
-        given = dict(self.given)
-        if start.output:
-            given["name"] = given["name"] or Path(start.output).name
-            given["dir"] = given["dir"] or start.output
-        if start.step:
-            given.update(id=recall_id(start.output, "wandb"), resume="allow")
-        try:
-            if given["dir"]:
-                Path(given["dir"]).mkdir(parents=True, exist_ok=True)
-            # It would otherwise copy all that is printed, the progress bar included.
-            options = wandb.Settings(console="off")
-            self.run = wandb.init(config=dict(start.config), settings=options, **given)
-        except Exception as error:  # It has errors of a dozen kinds, also from the network.
-            raise OutputError(
-                f"thincdialog.WandB.v1 cannot begin a run: {' '.join(str(error).split())}. "
-                'With mode = "offline" it needs no network and no account.'
-            ) from error
-        remember_id(start.output, "wandb", self.run.id)
-
-    def row(self, info: Dict[str, Any]) -> None:
-        """Send the numbers."""
-        self.run.log(numbers(info), step=info["step"])
-
-    def failed(self, error: BaseException) -> None:
-        """Mark the run as failed."""
-        self.exit_code = 1
-
-    def finish(self) -> None:
-        """End the run; waits until all is sent."""
-        if self.run is not None:
-            self.run.finish(exit_code=self.exit_code)
+    if run.output:
+        given["name"] = given["name"] or Path(run.output).name
+        given["dir"] = given["dir"] or run.output
+    if run.first_step:
+        given.update(id=recall_id(run.output, "wandb"), resume="allow")
+    try:
+        if given["dir"]:
+            Path(given["dir"]).mkdir(parents=True, exist_ok=True)
+        # It would otherwise copy all that is printed, the progress bar included.
+        options = wandb.Settings(console="off")
+        there = wandb.init(config=dict(run.config), settings=options, **given)
+    except Exception as error:  # It has errors of a dozen kinds, also from the network.
+        raise OutputError(
+            f"thincdialog.WandB.v1 cannot begin a run: {' '.join(str(error).split())}. "
+            'With mode = "offline" it needs no network and no account.'
+        ) from error
+    remember_id(run.output, "wandb", there.id)
+    return there

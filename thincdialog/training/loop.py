@@ -18,7 +18,7 @@ import numpy
 
 from ..agents.model_agent import ModelAgent
 from ..errors import ProtocolError
-from ..loggers.logger import Logger, Progress
+from ..loggers.logger import Progress
 from ..metrics import report_values
 from ..models.averages import averaged_weights
 from ..teachers import Teacher
@@ -30,6 +30,7 @@ from .keeper import Keeper
 from .loop_settings import LoopSettings
 from .random_state import random_state, set_random_state
 from .rows import Rows
+from .run_log import Log
 from .selection import Selection
 from .stopping import Clock, Position
 
@@ -38,6 +39,7 @@ class TrainingLoop:
     """Trains one agent in one world.
 
     world (World): Of the training teacher and the agent.
+    log (Log): Told once of each step, and of the evaluation at step 0.
     evaluate (Optional[Callable]): Gives the dev report (metric name to value); None
         without dev data: then nothing is compared, and the last weights are the best.
     keeper (Keeper): Saves models and checkpoints.
@@ -50,13 +52,13 @@ class TrainingLoop:
         teacher: Teacher,
         world: World,
         settings: LoopSettings,
-        logger: Logger,
+        log: Log,
         evaluate: Optional[Callable[[], Dict[str, float]]],
         keeper: Keeper,
         interruption: Interruption,
     ):
         self.agent, self.world = agent, world
-        self.settings, self.logger = settings, logger
+        self.settings, self.log = settings, log
         self.evaluate, self.keeper, self.interruption = evaluate, keeper, interruption
         self.position = Position()
         self.clock = Clock()
@@ -104,6 +106,8 @@ class TrainingLoop:
             if self.world.epoch_done() and not self.epochs.end(self.position):
                 self.asked_to_stop = "no training example had a label"
             self._between_steps()
+            if self._evaluated_step < self.position.step:
+                self.log(self._progress(), None)
 
     def _step(self) -> None:
         """One update of the weights."""
@@ -116,14 +120,14 @@ class TrainingLoop:
             position.step = step
             position.examples += examples
         self.epochs.locate(position, self.world.epoch_done())
-        self.logger.step(
-            Progress(
-                step=position.step,
-                epoch=position.epoch,
-                examples=position.examples,
-                loss_per_example=agent.counters.loss.value(),
-                total_steps=self._total_steps(),
-            )
+
+    def _progress(self) -> Progress:
+        return Progress(
+            step=self.position.step,
+            epoch=self.position.epoch,
+            examples=self.position.examples,
+            loss_per_example=self.agent.counters.loss.value(),
+            total_steps=self._total_steps(),
         )
 
     def _total_steps(self) -> Optional[int]:
@@ -189,7 +193,7 @@ class TrainingLoop:
             gradient_norm=self.gradient_norm,
             total_steps=self._total_steps(),
         )
-        self.logger.row(info)
+        self.log(self._progress(), info)
         for callback in self.settings.callbacks.values():
             if callback(info, self.agent):
                 self.asked_to_stop = self.asked_to_stop or "a callback asked to stop"

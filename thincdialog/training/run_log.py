@@ -3,12 +3,11 @@
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from ..errors import OutputError
-from ..loggers.chain import ChainLogger
-from ..loggers.guarded import guarded
-from ..loggers.logger import Logger, Setup, Start
+from ..loggers.chain import Chain
+from ..loggers.logger import Finalize, LoggedRun, LogStep, Progress, Setup
 from ..loggers.row_file import RowFile, read_rows
 from .scores_file import remove_scores
 
@@ -19,9 +18,11 @@ except ImportError:  # Windows: there a run that crashed looks like one that is 
 
 LOG = "log.jsonl"
 LOCK_TRIES, LOCK_SECONDS = 5, 0.05
+# (progress, row of an evaluation or None) -> None
+Log = Callable[[Progress, Optional[Dict[str, Any]]], None]
 
 
-class RunLog(Logger):
+class RunLog:
     """Writes ``log.jsonl``, and holds a lock on it until it is closed.
 
     folder (Path): The run's folder.
@@ -50,10 +51,15 @@ class RunLog(Logger):
             self.rows.drop_after(-1 if resume_step is None else resume_step)
             remove_scores(self.folder)
 
-    def row(self, info: Dict[str, Any]) -> None:
-        """Write a row; it outlives a crash, even of the machine."""
-        self.rows.add(info)
-        self.rows.sync()
+    def log_step(self, info: Optional[Dict[str, Any]]) -> None:
+        """Write the row of an evaluation; it outlives a crash, even of the machine."""
+        if info is not None:
+            self.rows.add(info)
+            self.rows.sync()
+
+    def setup(self, run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
+        """The log as one of the loggers; it stays open, as scores come after the last row."""
+        return self.log_step, lambda: None
 
 
 @contextmanager
@@ -86,7 +92,7 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
     """The log of a run, and so the folder for it alone, until its scores are written.
 
     folder (Optional[Path]): The run's folder; None if nothing is saved.
-    YIELDS (List[Logger]): The log; empty if there is no folder.
+    YIELDS (List[RunLog]): The log; empty if there is no folder.
     """
     if folder is None:
         yield []
@@ -103,32 +109,30 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
 
 @contextmanager
 def run_loggers(
-    log: Sequence[Logger],
-    setup: Setup,
-    stdout: TextIO,
-    stderr: TextIO,
-    total_steps: Optional[float],
-    start: Start,
-) -> Iterator[Logger]:
-    """All that takes note of a run as one logger; none of it can end the run.
+    log: Sequence[RunLog], setup: Setup, run: LoggedRun, stdout: TextIO, stderr: TextIO
+) -> Iterator[Log]:
+    """All that takes note of a run as one function; none of it can end the run.
 
-    log (Sequence[Logger]): What ``run_log`` gave.
+    log (Sequence[RunLog]): What ``run_log`` gave.
     setup (Setup): The logger of the config.
-    stdout (TextIO): Where it writes results.
+    run (LoggedRun): The run.
+    stdout (TextIO): Where the logger writes results.
     stderr (TextIO): Where it writes progress.
-    total_steps (Optional[float]): Steps of the whole run, if known.
-    start (Start): The run.
+    YIELDS (Log): Called once after each training step, and at an evaluation before all.
     """
-    loggers: List[Logger] = [*log, setup(stdout, stderr, total_steps)]
-    logger = ChainLogger([guarded(one, stderr) for one in loggers])
+    log_step, finalize = Chain(*(one.setup for one in log), setup)(run, stdout, stderr)
+
+    def log_progress(progress: Progress, info: Optional[Dict[str, Any]]) -> None:
+        run.progress = progress
+        log_step(info)
+
     try:
-        logger.start(start)
-        yield logger
+        yield log_progress
     except BaseException as error:
-        logger.failed(error)
+        run.error = error
         raise
     finally:
-        logger.finish()
+        finalize()
 
 
 def is_running(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from ..batchers import Fixed
 from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, Problem
-from ..loggers.logger import Start
+from ..loggers.logger import LoggedRun
 from ..ops.choice import get_dialog_ops, using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -200,21 +200,21 @@ class TrainingRun:
     ) -> Result:
         settings = LoopSettings.of(self.checked, self.parts)
         step = max(0, state["loop"]["evaluated_step"]) if state else 0
-        loggers = run_loggers(
-            self.log,
-            self.training["logger"],
-            self.stdout,
-            self.stderr,
+        logged = LoggedRun(
+            self.checked.interpolated,
+            str(self.folder) if self.folder else None,
+            step,
             settings.limits.total_steps(None),
-            Start(self.checked.interpolated, str(self.folder) if self.folder else None, step),
         )
-        with loggers as logger, self.make_world(self.teacher, agent) as world:
+        setup = self.training["logger"]
+        loggers = run_loggers(self.log, setup, logged, self.stdout, self.stderr)
+        with loggers as log, self.make_world(self.teacher, agent) as world:
             loop = TrainingLoop(
                 agent,
                 self.teacher,
                 world,
                 settings,
-                logger,
+                log,
                 (lambda: self._evaluate(agent, dev)) if dev is not None else None,
                 self.keeper,
                 self.interruption,
