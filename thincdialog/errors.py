@@ -87,6 +87,29 @@ class TrainingError(DialogError):
     """Training cannot go on, for instance because the loss is not finite."""
 
 
+class WorkerError(DialogError):
+    """A worker of several has failed, and with it what they did together.
+
+    worker (int): Its number, from 0.
+    text (str): What happened: the text of the error, if a user can mend it.
+    traceback (str): Where in the worker, "" if a user can mend it or it has died.
+    examples (Sequence[str]): Ids of the examples that it had at hand.
+    """
+
+    def __init__(
+        self, worker: int, text: str, *, traceback: str = "", examples: Sequence[str] = ()
+    ):
+        self.worker = worker
+        self.traceback = traceback
+        self.examples: List[str] = list(examples)
+        lines = [f"Worker {worker}: {text}"]
+        if self.examples:
+            shown = ", ".join(self.examples[:MAX_LISTED])
+            more = len(self.examples) - MAX_LISTED
+            lines.append(f"Examples at hand: {shown}" + (f", ... and {more} more" * (more > 0)))
+        super().__init__("\n".join([*lines, traceback] if traceback else lines))
+
+
 class MissingPackageError(DialogError):
     """An optional package is not installed."""
 

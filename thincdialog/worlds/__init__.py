@@ -5,13 +5,18 @@ from .dynamic_batch_world import DynamicBatchWorld
 from .multi_agent_world import MultiAgentWorld
 from .partner_world import PartnerWorld
 from .world import World, WorldFactory
+from .world_worker import Answer, Parleyed, Workers, WorldWorker
 
 __all__ = [
+    "Answer",
     "BatchWorld",
     "DynamicBatchWorld",
     "MultiAgentWorld",
+    "Parleyed",
     "PartnerWorld",
+    "Workers",
     "World",
     "WorldFactory",
+    "WorldWorker",
     "batch_world",
 ]

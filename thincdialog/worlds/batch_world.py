@@ -94,11 +94,12 @@ class BatchWorld(World):
     def _parley(self) -> None:
         if self.in_columns:
             messages: Sequence[Message] = self.teacher.batch_act()
+            self.heard = messages
             observations = self.agent.batch_observe(messages)  # type: ignore[attr-defined]
             replies = answers(self.agent, observations)
             self.teacher.batch_observe(replies)
         else:
-            messages = self.teachers_act()
+            messages = self.heard = self.teachers_act()
             replies = self.batch_act(self.batch_observe(messages))
             for row, reply in zip(self.live, replies):
                 row.teacher.observe(reply)

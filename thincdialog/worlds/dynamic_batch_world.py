@@ -89,7 +89,7 @@ class DynamicBatchWorld(World):
         more_to_come = self._n_going > 0 or not self.teacher.epoch_done()
         step = buffer.step
         slots = buffer.next_batch(more_to_come)
-        observations = [self._heard[slot] for slot in slots]
+        observations = self.heard = [self._heard[slot] for slot in slots]
         if self._is_fitted_late:
             self._fit(observations, self.batcher.sizes.at(step))
         teachers, agents, is_last = self._teachers, self._agents, self._is_last

@@ -28,6 +28,7 @@ class PartnerWorld(World):
 
     def _parley(self) -> None:
         message = self.teacher.act()
+        self.heard = [message]
         self.agent.observe(message)
         reply = self.agent.act()
         self.teacher.observe(reply)

@@ -1,9 +1,10 @@
 """The world contract: who acts when. A world never touches numbers."""
 
 from types import TracebackType
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Type, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
 
 from ..errors import ProtocolError
+from ..messages import Message, column
 from ..metrics import Metric
 from ..protocol import Agent
 from ..teachers.teacher import Teacher
@@ -19,11 +20,13 @@ class World:
     agents (Sequence[Agent]): Who takes part.
     acts: What was said in the last parley, for display: one entry for each agent,
         a message or, in worlds of many conversations, a sequence of messages.
+    heard: The messages that the last parley answers, or was to answer when it failed.
     """
 
     def __init__(self, agents: Sequence[Agent]):
         self.agents = list(agents)
         self.acts: Sequence = ()
+        self.heard: Sequence[Message] = ()
         self.is_shut_down = False
 
     def parley(self) -> None:
@@ -38,6 +41,7 @@ class World:
             raise ProtocolError(
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
+        self.heard = ()
         self.parley_init()
         self._parley()
 
@@ -51,6 +55,11 @@ class World:
     def epoch_done(self) -> bool:
         """Whether every example was handed out and answered."""
         raise NotImplementedError
+
+    def at_hand(self) -> List[str]:
+        """Ids of the examples of the last parley, for error messages; also of one that
+        failed, as far as it got."""
+        return [str(id) for id in column(self.heard, "id") if id is not None]
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin a pass over the data, whatever is left of the last one.
@@ -108,7 +117,7 @@ class World:
 
     def reset(self) -> None:
         """Make all agents forget their conversations."""
-        self.acts = ()
+        self.acts = self.heard = ()
         for agent in self.agents:
             agent.reset()
 

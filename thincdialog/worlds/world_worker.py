@@ -1,0 +1,134 @@
+"""One worker of a ``HogwildWorld``: a world of its own, and what it is asked to do."""
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol
+
+from ..metrics import Metric
+from .world import World
+
+
+class Answer(NamedTuple):
+    """What a worker answered.
+
+    worker (int): Number of the worker, from 0.
+    call (str): The method of its ``WorldWorker`` that was called.
+    value (Any): What it gave.
+    """
+
+    worker: int
+    call: str
+    value: Any
+
+
+class Parleyed(NamedTuple):
+    """What ``WorldWorker.parley`` gives.
+
+    result (Any): What ``learn`` gave; None without a parley.
+    has_parleyed (bool): False if the worker's epoch was done before.
+    epoch_done (bool): Whether it is now.
+    """
+
+    result: Any
+    has_parleyed: bool
+    epoch_done: bool
+
+
+class Workers(Protocol):
+    """Several workers, each with a ``WorldWorker``; ``thincdialog.parallel`` has some.
+
+    n_workers (int): How many there are.
+    """
+
+    n_workers: int
+
+    def ask(self, worker: int, call: str, *arguments: Any) -> None:
+        """Have a method of a worker's ``WorldWorker`` called, behind what it was asked
+        before; it is answered in that order.
+
+        RAISES (WorkerError): If the worker has died.
+        """
+
+    def wait(self, seconds: float) -> Optional[Answer]:
+        """The next answer of any worker.
+
+        seconds (float): How long to wait for one; 0 takes what is there.
+        RETURNS (Optional[Answer]): None if there was none.
+        RAISES (WorkerError): If a worker has raised an error, or has died.
+        """
+
+    def stop(self) -> None:
+        """End all workers, in bounded time, and restore what was changed for them.
+        Calling it again does nothing."""
+
+
+class WorldWorker:
+    """Takes part in a ``HogwildWorld`` with a world of its own. A subclass says in
+    ``learn`` what a parley is for; any other method that it adds can be asked for, too.
+
+    world (World): Shows this worker's share of the data to its copy of the agent.
+    """
+
+    def __init__(self, world: World):
+        self.world = world
+
+    def start_epoch(self, epoch: int, seed: int) -> bool:
+        """Begin an epoch (see ``World.start_epoch``).
+
+        RETURNS (bool): Whether it is done at once: an empty share.
+        """
+        self.world.start_epoch(epoch, seed)
+        return self.world.epoch_done()
+
+    def parley(self, order: Any = None) -> Parleyed:
+        """One parley of the world, if there is something left.
+
+        order (Any): From ``HogwildWorld.parley``, for ``learn``.
+        """
+        if self.world.epoch_done():
+            return Parleyed(None, False, True)
+        result = self.learn(order)
+        return Parleyed(result, True, self.world.epoch_done())
+
+    def learn(self, order: Any) -> Any:
+        """One parley, and what follows from it. Here: nothing.
+
+        order (Any): What the parley is to be done with, such as a learning rate.
+        RETURNS (Any): For ``HogwildWorld.finished``.
+        """
+        self.world.parley()
+        return None
+
+    def at_hand(self) -> List[str]:
+        """Ids of the examples of the last parley, for error messages."""
+        return self.world.at_hand()
+
+    def report(self) -> Dict[str, Metric]:
+        """Metrics since ``reset_metrics``."""
+        return self.world.report()
+
+    def reset_metrics(self) -> None:
+        """Start the metrics afresh."""
+        self.world.reset_metrics()
+
+    def reset(self) -> bool:
+        """Drop all conversations.
+
+        RETURNS (bool): Whether the epoch is done with that.
+        """
+        self.world.reset()
+        return self.world.epoch_done()
+
+    def state(self) -> Dict[str, Any]:
+        """Where the world is (see ``World.state``)."""
+        return self.world.state()
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Go back to where ``state`` was taken.
+
+        RETURNS (bool): Whether the epoch is done there.
+        """
+        self.world.restore(state)
+        return self.world.epoch_done()
+
+    def shutdown(self) -> None:
+        """Let go of the world's copies."""
+        self.world.shutdown()
