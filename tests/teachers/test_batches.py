@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.teachers.talk import answer_batch, batches_left, episodes, ids_of, make_teacher
-from thincdialog.batchers import Batcher, Batchsort, Fixed, Padded, Sizes, Words, count_words
+from tests.teachers.talk import answer_batch, batches_left, ids_of, make_teacher
+from thincdialog.batchers import (
+    Batcher,
+    Batchsort,
+    Fixed,
+    Lengths,
+    Padded,
+    Sizes,
+    Words,
+    count_words,
+)
 from thincdialog.errors import DataError, ProtocolError
 from thincdialog.messages import Message
 from thincdialog.metrics.accuracy import Accuracy
@@ -86,6 +95,32 @@ def test_batches_an_example_waits_no_longer_than_its_window():
     for start in range(0, 100, 20):
         window = sum(batches[start // 4 : start // 4 + 5], [])
         assert sorted(window) == sorted(f"{n}/0" for n in range(start, start + 20))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 200), st.integers(1, 60), st.lists(st.integers(1, 60)), st.integers(1, 4))
+def test_batches_window_of_words_is_bounded_whatever_its_rows(n_short, longest, others, buffer):
+    # Short rows tell little about the long ones behind them.
+    n_words = [1] * n_short + [longest] * 200 + others
+    read = []
+
+    def measure(batch):
+        read.extend(n_words[int(name.split("/")[0])] for name in batch.columns["id"])
+        return Lengths(numpy.array(read[-len(batch) :])[:, None], (True,))
+
+    data = [[("text", "label")] for _ in n_words]
+    made = IterableTeacher({"test": data}, mutators=[Flatten()]).for_split("test")
+    made.set_batches(Words(60, buffer=buffer), measure)
+    start = 0
+    while not made.epoch_done():
+        read.clear()
+        answer_batch(made)
+        if read:  # A window begins.
+            assert read == n_words[start : start + len(read)]
+            n_held = int((numpy.cumsum(read) <= 60 * buffer).sum())
+            assert len(read) <= 2 * max(n_held, buffer)
+            start += len(read)
+    assert start == len(n_words)
 
 
 @pytest.mark.parametrize("batcher", [Batchsort(8, 32), Words(200, True, 32), Padded(200, 32)])
@@ -209,4 +244,3 @@ def test_batches_of_a_new_epoch_drop_the_window():
     answer_batch(teacher)
     teacher.start_epoch(1, 0)
     assert Counter(sum(batches_left(teacher), [])) == Counter(ids_of([1] * 20))
-    assert len(episodes([1] * 20)) == 20

@@ -25,8 +25,10 @@ class Batches:
     A window is as many rows as make ``batcher.buffer`` batches. It is measured and cut
     once, all of it is handed out before the next one is read, and its batches come in
     random order, by (seed, epoch, number of the window). So an example waits for no more
-    batches than its window makes: ``buffer``, and more by the share of the gaps that a
-    word budget leaves.
+    batches than its window makes. That is ``buffer`` where rows are counted. Under a budget
+    of words it is more by the gaps in batches, and by what the last rows read are longer
+    than the first ones, which told how many to read; but a window has no more than twice
+    the rows that ``buffer`` budgets hold (or twice ``buffer``).
 
     batcher (Batcher): How many rows go together, and which.
     measure (Measure): Tells what rows take up; asked only if the batcher needs it.
