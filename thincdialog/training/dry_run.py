@@ -4,27 +4,24 @@ import math
 import sys
 import tracemalloc
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
 import numpy
 
 from ..agents import ModelAgent
-from ..batchers import Fixed
 from ..config import load_code, load_config
 from ..config.reading import ConfigLike
-from ..errors import ConfigError, DataError, OutputError
+from ..errors import ConfigError, DataError
 from ..ops.choice import get_dialog_ops, using_ops
-from ..worlds import World, batch_world
-from .evaluation import evaluate_agent, evaluation_teacher
+from ..worlds import World
+from .evaluation import evaluate_agent
 from .gradients import gather_gradient
 from .interruption import Interruption
-from .output_folder import check_contents
+from .output_folder import check_contents, check_output
 from .reading_bar import reading_bar
 from .selection import Selection
 from .stopping import Limits
-from .task import split_of
 from .train import TrainingRun
 
 # Examples of each task that are evaluated, at least.
@@ -88,10 +85,10 @@ def dry_run(
     errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
     with using_ops(ops), errors:
         run = TrainingRun(checked, None, stream, stream, Interruption())
-        if output is not None:
+        if output is None:
+            check_output(None, force, resume)
+        else:
             check_contents(Path(output), force, resume, has_checkpoint=True)
-        elif resume:
-            raise OutputError("--resume goes on with a run: give its folder with --output.")
         try:
             return _try(run, stream)
         except ConfigError as error:  # Found with the data, by parts that know no file.
@@ -184,13 +181,13 @@ def _optimizer_bytes(optimizer: Any, weights: int) -> int:
 
 
 def _evaluate(run: TrainingRun, found: DryRun) -> None:
-    """Dev, or else test data: the scores that are chosen by must be measured."""
+    """A part of dev and of test data: the score that is chosen by must be measured."""
     settings: Dict[str, Any] = run.parts["evaluation"]
     few = max(LEAST_EVALUATED, found.step_examples)
     settings["max_examples"] = min(settings["max_examples"] or few, few)
-    splits: List[str] = [name for name in ("dev", "test") if run.split(name) is not None]
-    for split in splits:
-        teacher = evaluation_teacher(run.checked, run.parts, split)
+    teachers = {split: run.split(split) for split in ("dev", "test")}
+    known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
+    for split, teacher in known.items():
         report = evaluate_agent(run.agent, teacher, settings["world"])
         if split == "dev":
             found.dev = report
@@ -198,12 +195,7 @@ def _evaluate(run: TrainingRun, found: DryRun) -> None:
                 training = run.training
                 score, direction = training["score"], training["score_direction"]
                 Selection(score, direction, 0, None, has_dev=True).see(report, 0)
-    for baseline in run.baselines.values():
-        train = split_of(run.checked, run.parts, "train", training=True)
-        baseline.initialize(train, tokenizer=None, seed=run.seed)
-        for split in splits:
-            teacher = evaluation_teacher(run.checked, run.parts, split)
-            evaluate_agent(baseline, teacher, partial(batch_world, batcher=Fixed(64)))
+    run.measure_baselines(known)
 
 
 def split_counts(found: DryRun) -> List[List[str]]:

@@ -32,6 +32,9 @@ from .task import split_of, tasks_of, without_training_data
 
 __all__ = ["BEST", "LAST", "check_output", "train"]
 
+# Split to metric to value.
+Reports = Dict[str, Dict[str, float]]
+
 
 def train(
     config: ConfigLike,
@@ -256,17 +259,23 @@ class TrainingRun:
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         for split, teacher in known.items():
             score_split(result, split, self.agent, teacher, self.parts["evaluation"])
-        for name, baseline in self.baselines.items():
-            baseline.initialize(
-                split_of(self.checked, self.parts, "train", training=True),
-                tokenizer=None,
-                seed=self.seed,
-            )
-            result.baselines[name] = {
-                # Not every one can shorten what it reads, as the config's batcher may want.
-                split: evaluate_agent(baseline, teacher, partial(batch_world, batcher=Fixed(64)))
-                for split, teacher in known.items()
-            }
+        result.baselines = self.measure_baselines(known)
         if known:
             last = list(known.values())[-1]
             result.samples = sample_exchanges(self.agent, last, self.training["n_samples"])
+
+    def measure_baselines(self, teachers: Mapping[str, Teacher]) -> Dict[str, Reports]:
+        """The reports of the baselines: name to split to metric to value.
+
+        teachers (Mapping[str, Teacher]): Of the splits to evaluate on.
+        """
+        found: Dict[str, Reports] = {}
+        for name, baseline in self.baselines.items():
+            train = split_of(self.checked, self.parts, "train", training=True)
+            baseline.initialize(train, tokenizer=None, seed=self.seed)
+            found[name] = {
+                # Not every one can shorten what it reads, as the config's batcher may want.
+                split: evaluate_agent(baseline, teacher, partial(batch_world, batcher=Fixed(64)))
+                for split, teacher in teachers.items()
+            }
+        return found
