@@ -41,11 +41,12 @@ from .training.display import display_data, display_model
 from .training.dry_run import DryRun, dry_run
 from .training.find_lr import LearnRates, find_lr
 from .training.interruption import Interrupted
+from .training.predictions import Prediction
 from .training.predictions_file import read_predictions, write_predictions
 from .training.results import Result
 from .training.run_table import RunResult, results
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
-from .training.sweep import SweepRun, sweep
+from .training.sweep import Sweep, SweepRun, sweep
 from .training.train import train
 from .worlds import BatchWorld, DynamicBatchWorld, MultiAgentWorld, PartnerWorld, World
 
@@ -67,18 +68,18 @@ def load(
 
 
 __all__ = [
-    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Callback", "Chatbot",
-    "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
-    "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference",
-    "DryRun", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Interrupted",
-    "IterableTeacher",
-    "LearnRates", "Limits", "LoggedRun", "Message", "MessageBatch", "Metric", "MetricDifference",
-    "MissingPackageError", "ModelAgent", "ModelError", "MultiAgentWorld", "OutputError",
-    "Overfit", "PartnerWorld", "Problem", "Profile", "Progress", "ProtocolError", "Result",
-    "RunResult", "SumMetric", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
+    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback",
+    "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
+    "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
+    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Interrupted",
+    "IterableTeacher", "LearnRates", "Lengths", "Limits", "LoggedRun", "Message", "MessageBatch",
+    "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
+    "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
+    "Prediction", "Problem", "Profile", "Progress", "ProtocolError", "Result", "RunResult",
+    "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
     "TrainingError", "Turn", "World", "check_config", "compare", "convert", "debug_data",
     "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model", "dry_run",
     "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config",
-    "plot", "read_predictions", "registry", "resolve_config", "results", "sweep", "train",
-    "write_config", "write_predictions",
+    "mix_tasks", "plot", "read_predictions", "registry", "resolve_config", "results", "sweep",
+    "train", "write_config", "write_predictions",
 ]  # fmt: skip
