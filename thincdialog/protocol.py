@@ -106,6 +106,12 @@ class Agent:
         copy.reset()
         return copy
 
+    def replica(self: AgentT) -> AgentT:
+        """This agent for another worker, which may run at the same time: it shares what
+        does not change as it acts (weights, data) and counts for itself. An agent with
+        metrics or caches of its own overrides this."""
+        return self.clone()
+
     def reset(self) -> None:
         """Forget the conversation. Must replace its state, not change it in place:
         a fresh copy still points at the original's."""

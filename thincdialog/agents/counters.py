@@ -1,10 +1,10 @@
 """What all copies of a learning agent count together."""
 
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
-from ..metrics import AverageMetric
+from ..metrics import AverageMetric, Metric, SumMetric
 
 
 class Counters:
@@ -18,14 +18,13 @@ class Counters:
     """
 
     def __init__(self) -> None:
-        self.examples = 0
-        self.ids: List[Optional[str]] = []
+        self.updated()
         self.reset_metrics()
 
     def updated(self) -> None:
         """The weights were updated."""
         self.examples = 0
-        self.ids = []
+        self.ids: List[Optional[str]] = []
 
     def count_tokens(self, lengths: np.ndarray, padded: bool) -> None:
         """A batch is read.
@@ -44,6 +43,30 @@ class Counters:
         self.tokens = 0
         self.cells = 0
 
+    def learnt(self, ids: Sequence[Optional[str]], loss: float) -> None:
+        """A batch's gradient was added.
+
+        ids (Sequence[Optional[str]]): Of its examples.
+        loss (float): Sum of theirs.
+        """
+        self.ids.extend(ids)
+        self.loss = self.loss + AverageMetric(loss, len(ids))
+        self.examples += len(ids)
+
+    def report(self, of_text: Optional[Mapping[str, Metric]]) -> Dict[str, Metric]:
+        """Loss per example (nats); where text is read, tokens and padding (the share of
+        cells that hold no token), too. Means of nothing are left out.
+
+        of_text (Optional[Mapping[str, Metric]]): What else is known of it; None if there
+            is none.
+        """
+        report: Dict[str, Metric] = {"loss": self.loss}
+        if of_text is not None:
+            report["tokens"] = SumMetric(self.tokens)
+            report["padding_fraction"] = AverageMetric(self.cells - self.tokens, self.cells)
+            report.update(of_text)
+        return {name: metric for name, metric in report.items() if not _is_empty(metric)}
+
     def state(self) -> Dict[str, Any]:
         """The metrics, as JSON values; nothing of an update that is still to come."""
         return {
@@ -61,3 +84,7 @@ class Counters:
         self.loss.denominator.restore(state["examples"])
         self.tokens = state["tokens"]
         self.cells = state["cells"]
+
+
+def _is_empty(metric: Metric) -> bool:
+    return isinstance(metric, AverageMetric) and not metric.denominator

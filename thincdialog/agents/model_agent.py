@@ -1,17 +1,18 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar
 
 from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Ragged
 
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
-from ..errors import ConfigError, Problem, ProtocolError, TrainingError
+from ..errors import ProtocolError, TrainingError
 from ..messages import Message, MessageBatch, column
-from ..metrics import AverageMetric, Metric, SumMetric
+from ..metrics import Metric
 from ..models.parameters import FlatParameters
+from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
 from ..protocol import Observations
 from ..teachers import Teacher
@@ -20,7 +21,10 @@ from .counters import Counters
 from .fields import CONTEXT, LABEL, has_rectangles, token_limits
 from .json_file import read_state, write_json
 from .not_finite import not_finite
+from .setup_errors import misfit, no_tokenizer
 from .weights_file import read_weights, restore_dimensions, write_weights
+
+ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
 
 class ModelAgent(ConversationAgent):
@@ -108,9 +112,7 @@ class ModelAgent(ConversationAgent):
         self.learn(train)
         if self.needs_text:
             if tokenizer is None:
-                hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
-                text = "[agent] reads text, but there is no [tokenizer]"
-                raise ConfigError([Problem("", text, hint)])
+                raise no_tokenizer()
             if tokenizer.needs_texts:
                 tokenizer.build(train.texts(), progress)
         self.set_tokenizer(tokenizer)
@@ -133,12 +135,24 @@ class ModelAgent(ConversationAgent):
         sample = self.sample()
         try:
             self.model.initialize(*sample)
-        except Exception as error:  # Layers refuse what they are not made for in many ways.
-            reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            text = f"[agent.model] cannot be set up to read {reads}: {reason}"
-            raise ConfigError([Problem("", text, "--verbose shows where")]) from error
+        except Exception as error:
+            raise misfit(error, sample[0], self.needs_text) from error
         self._parameters = FlatParameters(self.model)
+
+    def replica(self: ModelAgentT) -> ModelAgentT:
+        """This agent for another worker, which may run at the same time: it has the very
+        same weights, and its own of all that changes as it learns or answers (ops,
+        gradients, counts, conversation). A subclass that keeps more adds it.
+
+        RAISES (ProtocolError): Before ``initialize`` or ``from_disk``.
+        """
+        replica = self.clone()
+        replica.model = replicate(self.model)
+        replica._parameters = self.parameters.replica(replica.model)
+        replica.counters = Counters()
+        if self._text is not None:
+            replica._text = self._text.replica()
+        return replica
 
     def learn(self, train: Teacher) -> None:
         """Take from the training data what is not weights (classes, candidates)."""
@@ -211,14 +225,11 @@ class ModelAgent(ConversationAgent):
         losses (Floats1d): One for each observation.
         RAISES (TrainingError): If the sum is not finite.
         """
-        counters = self.counters
         ids = column(observations, "id")
         total = float(losses.sum())
         if total - total != 0.0:  # inf and nan
             raise not_finite("loss", ids)
-        counters.ids.extend(ids)
-        counters.loss = counters.loss + AverageMetric(total, len(observations))
-        counters.examples += len(observations)
+        self.counters.learnt(ids, total)
 
     def seed(self, seed: int, step: int, microbatch: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these."""
@@ -281,14 +292,7 @@ class ModelAgent(ConversationAgent):
 
     def report(self) -> Dict[str, Metric]:
         """Loss per example (nats), tokens, padding and truncation since the reset."""
-        counters = self.counters
-        report: Dict[str, Metric] = {"loss": counters.loss}
-        if self._text is not None:
-            padded = counters.cells - counters.tokens
-            report["tokens"] = SumMetric(counters.tokens)
-            report["padding_fraction"] = AverageMetric(padded, counters.cells)
-            report.update(self.text.report())
-        return {name: metric for name, metric in report.items() if not _is_empty(metric)}
+        return self.counters.report(self._text.report() if self._text else None)
 
     def reset_metrics(self) -> None:
         self.counters.reset_metrics()
@@ -304,7 +308,3 @@ class ModelAgent(ConversationAgent):
         self.counters.restore(state["counters"])
         if self._text is not None:
             self._text.restore(state["text"])
-
-
-def _is_empty(metric: Metric) -> bool:
-    return isinstance(metric, AverageMetric) and not metric.denominator

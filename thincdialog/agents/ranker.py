@@ -112,6 +112,11 @@ class RankerAgent(ModelAgent):
         self.fixed: List[str] = []
         self._vectors = CandidateVectors(model.ops, self._encode_candidates)
 
+    def replica(self) -> "RankerAgent":
+        replica = super().replica()
+        replica._vectors = CandidateVectors(replica.model.ops, replica._encode_candidates)
+        return replica
+
     # --- what is learnt besides weights ---------------------------------------------
 
     def learn(self, train: Teacher) -> None:

@@ -1,5 +1,6 @@
 """Conversations and replies as arrays of token ids."""
 
+import copy
 from itertools import chain
 from typing import Any, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
@@ -9,7 +10,7 @@ from ..messages import SELF, Turn
 from ..metrics import AverageMetric, Metric
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from .tokenizers import Tokenizer
-from .turn_store import TurnStore
+from .turn_store import TurnStore, gather
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 
@@ -98,7 +99,8 @@ class TextEncoder:
             self._n_truncated_contexts += int(np.count_nonzero(excess))
             self._n_cut_of_contexts += int(excess.sum())
         totals = _without(found.totals, excess)
-        return self._store.gather(starts, lengths, segments), totals.astype(np.int32)
+        rows = gather(found.tokens, starts, lengths, segments)
+        return rows, totals.astype(np.int32)
 
     def context_lengths(
         self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
@@ -114,22 +116,29 @@ class TextEncoder:
             0 or more; shape (n,), int64. What ``max_label`` cuts is cut all the same.
         RETURNS (Tuple[np.ndarray, np.ndarray]): As from ``contexts``.
         """
-        starts, lengths = self._find_labels(texts)
+        tokens, starts, lengths = self._find_labels(texts)
         excess = _excess(lengths, self.max_label, limits)
         self._n_labels += len(lengths)
         if excess is not None:
             self._n_truncated_labels += int(np.count_nonzero(excess))
             self._n_cut_of_labels += int(excess.sum())
         lengths = _without(lengths, excess)
-        rows = self._store.gather(starts, lengths, np.zeros_like(lengths))
+        rows = gather(tokens, starts, lengths, np.zeros_like(lengths))
         return rows, lengths.astype(np.int32)
 
     def label_lengths(
         self, texts: Sequence[str], limits: Optional[np.ndarray] = None
     ) -> np.ndarray:
         """How many tokens ``labels`` gives for each reply; shape (n,), int64."""
-        _, lengths = self._find_labels(texts)
+        _, _, lengths = self._find_labels(texts)
         return _without(lengths, _excess(lengths, self.max_label, limits))
+
+    def replica(self) -> "TextEncoder":
+        """One that counts for itself and remembers turns together with this one; both may
+        be used at once, each by a thread."""
+        replica = copy.copy(self)
+        replica.reset_metrics()
+        return replica
 
     def report(self) -> Dict[str, Metric]:
         """Since the last reset: the shares of contexts and labels that were truncated,
@@ -164,8 +173,8 @@ class TextEncoder:
             kept = slice(-self.history_size, None)
             conversations = [turns[kept] for turns in conversations]
         n_turns = np.array(list(map(len, conversations)), dtype=np.int64)
-        numbers = self._numbers(list(chain.from_iterable(conversations)))
-        starts, lengths, n_units = self._store.entries[:, numbers]
+        tokens, entries = self._look_up(list(chain.from_iterable(conversations)))
+        starts, lengths, n_units = entries
         last = n_turns.cumsum()
         if self.delimiter:
             lengths[last[n_turns > 0] - 1] -= 1
@@ -173,17 +182,24 @@ class TextEncoder:
             lengths -= 1  # the store keeps a delimiter behind every turn
         ends = lengths.cumsum()
         totals = _at(ends, last) - _at(ends, last - n_turns)
-        return _Contexts(n_turns, last, starts, lengths, n_units, ends, totals)
+        return _Contexts(tokens, n_turns, last, starts, lengths, n_units, ends, totals)
 
-    def _find_labels(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        """First row and number of tokens of each reply, before truncation."""
-        numbers = self._numbers([(SELF, text) for text in texts])
-        starts, lengths, _ = self._store.entries[:, numbers]
+    def _find_labels(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The store's tokens, and of each reply its first row and number of tokens, before
+        truncation."""
+        tokens, (starts, lengths, _) = self._look_up([(SELF, text) for text in texts])
         lengths -= 1  # the delimiter
         if self.speaker_tokens:
             starts += 1
             lengths -= 1
-        return starts, lengths
+        return tokens, starts, lengths
+
+    def _look_up(self, turns: Sequence[Turn]) -> Tuple[np.ndarray, np.ndarray]:
+        """The store's tokens, and the entries of some turns; shape (3, n_turns), int64."""
+        store = self._store
+        with store.lock:
+            numbers = self._numbers(turns)
+            return store.tokens, store.entries[:, numbers]
 
     def _numbers(self, turns: Sequence[Turn]) -> np.ndarray:
         """The store's entry of each turn; shape (n_turns,), int64."""
@@ -220,6 +236,7 @@ class TextEncoder:
 class _Contexts(NamedTuple):
     """Conversations in the store, before truncation; all int64."""
 
+    tokens: np.ndarray  # of the store
     n_turns: np.ndarray  # of each conversation
     last: np.ndarray  # one past the last turn of each conversation
     starts: np.ndarray  # first row of each turn

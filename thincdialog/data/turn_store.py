@@ -1,5 +1,6 @@
 """The tokens of turns already met, in one array, so that a batch is one gather."""
 
+from threading import Lock
 from typing import Dict, Hashable, Sequence, Tuple
 
 import numpy as np
@@ -13,6 +14,9 @@ class TurnStore:
     everything once more than ``max_rows`` rows are held: what is used is then
     encoded anew, so memory stays bounded and results stay the same.
 
+    Threads can share a store: who looks up or adds entries holds its ``lock``, and takes
+    ``tokens`` along, whose rows never change (a new array replaces it).
+
     max_rows (int): Token rows to keep.
     rows (Dict): Key to number of an entry.
     tokens (np.ndarray): Token rows, shape (capacity,), int64.
@@ -22,6 +26,7 @@ class TurnStore:
 
     def __init__(self, max_rows: int):
         self.max_rows = max_rows
+        self.lock = Lock()
         self.forget()
 
     def forget(self) -> None:
@@ -62,20 +67,24 @@ class TurnStore:
         self.rows[key] = number
         return number
 
-    def gather(self, starts: np.ndarray, lengths: np.ndarray, segments: np.ndarray) -> np.ndarray:
-        """Slices of the store, one after the other.
 
-        starts, lengths, segments (np.ndarray): Of each slice, shape (n_slices,), int64:
-            its first row, its number of rows, and what to add to their segment.
-        RETURNS (np.ndarray): Token rows, shape (n_tokens, 2), int32.
-        """
-        ends = lengths.cumsum()
-        n_tokens = int(ends[-1]) if len(ends) else 0
-        index = (starts - ends + lengths).repeat(lengths)
-        index += np.arange(n_tokens)
-        rows = self.tokens[index]
-        rows += (segments * _ONE_SEGMENT).repeat(lengths)
-        return rows.view(np.int32).reshape(-1, 2)
+def gather(
+    tokens: np.ndarray, starts: np.ndarray, lengths: np.ndarray, segments: np.ndarray
+) -> np.ndarray:
+    """Slices of a store's tokens, one after the other.
+
+    tokens (np.ndarray): As the store had them when the slices were looked up.
+    starts, lengths, segments (np.ndarray): Of each slice, shape (n_slices,), int64:
+        its first row, its number of rows, and what to add to their segment.
+    RETURNS (np.ndarray): Token rows, shape (n_tokens, 2), int32.
+    """
+    ends = lengths.cumsum()
+    n_tokens = int(ends[-1]) if len(ends) else 0
+    index = (starts - ends + lengths).repeat(lengths)
+    index += np.arange(n_tokens)
+    rows = tokens[index]
+    rows += (segments * _ONE_SEGMENT).repeat(lengths)
+    return rows.view(np.int32).reshape(-1, 2)
 
 
 # What to add to a token row to add 1 to its segment, on machines of either byte order.

@@ -11,6 +11,7 @@ from . import (
     linear_classifier,
     memory_reader,
     parameters,
+    star_space,
     vocabulary_size,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "linear_classifier",
     "memory_reader",
     "parameters",
+    "star_space",
     "vocabulary_size",
 ]

@@ -1,5 +1,6 @@
 """All parameters of a model in one vector, all gradients in another."""
 
+import copy
 import math
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
@@ -39,6 +40,10 @@ class Slot(NamedTuple):
     def size(self) -> int:
         """Floats it holds."""
         return math.prod(self.shape)
+
+    def of(self, vector: Floats1d) -> Any:
+        """Its part of a flat vector, in its shape; a view."""
+        return vector[self.offset : self.offset + self.size].reshape(self.shape)
 
 
 class FlatParameters:
@@ -86,14 +91,40 @@ class FlatParameters:
         self.n_parameters = sum(array.size for array in arrays.values())
         self.values = _aligned_zeros(self.ops, length)
         self.gradients = _aligned_zeros(self.ops, length)
+        for slot in self.slots:
+            slot.of(self.values)[...] = nodes[slot.node].get_param(slot.param)
+        self._bind(nodes)
+
+    def _bind(self, nodes: List[Model]) -> None:
+        """Make the nodes' parameters and gradients views of the vectors."""
+        self._nodes = nodes
         self._tables = self._watch_tables(nodes)
         for slot in self.slots:
-            node, stretch = nodes[slot.node], slice(slot.offset, slot.offset + slot.size)
-            value: Any = self.values[stretch].reshape(slot.shape)
-            gradient: Any = self.gradients[stretch].reshape(slot.shape)
-            value[...] = node.get_param(slot.param)
-            node.set_param(slot.param, value)
-            node.set_grad(slot.param, gradient)
+            nodes[slot.node].set_param(slot.param, slot.of(self.values))
+            nodes[slot.node].set_grad(slot.param, slot.of(self.gradients))
+
+    def replica(self, model: Model) -> "FlatParameters":
+        """Another model's, over the same values: whoever updates them updates both. The
+        gradients are its own.
+
+        model (Model): From ``replicate`` of this one's.
+        """
+        replica = copy.copy(self)
+        replica.ops = model.ops
+        replica.gradients = _aligned_zeros(model.ops, self.gradients.shape[0])
+        replica._bind(list(model.walk()))
+        return replica
+
+    def move(self, values: Floats1d) -> None:
+        """Keep the parameters in another vector, such as shared memory, from now on. What
+        is in the vector counts, so copy them there before, unless it holds them already.
+
+        RAISES (ModelError): If the vector has another length.
+        """
+        self._check_length(values)
+        self.values = values
+        for slot in self.slots:
+            self._nodes[slot.node].set_param(slot.param, slot.of(values))
 
     def clear_gradients(self) -> None:
         """Set all gradients to zero. ``update`` does it itself.
@@ -108,12 +139,15 @@ class FlatParameters:
 
         RAISES (ModelError): If the vector has another length.
         """
+        self._check_length(vector)
+        self.values[:] = self.ops.asarray1f(vector)
+
+    def _check_length(self, vector: Floats1d) -> None:
         if vector.shape != self.values.shape:
             raise ModelError(
                 f"the weights have {vector.size} numbers, but the model has {self.values.size}: "
                 "they belong to a model of another size."
             )
-        self.values[:] = self.ops.asarray1f(vector)
 
     @contextmanager
     def using(self, vector: Floats1d) -> Iterator[None]:

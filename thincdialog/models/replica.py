@@ -1,0 +1,51 @@
+"""A second model over the same weights."""
+
+import copy
+from typing import Dict
+
+from thinc.api import Model, Ops
+
+from ..ops.dialog_numpy_ops import DialogNumpyOps
+
+
+def replicate(model: Model) -> Model:
+    """A model of the same layers over the very same parameters, for another thread: it has
+    ops and gradients of its own, and what it computes stays with it.
+
+    (Thinc's ``Model.copy`` copies the parameters and leaves out the refs.)
+
+    model (Model): Initialised, of native Thinc layers only.
+    RETURNS (Model): Without gradients; parameters are the same arrays, not views of them.
+    """
+    ops = replicate_ops(model.ops)
+    nodes = list(model.walk())
+    copies: Dict[int, Model] = {}
+    for node in nodes:
+        copies[id(node)] = Model(
+            node.name,
+            node._func,
+            init=node.init,
+            dims={name: node.maybe_get_dim(name) for name in node.dim_names},
+            params=dict.fromkeys(node.param_names),
+            attrs=copy.deepcopy(node.attrs),
+            ops=ops,
+        )
+    for node in nodes:
+        copies[id(node)]._layers = [copies[id(layer)] for layer in node.layers]
+    for node in nodes:  # A ref leads to a node below, which must be there.
+        twin = copies[id(node)]
+        for name in node.ref_names:
+            ref = node.maybe_get_ref(name)
+            twin.set_ref(name, None if ref is None else copies[id(ref)])
+        for name in node.param_names:
+            if node.has_param(name):
+                twin.set_param(name, node.get_param(name))
+    return copies[id(model)]
+
+
+def replicate_ops(ops: Ops) -> Ops:
+    """Ops of the same settings with a generator of their own."""
+    twin = copy.copy(ops)
+    if isinstance(twin, DialogNumpyOps):
+        twin.seed(0)
+    return twin
