@@ -16,6 +16,7 @@ from thincdialog.metrics import merge_reports
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import IterableTeacher, MultiTask, mix_tasks
+from thincdialog.teachers.labelled_text import LabelledText
 
 NAMES = "abc"
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=15)
@@ -379,6 +380,21 @@ def test_multi_task_with_a_task_of_several_turns_has_no_batches():
         mixture.batch_act()
     with pytest.raises(ProtocolError, match="call it on each of the tasks"):
         mixture.for_split("train")
+
+
+def test_multi_task_files_are_those_of_its_tasks(tmp_path):
+    tasks = {}
+    for name in "ab":
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text('{"text": "hi", "label": "x"}\n', encoding="utf8")
+        tasks[name] = LabelledText(train=str(path))
+    mixture = mix_tasks({name: task.for_split("train") for name, task in tasks.items()})
+    assert mixture.splits == ["train"]
+    assert mixture.files("train") == [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]
+    mixture.check_sources()
+    (tmp_path / "b.jsonl").unlink()
+    with pytest.raises(DataError, match="b.jsonl"):
+        mixture.check_sources()
 
 
 def test_mix_tasks_of_one_task_is_that_task():

@@ -69,6 +69,18 @@ class MultiTask(Teacher):
         first, *others = self.tasks.values()
         return [split for split in first.splits if all(split in task.splits for task in others)]
 
+    def check_sources(self) -> None:
+        """See that the files of all tasks are there.
+
+        RAISES (DataError): If one cannot be read.
+        """
+        for task in self.tasks.values():
+            task.check_sources()
+
+    def files(self, split: str) -> List[str]:
+        """The files of all tasks that a split is read from, one task after the other."""
+        return [path for task in self.tasks.values() for path in task.files(split)]
+
     def for_split(self, split: str, **settings: Any) -> Teacher:
         """Not of a mixture: its tasks show their split already.
 
