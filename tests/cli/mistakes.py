@@ -1,4 +1,22 @@
-"""A small config, and what people get wrong in it: for test_mistakes.py."""
+"""A small config, and what people get wrong in it: for test_mistakes.py.
+
+The table holds every mistake that spaCy lets pass or answers with a traceback, save two
+that are none: ``--training.max-steps`` and a setting that is left out are taken, see
+test_mistakes.py. It holds the traps of confection, catalogue and Thinc, save those that
+cannot happen here:
+
+- Keys are checked by a walk of the whole config before anything is built, never by
+  confection: no schema takes away or refuses what it does not know, no block is checked
+  before it is built, no switch leaves checks out.
+- Overrides change the text that was read, in one place: there is no config that stays
+  without them.
+- ``${block}`` is a copy, and each copy builds an object of its own: that is what it says.
+- Configs are written by a writer of their own: sections in order, comments kept.
+- Entry points, one that is broken or stands in the way of ``--code``, need an installed
+  package: tests/test_registry.py.
+- Tuples and sets, for which JSON has lists, are made of these: only what does not fit is a
+  mistake.
+"""
 
 CONFIG = """[paths]
 train = "talk.jsonl"
@@ -46,6 +64,43 @@ def build_layer(parts: Iterable[Any] = (), inner: Model = None, half: float = 0.
     """
     return Model("layer", lambda model, X, is_train: (X, lambda dX: dX))
 '''
+# Functions of the user's that annotate in ways that confection does not get along with.
+ODD = '''
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, List, Tuple
+
+from confection.validation import PositiveInt
+from thinc.api import Model
+from thincdialog.api import registry
+
+if TYPE_CHECKING:
+    from nowhere import Nothing
+
+def nothing(*given, **named) -> Model:
+    return Model("layer", lambda model, X, is_train: (X, lambda dX: dX))
+
+@registry.layers("test_mistakes.Tuple.v1")
+def with_tuple(sizes: Tuple[int, int]) -> Model:
+    """Holds nothing.
+
+    sizes (Tuple[int, int]): Of its two sides.
+    """
+    return nothing()
+
+@registry.layers("test_mistakes.Keywords.v1")
+def with_keywords(depth: int = 1, **options: Any) -> Model:
+    return nothing()
+
+@registry.layers("test_mistakes.Positive.v1")
+def with_confections_type(size: PositiveInt) -> Model:
+    return nothing()
+
+@registry.layers("test_mistakes.Unknown.v1")
+def with_unknown_type(size: int, other: Nothing = None) -> Model:
+    return nothing()
+'''
+ENCODER = '@models = "thincdialog.BagEncoder.v1"\nwidth = 16'
 # A file of the user's that takes a name twice.
 TWICE = CODE + CODE.replace("build_layer", "build_other")
 
@@ -188,6 +243,32 @@ MISTAKES = {
     "variable of the environment": (
         "${paths.train}", '"${env.HOME}/talk.jsonl"', "", 1, '=train = "${',
         ["refers to ${env.HOME}, which is not defined", "define it in [paths]"],
+    ),
+    "list of another length than the tuple": (
+        ENCODER, '@layers = "test_mistakes.Tuple.v1"\nsizes = [1, 2, 3]', "--code odd.py", 1,
+        "=sizes", ["of test_mistakes.Tuple.v1 should be a list of 2 integers, got [1, 2, 3]",
+                   "sizes (Tuple[int, int]): Of its two sides. (odd.py:16)"],
+    ),
+    "list of other things than the tuple's": (
+        ENCODER, '@layers = "test_mistakes.Tuple.v1"\nsizes = [1, "2"]', "--code odd.py", 1,
+        "=sizes", ["should be a list of 2 integers, got [1, \"2\"]", "odd.py:16"],
+    ),
+    "misspelt argument beside keywords": (
+        ENCODER, '@layers = "test_mistakes.Keywords.v1"\ndeph = 2', "--code odd.py", 1,
+        "=deph", ["test_mistakes.Keywords.v1 has no argument 'deph'", "did you mean 'depth'?"],
+    ),
+    "argument for keywords": (
+        ENCODER, '@layers = "test_mistakes.Keywords.v1"\nheads = 2', "--code odd.py", 1,
+        "=heads", ["has no argument 'heads'", "name it beside **options (odd.py:24): a config"],
+    ),
+    "annotated with a type of confection's": (
+        ENCODER, '@layers = "test_mistakes.Positive.v1"\nsize = 3', "--code odd.py", 1,
+        "=size = 3", ["'size' of test_mistakes.Positive.v1 should be confection's PositiveInt",
+                      "no value is one: annotate int, float or bool there (odd.py:28)"],
+    ),
+    "wrong type beside one that is not imported": (
+        ENCODER, '@layers = "test_mistakes.Unknown.v1"\nsize = "zzz"', "--code odd.py", 1,
+        "=size = \"", ["'size' of test_mistakes.Unknown.v1 should be an integer, got \"zzz\""],
     ),
     "registered twice": (
         "", "", "--code twice.py", 1, "'test_mistakes.Layer.v2' is registered twice in 'layers'",

@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from tests.cli.mistakes import CODE, CONFIG, MISTAKES, TALK, TWICE
+from tests.cli.mistakes import CODE, CONFIG, MISTAKES, ODD, TALK, TWICE
 from thincdialog.cli.main import main
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, tmp_path_factory, monkeypatch):
     """Where the user is: a config, data, code."""
     for name, content in {
         "my.cfg": CONFIG,
@@ -23,6 +23,10 @@ def folder(tmp_path, monkeypatch):
         "twice.py": TWICE.replace("Layer.v1", "Layer.v2"),
     }.items():
         (tmp_path / name).write_text(content)
+    # One file for all tests: it is imported once in a process.
+    odd = tmp_path_factory.getbasetemp() / "odd.py"
+    odd.write_text(ODD)
+    (tmp_path / "odd.py").symlink_to(odd)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
     return tmp_path

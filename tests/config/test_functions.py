@@ -1,12 +1,26 @@
-from typing import Any, Callable, Dict, List, Literal, Optional, Union
+import itertools
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Literal,
+    Optional,
+    Set,
+    Tuple,
+    Union,
+)
 
 import pytest
+from confection.validation import PositiveInt
 from thinc.api import Model
 from thinc.types import Floats2d
 
 import tests.config.examples  # noqa: F401 - registers functions
 from thincdialog.api import registry
-from thincdialog.config.annotations import accepts_list, describe, element_type, fits
+from thincdialog.config.annotations import accepts_list, as_annotated, describe, element_type, fits
 from thincdialog.config.functions import describe_function, locate
 
 
@@ -41,6 +55,17 @@ def test_functions_one_unknown_name_switches_off_no_other_check():
     assert arguments["x"].annotation is Any
 
 
+def test_functions_one_unknown_name_among_strings_leaves_the_others():
+    # As with "from __future__ import annotations", all of them are strings.
+    @registry.layers("test_functions.Strings.v1")
+    def strings(n: "int", x: "NoSuchName", y: "List[str]" = ()):  # noqa: F821
+        return n
+
+    arguments = describe_function("layers", "test_functions.Strings.v1").arguments
+    found = {name: argument.annotation for name, argument in arguments.items()}
+    assert found == {"n": int, "x": Any, "y": List[str]}
+
+
 def test_functions_of_classes_and_with_any_arguments():
     @registry.layers("test_functions.Box.v1")
     class Box:
@@ -48,7 +73,7 @@ def test_functions_of_classes_and_with_any_arguments():
             self.size = size
 
     info = describe_function("layers", "test_functions.Box.v1")
-    assert list(info.arguments) == ["size"] and info.takes_any
+    assert list(info.arguments) == ["size"] and info.keywords == "more" and not info.takes_any
     assert info.arguments["size"].annotation is int
 
 
@@ -75,10 +100,41 @@ def test_functions_of_classes_and_with_any_arguments():
         (3, Model[Floats2d, Floats2d], False),
         (len, Callable[..., Any], True),
         (3, Any, True),
+        ([1, 2], Tuple[int, int], True),
+        ([1, 2, 3], Tuple[int, int], False),
+        ([1, 2, 3], Tuple[int, ...], True),
+        ([1, "a"], Optional[Tuple[int, str]], True),
+        (["1"], Set[int], False),
+        ([[1], [2]], Set[int], False),
+        ([[1, 2]], List[Tuple[int, int]], True),
+        ("ab", Tuple[str, str], False),
+        (3, PositiveInt, False),
+        ((n for n in itertools.count()), Iterator[int], True),
     ],
 )
 def test_annotations_fit(value, annotation, expected):
     assert fits(value, annotation) is expected
+
+
+@pytest.mark.parametrize(
+    "value, annotation, expected",
+    [
+        ([1, 2], Tuple[int, int], (1, 2)),
+        ([1, 2, 1], Optional[Set[int]], {1, 2}),
+        ([1], FrozenSet[int], frozenset([1])),
+        ([1, 2], tuple, (1, 2)),
+        ([[1, "a"]], List[Tuple[int, str]], [(1, "a")]),
+        ([[1, 2], [3]], Tuple[List[int], ...], ([1, 2], [3])),
+        ({"a": [1, 2]}, Dict[str, Tuple[int, int]], {"a": (1, 2)}),
+        ([1, 2], Union[List[int], Tuple[int, int]], [1, 2]),
+        ([1, 2], Any, [1, 2]),
+        (None, Optional[Tuple[int, int]], None),
+        ([], Tuple[int, ...], ()),
+    ],
+)
+def test_annotations_lists_stand_for_what_json_lacks(value, annotation, expected):
+    found = as_annotated(value, annotation)
+    assert found == expected and type(found) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +147,11 @@ def test_annotations_fit(value, annotation, expected):
         (Dict[str, int], "a section"),
         (Model[Floats2d, Floats2d], "a block that builds a Model"),
         (Callable[..., int], "a function"),
+        (Tuple[int, int], "a list of 2 integers"),
+        (Tuple[int, str], "a list of 2: an integer, a string"),
+        (Optional[Tuple[str, ...]], "a list of strings or null"),
+        (Set[float], "a list of numbers"),
+        (tuple, "a list"),
     ],
 )
 def test_annotations_in_words(annotation, words):

@@ -1,7 +1,8 @@
 """Checks a value against a type annotation, and names annotations for people."""
 
 import collections.abc
-from typing import Any, Literal, Union, get_args, get_origin
+from types import GeneratorType
+from typing import Any, List, Literal, Union, get_args, get_origin
 
 from confection.typechecker import check_branch, check_type, get_annot_branches
 
@@ -12,9 +13,14 @@ _NAMES = {
     bool: "true or false",
     type(None): "null",
     list: "a list",
+    tuple: "a list",
+    set: "a list",
+    frozenset: "a list",
     dict: "a section",
 }
-_LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, tuple, set)
+# JSON has none of these: a list stands for them.
+_FROM_LISTS = (tuple, set, frozenset)
+_LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, *_FROM_LISTS)
 _SCHEDULES = (collections.abc.Iterator, collections.abc.Generator)
 _SECTIONS = (dict, collections.abc.Mapping)
 
@@ -30,13 +36,53 @@ def _check_string(value: str, annotation: Any, handlers: Any, ctx: Any) -> bool:
     return any(check_branch(value, branch, handlers, ctx) for branch in branches)
 
 
+def _check_list(value: List, annotation: Any, handlers: Any, ctx: Any) -> bool:
+    return any(
+        check_branch(_as_kind(value, branch), branch, handlers, ctx)
+        for branch in get_annot_branches(annotation)
+    )
+
+
+def _as_kind(value: List, branch: Any) -> Any:
+    kind = get_origin(branch) or branch
+    try:
+        return kind(value) if kind in _FROM_LISTS else value
+    except TypeError:  # What is in it can be in no set.
+        return value
+
+
+# confection would read a schedule to its end, which never comes.
+_HANDLERS = {str: _check_string, list: _check_list, GeneratorType: lambda *given: True}
+
+
 def fits(value: Any, annotation: Any) -> bool:
     """Whether a value is what an annotation asks for. Nothing is converted, save
-    that an int will do for a float."""
+    that an int will do for a float, and a list for a tuple or a set."""
     try:
-        return check_type(value, annotation, {str: _check_string})
+        return check_type(value, annotation, _HANDLERS)
     except TypeError:  # An annotation that isinstance() cannot check.
         return True
+
+
+def as_annotated(value: Any, annotation: Any) -> Any:
+    """A value that fits, with tuples and sets in place of the lists that stand for them."""
+    if not isinstance(value, (list, dict)):
+        return value
+    branches = [b for b in get_annot_branches(annotation) if get_args(b) or b in _FROM_LISTS]
+    branch = next((b for b in branches if fits(value, b)), None)
+    parts = get_args(branch)
+    if branch is None:
+        return value
+    if isinstance(value, dict):
+        return {k: as_annotated(v, parts[-1]) for k, v in value.items()} if parts else value
+    if get_origin(branch) is tuple and parts[-1:] != (...,):
+        return tuple(map(as_annotated, value, parts))
+    return _as_kind([as_annotated(v, parts[0]) for v in value] if parts else value, branch)
+
+
+def takes_nothing(annotation: Any) -> bool:
+    """Whether it is one of those of confection's that no value is."""
+    return getattr(annotation, "__module__", "") == "confection.validation"
 
 
 def describe(annotation: Any) -> str:
@@ -47,6 +93,10 @@ def describe(annotation: Any) -> str:
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return " or ".join(f'"{part}"' for part in parts)
+    if origin is tuple and parts and parts[-1] is not ...:
+        if len(set(parts)) == 1:
+            return f"a list of {len(parts)} {_plural(parts[0])}"
+        return f"a list of {len(parts)}: {', '.join(map(describe, parts))}"
     if origin in _LISTS:
         return f"a list of {_plural(parts[0])}" if parts else "a list"
     if origin in _SECTIONS:
@@ -58,6 +108,8 @@ def describe(annotation: Any) -> str:
     if origin is collections.abc.Callable:
         return "a function"
     name = getattr(origin or annotation, "__name__", str(annotation))
+    if takes_nothing(annotation):
+        return f"confection's {name}"
     return f"a block that builds a {name}"
 
 
@@ -69,7 +121,7 @@ def _plural(annotation: Any) -> str:
 def accepts_list(annotation: Any) -> bool:
     """Whether a list may be given, as the blocks of a ``*`` group are."""
     for branch in get_annot_branches(annotation):
-        if branch in (Any, list) or get_origin(branch) in _LISTS:
+        if branch in (Any, list, *_FROM_LISTS) or get_origin(branch) in _LISTS:
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Dict, List, Set
 
-from .annotations import accepts_list, describe, element_type, fits
+from .annotations import accepts_list, describe, element_type, fits, takes_nothing
 from .functions import REQUIRED, FunctionInfo
 from .suggestions import close_to, value_hint
 from .values import show_value
@@ -50,6 +50,9 @@ def check_arguments(
         elif not info.takes_any:
             hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
             misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
+            if info.keywords and "?" not in hint:
+                # It would take a misspelt name, too.
+                hint = f"name it beside **{info.keywords} ({info.where}): a config gives only names"
             checker.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
     for key, argument in info.arguments.items():
         is_given = key in block or key in filled or key in misspelt
@@ -111,4 +114,7 @@ def _add_mismatch(
 ) -> None:
     section, key = ".".join(path[:-1]), path[-1]
     text = f"[{section}] '{key}' of {info.name} should be {describe(annotation)}, got {shown}"
-    checker.add(path, text, value_hint(value, annotation) or info.hint(key))
+    hint = value_hint(value, annotation) or info.hint(key)
+    if takes_nothing(annotation):
+        hint = f"no value is one: annotate int, float or bool there ({info.where})"
+    checker.add(path, text, hint)

@@ -4,7 +4,7 @@ import re
 from typing import Any, Callable, Dict, List
 
 from ..errors import ConfigError, DialogError, Problem
-from .annotations import describe, fits
+from .annotations import as_annotated, describe, fits
 from .blocks import is_block, is_group, positional_names
 from .functions import FunctionInfo, describe_function
 from .reading import Reading
@@ -77,7 +77,7 @@ class Builder:
         if len(self.problems) > n_before:
             return UNBUILT
         try:
-            return info.function(*positional, **named)
+            return info.function(*positional, **_as_annotated(named, info))
         except ConfigError as error:
             self.problems.extend(self._located(path, block, p) for p in error.problems)
         except (DialogError, ValueError, TypeError) as error:
@@ -114,6 +114,14 @@ class Builder:
             text = f"[{'.'.join(path)}] '{key}' of {info.name} should be {wanted}, got a {got}"
             hint = info.hint(argument.name) if argument else f"see {info.where}"
             self.problems.append(Problem(self.reading.where(*inner), text, hint))
+
+
+def _as_annotated(values: Dict[str, Any], info: FunctionInfo) -> Dict[str, Any]:
+    known = info.arguments
+    return {
+        key: as_annotated(value, known[key].annotation) if key in known else value
+        for key, value in values.items()
+    }
 
 
 def _holds_unbuilt(value: Any) -> bool:

@@ -4,6 +4,7 @@ import inspect
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, get_type_hints
 
 from ..registry import registry
@@ -32,7 +33,8 @@ class FunctionInfo(NamedTuple):
 
     where (str): File and line of its definition.
     variadic (Any): Annotation of ``*args``; None if it takes none.
-    takes_any (bool): Whether it has ``**kwargs``.
+    keywords (str): Name of its ``**kwargs``, of which a config gives none; "" without.
+    takes_any (bool): Whether it does not tell what it takes.
     """
 
     registry: str
@@ -41,6 +43,7 @@ class FunctionInfo(NamedTuple):
     where: str
     arguments: Dict[str, Argument]
     variadic: Any
+    keywords: str
     takes_any: bool
 
     def documentation(self, argument: str) -> str:
@@ -71,7 +74,7 @@ def describe_function(registry_name: str, name: str) -> FunctionInfo:
     """
     function = registry.get(registry_name, name)
     arguments: Dict[str, Argument] = {}
-    variadic, takes_any = None, False
+    variadic, keywords, takes_any = None, "", False
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # Compiled functions may have no signature.
@@ -84,14 +87,16 @@ def describe_function(registry_name: str, name: str) -> FunctionInfo:
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             variadic = annotation
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            takes_any = True
+            keywords = parameter.name
         else:
             is_positional = parameter.kind in _POSITIONAL
             arguments[parameter.name] = Argument(
                 parameter.name, annotation, parameter.default, is_positional
             )
     where = locate(function)
-    return FunctionInfo(registry_name, name, function, where, arguments, variadic, takes_any)
+    return FunctionInfo(
+        registry_name, name, function, where, arguments, variadic, keywords, takes_any
+    )
 
 
 def _hints(function: Callable) -> Dict[str, Any]:
@@ -99,7 +104,18 @@ def _hints(function: Callable) -> Dict[str, Any]:
     try:
         return get_type_hints(target)
     except Exception:  # A name that cannot be resolved: the others still count.
-        return {}
+        return _sound_hints(target)
+
+
+def _sound_hints(target: Any) -> Dict[str, Any]:
+    found: Dict[str, Any] = {}
+    names = getattr(inspect.unwrap(target), "__globals__", {})
+    for name, annotation in getattr(target, "__annotations__", {}).items():
+        try:
+            found.update(get_type_hints(SimpleNamespace(__annotations__={name: annotation}), names))
+        except Exception:
+            continue
+    return found
 
 
 def locate(function: Callable) -> str:
