@@ -54,6 +54,13 @@ def test_runs_of_a_folder_of_folders_each_once(small, large, tmp_path):
     assert [len(run.rows) for run in runs] == [3, 4]
 
 
+def test_runs_that_are_named_in_two_ways_are_there_once(small, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(small)
+    assert [run.name for run in find_runs([small, "small", "link"])] == ["small"]
+    assert [run.name for run in find_runs(["link"])] == ["small"]
+
+
 def test_runs_with_the_same_name_are_told_apart(tmp_path):
     for name in ("a", "b"):
         write_run(tmp_path / name / "run", [make_row(0)])

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
 from ..errors import DataError
-from ..loggers.row_file import read_rows
-from .run_log import LOG
+from .run_log import LOG, read_log
 from .scores_file import SCORES
 
 # Any of these makes a folder that of a run.
@@ -35,14 +34,14 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     RETURNS (List[Run]): In the order of the paths, each only once.
     RAISES (DataError): If there is no run where one should be.
     """
-    found: Dict[Path, None] = {}
+    known: Dict[Path, Path] = {}
     for path in map(Path, paths):
         for run in _in_path(path):
-            found.setdefault(run)
+            known.setdefault(run.resolve(), run)
     runs = []
-    for name, path in zip(_names(list(found)), found):
+    for name, path in zip(_names(list(known)), known.values()):
+        rows = _read(path)
         if path.is_file():
-            rows = _read(path)
             if not rows and path.stat().st_size:
                 raise DataError(path, "holds no rows of a training run, as its log.jsonl does.")
             parts = _split(rows)
@@ -51,8 +50,7 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
                 Run(f"{name}#{i}" if many else name, path, rows) for i, rows in enumerate(parts, 1)
             ]
         else:
-            log = path / LOG
-            runs.append(Run(name, path, _read(log) if log.is_file() else []))
+            runs.append(Run(name, path, rows))
     return runs
 
 
@@ -99,9 +97,9 @@ def _nearest(path: Path) -> str:
 
 def _read(path: Path) -> List[Dict[str, Any]]:
     try:
-        return read_rows(path)
+        return read_log(path)
     except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror}.") from None
+        raise DataError(error.filename or path, f"cannot be read: {error.strerror}.") from None
 
 
 def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:
@@ -115,8 +113,8 @@ def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:
 
 
 def _names(paths: List[Path]) -> List[str]:
-    """The last part of each path; more of it where that is not enough."""
-    parts = [path.resolve().parts for path in paths]
+    """The last part of each path, resolved; more of it where that is not enough."""
+    parts = [path.parts for path in paths]
     length = 1
     while len({part[-length:] for part in parts}) < len(parts):
         length += 1
