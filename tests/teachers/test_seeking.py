@@ -1,0 +1,462 @@
+"""A stream that is taken up again reads its files from its place on, and no earlier byte."""
+
+import gzip
+import json
+import os
+import threading
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.teachers.talk import batches_left, rounds
+from thincdialog.batchers import Fixed, Words
+from thincdialog.errors import DataError
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.mutators.limit import Limit
+from thincdialog.teachers import MultiTask
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.json_layout import JSONLayout
+from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.numbered_text import NumberedText
+from thincdialog.teachers.parlai_text import ParlAIText
+from thincdialog.teachers.split import Split
+
+sizes = st.lists(st.integers(1, 4), min_size=1, max_size=14)
+slowly = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def turns(number, size):
+    """Questions and answers of an episode: letters of two bytes, too."""
+    return [(f"é{number}.{turn}", f"ü{turn}") for turn in range(size)]
+
+
+def parlai(sizes):
+    for number, size in enumerate(sizes):
+        for turn, (text, label) in enumerate(turns(number, size)):
+            end = "\tepisode_done:True" if turn == size - 1 else ""
+            yield f"text:{text}\tlabels:{label}{end}\n" + "\n" * (number % 3 == 1)
+
+
+def numbered(sizes):
+    for number, size in enumerate(sizes):
+        for turn, (text, label) in enumerate(turns(number, size)):
+            yield f"{2 * turn + 1} said\n{2 * turn + 2} {text}\t{label}\t{turn}\n"
+        if number % 3 == 1:  # An episode of which nothing is left.
+            yield "1 nothing is asked\n"
+
+
+def as_lines(rows):
+    for number, row in enumerate(rows):
+        yield json.dumps(row, ensure_ascii=False) + ("\r\n\n" if number % 3 == 1 else "\n")
+
+
+def said(sizes, speaker, text):
+    for number, size in enumerate(sizes):
+        yield [
+            {speaker: who, text: what}
+            for pair in turns(number, size)
+            for who, what in zip("AB", pair)
+        ]
+
+
+def conversations(sizes):
+    return as_lines({"turns": each} for each in said(sizes, "speaker", "text"))
+
+
+def labelled(sizes):
+    rows = (pair for number, size in enumerate(sizes) for pair in turns(number, size))
+    return as_lines({"text": text, "label": label} for text, label in rows)
+
+
+def table(sizes, divider=",", inner="\n"):
+    yield f"id{divider}text{divider}label\n"
+    for number, size in enumerate(sizes):
+        for turn, (text, label) in enumerate(turns(number, size)):
+            many = f'"{inner.join([text] * (1 + turn))}"' if divider == "," else text
+            yield f"{turn}{divider}{many}{divider}{label}\n" + "\n" * (number % 3 == 1)
+
+
+def unnamed_table(sizes):
+    lines = table(sizes, "\t")
+    next(lines)
+    return lines
+
+
+def sharegpt(sizes):
+    return as_lines(
+        {"conversations": [{"from": "system", "value": "Be kind."}, *each]}
+        for each in said(sizes, "from", "value")
+    )
+
+
+def more_sharegpt(sizes):
+    """Two lines at least: one would be a JSON file of a single object."""
+    return sharegpt([1, *sizes])
+
+
+def utterances(sizes):
+    rows = (
+        {"conversation_id": f"c{number}", "id": f"{number}.{place}", "speaker": "ab"[place % 2],
+         "text": text, "reply-to": f"{number}.{place - 1}" if place else None}
+        for number, size in enumerate(sizes)
+        for place, text in enumerate(text for pair in turns(number, size) for text in pair)
+    )  # fmt: skip
+    return as_lines(rows)
+
+
+def prompts(sizes):
+    yield "prompt,completion\n"
+    for number, size in enumerate(sizes):
+        for text, label in turns(number, size):
+            yield f'"{text}\n",{label}\n'
+
+
+layout = partial(partial, JSONLayout)
+# Suffix, lines of a file of episodes, teacher.
+FORMATS = {
+    "parlai": (".txt", parlai, ParlAIText),
+    "babi": (".txt", numbered, NumberedText),
+    "fbdialog": (".txt", numbered, partial(NumberedText, supporting=False)),
+    "conversations": (".jsonl", conversations, Conversations),
+    "both sides": (".jsonl", conversations, partial(Conversations, label_speaker="both")),
+    "named side": (".jsonl", conversations, partial(Conversations, label_speaker="A")),
+    "jsonl": (".jsonl", labelled, LabelledText),
+    "jsonl, a part": (".jsonl", labelled, partial(LabelledText, dev_share=0.3)),
+    "csv": (".csv", table, LabelledText),
+    "tsv": (".tsv", partial(table, divider="\t"), LabelledText),
+    "tsv without header": (
+        ".tsv", unnamed_table, partial(LabelledText, columns=["id", "text", "label"])
+    ),
+    "layout of conversations": (".jsonl", sharegpt, layout("sharegpt", label_speaker="B")),
+    "layout in .json of lines": (".json", more_sharegpt, layout("sharegpt", label_speaker="B")),
+    "layout of groups": (".jsonl", utterances, layout("convokit")),
+    "layout of a table": (".csv", prompts, layout("prompt-completion")),
+}  # fmt: skip
+
+
+class Files:
+    """Those of a stream, one or several.
+
+    garbage (bytes): What is no text, to stand where nothing is to be read.
+    """
+
+    garbage = b"\xff"
+
+    def __init__(self, folder, name, parts, pack=False):
+        suffix, self.lines, self.make = FORMATS[name]
+        self.paths = [folder / f"{number}{suffix}" for number in range(len(parts))]
+        self.parts = ["".join(self.lines(part)).encode() for part in parts]
+        self.pack = gzip.compress if pack else bytes
+        self.write(self.parts)
+
+    def write(self, parts):
+        for path, content in zip(self.paths, parts):
+            path.write_bytes(self.pack(content))
+
+    def teacher(self, flat=False, window=3):
+        made = self.make(
+            train=[str(path) for path in self.paths],
+            streaming=True,
+            mutators=[Flatten()] if flat else None,
+        )
+        made._data["train"].window = window
+        return made.for_split("train", training=True)
+
+    def spoil(self, *places):
+        """Put garbage before the first of some places, of as many bytes."""
+        starts = [place["start"] for place in places if place and place["start"]]
+        first = min(((start["file"], start["byte"]) for start in starts), default=(0, 0))
+        self.write(
+            self.garbage
+            * (len(part) if number < first[0] else first[1] if number == first[0] else 0)
+            + (part if number > first[0] else part[first[1] :] if number == first[0] else b"")
+            for number, part in enumerate(self.parts)
+        )
+        return first
+
+
+def through_json(value):
+    return json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(
+    parts=st.lists(sizes, min_size=1, max_size=3),
+    n_copies=st.integers(1, 4),
+    window=st.integers(1, 5),
+    n_rounds=st.integers(0, 25),
+    flat=st.booleans(),
+    pack=st.booleans(),
+)
+@slowly
+def test_seeking_copies_go_on_whatever_stood_before(
+    tmp_path, name, parts, n_copies, window, n_rounds, flat, pack
+):
+    if name == "jsonl, a part":
+        parts = [[4] * 12] * len(parts)
+    files = Files(tmp_path, name, parts, pack)
+    original = files.teacher(flat, window)
+    original.start_epoch(1, 5)
+    copies = [original.clone() for _ in range(n_copies)]
+    rounds(original, copies, n_rounds)
+    state, places = through_json([original.state(), [copy.place() for copy in copies]])
+    expected = rounds(original, copies)
+    files.spoil(state["shown"], *places)
+    resumed = files.teacher(flat, window)
+    again = resumed.restore(state, places)
+    assert rounds(resumed, again) == expected
+    files.write(files.parts)
+    original.start_epoch(2, 5)
+    resumed.start_epoch(2, 5)
+    assert rounds(resumed, again) == rounds(original, copies)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(sizes=sizes, n_batches=st.integers(0, 9), budget=st.integers(0, 12))
+@slowly
+def test_seeking_batches_go_on_whatever_stood_before(tmp_path, name, sizes, n_batches, budget):
+    if name == "jsonl, a part":
+        sizes = [4] * 12
+    files = Files(tmp_path, name, [sizes])
+
+    def make():
+        teacher = files.teacher(flat=True)
+        teacher.set_batches(Words(budget + 20, buffer=2) if budget else Fixed(3))
+        return teacher
+
+    original = make()
+    original.start_epoch(1, 5)
+    while n_batches and not original.epoch_done():
+        original.batch_observe([{}] * len(original.batch_act()))
+        n_batches -= 1
+    state = through_json(original.state())
+    expected = batches_left(original)
+    files.spoil(state["shown"])
+    resumed = make()
+    resumed.restore(state)
+    assert batches_left(resumed) == expected
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_seeking_goes_to_the_line_of_the_block(tmp_path, name):
+    parts = [[1] * 10, [1] * 30]
+    files = Files(tmp_path, name, parts)
+    original = files.teacher()
+    n_taken = 0
+    seen = set()
+    while not original.epoch_done():
+        original.observe(original.act() and {})
+        n_taken += 1
+        start = original.state()["shown"]["start"]
+        place = start["file"], start["byte"], start["skip"]
+        seen.add(place)
+        before = files.parts[start["file"]][: start["byte"]]
+        assert before.count(b"\n") == start["line"]
+        # Less than a block and what is left out of it lies before the place.
+        assert start["episode"] == (n_taken - 1) // 3 * 3
+    assert {file for file, *_ in seen} == {0, 1}
+    assert len(seen) == -(-n_taken // 3)
+    # What is made of one conversation is made of it again.
+    skips = {skip for *_, skip in seen}
+    assert skips == ({0, 1} if name in ("both sides", "layout of groups") else {0})
+
+
+# A .json file is read as a whole first, and says the same otherwise.
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"layout in .json of lines"}))
+def test_seeking_errors_name_the_line(tmp_path, name):
+    files = Files(tmp_path, name, [[1] * 40])
+    original = files.teacher()
+    rounds(original, [original], 20)
+    state = through_json(original.state())
+    lines = files.parts[0].split(b"\n")
+    bad = len(lines) - 4
+    files.parts = [b"\n".join([*lines[:bad], b"\xfe", *lines[bad + 1 :]])]
+    files.write(files.parts)
+    messages = []
+    for has_place in (False, True):
+        teacher = files.teacher()
+        if has_place:
+            files.spoil(state["shown"])
+            teacher.restore(state)
+        with pytest.raises(DataError) as caught:
+            rounds(teacher, [teacher])
+        messages.append(str(caught.value))
+    assert f"{files.paths[0]}:{bad + 1}  not UTF-8: byte 1 is 0xfe" in messages[0]
+    assert messages[0] == messages[1]
+
+
+MALFORMED = {
+    "parlai": ("text:x", "the field 'labels' is missing"),
+    "babi": ("x", "expected a number, a blank and a text"),
+    "conversations": ('{"turn": []}', "has neither 'turns' nor 'dialog'"),
+    "jsonl": ('{"text": "x"}', "the field 'label' is missing"),
+    "csv": ("x", "expected 3 columns, found 1"),
+    "tsv": ("x", "expected 3 columns, found 1"),
+    "layout of conversations": ("{}", "the record has no 'conversations'"),
+    "layout of a table": ('"', "not readable as csv: unexpected end of data"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_seeking_malformed_lines_are_named_as_in_a_whole_reading(tmp_path, name):
+    files = Files(tmp_path, name, [[1, 2] * 20])
+    original = files.teacher()
+    rounds(original, [original], 20)
+    state = through_json(original.state())
+    line, problem = MALFORMED[name]
+    files.parts = [files.parts[0] + f"{line}\n".encode()]
+    files.write(files.parts)
+    n_lines = files.parts[0].count(b"\n")
+    whole = files.teacher()
+    with pytest.raises(DataError) as first:
+        rounds(whole, [whole])
+    files.spoil(state["shown"])
+    resumed = files.teacher()
+    resumed.restore(state)
+    with pytest.raises(DataError) as second:
+        rounds(resumed, [resumed])
+    assert f"{files.paths[0]}:{n_lines}  " in str(first.value) and problem in str(first.value)
+    assert str(first.value) == str(second.value)
+
+
+def test_seeking_reads_the_blocks_of_copies_and_nothing_before(tmp_path):
+    files = Files(tmp_path, "conversations", [[40, *[1] * 60]])
+    original = files.teacher()
+    copies = [original.clone() for _ in range(2)]
+    rounds(original, copies, 4)
+    # One is in the first block still, the other in one behind it.
+    while sum(copy.place() is not None for copy in copies) < 1:
+        rounds(original, copies, 1)
+    state, places = through_json([original.state(), [copy.place() for copy in copies]])
+    blocks = {place["block"] for place in places if place}
+    assert blocks == {0} and state["shown"]["block"] > 0
+    expected = rounds(original, copies)
+    assert files.spoil(state["shown"], *places) == (0, 0)
+    resumed = files.teacher()
+    assert rounds(resumed, resumed.restore(state, places)) == expected
+
+
+@pytest.mark.parametrize("n_rounds", range(0, 40, 3))
+def test_seeking_a_file_read_as_a_whole_gives_the_same(tmp_path, n_rounds):
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps([json.loads(line) for line in sharegpt([2, 1, 3] * 5) if line]))
+
+    def make():
+        made = JSONLayout("sharegpt", str(path), label_speaker="B", streaming=True)
+        made._data["train"].window = 4
+        return made.for_split("train", training=True)
+
+    original = make()
+    rounds(original, [original], n_rounds)
+    state = through_json(original.state())
+    resumed = make()
+    resumed.restore(state)
+    assert rounds(resumed, [resumed]) == rounds(original, [original])
+
+
+@given(st.integers(0, 30), st.integers(1, 4))
+@slowly
+def test_seeking_behind_mutators_that_count_gives_the_same(tmp_path, n_rounds, window):
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(conversations([2, 1, 3] * 5)))
+
+    def make():
+        made = Conversations(
+            str(path), streaming=True, mutators=[Flatten(), Limit(n_examples=23), Flatten()]
+        )
+        made._data["train"].window = window
+        return made.for_split("train", training=True)
+
+    original = make()
+    first = rounds(original, [original], n_rounds)
+    state = through_json(original.state())
+    resumed = make()
+    resumed.restore(state)
+    rest = rounds(original, [original])
+    assert rounds(resumed, [resumed]) == rest
+    assert len(first + rest) == 23
+
+
+@given(st.integers(1, 200), st.integers(1, 4))
+@slowly
+def test_seeking_in_endless_data_of_several_tasks(tmp_path, n_rounds, n_copies):
+    several = {}
+    for name in ("parlai", "csv"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        several[name] = Files(folder, name, [[1, 2, 1, 3], [2, 2]])
+
+    def make():
+        parts = {name: files.teacher() for name, files in several.items()}
+        for part in parts.values():
+            part._showing.data.endless = part._showing.is_endless = True
+            part._showing.cursor.is_endless = True
+        return MultiTask(parts)
+
+    original = make()
+    copies = [original.clone() for _ in range(n_copies)]
+    rounds(original, copies, n_rounds)
+    state, places = through_json([original.state(), [copy.place() for copy in copies]])
+    resumed = make()
+    again = resumed.restore(state, places)
+    assert rounds(resumed, again, 20) == rounds(original, copies, 20)
+
+
+def test_seeking_a_pipe_is_read_up_to_the_place(tmp_path):
+    files = Files(tmp_path, "parlai", [[1, 2] * 20])
+    original = files.teacher()
+    rounds(original, [original], 30)
+    state = through_json(original.state())
+    files.paths[0].unlink()
+    os.mkfifo(files.paths[0])
+    writer = threading.Thread(target=files.paths[0].write_bytes, args=(files.parts[0],))
+    writer.start()
+    resumed = files.teacher()
+    resumed.restore(state)
+    assert rounds(resumed, [resumed]) == rounds(original, [original])
+    writer.join()
+
+
+@pytest.mark.parametrize("n_left", [0, 1])
+def test_seeking_in_a_shorter_file_is_an_error(tmp_path, n_left):
+    files = Files(tmp_path, "jsonl", [[1] * 20])
+    original = files.teacher()
+    rounds(original, [original], 17)
+    state = through_json(original.state())
+    byte = state["shown"]["start"]["byte"]
+    files.write([b"\n".join(files.parts[0][:byte].split(b"\n")[: -1 or None]) + b"\n" * n_left])
+    with pytest.raises(DataError, match="0.jsonl .*not what it was when the state was saved"):
+        files.teacher().restore(state)
+
+
+def test_seeking_a_source_of_a_users_that_can_begin_anywhere():
+    class Source:
+        """Episodes by number; notes which it made."""
+
+        def __init__(self):
+            self.made = []
+
+        def __call__(self):
+            raise AssertionError("asked for all")
+
+        def read_from(self, at):
+            for number in range(at.spot[0], 12):
+                at.begin = (number, number)
+                at.before(number)
+                self.made.append(number)
+                yield [{"id": f"{number}/0", "text": "x", "labels": ["y"]}]
+
+    source = Source()
+    split = Split("train", source, streaming=True, window=3, origin="mine")
+    parts = list(split.blocks(None))
+    assert source.made == list(range(12))
+    source.made.clear()
+    (last,) = split.blocks(None, through_json(parts[3].start))
+    assert source.made == [9, 10, 11]
+    assert last.number == 3 and last.store.columns == parts[3].store.columns
