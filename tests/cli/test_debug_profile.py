@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from thincdialog.cli.debug_profile import fitted
+
 
 def test_debug_profile_shows_a_table_and_json(run_small, tmp_path):
     code, out, _ = run_small("debug profile a.cfg --steps 3 --tasks.coffee.n_dev 20")
@@ -16,3 +20,32 @@ def test_debug_profile_shows_a_table_and_json(run_small, tmp_path):
     found = json.loads(out)
     assert code == 0 and found["steps"] == 3 and {"name", "own", "share"} < set(found["parts"][0])
     assert [path.name for path in tmp_path.iterdir()] == ["a.cfg"]
+
+
+@pytest.mark.parametrize("columns", [72, 80, 200])
+def test_debug_profile_fits_the_terminal(run_small, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, _ = run_small("debug profile a.cfg --steps 2 --tasks.coffee.n_dev 20")
+    assert code == 0
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= columns
+    names = [line.split("  ")[0] for line in lines]
+    assert ("candidate_encoder+context_encoder/bag_embed" in names) == (columns == 200)
+
+
+@pytest.mark.parametrize(
+    "name, room, shown",
+    [
+        ("context_encoder/relu", 20, "context_encoder/relu"),
+        ("candidate_encoder+context_encoder/bag_embed", 30, "candidate_encoder.../bag_embed"),
+        (
+            "context_encoder/bag_embed>>dropout>>linear>>r... 2",
+            30,
+            "context.../bag_embed>>dro... 2",
+        ),
+        ("context_encoder/linear 12", 20, "context.../linear 12"),
+        ("residual(relu>>linear>>dropout) 2", 20, "residual(relu>>... 2"),
+    ],
+)
+def test_debug_profile_names_keep_what_tells_them_apart(name, room, shown):
+    assert fitted(name, room) == shown

@@ -2,12 +2,14 @@
 
 import argparse
 import dataclasses
+import re
+import shutil
 import sys
-from typing import Dict
+from typing import Any, Dict, List, Sequence
 
 from .arguments import add_trial, with_gpu
 from .json_output import print_json
-from .output import Messages, table
+from .output import Messages, shorten, table
 
 EXAMPLES = [
     "debug profile quickstart.cfg",
@@ -18,7 +20,12 @@ ABOUT = """
 Trains for some steps and shows, for each layer and for what is no layer (in
 parentheses), the milliseconds that a step spends in it: forward, backward, both without
 the layers inside ("self"), with them ("total"), and its share of the step by "self". A
-layer that stands in several places is timed in all of them. Writes nothing."""
+layer that stands in several places is timed in all of them. Names are cut to the width
+of the terminal; --json has them whole. Writes nothing."""
+
+HEADER = ("ms a step", "calls", "forward", "backward", "self", "total", "share")
+# Letters of a name, and of the part of the model in it, that are left at least.
+LEAST_NAME, LEAST_PART = 20, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,13 +46,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     if arguments.json:
         print_json({**dataclasses.asdict(found), "overhead": found.overhead})
         return 0
-    rows = [["ms a step", "calls", "forward", "backward", "self", "total", "share"]]
-    for part in found.parts:
-        if part.calls:
-            times = (part.forward, part.backward, part.own, part.total)
-            cells = [f"{value:.3f}" for value in times]
-            rows.append([part.name, f"{part.calls:g}", *cells, f"{part.share:.1%}"])
-    print(table(rows))
+    print(table(_rows(found.parts, shutil.get_terminal_size().columns)))
     print(
         f"\nA step of {found.examples_per_step:.0f} examples takes {found.plain_ms:.2f} ms; "
         f"measured {found.step_ms:.2f} ms ({found.overhead:+.0%})."
@@ -53,10 +54,42 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     if found.eval_ms_per_example is not None:
         text = f"Evaluation takes {found.eval_ms_per_example:.3f} ms an example"
         if found.eval_examples and found.eval_share is not None:
-            text += f"; with {found.eval_examples:,} examples each time that is due, "
-            text += f"{found.eval_share:.0%} of a run"
+            text += f"; with {found.eval_examples:,} examples each time\n"
+            text += f"that is due, {found.eval_share:.0%} of a run"
         print(text + ".")
     if found.overhead > 0.2:
         text = "Measuring costs much here: many small layers look slower than they are."
         Messages(sys.stderr).warn(text)
     return 0
+
+
+def _rows(parts: Sequence[Any], columns: int) -> List[List[str]]:
+    """Header and a row for each part, as wide as the terminal."""
+    known = [part for part in parts if part.calls]
+    digits = 3 if all(part.total < 10 for part in known) else 2
+    numbers = [list(HEADER[1:])]
+    for part in known:
+        times = (part.forward, part.backward, part.own, part.total)
+        cells = [f"{value:.{digits}f}" for value in times]
+        numbers.append([f"{part.calls:g}", *cells, f"{part.share:.1%}"])
+    taken = sum(2 + max(map(len, column)) for column in zip(*numbers))
+    room = max(columns - taken, LEAST_NAME)
+    names = [HEADER[0], *(fitted(part.name, room) for part in known)]
+    return [[name, *cells] for name, cells in zip(names, numbers)]
+
+
+def fitted(name: str, room: int) -> str:
+    """A layer's name in so many letters: "candida.../residual(re... 2". The part of the
+    model is cut first, the number at the end stays.
+
+    name (str): See ``node_names``.
+    room (int): ``LEAST_NAME`` or more.
+    """
+    if len(name) <= room:
+        return name
+    part, slash, own = name.rpartition("/")
+    number = "".join(re.findall(r" \d+$", own))
+    own = own[: len(own) - len(number)]
+    least = room - len(slash) - len(own) - len(number)
+    part = shorten(part, max(least, min(LEAST_PART, len(part)))) + slash
+    return part + shorten(own, room - len(part) - len(number)) + number
