@@ -2,7 +2,7 @@
 
 import collections.abc
 from types import GeneratorType
-from typing import Any, List, Literal, Union, get_args, get_origin
+from typing import Any, Callable, Dict, List, Literal, Union, get_args, get_origin
 
 from confection.typechecker import check_branch, check_type, get_annot_branches
 
@@ -52,7 +52,11 @@ def _as_kind(value: List, branch: Any) -> Any:
 
 
 # confection would read a schedule to its end, which never comes.
-_HANDLERS = {str: _check_string, list: _check_list, GeneratorType: lambda *given: True}
+_HANDLERS: Dict[type, Callable[..., bool]] = {
+    str: _check_string,
+    list: _check_list,
+    GeneratorType: lambda *given: True,
+}
 
 
 def fits(value: Any, annotation: Any) -> bool:
