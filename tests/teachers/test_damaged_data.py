@@ -112,12 +112,54 @@ def read(name, path, content):
             "".join([message["text"], *message["labels"]]).encode("utf-8")
 
 
-@pytest.mark.parametrize("name", READERS)
+# Of each good file the episodes: id, text and labels of each turn.
+GOOD = {
+    "parlai": [
+        [("0/0", "hi", ["a", "b"]), ("0/1", "bye\nnow", ["c"])],
+        [("1/0", "x", ["y"])],
+    ],
+    "babi": [[("0/0", "A is here.\nWhere is A?", ["here"])]],
+    "fbdialog": [[("0/0", "hi", ["hello"]), ("0/1", "x", ["y"])]],
+    "conversations": [[(f"{name}/0", "hi \U0001f600", ["hello"])] for name in ("one", "two")],
+    "both sides": [
+        [("one#first/0", "__SILENCE__", ["hi \U0001f600"])],
+        [("one#second/0", "hi \U0001f600", ["hello"])],
+    ],
+    "named side": [[("one/0", "hi \U0001f600", ["hello"])]],
+    "parlai-conversations": [[("1/0", "hi", ["hello"])]],
+    "jsonl": [[("1/0", "hi", ["greet"])], [("2/0", "bye", ["a", "b"])]],
+    "csv": [[("2/0", "hi, you", ["greet"])], [("3/0", "bye", ['a "b"'])]],
+    "tsv": [[("2/0", "hi", ["greet"])], [("3/0", "bye", ["leave"])]],
+    "prompts": [[("0/0", "hi", ["hello"])], [("1/0", "x", ["y"])]],
+    "messages": [[("0/0", "system\nuser", ["assistant"])]],
+    "groups": [[("1#first/0", "__SILENCE__", ["hi"])], [("1#second/0", "hi", ["ho"])]],
+}
+
+
+@pytest.mark.parametrize("name", GOOD)
 def test_good_files_are_read(name, tmp_path):
     reader, suffix, content = READERS[name]
     path = tmp_path / f"good{suffix}"
     path.write_bytes(content)
-    list(reader(path if "layout" in name else str(path)))
+    found = [
+        [(message["id"], message["text"], message["labels"]) for message in episode]
+        for episode in reader(str(path))
+    ]
+    assert found == GOOD[name]
+
+
+def test_good_files_that_hold_no_messages_are_read(tmp_path):
+    paths = {name: tmp_path / f"{name}{READERS[name][1]}" for name in READERS if name not in GOOD}
+    for name, path in paths.items():
+        path.write_bytes(READERS[name][2])
+    layout = read_layout(paths.pop("layout"))
+    assert (layout.about, layout.turns, layout.speaker) == ("mine", "log.turns", "who")
+    assert (layout.text, layout.replace) == (["a", "b"], {"x": "y"})
+    layout = read_layout(paths.pop("layout in JSON"))
+    assert (layout.turns, layout.text, layout.speaker) == ("a", ["b"], "c")
+    assert read_list(str(paths.pop("candidates")), numbered=True) == ["hello", "bye"]
+    assert guess_format(str(paths.pop("format"))) == "fbdialog"
+    assert paths == {}
 
 
 @settings(max_examples=60)
