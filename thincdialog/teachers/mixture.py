@@ -32,7 +32,13 @@ class Mixture:
             part.as_task(number, name) for number, (name, part) in enumerate(showings.items())
         ]
         self.label_name = self.parts[0].label_name
+        self._rules = (weights, unit, repeat)
         self.cursor = MixedCursor(self.parts, weights, unit, repeat)
+
+    def share_of(self, worker: int, n_workers: int) -> "Mixture":
+        """The worker's share of every task, mixed alike (see ``Presenter``)."""
+        shares = {part.name: part.share_of(worker, n_workers) for part in self.parts}
+        return Mixture(shares, *self._rules)
 
     @property
     def is_single_turn(self) -> bool:

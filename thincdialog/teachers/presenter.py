@@ -1,5 +1,6 @@
 """What teachers do with what they show: say it turn by turn or in batches, and score."""
 
+import copy
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ..batchers import Batcher, count_words
@@ -41,6 +42,20 @@ class Presenter(Agent):
         self._scores = scores
         self._batches: Optional[Batches] = None
         self.reset()
+
+    def share_of(self: PresenterT, worker: int, n_workers: int) -> PresenterT:
+        """The same data for one of several workers that show it together: each has every
+        n-th episode of the epoch's order (of each task's), so that all of them together
+        show every example once, and none if there are too few. A share has its own place
+        in the epoch and its own scores and batches; it tells the size of the whole.
+
+        worker (int): Number of the worker, from 0.
+        n_workers (int): How many share.
+        """
+        share = copy.copy(self)
+        showing = self._shown.share_of(worker, n_workers)
+        Presenter.__init__(share, showing, self._scores.fresh())
+        return share
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin an epoch, for all copies; what was left of the one before is dropped.

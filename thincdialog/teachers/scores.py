@@ -19,6 +19,12 @@ class Scores:
         """Compare by these from now on; they are filled in place."""
         self.metrics = list(metrics)
 
+    def fresh(self) -> "Scores":
+        """Empty ones of the same metrics."""
+        fresh = Scores()
+        fresh.set_metrics([metric.fresh() for metric in self.metrics])
+        return fresh
+
     def add(self, labels: Sequence[str], reply: Message, task: int = 0) -> None:
         """Count one reply. An example without labels is counted and not compared.
 
@@ -78,6 +84,13 @@ class MixedScores(Scores):
         """Compare by empty ones of the same settings, which each task has for itself."""
         for scores in self._numbered:
             scores.set_metrics([metric.fresh() for metric in metrics])
+
+    def fresh(self) -> "MixedScores":
+        """Empty ones of the same metrics."""
+        fresh = MixedScores(list(self.tasks))
+        for own, scores in zip(fresh._numbered, self._numbered):
+            own.set_metrics([metric.fresh() for metric in scores.metrics])
+        return fresh
 
     def add(self, labels: Sequence[str], reply: Message, task: int = 0) -> None:
         """Count one reply."""

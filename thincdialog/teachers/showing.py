@@ -33,6 +33,8 @@ class Showing:
     task = 0
     name = ""
     prefix = ""
+    # Whose share of the episodes it is, and of how many.
+    worker, n_workers = 0, 1
 
     def __init__(
         self, data: Split, training: bool, max_examples: int, n_candidates: int, seed: int
@@ -44,7 +46,7 @@ class Showing:
         self.n_candidates = n_candidates
         self.seed = seed
         self.is_endless = training and data.endless
-        self.cursor = Cursor(self.blocks, 0, seed, data.origin, self.is_endless)
+        self._begin()
         self._picked: Optional[List[int]] = None
         self._sampler: Optional[CandidateSampler] = None
 
@@ -58,8 +60,27 @@ class Showing:
         task.task = number
         task.name = name
         task.prefix = f"{name}/"
-        task.cursor = Cursor(task.blocks, 0, self.seed, self.data.origin, self.is_endless)
+        task._begin()
         return task
+
+    def share_of(self, worker: int, n_workers: int) -> "Showing":
+        """A part of the same, with a place in the epoch of its own (see ``Presenter``).
+
+        worker (int): Number of the worker, from 0.
+        n_workers (int): How many share.
+        """
+        # What is read or drawn at first use is there before several threads want it.
+        if not self.data.streaming:
+            self.data.store()
+        if self.n_candidates:
+            self._make_sampler()
+        share = copy.copy(self)
+        share.worker, share.n_workers = worker, n_workers
+        share._begin()
+        return share
+
+    def _begin(self) -> None:
+        self.cursor = Cursor(self.blocks, 0, self.seed, self.data.origin, self.is_endless)
 
     @property
     def is_single_turn(self) -> bool:
@@ -100,6 +121,10 @@ class Showing:
             if self.training:
                 order = block_order(len(members), seed, epoch, number, again).tolist()
                 members = [members[position] for position in order]
+            if self.n_workers > 1:
+                # Who begins is another one in each block, and task: shares differ by one.
+                begin = (self.worker - number - self.task) % self.n_workers
+                members = members[begin :: self.n_workers]
             fields = store.fields(self.label_name)
             yield Block(store, fields, members, number, again, self.task, own_start)
 
@@ -252,6 +277,9 @@ class Showing:
         return sum(bounds[number + 1] - bounds[number] for number in picked)
 
     def _draw(self, example_id: str, labels: Sequence[str]) -> List[str]:
+        return self._make_sampler().candidates(example_id, labels[0])
+
+    def _make_sampler(self) -> CandidateSampler:
         if self._sampler is None:
             self._sampler = CandidateSampler(self.data.replies(), self.n_candidates, self.seed)
-        return self._sampler.candidates(example_id, labels[0])
+        return self._sampler
