@@ -11,8 +11,8 @@ from ..teachers import Teacher
 
 # Settings that do not touch what was learnt so far.
 HARMLESS = (
-    "paths.*", "system.gpu_id", "evaluation.*", "baselines.*", "tasks.*.dev", "tasks.*.test",
-    "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
+    "paths.*", "system.gpu_id", "evaluation.*", "baselines.*", "tasks.*.test", "training.max_*",
+    "training.eval_every_*", "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
 )  # fmt: skip
 # Of a large file, so many pieces are compared, each of so many bytes.
@@ -21,6 +21,13 @@ MISSING = "(none)"
 
 # Size and checksum of a file.
 Print = List[Any]
+# Split to task to its files.
+Prints = Mapping[str, Mapping[str, List[Print]]]
+
+SPLITS = ("train", "dev", "test")
+# Splits whose data must stay, and why. By that of test nothing is decided.
+FIXED = {"train": "", "dev": ", and by its scores the best model is chosen"}
+TO_GO_ON = "give the same data to go on, or begin another run in another --output"
 
 
 class Change(NamedTuple):
@@ -39,12 +46,15 @@ class Change(NamedTuple):
         return f"{self.name} {self.old!r} -> {self.new!r}"
 
 
-def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, List[Print]]:
-    """Size and checksum of each file of training data, by task."""
+def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, Dict[str, List[Print]]]:
+    """Size and checksum of each file of data, by split and task."""
     return {
-        name: [_fingerprint(path) for path in task.files("train")]
-        for name, task in tasks.items()
-        if "train" in task.splits
+        split: {
+            name: [_fingerprint(path) for path in task.files(split)]
+            for name, task in tasks.items()
+            if split in task.splits
+        }
+        for split in SPLITS
     }
 
 
@@ -66,30 +76,40 @@ def _fingerprint(path: str) -> Print:
 
 
 def check_data(
-    tasks: Mapping[str, Teacher], before: Mapping[str, List[Print]], checkpoint: Any
-) -> None:
-    """See that the training data is that of the run.
+    tasks: Mapping[str, Teacher], before: Prints, now: Prints, checkpoint: Any
+) -> List[str]:
+    """See that the training and dev data is that of the run; dev data may be added where
+    there was none at all.
 
-    before (Mapping[str, List[Print]]): From ``fingerprints``, when the run was saved.
+    before (Prints): From ``fingerprints``, when the run was saved.
+    now (Prints): From ``fingerprints``, now.
     checkpoint (Path): What the run goes on from, for the message.
+    RETURNS (List[str]): Files of test data that are others.
     RAISES (DataError): If a file is another one.
     """
-    now = fingerprints(tasks)
-    for name, old in before.items():
-        paths = tasks[name].files("train") if name in tasks else []
-        if len(paths) != len(old):
-            text = f"has {len(paths)} training files; {checkpoint} was made with {len(old)}"
-            raise DataError(f"[tasks.{name}]", text)
-        for path, there, here in zip(paths, old, now.get(name, [])):
-            if there != here:
-                sizes = (
-                    f" ({there[0]:,} bytes then, {here[0]:,} now)" if there[0] != here[0] else ""
-                )
-                text = (
-                    f"is not the file that {checkpoint} was made with{sizes}: give the same data "
-                    "to go on, or begin another run in another --output"
-                )
-                raise DataError(path, text)
+    others: List[str] = []
+    for split in SPLITS:
+        if split == "dev" and not before[split]:
+            continue
+        for name in dict.fromkeys([*before[split], *now[split]]):
+            old, new = before[split].get(name, []), now[split].get(name, [])
+            paths = tasks[name].files(split) if new else []
+            if split not in FIXED:
+                others += [path for path, *pair in zip(paths, old, new) if pair[0] != pair[1]]
+                continue
+            if len(new) != len(old):
+                text = f"has {len(new)} {split} files; {checkpoint} was made with {len(old)}"
+                raise DataError(f"[tasks.{name}]", f"{text}{FIXED[split]}: {TO_GO_ON}")
+            for path, there, here in zip(paths, old, new):
+                if there != here:
+                    made = f"{checkpoint} was made with{_sizes(there, here)}{FIXED[split]}"
+                    raise DataError(path, f"is not the file that {made}: {TO_GO_ON}")
+    return others
+
+
+def _sizes(there: Print, here: Print) -> str:
+    same = there[0] == here[0]
+    return "" if same else f" ({there[0]:,} bytes then, {here[0]:,} now)"
 
 
 def check_config(
@@ -113,8 +133,13 @@ def check_config(
         for name in [*new, *(name for name in old if name not in new)]
         if (name in old) != (name in new) or old[name] != new[name]
     ]
-    # Files may lie elsewhere: check_data sees to it that they are the same.
-    paths = [f"tasks.{name}.train" for name, files in fingerprints(tasks).items() if files]
+    # Files may lie elsewhere: check_data looks at what is in them.
+    paths = [
+        f"tasks.{name}.{split}"
+        for name, task in tasks.items()
+        for split in SPLITS
+        if split in task.splits and task.files(split)
+    ]
     problems = []
     for change in changes:
         if not any(fnmatchcase(change.name, name) for name in (*HARMLESS, *paths)):

@@ -3,7 +3,7 @@
 import filecmp
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 import numpy
 
@@ -15,7 +15,7 @@ from ..errors import ModelError, OutputError, TrainingError
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..protocol import Agent
 from ..teachers import Teacher
-from .changes import check_config, check_data, fingerprints
+from .changes import Prints, check_config, check_data, fingerprints
 from .checkpoints import ARRAYS, STATE, Checkpoints
 from .keeper import Keeper
 from .model_folder import read_meta, save_model
@@ -55,7 +55,7 @@ class RunKeeper(Keeper):
         self.saved = ""  # Where the weights lie that were saved last.
         self.best_values: Any = None
         self._best: Optional[Dict[str, Any]] = None  # What is known of them.
-        self._fingerprints: Optional[Dict[str, List[Any]]] = None
+        self._fingerprints: Optional[Prints] = None
 
     # --- keeping --------------------------------------------------------------------
 
@@ -155,11 +155,13 @@ class RunKeeper(Keeper):
             return None
         state = read_json(newest / STATE)
         changes = check_config(self.checked, state["config"], self.tasks, newest)
-        check_data(self.tasks, state["data"], newest)
+        self._fingerprints = fingerprints(self.tasks)
+        others = check_data(self.tasks, state["data"], self._fingerprints, newest)
         self.newest = str(newest)
         note(f"Going on from {newest}.")
-        if changes:
-            note(f"Changed since: {'; '.join(map(str, changes))}.")
+        changed = [*map(str, changes), *(f"what is in {path}" for path in others)]
+        if changed:
+            note(f"Changed since: {'; '.join(changed)}.")
         return state
 
     def restore(self, state: Mapping[str, Any], tokenizer: Any) -> None:
@@ -176,7 +178,6 @@ class RunKeeper(Keeper):
         self._best = state["best"]
         if self._best is not None:
             self._restore_best(newest / BEST_WEIGHTS, self._best)
-        self._fingerprints = state["data"]
 
     def _restore_best(self, weights: Path, meta: Mapping[str, Any]) -> None:
         """The best model, also in the run's folder: the process that was killed may have
