@@ -2,6 +2,7 @@
 
 from .batch_world import BatchWorld, batch_world
 from .dynamic_batch_world import DynamicBatchWorld
+from .hogwild_world import HogwildWorld
 from .multi_agent_world import MultiAgentWorld
 from .partner_world import PartnerWorld
 from .world import World, WorldFactory
@@ -11,6 +12,7 @@ __all__ = [
     "Answer",
     "BatchWorld",
     "DynamicBatchWorld",
+    "HogwildWorld",
     "MultiAgentWorld",
     "Parleyed",
     "PartnerWorld",

@@ -1,0 +1,7 @@
+"""Workers side by side, as threads or as processes, and what they share."""
+
+from .process_workers import ProcessWorkers, Recipe
+from .shared_arrays import SharedArrays
+from .thread_workers import ThreadWorkers
+
+__all__ = ["ProcessWorkers", "Recipe", "SharedArrays", "ThreadWorkers"]

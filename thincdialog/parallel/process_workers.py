@@ -1,0 +1,250 @@
+"""Workers that are processes."""
+
+import atexit
+import multiprocessing
+import selectors
+import signal
+import socket
+import sys
+import time
+import weakref
+from collections import deque
+from contextlib import contextmanager
+from multiprocessing import connection, resource_tracker
+from multiprocessing.context import SpawnProcess
+from typing import Any, Deque, Iterator, List, Optional
+
+from ..errors import ConfigError, Problem, ProtocolError, WorkerError
+from ..worlds.world_worker import Answer
+from .calls import Failure
+from .channel import Channel, pack
+from .shared_arrays import SharedArrays, check_platform
+from .worker_process import READY, SIGNALS, STARTED, Recipe, run_worker
+
+# A call of so many bytes may not fit in between: it is sent when the worker has nothing to do.
+LARGE = 32768
+# How long a worker with nothing to do may take to receive one.
+SEND_SECONDS = 60.0
+GUARD = (
+    "A worker that is a process imports the script that was started: put all that the script "
+    'does under `if __name__ == "__main__":`, or set executor = "thread"'
+)
+
+
+class ProcessWorkers:
+    """One process for each worker (see ``worlds.Workers``), started afresh ("spawn"). A
+    process whose parent is gone ends at once; SIGINT and SIGTERM it leaves to the parent.
+
+    recipe (Recipe): How each makes its worker.
+    n_workers (int): How many, 1 or more.
+    shared (Optional[SharedArrays]): What all of them and this process have in common.
+    start_seconds (float): How long they may take to make their workers.
+    stop_seconds (float): How long ``stop`` waits for those that are in the middle of a
+        call, before it kills them.
+    RAISES (WorkerError): If a worker could not be made.
+    RAISES (ConfigError): On Windows, and in a process that still imports a script.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        n_workers: int,
+        shared: Optional[SharedArrays] = None,
+        *,
+        start_seconds: float = 600.0,
+        stop_seconds: float = 5.0,
+    ):
+        check_platform()
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            text = '[hogwild] executor = "process" was met while a worker was importing the script'
+            raise ConfigError([Problem("", text, GUARD)])
+        self.n_workers = n_workers
+        self.stop_seconds = stop_seconds
+        self._is_stopped = False
+        self._answers: Deque[Answer] = deque()
+        self._n_due = [0] * n_workers
+        self._has_started = [False] * n_workers
+        self._channels: List[Channel] = []
+        self._processes: List[SpawnProcess] = []
+        self._selector = selectors.DefaultSelector()
+        # At the end of the program, before multiprocessing waits for processes without limit.
+        self._at_exit = _Stop(self)
+        atexit.register(self._at_exit)
+        try:
+            with _signals_blocked():
+                for number in range(n_workers):
+                    self._start(number, recipe, shared)
+            self._await_all(start_seconds)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, number: int, recipe: Recipe, shared: Optional[SharedArrays]) -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        self._channels.append(Channel(ours))
+        with theirs:
+            process = multiprocessing.get_context("spawn").Process(
+                target=run_worker,
+                args=(number, theirs, recipe, shared),
+                name=f"worker {number}",
+                daemon=True,
+            )
+            process.start()
+        self._processes.append(process)
+        self._n_due[number] = 2  # STARTED and READY.
+        self._selector.register(ours, selectors.EVENT_READ, number)
+        self._selector.register(process.sentinel, selectors.EVENT_READ, number)
+
+    def _await_all(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        n_ready = 0
+        while n_ready < self.n_workers:
+            answer = self.wait(max(0.0, until - time.monotonic()))
+            if answer is None:
+                late = next(number for number, n in enumerate(self._n_due) if n)
+                raise WorkerError(late, f"was not ready within {seconds:g} seconds")
+            if answer.call == STARTED:
+                self._has_started[answer.worker] = True
+            n_ready += answer.call == READY
+
+    def ask(self, worker: int, call: str, *arguments: Any) -> None:
+        """Have a method of a worker called, behind what it was asked before.
+
+        RAISES (WorkerError): If it has died.
+        """
+        if self._is_stopped:
+            raise ProtocolError("ProcessWorkers.ask() was called after stop().")
+        packed = pack((call, arguments))
+        until = time.monotonic() + SEND_SECONDS
+        # It may be sending, too: that goes first, or both would wait for each other.
+        while len(packed) > LARGE and self._n_due[worker] and time.monotonic() < until:
+            self._receive(until - time.monotonic())
+        try:
+            self._channels[worker].send(packed, max(0.1, until - time.monotonic()))
+        except TimeoutError:
+            text = f"took in no call within {SEND_SECONDS:g} seconds: it hangs, or is very slow"
+            raise WorkerError(worker, text) from None
+        except OSError:
+            raise self._death(worker) from None
+        self._n_due[worker] += 1
+
+    def wait(self, seconds: float) -> Optional[Answer]:
+        """The next answer of any worker; None if there was none for so long.
+
+        RAISES (WorkerError): If a worker has raised an error, or has died.
+        """
+        until = time.monotonic() + seconds
+        while not self._answers:
+            left = until - time.monotonic()
+            self._receive(max(0.0, left))
+            if left <= 0:
+                break
+        if not self._answers:
+            return None
+        answer = self._answers.popleft()
+        if isinstance(answer.value, Failure):
+            raise answer.value.error(answer.worker)
+        return answer
+
+    def _receive(self, seconds: float) -> None:
+        if self._is_stopped:
+            raise ProtocolError("ProcessWorkers.wait() was called after stop().")
+        dead = []
+        for key, _ in self._selector.select(seconds):
+            number = key.data
+            if key.fileobj is self._channels[number].end:
+                try:
+                    answers = self._channels[number].receive()
+                except EOFError:
+                    dead.append(number)
+                    continue
+                self._answers += answers
+                self._n_due[number] -= len(answers)
+            else:
+                dead.append(number)
+        # What it said last, such as its error, comes first.
+        if dead and not self._answers:
+            raise self._death(dead[0])
+
+    def _death(self, worker: int) -> WorkerError:
+        process = self._processes[worker]
+        process.join(self.stop_seconds)
+        code = process.exitcode
+        text = f"its process {process.pid} "
+        if code is None:
+            text += "closed its connection"
+        elif code < 0:
+            text += f"was killed by {_signal_name(-code)}"
+            text += " (too little memory?)" * (-code == signal.SIGKILL)
+        else:
+            text += f"ended, with exit code {code}"
+        if not self._has_started[worker]:
+            text += " before it could begin; see its own message. " + GUARD * _runs_script()
+        return WorkerError(worker, text.rstrip())
+
+    def stop(self) -> None:
+        """End all processes, in bounded time; those in the middle of a call for longer
+        than ``stop_seconds`` are killed."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        atexit.unregister(self._at_exit)
+        for channel in self._channels:
+            try:
+                channel.send(pack(("", ())), 0.1)
+                # Whoever is in the middle of a call finds that nobody hears its answer.
+                channel.end.shutdown(socket.SHUT_RD)
+            except OSError:
+                pass
+        going = {process.sentinel: process for process in self._processes}
+        until = time.monotonic() + self.stop_seconds
+        while going and time.monotonic() < until:
+            for sentinel in connection.wait(list(going), until - time.monotonic()):
+                del going[sentinel]  # type: ignore[arg-type]
+        for process in going.values():
+            process.kill()
+        for process in self._processes:
+            process.join(5.0)
+            if process.exitcode is not None:
+                process.close()
+        self._selector.close()
+        for channel in self._channels:
+            channel.close()
+
+
+class _Stop:
+    """Stops workers that nobody has stopped, if they are still there."""
+
+    def __init__(self, workers: ProcessWorkers):
+        self.workers = weakref.ref(workers)
+
+    def __call__(self) -> None:
+        workers = self.workers()
+        if workers is not None:
+            workers.stop()
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """A process that starts inherits it; so it has nothing to say to Ctrl-C before it can
+    ignore it. Here they wait."""
+    resource_tracker.ensure_running()  # As it starts, it would let them through again.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _runs_script() -> bool:
+    """Whether a script was started, rather than a module (-m), or nothing with a name."""
+    main = sys.modules["__main__"]
+    return hasattr(main, "__file__") and getattr(main, "__spec__", None) is None

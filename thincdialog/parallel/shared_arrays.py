@@ -1,0 +1,85 @@
+"""Arrays that several processes have in common."""
+
+import mmap
+import os
+import sys
+import tempfile
+import weakref
+from multiprocessing import reduction
+from typing import Any, Dict, List, Mapping, Tuple
+
+import numpy
+
+from ..errors import ConfigError, Problem
+
+# Arrays begin at lines of the cache, so that none shares one with another.
+ALIGNMENT = 64
+
+Layout = List[Tuple[str, Tuple[int, ...], str, int]]
+
+
+class SharedArrays:
+    """Named arrays in memory that the processes it is given to have in common.
+
+    The memory has no name (``memfd_create``; where there is none, a file that is deleted
+    at once), so nothing is left of it when the last process that has it is gone, however
+    that came; and it counts for no limit of /dev/shm, which is small in containers.
+    An array lives as long as someone holds it, longer than this object if need be.
+
+    arrays (Mapping[str, numpy.ndarray]): What the shared ones hold at first; it is copied.
+    RAISES (ConfigError): Where memory cannot be shared in this way (Windows).
+    """
+
+    arrays: Dict[str, numpy.ndarray]
+
+    def __init__(self, arrays: Mapping[str, numpy.ndarray]):
+        layout: Layout = []
+        size = 0
+        for name, array in arrays.items():
+            layout.append((name, array.shape, array.dtype.str, size))
+            size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        handle = _new_memory(max(size, ALIGNMENT))
+        self._take(handle, layout)
+        for name, array in arrays.items():
+            self.arrays[name][...] = array
+
+    def _take(self, handle: int, layout: Layout) -> None:
+        self._handle, self._layout = handle, layout
+        weakref.finalize(self, os.close, handle)
+        memory = mmap.mmap(handle, 0)
+        self.arrays = {
+            name: numpy.ndarray(shape, dtype, buffer=memory, offset=offset)
+            for name, shape, dtype, offset in layout
+        }
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Only on the way to a process that is being started; else this raises.
+        return _attach, (reduction.DupFd(self._handle), self._layout)
+
+
+def _attach(handle: Any, layout: Layout) -> SharedArrays:
+    shared = object.__new__(SharedArrays)
+    shared._take(handle.detach(), layout)
+    return shared
+
+
+def _new_memory(size: int) -> int:
+    """A file descriptor of zeros that no folder knows."""
+    check_platform()
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("thincdialog")
+    else:
+        with tempfile.TemporaryFile() as file:
+            handle = os.dup(file.fileno())
+    os.ftruncate(handle, size)
+    return handle
+
+
+def check_platform() -> None:
+    """See that processes can share memory here.
+
+    RAISES (ConfigError): If not.
+    """
+    if sys.platform == "win32":
+        text = '[hogwild] executor = "process" needs Linux or macOS'
+        raise ConfigError([Problem("", text, 'set executor = "thread"')])
