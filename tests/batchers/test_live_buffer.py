@@ -53,6 +53,13 @@ def test_live_buffer_pads_little_on_skewed_lengths(batcher, most):
         assert padding(lengths, batches) <= most
 
 
+def test_live_buffer_batches_that_are_hardly_filled_wait():
+    lengths = two_fields(20_000)
+    batches = [batch for _, batch in live(LiveBuffer(Words(4096), [0]), lengths, rows_of(lengths))]
+    # By padding alone they would be 722.
+    assert len(batches) < 705
+
+
 @pytest.mark.parametrize("batcher", [Batchsort(32), Words(4096)], ids=["rows", "words"])
 def test_live_buffer_order_does_not_follow_length(batcher):
     lengths = two_fields(20_000)

@@ -128,3 +128,14 @@ def test_waiting_of_conversations_that_grow_long_is_in_turn(buffer):
     assert max(n_rows for _, n_rows in found) == 50 * buffer
     most = max(waited for waited, _ in found)
     assert 50 * buffer - 1 <= most < 57 * buffer
+
+
+def test_waiting_those_that_are_due_go_in_random_order_within_their_round():
+    buffer = LiveBuffer(Words(100, buffer=8), [0])
+    for row in range(200):
+        buffer.add([row], lengths_of([(60, 30)]))
+        buffer.step += 1
+    buffer.next_batch(True)
+    rows = [row for batch, _ in buffer.state()["chosen"] for row in batch]
+    assert set(rows) < set(range(8)) and len(rows) == 7
+    assert sorted(rows) != rows != sorted(rows, reverse=True)

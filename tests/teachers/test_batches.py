@@ -185,6 +185,30 @@ def test_batches_follow_a_schedule_through_windows_and_epochs(end):
         assert max(n_rows) == 8
 
 
+def test_batches_of_a_falling_budget_keep_to_it_where_they_are_more_than_foreseen():
+    # Two of these rows do not fit together, so a window makes nearly twice its batches.
+    schedule = [max(110, 200 - step) for step in range(400)]
+    batcher = Words(iter(schedule), buffer=64)
+    data = [[("a " * (52 + n % 40), "x " * (n % 7))] for n in range(300)]
+    teacher = IterableTeacher({"train": data}).for_split("train", training=True)
+    teacher.set_batches(batcher)
+    n_cells = []
+    while not teacher.epoch_done():
+        batch = teacher.batch_act()
+        n_cells.append(count_words(batch).cells())
+        teacher.batch_observe([Message()] * len(batch))
+    assert len(n_cells) > 200
+    assert all(n <= most for n, most in zip(n_cells, schedule))
+
+
+def test_batches_order_differs_from_window_to_window():
+    teacher = make_teacher([1] * 80, training=False)
+    teacher.set_batches(Batchsort(1, buffer=10))
+    ids = [int(batch[0].split("/")[0]) for batch in batches_left(teacher)]
+    orders = [tuple(n % 10 for n in ids[start : start + 10]) for start in range(0, 80, 10)]
+    assert len(set(orders)) == 8
+
+
 def test_batches_oversize_error_names_data_example_and_fix():
     data = [[("short", "x")], [("far too long for this " * 3, "x")]]
     made = IterableTeacher({"test": data}, mutators=[Flatten()], task="quotes")

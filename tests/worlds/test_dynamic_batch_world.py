@@ -329,6 +329,22 @@ def test_oversize_rows(make_world):
             make_world(make_wordy(words, True), BatchListener(), Words(20, oversize="truncate"))
 
 
+def test_dynamic_batch_world_holds_nothing_back_when_no_more_can_come():
+    world = DynamicBatchWorld(make_teacher([1] * 60, True), BatchListener(), Batchsort(2, 16))
+    world.start_epoch(0, 0)
+    rounds, n_chosen = [], 0
+    while not world.epoch_done():
+        is_over = world.teacher.epoch_done()
+        world.parley()
+        state = world.buffer.state()
+        if not n_chosen:
+            rounds.append((is_over, bool(state["waiting"])))
+        n_chosen = len(state["chosen"])
+    # While more come, some wait for better company.
+    assert rounds == [(False, True)] * (len(rounds) - 1) + [(True, False)]
+    assert len(rounds) > 2
+
+
 def test_dynamic_batch_world_epoch_can_be_left_in_the_middle():
     agent = BatchListener()
     world = DynamicBatchWorld(make_teacher([3, 3, 3, 2], True), agent, Batchsort(2, 2))
