@@ -16,6 +16,7 @@ from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.pool import pool
 from thincdialog.layers.scale import Scale
+from thincdialog.layers.times import times
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.layers.window_block import WindowBlock
 from thincdialog.registry import registry
@@ -74,6 +75,7 @@ LAYERS = {
     ],
     "thincdialog.drop_tokens.v1": [(lambda: drop_tokens(0.0), tokens, {})],
     "thincdialog.fill_empty.v1": [(fill_empty, tokens, {})],
+    "thincdialog.times.v1": [(lambda: times(3.0), matrix, {})],
     "thincdialog.pool.v1": [
         (lambda: pool("max"), vectors, {}),
         (lambda: pool("mean"), vectors, {}),

@@ -12,6 +12,7 @@ from . import (
     memory_hops,
     pool,
     scale,
+    times,
     token_embed,
     window_block,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "memory_hops",
     "pool",
     "scale",
+    "times",
     "token_embed",
     "window_block",
 ]

@@ -1,0 +1,46 @@
+"""Multiplication by a constant."""
+
+from typing import Callable, Optional, Tuple
+
+from thinc.api import Model
+from thinc.types import Floats2d
+from thinc.util import get_width
+
+from ..registry import registry
+
+InT = Floats2d
+OutT = Floats2d
+
+
+@registry.layers("thincdialog.times.v1")
+def times(factor: float) -> Model[InT, OutT]:
+    """Multiply by a constant: an inverse temperature that is not learnt.
+
+        Y = factor * X
+
+    factor (float): Any number but 0.
+    X (Floats2d): Shape (nB, nI), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
+    RAISES (ValueError): If factor is 0.
+    """
+    if factor == 0:
+        raise ValueError("times: factor = 0, but then nothing is left of the input")
+    dims = {"nI": None, "nO": None}
+    return Model("times", forward, init=init, dims=dims, attrs={"factor": factor})
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    factor = model.ops.xp.float32(model.attrs["factor"])
+
+    def backprop(dY: OutT) -> InT:
+        return dY * factor
+
+    return X * factor, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    example = Y if X is None else X
+    if example is not None:
+        width = get_width(example)
+        model.set_dim("nI", width)
+        model.set_dim("nO", width)
