@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.api import IterableTeacher, Limits, debug_data, registry
+from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
 from thincdialog.errors import DataError
 from thincdialog.training.data_fingerprints import contradictions, repeats
@@ -190,6 +190,41 @@ def test_debug_data_of_conversations():
         ("size", "train"), ("labels", "train"), ("labels", "train"), ("duplicates", "train"),
         ("ids", "train"), ("ids", "dev"),
     ]  # fmt: skip
+
+
+OUTSIDE = {
+    # Labels a, b and x of which the candidates are a and b, in every form that has some.
+    "ParlAIText": "text:1\tlabels:a\tlabel_candidates:a|b\tepisode_done:True\n"
+    "text:2\tlabels:b\tlabel_candidates:a|b\n"
+    "text:3\tlabels:x\tlabel_candidates:a|b\tepisode_done:True\n"
+    "text:4\tlabels:x\tlabel_candidates:a|b\n",
+    "NumberedText": "1 1\ta\t\ta|b\n1 2\tb\t\ta|b\n2 3\tx\t\ta|b\n1 4\tx\t\ta|b\n",
+    "ParlAIText, fixed": "text:1\tlabels:a\tepisode_done:True\ntext:2\tlabels:b\n"
+    "text:3\tlabels:x\tepisode_done:True\ntext:4\tlabels:x\n",
+}
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("form", OUTSIDE)
+def test_debug_data_counts_labels_outside_their_candidates(tmp_path, form, streaming):
+    name, _, fixed = form.partition(", ")
+    (tmp_path / "train.txt").write_text(OUTSIDE[form])
+    (tmp_path / "fixed.txt").write_text("a\nb\n")
+    task = f'[tasks.intents]\n@teachers = "thincdialog.{name}.v1"\n'
+    task += f'train = "{tmp_path / "train.txt"}"\nstreaming = {json.dumps(streaming)}\n'
+    task += f'candidates = "{tmp_path / "fixed.txt"}"\n' if fixed else ""
+    task += '[tasks.intents.mutators.*.flatten]\n@mutators = "thincdialog.Flatten.v1"\n\n'
+    config = task + INTENTS[INTENTS.index("[tokenizer]") :]
+    (part,) = debug_data(config).splits
+    assert part.n_examples == 4
+    assert (part.outside.count, part.outside.ids, part.outside.share) == (2, ["x"], 0.5)
+    assert part.outside_examples == ["1/1", "2/0"]
+    (warning,) = [w for w in debug_data(config).warnings if w.check == "candidates"]
+    expected = "2 examples (50.0 %) have a label that is no candidate: 'x' (first in 1/1, 2/0)"
+    assert warning.text == expected and warning.split == "train"
+    # It is a report of data that nothing can be trained on.
+    with pytest.raises(DataError, match="the label 'x' .*is not among the 2 "):
+        train(config, stdout=io.StringIO(), stderr=io.StringIO())
 
 
 def test_debug_data_reads_contexts_as_the_agent_does():

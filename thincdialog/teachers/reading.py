@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from ..errors import DataError
 from .bookmark import Bookmark
+from .strictness import refuses_outside_labels
 
 PathOrPaths = Union[str, List[str]]
 
@@ -140,9 +141,10 @@ def read_list(path: Union[str, Path], numbered: bool = False) -> List[str]:
 def check_candidates(
     labels: Sequence[str], candidates: Sequence[str], path: object, line: Optional[int] = None
 ) -> None:
-    """RAISES (DataError): If a label is not among the candidates of its message."""
+    """RAISES (DataError): If a label is not among the candidates of its message, and such
+    ones are refused."""
     for label in labels:
-        if label not in candidates:
+        if label not in candidates and refuses_outside_labels():
             text = (
                 f"the label {short(label)} is not among the {len(candidates)} label_candidates: "
                 "add it there, or leave label_candidates out"

@@ -21,6 +21,7 @@ from ..messages import Message
 from .bookmark import Bookmark
 from .reading import check_readable, short
 from .store import EpisodeStore
+from .strictness import refuses_outside_labels
 
 Episode = List[Message]
 Source = Callable[[], Iterable[Episode]]
@@ -108,7 +109,7 @@ class Split:
         at (Optional[Bookmark]): Lies where to begin, and is moved along, unless that
             cannot be: the source or a mutator has to see everything.
         RAISES (DataError): If there is none, or a label is not among the fixed
-            candidates.
+            candidates and such ones are refused.
         """
         fixed = self.fixed_candidates()
         allowed = frozenset(fixed or ())
@@ -253,7 +254,7 @@ class Split:
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
         for message in episode:
             for label in message.get("labels", ()):
-                if label not in allowed:
+                if label not in allowed and refuses_outside_labels():
                     text = (
                         f"the label {short(label)} of example {short(message['id'])} is not "
                         f"among the {len(fixed)} fixed candidates: add it to their file"

@@ -44,8 +44,9 @@ def _labels(part: SplitReport, report: DataReport) -> Iterator[Finding]:
 
 def _candidates(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     if part.outside.count:
-        text = f"{_share(part.outside)} have a label that is no candidate"
-        yield f"{text}: {_names(part.outside)}", "add it to the candidates or classes"
+        text = f"{_share(part.outside)} have a label that is no candidate: {_names(part.outside)}"
+        ids = ", ".join(part.outside_examples)
+        yield f"{text} (first in {ids})", "add it to the candidates or classes"
 
 
 def _class_sizes(part: SplitReport, report: DataReport) -> Iterator[Finding]:

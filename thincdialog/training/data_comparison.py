@@ -86,8 +86,9 @@ def report_split(
         n_with_features=survey.n_with_features,
         new_labels=_some(survey, len(new), new_labels[:N_NAMED]),
         outside=_some(
-            survey, survey.n_outside, [name for name, _ in _most(survey.outside.items())]
+            survey, survey.faults["outside"], [name for name, _ in _most(survey.outside.items())]
         ),
+        outside_examples=survey.faulty.get("outside", []),
         shared_ids=len(repeats(survey.conversations.numbers()).later),
         **{**dict.fromkeys(("in_train", "input_in_train", "text_in_train"), Some()), **some},
     )

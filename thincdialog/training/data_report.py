@@ -41,6 +41,7 @@ class SplitReport:
     new_labels (Some): Whose first label never occurs in the training data; names of the
         labels for ids.
     outside (Some): With a label that is not among the candidates; likewise.
+    outside_examples (List[str]): Ids of the first of these.
     duplicates (Some): Read and answered before, in this split.
     contradictions (Some): Read elsewhere in this split with another answer.
     in_train (Some): Read and answered in training, too.
@@ -70,6 +71,7 @@ class SplitReport:
     empty_label: Some
     new_labels: Some
     outside: Some
+    outside_examples: List[str]
     duplicates: Some
     contradictions: Some
     in_train: Some

@@ -105,7 +105,7 @@ class Survey:
         self.unknown: Counter[str] = Counter()
         self.n_words = self.n_unknown = 0
         self.n_episodes = self.n_examples = 0
-        self.n_with_features = self.n_outside = 0
+        self.n_with_features = 0
         # Examples that lack something: how many, and the ids of the first.
         self.faults: Counter[str] = Counter()
         self.faulty: Dict[str, List[str]] = {}
@@ -197,7 +197,7 @@ class Survey:
         for label in labels:
             missing = candidates is not None and label not in self._allowed
             if missing or (reading.allowed is not None and label not in reading.allowed):
-                self.n_outside += 1
+                self._fault("outside", message)
                 if len(self.outside) < MAX_LABELS:
                     self.outside[label] += 1
                 break

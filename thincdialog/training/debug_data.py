@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple, Union
 
-from ..config import load_code, load_config, resolve_config
+from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..teachers.reading import read_list
+from ..teachers.strictness import reading_outside_labels
 from .data_checks import run_checks
 from .data_comparison import report_split
 from .data_report import DataReport, Limits
@@ -32,7 +33,8 @@ def debug_data(
 
     The training data is read in any case: others are compared with it. Equal examples are
     found by fingerprints of 8 bytes, 48 bytes for each example in all, so what a
-    stream holds may be larger than memory; other data is held as for training.
+    stream holds may be larger than memory; other data is held as for training. Labels that
+    are not among their candidates, which training refuses, are counted here.
 
     splits (Optional[Sequence[str]]): What to report on; all that there are if None.
     limits (Limits): From where on to warn.
@@ -43,13 +45,19 @@ def debug_data(
     """
     load_code(code)
     checked = load_config(config, overrides or {})
+    with reading_outside_labels():
+        return _report(checked, splits, limits, stderr or sys.stderr)
+
+
+def _report(
+    checked: CheckedConfig, splits: Optional[Sequence[str]], limits: Limits, stream: TextIO
+) -> DataReport:
     parts = resolve_config(checked)
     wanted = list(splits or SPLITS)
     for split in splits or ["train"]:
         tasks_of(checked, parts, split)
     for task in parts["tasks"].values():
         task.check_sources()
-    stream = stderr or sys.stderr
     tokenizer, agent = parts["tokenizer"], parts["agent"]
     if tokenizer is not None and tokenizer.needs_texts:
         with reading_bar(stream) as progress:
