@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thincdialog.cli.main import main
 from thincdialog.errors import DataError, OutputError
 from thincdialog.plotting.curves import make_panels
 from thincdialog.plotting.plot import plot
@@ -24,6 +25,12 @@ def make_row(step, score=None, name="hits@1", **more):
         "scores": {} if score is None else {name: score, "loss": 2.0 - score},
         "is_best": True, "learn_rate": 0.001, **more,
     }  # fmt: skip
+
+
+SCORES = {
+    "score_name": "hits@1", "best_step": 10, "stopped_because": "it was time", "seconds": 3.5,
+    "n_parameters": 12, "scores": {"dev": {"hits@1": 0.5}, "test": {"hits@1": None}},
+}  # fmt: skip
 
 
 def write_run(folder, rows):
@@ -89,6 +96,29 @@ def test_runs_that_are_none(small, tmp_path):
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match="is no training run, and holds none"):
         find_runs([tmp_path / "other"])
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.just(10**400) | st.just(3),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_runs_with_odd_rows_or_scores_are_shown_or_one_error(tmp_path_factory, data):
+    folder = write_run(tmp_path_factory.mktemp("odd") / "run", [])
+    row, facts = make_row(10, 0.5), dict(SCORES)
+    for known in (row, facts):
+        for key in data.draw(st.lists(st.sampled_from(sorted(known)), max_size=3)):
+            known[key] = data.draw(ODD)
+    (folder / "log.jsonl").write_text(json.dumps(make_row(0)) + "\n" + json.dumps(row))
+    (folder / "scores.json").write_text(json.dumps(facts))
+    for command in ("results", "results --csv", "results --json", "plot --against epoch"):
+        assert main([*command.split(), str(folder)]) in (0, 1)
 
 
 # --- what is drawn --------------------------------------------------------------------

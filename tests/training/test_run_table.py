@@ -6,7 +6,7 @@ import json
 import pytest
 
 from thincdialog.api import RunResult, results, train
-from thincdialog.errors import DataError
+from thincdialog.errors import DataError, ModelError
 from thincdialog.training.run_log import run_log
 
 from .examples import RANKER
@@ -118,6 +118,15 @@ def test_results_of_a_saved_model_alone(runs, tmp_path):
     finally:
         (tmp_path / "old" / "model-best").rename(folder / "narrow" / "model-best")
     assert (result.state, result.task, result.score) == ("not finished", "coffee", None)
+
+
+def test_results_of_damaged_scores_and_of_rows_of_another_kind(tmp_path):
+    (tmp_path / "log.jsonl").write_text('{"step": 5, "score": "high", "epoch": 1.5}\n')
+    (result,) = results([tmp_path])
+    assert (result.step, result.score, result.epochs) == (5, None, 1.5)
+    (tmp_path / "scores.json").write_text('{"scores": {}}')
+    with pytest.raises(ModelError, match=r"scores.json  is damaged: 'score_name' is missing"):
+        results([tmp_path])
 
 
 def test_results_of_nothing(tmp_path):

@@ -1,12 +1,11 @@
 """What a picture of runs shows: panels, and the lines in them."""
 
 import difflib
-import math
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..errors import DataError
-from ..training.runs import Run
+from ..training.runs import Run, is_number
 
 # What a row can be laid over, and what the axis then says.
 AGAINST = {
@@ -117,13 +116,7 @@ def measured(row: Mapping[str, Any]) -> Dict[str, float]:
     if "loss_per_example" in row:
         found[f"{TRAIN}/{LOSS}"] = row["loss_per_example"]
     found.update({f"{DEV}/{name}": value for name, value in (row.get("scores") or {}).items()})
-    return {name: float(value) for name, value in found.items() if _is_number(value)}
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value)
+    return {name: float(value) for name, value in found.items() if is_number(value)}
 
 
 def _lines(run: Run, name: str, against: str) -> List[Line]:
@@ -137,14 +130,14 @@ def _lines(run: Run, name: str, against: str) -> List[Line]:
         names = [key for key in (f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known][:1]
     lines = []
     for key in names:
-        rows = [
-            i for i, row in enumerate(values) if key in row and _is_number(run.rows[i][against])
-        ]
+        rows = [i for i, row in enumerate(values) if key in row and against in run.rows[i]]
         split, _, metric = key.partition("/")
         bests = [
             place
             for place, i in enumerate(rows)
-            if split == DEV and metric == run.rows[i].get("score_name") and run.rows[i]["is_best"]
+            if split == DEV
+            and metric == run.rows[i].get("score_name")
+            and run.rows[i].get("is_best")
         ]
         if rows:
             xs = [float(run.rows[i][against]) for i in rows]

@@ -1,6 +1,7 @@
 """Finds training runs on the disk, finished or not."""
 
 import difflib
+import sys
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
@@ -11,6 +12,9 @@ from .scores_file import SCORES
 # Any of these makes a folder that of a run.
 SIGNS = (LOG, SCORES, "model-best/meta.json", "model-last/meta.json")
 MAX_DEPTH = 3
+# What the values of a row are, if they are to be of use.
+_NUMBERS = ("step", "epoch", "examples", "seconds", "score")
+_KINDS = {"score_name": str, "scores": dict}
 
 
 class Run(NamedTuple):
@@ -97,9 +101,25 @@ def _nearest(path: Path) -> str:
 
 def _read(path: Path) -> List[Dict[str, Any]]:
     try:
-        return read_log(path)
+        rows = read_log(path)
     except OSError as error:
         raise DataError(error.filename or path, f"cannot be read: {error.strerror}.") from None
+    # A file may hold rows of another program, or be damaged.
+    rows = [{key: row[key] for key in row if _is_of_its_kind(key, row[key])} for row in rows]
+    return [row for row in rows if "step" in row]
+
+
+def _is_of_its_kind(key: str, value: Any) -> bool:
+    if key in _NUMBERS:
+        return is_number(value)
+    return isinstance(value, _KINDS.get(key, object))
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that can be drawn: finite, and not too large."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:

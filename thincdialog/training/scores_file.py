@@ -5,11 +5,20 @@ from pathlib import Path
 from typing import Any, Dict
 
 from ..agents.json_file import read_json, write_json
-from ..errors import OutputError
+from ..errors import ModelError, OutputError
 from ..loggers.row_file import finite
 from .results import Result
 
 SCORES = "scores.json"
+# What readers rely on.
+KINDS: Dict[str, Any] = {
+    "score_name": str,
+    "best_step": int,
+    "stopped_because": str,
+    "seconds": (int, float),
+    "n_parameters": int,
+    "scores": dict,
+}
 
 
 def write_scores(folder: Path, result: Result) -> None:
@@ -45,7 +54,20 @@ def read_scores(folder: Path) -> Dict[str, Any]:
     RAISES (ModelError): If the file is damaged.
     """
     path = folder / SCORES
-    return read_json(path) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    facts = read_json(path)
+    for name, kind in KINDS.items():
+        if not isinstance(facts.get(name), kind):
+            raise ModelError(f"{path}  is damaged: '{name}' is missing or no value of its kind.")
+    for split, report in facts["scores"].items():
+        if not isinstance(report, dict) or not all(map(_is_score, report.values())):
+            raise ModelError(f"{path}  is damaged: the scores on {split} are no numbers.")
+    return facts
+
+
+def _is_score(value: Any) -> bool:
+    return value is None or isinstance(value, (int, float))
 
 
 def remove_scores(folder: Path) -> None:
