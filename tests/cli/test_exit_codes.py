@@ -36,6 +36,7 @@ TABLE = [
     (2, "train quickstart.cfg --nonsense", "--nonsense"),
     (2, "dd quickstart.cfg --split valid", "invalid choice: 'valid'"),
     (2, "dd quickstart.cfg -n -1", "should be 0 or more"),
+    (2, "compare a b --resamples 0", "should be 1 or more"),
     (2, "debug", "'debug' needs one of"),
     (2, "info --training.max_steps 3", "this command changes no settings"),
     (2, "find-function --list nothing", "there is no registry"),

@@ -6,6 +6,22 @@ from typing import Any, Callable, Dict, Iterable, Tuple
 from .json_output import add_json
 
 
+def count(text: str) -> int:
+    """A whole number, 0 or more."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"should be 0 or more, got {number}")
+    return number
+
+
+def positive(text: str) -> int:
+    """A whole number, 1 or more."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"should be 1 or more, got {number}")
+    return number
+
+
 def add_config(parser: argparse.ArgumentParser) -> None:
     """CONFIG, a config file."""
     parser.add_argument("config", metavar="CONFIG", help="config file, such as quickstart.cfg")
@@ -46,14 +62,17 @@ def add_trial(parser: argparse.ArgumentParser, about: str, steps: str, default: 
     add_gpu(parser)
 
 
-def add_resamples(parser: argparse.ArgumentParser, default: int = 1000) -> None:
-    """--resamples N."""
+def add_resamples(parser: argparse.ArgumentParser, kind: Callable[[str], int] = count) -> None:
+    """--resamples N.
+
+    kind (Callable): ``count`` or ``positive``.
+    """
     parser.add_argument(
         "--resamples",
         metavar="N",
-        type=count,
-        default=default,
-        help=f"resamples of the bootstrap, {default:,} if not given",
+        type=kind,
+        default=1000,
+        help="resamples of the bootstrap, 1,000 if not given",
     )
 
 
@@ -76,11 +95,3 @@ def suggested(action: argparse.Action) -> Tuple[str, ...]:
 def with_gpu(overrides: Dict[str, str], gpu_id: Any) -> Dict[str, Any]:
     """The overrides, and what ``--gpu-id`` says."""
     return dict(overrides) if gpu_id is None else {**overrides, "system.gpu_id": gpu_id}
-
-
-def count(text: str) -> int:
-    """A whole number, 0 or more."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"should be 0 or more, got {number}")
-    return number

@@ -5,7 +5,7 @@ import json
 import sys
 from typing import Dict
 
-from .arguments import add_code, add_gpu, add_resamples, with_gpu
+from .arguments import add_code, add_gpu, add_resamples, positive, with_gpu
 from .evaluate import about_intervals
 from .output import Messages, table
 from .writing import write_text
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="-",
         help="write all differences to a file, or to stdout",
     )
-    add_resamples(parser)
+    add_resamples(parser, positive)
     add_code(parser)
     add_gpu(parser)
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         split=arguments.split,
         overrides=with_gpu(overrides, arguments.gpu_id),
         code=arguments.code,
-        n_resamples=max(1, arguments.resamples),
+        n_resamples=arguments.resamples,
     )
     text = json.dumps(finite(found.as_json()), indent=2)
     if arguments.json == "-":
