@@ -43,7 +43,8 @@ def JSONLayout(
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
     candidates (Optional[str]): File of candidates for all messages, one a line.
     streaming (bool): Read the files for every epoch instead of holding them. A JSON file
-        that is not lines is held while it is read.
+        that is not lines is held while it is read, and is read from its beginning where
+        a run goes on.
     RAISES (ConfigError): If there is no such layout.
     """
     found = find_layout(layout)

@@ -26,12 +26,14 @@ class Teacher(Presenter):
     block): the same examples in the same order, streaming or in memory.
 
     sources (Dict[str, Source]): Split name to a function that gives its episodes:
-        lists of messages with `text` (or `features`) and `labels`. It must give the
+        lists of messages with `text` ("" beside `features`) and `labels`. It must give the
         same ones at each call, in new ``Message`` objects, which the teacher changes.
-        A message without `id` gets `<number of its episode>/<turn>`.
+        A message without `id` gets `<number of its episode>/<turn>`. One that can begin
+        anywhere has a method `read_from` (see ``FileSource``).
     candidates (Optional[Callable]): Gives one list of candidates for all messages.
     mutators (Mutators): Applied in order at reading (see ``mutators.mutator``).
-    streaming (bool): Read the data for every epoch instead of holding it.
+    streaming (bool): Read the data for every epoch instead of holding it. A run that
+        goes on reads files from its place on (see ``restore``).
     single_turn (bool): Whether all episodes are known to have a single turn before
         mutators; in memory it is found out.
     shuffle_window (int): Episodes in a block, 1 or more; what a stream holds.
