@@ -4,6 +4,7 @@ from . import (
     bags,
     choice,
     dialog_cupy_ops,
+    dialog_fast_ops,
     dialog_numpy_ops,
     exact_products,
     random_stream,
@@ -11,6 +12,6 @@ from . import (
 )
 
 __all__ = [
-    "bags", "choice", "dialog_cupy_ops", "dialog_numpy_ops", "exact_products", "random_stream",
-    "touched_rows",
+    "bags", "choice", "dialog_cupy_ops", "dialog_fast_ops", "dialog_numpy_ops",
+    "exact_products", "random_stream", "touched_rows",
 ]  # fmt: skip

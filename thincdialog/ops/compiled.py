@@ -1,11 +1,13 @@
 """Finds compiled kernels."""
 
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from ..errors import MissingPackageError
 
 
+@lru_cache(maxsize=None)
 def load_kernels(family: str) -> Any:
     """The module of some compiled kernels.
 

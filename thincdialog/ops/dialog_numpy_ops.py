@@ -1,7 +1,7 @@
 """CPU ops: Thinc's, with NumPy's matrix product and seeded dropout."""
 
 from functools import lru_cache
-from typing import Optional, cast
+from typing import Any, Optional, cast
 
 import numpy
 from thinc.api import NumpyOps
@@ -65,6 +65,10 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
             return cast(FloatsXd, numpy.zeros(shape, dtype="f"))
         levels = self.generator.integers(0, _LEVELS, size=shape, dtype=numpy.uint16)
         kept = numpy.float32(_LEVELS / (_LEVELS - dropped))
+        return self.dropout_from(levels, dropped, kept)
+
+    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> FloatsXd:
+        """The mask that ``get_dropout_mask`` makes of its draws."""
         return cast(FloatsXd, numpy.multiply(levels >= dropped, kept, dtype="f"))
 
 

@@ -1,0 +1,246 @@
+"""The compiled ops give what Thinc's give."""
+
+import copy
+import threading
+
+import numpy as np
+import pytest
+from thinc.api import NumpyOps, get_ops
+
+from thincdialog.ops.dialog_fast_ops import DialogFastOps
+from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.registry import registry
+
+SHAPES = [(0,), (0, 4), (3, 0), (1, 1), (5, 7), (2, 3, 4), (33, 130)]
+LENGTHS = [[], [1], [0], [3, 0, 2, 1], [0, 0, 4], [1] * 20, [40, 3]]
+ACTIVATIONS = [
+    "relu", "relu_k", "clipped_linear", "hard_sigmoid", "hard_tanh", "hard_swish",
+    "hard_swish_mobilenet", "swish", "dish", "gelu", "gelu_approx", "mish",
+]  # fmt: skip
+FAST, STOCK = DialogFastOps(), NumpyOps(use_blis=False)
+
+
+def floats(shape, seed=0, scale=3.0):
+    return (np.random.default_rng(seed).normal(size=shape) * scale).astype("f")
+
+
+def same(found, wanted, rtol=2e-5, atol=2e-6):
+    if isinstance(wanted, tuple):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted):
+            same(one, other)
+        return
+    assert found.shape == wanted.shape and found.dtype == wanted.dtype
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
+
+
+def both(name, *arguments, **settings):
+    """What both ops give, each for copies of its own; and the copies."""
+    results = []
+    for ops in (FAST, STOCK):
+        own = copy.deepcopy(arguments)
+        results.append((getattr(ops, name)(*own, **settings), own))
+    return results
+
+
+def check(name, *arguments, **settings):
+    (found, changed), (wanted, wanted_changed) = both(name, *arguments, **settings)
+    same(found, wanted)
+    same(changed, wanted_changed) if all(hasattr(a, "shape") for a in arguments) else None
+    return found
+
+
+def sizes(lengths):
+    return np.array(lengths, dtype="i")
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_fast_ops_activations(name, shape):
+    X, dY = floats(shape), floats(shape, 1)
+    given = {"relu": [FAST.relu(X)], "swish": [X, FAST.swish(X)]}.get(name, [X])
+    # Thinc's hard_sigmoid and hard_tanh leave the gradient as it is.
+    in_place = [False, True] if "hard_" not in name or "swish" in name else [False]
+    for inplace in in_place:
+        check(name, X, inplace=inplace)
+        check(f"backprop_{name}", dY, *given, inplace=inplace)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_fast_ops_sigmoid(shape):
+    X, dY = floats(shape, scale=8), floats(shape, 1)
+    for inplace in (False, True):
+        check("sigmoid", X, inplace=inplace)
+        check("backprop_sigmoid", dY, FAST.sigmoid(X), inplace=inplace)
+
+
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "sigmoid", "softmax"])
+def test_fast_ops_far_numbers_and_nan(name):
+    X = np.array([-1e15, -90, -25, 0, 25, 90, 1e15], dtype="f")
+    with np.errstate(all="ignore"):
+        # Thinc's sigmoid ends at 20.
+        wanted = X / (1 + np.exp(-X)) if name == "swish" else getattr(STOCK, name)(X.copy())
+    same(getattr(FAST, name)(X), wanted)
+    X[2] = np.nan
+    assert np.isnan(getattr(FAST, name)(X)[2])
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (1, 1), (5, 7), (2, 3, 4), (33, 130)], ids=str)
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_fast_ops_softmax(shape, temperature):
+    X = floats(shape, scale=9)
+    Y = check("softmax", X, temperature=temperature)
+    check("backprop_softmax", Y, floats(shape, 1), temperature=temperature)
+    # Of other axes and of what is not contiguous.
+    check("softmax", X.T, axis=0)
+
+
+def test_fast_ops_softmax_takes_numbers_left_out():
+    X = np.array([[-np.inf, 1, 2], [3, -np.inf, -np.inf]], dtype="f")
+    check("softmax", X)
+
+
+@pytest.mark.parametrize("width", [0, 1, 17])
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+def test_fast_ops_sequences(lengths, width):
+    n, n_rows = sizes(lengths), sum(lengths)
+    X, dY = floats((n_rows, width)), floats((len(lengths), width), 1)
+    if n_rows and 0 not in lengths:
+        Y, which = check("reduce_max", X, n)
+        if width:
+            check("backprop_reduce_max", dY, which, n)
+        check("reduce_first", X, n)
+        check("reduce_last", X, n)
+    if n_rows or not width:
+        check("reduce_sum", X, n)
+        check("softmax_sequences", X, n)
+        Y = FAST.softmax_sequences(X, n)
+        check("backprop_softmax_sequences", floats(X.shape, 2), Y, n)
+    if n_rows and 0 not in lengths:
+        check("reduce_mean", X, n)
+    for name in ("backprop_reduce_sum", "backprop_reduce_mean"):
+        if 0 not in lengths:
+            check(name, dY, n)
+    for n_sides in (1, 2):
+        check("seq2col", X, n_sides, lengths=n)
+        check("seq2col", X, n_sides)
+        if width:
+            check(
+                "backprop_seq2col", floats((n_rows, width * (2 * n_sides + 1))), n_sides, lengths=n
+            )
+
+
+def test_fast_ops_reductions_of_empty_sequences_are_zero():
+    X, n = floats((3, 2)), sizes([0, 3, 0])
+    assert FAST.reduce_mean(X, n)[[0, 2]].tolist() == [[0, 0], [0, 0]]
+    assert FAST.reduce_sum(X[:0], sizes([0, 0])).tolist() == [[0, 0], [0, 0]]
+    same(FAST.backprop_reduce_mean(floats((3, 2)), n), np.repeat(floats((3, 2))[1:2] / 3, 3, 0))
+
+
+@pytest.mark.parametrize(
+    "name, lengths",
+    [
+        ("reduce_sum", [-1, 2]),
+        ("reduce_sum", [3, 3]),
+        ("reduce_mean", [-1]),
+        ("reduce_max", [0, 2]),
+    ],
+)
+def test_fast_ops_reductions_refuse_what_thinc_refuses(name, lengths):
+    for ops in (FAST, STOCK):
+        with pytest.raises((ValueError, IndexError)):
+            getattr(ops, name)(floats((5, 3)), sizes(lengths))
+
+
+@pytest.mark.parametrize("n_pieces", [1, 2, 3, 5])
+@pytest.mark.parametrize("shape", [(0, 4), (1, 1), (6, 9)], ids=str)
+def test_fast_ops_maxout(shape, n_pieces):
+    best, which = check("maxout", floats((*shape, n_pieces)))
+    if shape[0]:
+        check("backprop_maxout", floats(shape, 1), which, n_pieces)
+    assert FAST.backprop_maxout(floats(shape, 1), which, n_pieces).shape == (*shape, n_pieces)
+
+
+@pytest.mark.parametrize("n", [0, 1, 30])
+def test_fast_ops_tables(n):
+    table, random = floats((7, 5)), np.random.default_rng(n)
+    rows = random.integers(0, 7, size=n).astype("i")
+    if n:
+        check("gather_add", table, random.integers(0, 7, size=(n, 3)).astype("i"))
+    assert FAST.gather_add(table, np.zeros((0, 3), "i")).shape == (0, 5)
+    (_, changed), (_, wanted) = both("scatter_add", table, rows, floats((n, 5)))
+    same(changed[0], wanted[0])
+    (_, changed), (_, wanted) = both("scatter_add", table, rows.astype("i8"), floats((n, 5)))
+    same(changed[0], wanted[0])
+
+
+def test_fast_ops_tables_refuse_rows_that_are_not_there():
+    table = floats((7, 5))
+    for call in (
+        lambda: FAST.gather_add(table, np.array([[7]], "i")),
+        lambda: FAST.scatter_add(table, np.array([0, 7], "i"), floats((2, 5))),
+        lambda: FAST.sum_bags(table, np.array([-1], "i"), sizes([1])),
+    ):
+        with pytest.raises(IndexError, match="from 0 to 6"):
+            call()
+    same(table, floats((7, 5)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_fast_ops_hashes(n):
+    ids = np.random.default_rng(n).integers(0, 2**63, size=n).astype("u8") * 2 + 1
+    for seed in (0, 1, 2**32 - 1):
+        assert (FAST.hash(ids, seed) == STOCK.hash(ids, seed)).all()
+    for size in (1, 2, 5):
+        found = FAST.ngrams(size, ids)
+        assert found.shape == (max(0, n - size + 1),)
+        assert not n or (found == STOCK.ngrams(size, ids)).all()
+
+
+@pytest.mark.parametrize("n", [0, 1, 3000])
+def test_fast_ops_adam(n):
+    W, dW, mom1 = (floats((n,), seed) for seed in range(3))
+    arrays = (W, dW, mom1, floats((n,), 3) ** 2)
+    results = both("adam", *arrays, 0.9, 0.999, 1e-8, 0.01)
+    for found, wanted in zip(results[0][1][:4], results[1][1][:4]):
+        same(found, wanted)
+
+
+def test_fast_ops_dropout_draws_what_the_numpy_ops_draw():
+    for ops in (fast := DialogFastOps(), slow := DialogNumpyOps()):
+        ops.seed(1, 2, 3)
+    for rate in (0.0, 0.3, 0.9, 1.0):
+        assert (fast.get_dropout_mask((9, 50), rate) == slow.get_dropout_mask((9, 50), rate)).all()
+    assert fast.get_dropout_mask((0, 3), 0.5).shape == (0, 3)
+
+
+def test_fast_ops_other_types_go_the_way_they_went():
+    X = floats((5, 6)).astype("d")
+    for name in ("relu", "swish", "mish", "softmax"):
+        same(getattr(FAST, name)(X.copy()), getattr(STOCK, name)(X.copy()))
+    same(FAST.reduce_sum(X, sizes([2, 3])), STOCK.reduce_sum(X, sizes([2, 3])))
+
+
+def test_fast_ops_can_be_named_and_copied():
+    assert registry.ops.get("thincdialog_fast") is DialogFastOps
+    assert isinstance(get_ops("thincdialog_fast"), DialogFastOps)
+    assert isinstance(copy.deepcopy(FAST), DialogFastOps)
+
+
+def test_fast_ops_leave_the_gil_to_others():
+    X = floats((1000, 3000))
+    FAST.gelu(X, inplace=True)
+    count, is_done = 0, threading.Event()
+
+    def work():
+        for _ in range(10):
+            FAST.gelu(X, inplace=True)
+        is_done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not is_done.is_set():
+        count += 1
+    thread.join()
+    # Each call takes milliseconds: another thread counts far in one, if it may.
+    assert count > 1000

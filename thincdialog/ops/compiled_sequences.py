@@ -1,0 +1,130 @@
+"""Reductions over sequences, and windows, that run compiled."""
+
+from typing import Any, Optional, Tuple
+
+import numpy
+
+from .compiled import load_kernels
+from .compiled_activations import are_alike, are_plain
+
+
+class CompiledSequences:
+    """Part of ``DialogFastOps``: Thinc's reductions over Ragged and their gradients,
+    softmax within sequences, and windows. What is not plain (float32, int32, contiguous)
+    or does not fit goes the way it went before, to its errors."""
+
+    def reduce_sum(self, X: Any, lengths: Any) -> Any:
+        if not _fit(X, lengths, 0):
+            return super().reduce_sum(X, lengths)  # type: ignore[misc]
+        return _reduce(X, lengths, is_mean=False)
+
+    def reduce_mean(self, X: Any, lengths: Any) -> Any:
+        if not _fit(X, lengths, 0):
+            return super().reduce_mean(X, lengths)  # type: ignore[misc]
+        return _reduce(X, lengths, is_mean=True)
+
+    def backprop_reduce_sum(self, d_sums: Any, lengths: Any) -> Any:
+        if not _are_sequences(d_sums, lengths, 0):
+            return super().backprop_reduce_sum(d_sums, lengths)  # type: ignore[misc]
+        return _spread(d_sums, lengths, is_mean=False)
+
+    def backprop_reduce_mean(self, d_means: Any, lengths: Any) -> Any:
+        if not _are_sequences(d_means, lengths, 0):
+            return super().backprop_reduce_mean(d_means, lengths)  # type: ignore[misc]
+        return _spread(d_means, lengths, is_mean=True)
+
+    def reduce_max(self, X: Any, lengths: Any) -> Tuple[Any, Any]:
+        if not _fit(X, lengths, 1):
+            return super().reduce_max(X, lengths)  # type: ignore[misc]
+        Y = numpy.empty((lengths.shape[0], X.shape[1]), dtype="f")
+        which = numpy.zeros(Y.shape, dtype="i")
+        load_kernels("sequences").reduce_max(X, lengths, Y, which)
+        return Y, which
+
+    def backprop_reduce_max(self, d_maxes: Any, which: Any, lengths: Any) -> Any:
+        if _are_sequences(d_maxes, lengths, 1) and _are_ints(which, ndim=2):
+            dX = numpy.zeros((int(lengths.sum()), d_maxes.shape[1]), dtype="f")
+            if which.shape == d_maxes.shape and load_kernels("sequences").backprop_reduce_max(
+                d_maxes, which, lengths, dX
+            ):
+                return dX
+        return super().backprop_reduce_max(d_maxes, which, lengths)  # type: ignore[misc]
+
+    def softmax_sequences(
+        self, Xs: Any, lengths: Any, *, inplace: bool = False, axis: int = -1
+    ) -> Any:
+        if not _fit(Xs, lengths, 0, whole=True):
+            return super().softmax_sequences(  # type: ignore[misc]
+                Xs, lengths, inplace=inplace, axis=axis
+            )
+        Y = numpy.empty_like(Xs)
+        load_kernels("sequences").softmax_sequences(Xs, lengths, Y)
+        return Y
+
+    def backprop_softmax_sequences(self, dY: Any, Y: Any, lengths: Any) -> Any:
+        if not (are_alike(dY, Y) and _fit(Y, lengths, 0, whole=True)):
+            return super().backprop_softmax_sequences(dY, Y, lengths)  # type: ignore[misc]
+        dX = numpy.empty_like(Y)
+        load_kernels("sequences").backprop_softmax_sequences(dY, Y, lengths, dX)
+        return dX
+
+    def seq2col(self, seq: Any, nW: int, *, lengths: Optional[Any] = None) -> Any:
+        sizes = _one(seq) if lengths is None else lengths
+        if not _fit(seq, sizes, 0, whole=True):
+            return super().seq2col(seq, nW, lengths=lengths)  # type: ignore[misc]
+        Y = numpy.zeros((seq.shape[0], seq.shape[1] * (2 * nW + 1)), dtype="f")
+        load_kernels("sequences").seq2col(seq, nW, sizes, Y)
+        return Y
+
+    def backprop_seq2col(self, dY: Any, nW: int, *, lengths: Optional[Any] = None) -> Any:
+        sizes = _one(dY) if lengths is None else lengths
+        if not _fit(dY, sizes, 0, whole=True):
+            return super().backprop_seq2col(dY, nW, lengths=lengths)  # type: ignore[misc]
+        dX = numpy.zeros((dY.shape[0], dY.shape[1] // (2 * nW + 1)), dtype="f")
+        load_kernels("sequences").backprop_seq2col(dY, nW, sizes, dX)
+        return dX
+
+
+def _one(X: Any) -> Any:
+    """All rows are one sequence."""
+    return numpy.full((1,), X.shape[0], dtype="i")
+
+
+def _are_ints(array: Any, *, ndim: int = 1) -> bool:
+    return (
+        isinstance(array, numpy.ndarray)
+        and array.dtype == numpy.int32
+        and array.ndim == ndim
+        and array.flags.c_contiguous
+    )
+
+
+def _fit(X: Any, lengths: Any, least: int, *, whole: bool = False) -> bool:
+    """Whether X has the rows of sequences of these lengths (and no more), each at least
+    ``least``."""
+    if not (are_plain(X) and X.ndim == 2 and _are_ints(lengths)):
+        return False
+    if not load_kernels("sequences").fit(lengths, least, X.shape[0]):
+        return False
+    return not whole or int(lengths.sum()) == X.shape[0]
+
+
+def _are_sequences(dY: Any, lengths: Any, least: int) -> bool:
+    """Whether each row of dY belongs to a sequence of at least so many rows."""
+    if not (are_plain(dY) and dY.ndim == 2 and _are_ints(lengths)):
+        return False
+    if lengths.shape[0] != dY.shape[0]:
+        return False
+    return load_kernels("sequences").fit(lengths, least, numpy.iinfo("i").max)
+
+
+def _reduce(X: Any, lengths: Any, *, is_mean: bool) -> Any:
+    Y = numpy.zeros((lengths.shape[0], X.shape[1]), dtype="f")
+    load_kernels("sequences").reduce_sum(X, lengths, is_mean, Y)
+    return Y
+
+
+def _spread(dY: Any, lengths: Any, *, is_mean: bool) -> Any:
+    dX = numpy.empty((int(lengths.sum()), dY.shape[1]), dtype="f")
+    load_kernels("sequences").backprop_reduce_sum(dY, lengths, is_mean, dX)
+    return dX

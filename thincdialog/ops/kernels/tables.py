@@ -1,0 +1,182 @@
+"""Rows of tables: gathered, added up, added to; and the hashes that choose them.
+
+Tables are float32, shape (n_rows, width); row numbers int32. A kernel that RETURNS False
+has met a number beyond the table.
+"""
+
+from typing import Any, Tuple
+
+import numpy as np
+
+from .kernel import kernel
+
+_U = np.uint64
+# Digits of the radix sort.
+_BITS = 11
+_DIGITS = 1 << _BITS
+
+
+@kernel
+def gather_add(table: Any, indices: Any, Y: Any) -> bool:
+    """Y[b] = sum over k of table[indices[b, k]]; Y begins as zeros."""
+    for b in range(indices.shape[0]):
+        y = Y[b]
+        for k in range(indices.shape[1]):
+            index = indices[b, k]
+            if index < 0 or index >= table.shape[0]:
+                return False
+            row = table[index]
+            for j in range(y.shape[0]):
+                y[j] += row[j]
+    return True
+
+
+@kernel
+def scatter_add(table: Any, indices: Any, values: Any) -> bool:
+    """table[indices[i]] += values[i]; numbers below 0 are skipped, as Thinc skips them."""
+    for i in range(indices.shape[0]):
+        if indices[i] >= table.shape[0]:
+            return False
+    for i in range(indices.shape[0]):
+        if indices[i] >= 0:
+            row, value = table[indices[i]], values[i]
+            for j in range(row.shape[0]):
+                row[j] += value[j]
+    return True
+
+
+@kernel
+def sum_bags(table: Any, ids: Any, lengths: Any, Y: Any) -> bool:
+    """Y[b] = sum of the rows of bag b; Y begins as zeros."""
+    start = 0
+    for b in range(lengths.shape[0]):
+        y = Y[b]
+        for t in range(start, start + lengths[b]):
+            index = ids[t]
+            if index < 0 or index >= table.shape[0]:
+                return False
+            row = table[index]
+            for j in range(y.shape[0]):
+                y[j] += row[j]
+        start += lengths[b]
+    return True
+
+
+@kernel
+def bag_numbers(lengths: Any, numbers: Any) -> None:
+    """The bag that each id lies in."""
+    start = 0
+    for b in range(lengths.shape[0]):
+        for t in range(start, start + lengths[b]):
+            numbers[t] = b
+        start += lengths[b]
+
+
+@kernel
+def split_bags(tokens: Any, lengths: Any, n_segments: int, ids: Any, sizes: Any) -> None:
+    """Ids of each bag sorted by segment, stably; sizes (zeros): ids of each (bag, segment)."""
+    start = 0
+    places = np.empty(n_segments, np.int64)
+    for b in range(lengths.shape[0]):
+        stop, first = start + lengths[b], b * n_segments
+        for t in range(start, stop):
+            sizes[first + min(tokens[t, 1], n_segments - 1)] += 1
+        place = start
+        for segment in range(n_segments):
+            places[segment] = place
+            place += sizes[first + segment]
+        for t in range(start, stop):
+            segment = min(tokens[t, 1], n_segments - 1)
+            ids[places[segment]] = tokens[t, 0]
+            places[segment] += 1
+        start = stop
+
+
+@kernel
+def _order(keys: Any) -> Tuple[Any, Any]:
+    """Sort by key, equal ones in their order: the keys, and where they were."""
+    n, highest = keys.shape[0], np.int64(0)
+    for i in range(n):
+        highest = max(highest, np.int64(keys[i]))
+    here, places = keys.copy(), np.arange(n).astype(np.int32)
+    there, others = np.empty_like(here), np.empty_like(places)
+    counts = np.empty(_DIGITS, np.int64)
+    shift = 0
+    while highest >> shift > 0:
+        counts[:] = 0
+        for i in range(n):
+            counts[(here[i] >> shift) & (_DIGITS - 1)] += 1
+        place = 0
+        for digit in range(_DIGITS):
+            count = counts[digit]
+            counts[digit] = place
+            place += count
+        for i in range(n):
+            digit = (here[i] >> shift) & (_DIGITS - 1)
+            there[counts[digit]] = here[i]
+            others[counts[digit]] = places[i]
+            counts[digit] += 1
+        here, there, places, others = there, here, others, places
+        shift += _BITS
+    return here, places
+
+
+@kernel
+def sum_by_key(values: Any, keys: Any, sources: Any) -> Tuple[Any, Any]:
+    """The distinct keys, ascending, and the sum of values[sources] for each."""
+    n = keys.shape[0]
+    in_order, places = _order(keys)
+    n_distinct = 0
+    for i in range(n):
+        if i == 0 or in_order[i] != in_order[i - 1]:
+            n_distinct += 1
+    distinct = np.empty(n_distinct, np.int32)
+    sums = np.zeros((n_distinct, values.shape[1]), np.float32)
+    group = -1
+    for i in range(n):
+        if i == 0 or in_order[i] != in_order[i - 1]:
+            group += 1
+            distinct[group] = in_order[i]
+        total, value = sums[group], values[sources[places[i]]]
+        for j in range(total.shape[0]):
+            total[j] += value[j]
+    return distinct, sums
+
+
+@kernel
+def _mixed(h: Any) -> Any:
+    h ^= h >> _U(33)
+    h *= _U(0xFF51AFD7ED558CCD)
+    h ^= h >> _U(33)
+    h *= _U(0xC4CEB9FE1A85EC53)
+    return h ^ (h >> _U(33))
+
+
+@kernel
+def hash_ids(ids: Any, seed: int, keys: Any) -> None:
+    """Four 32-bit keys of each 64-bit id: MurmurHash3, 128 bits."""
+    start = _U(seed) ^ _U(8)
+    for i in range(ids.shape[0]):
+        first = ids[i] * _U(0x87C37B91114253D5)
+        first = (first << _U(31)) | (first >> _U(33))
+        first = ((first * _U(0x4CF5AD432745937F)) ^ start) + start
+        second = start + first
+        first, second = _mixed(first), _mixed(second)
+        first += second
+        second += first
+        keys[i, 0], keys[i, 1] = np.uint32(first), np.uint32(first >> _U(32))
+        keys[i, 2], keys[i, 3] = np.uint32(second), np.uint32(second >> _U(32))
+
+
+@kernel
+def ngrams(n: int, keys: Any, hashes: Any) -> None:
+    """One hash of every n neighbours: MurmurHash2, 64 bits."""
+    factor, shift = _U(0xC6A4A7935BD1E995), _U(47)
+    for i in range(hashes.shape[0]):
+        h = _U(8 * n) * factor
+        for k in range(n):
+            key = keys[i + k] * factor
+            key ^= key >> shift
+            h = (h ^ (key * factor)) * factor
+        h = (h ^ (h >> shift)) * factor
+        hashes[i] = h ^ (h >> shift)
