@@ -197,6 +197,35 @@ def test_evaluate_shows_classes(run, tmp_path):
     assert code == 1 and "m.abc  cannot be written: Format 'abc' is not supported" in err
 
 
+def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
+    labels = ["very good", "very bad", "fair"] * 20
+    rows = [json.dumps({"text": f"{x} {n}", "label": x}) for n, x in enumerate(labels)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n")
+    config = (
+        '[tasks.mood]\n@teachers = "thincdialog.LabelledText.v1"\n'
+        f'train = "{tmp_path}/rows.jsonl"\ndev = "{tmp_path}/rows.jsonl"\n'
+        f'test = "{tmp_path}/rows.jsonl"\n\n'
+        '[tokenizer]\n@tokenizers = "thincdialog.Words.v1"\n\n'
+        '[agent]\n@agents = "thincdialog.Classifier.v1"\n\n'
+        '[agent.model]\n@models = "thincdialog.LinearClassifier.v1"\n'
+    )
+    (tmp_path / "mood.cfg").write_text(config)
+    out = f"{tmp_path}/out"
+    code, trained, _ = run(f"train {tmp_path}/mood.cfg -o {out} --training.max_steps 1")
+    header = trained.splitlines()[0].split()
+    assert code == 0 and "macro_f1" in header and "f1" not in header
+    code, out, _ = run(f"evaluate {out}/model-best --json {tmp_path}/scores.json")
+    assert code == 0
+    shown = [line.split()[0] for line in out.splitlines()[2:]]
+    assert shown[:5] == ["examples", "accuracy", "macro_f1", "weighted_f1", "loss"]
+    assert not {"f1", "precision", "recall"} & set(shown)
+    found = json.loads((tmp_path / "scores.json").read_text())
+    assert {"f1", "macro_f1", "weighted_f1"} < set(found) and set(shown) < set(found)
+    # As many examples of each class.
+    assert found["macro_f1"] == found["weighted_f1"]
+    assert f"{found['macro_f1']:.4f}" in out
+
+
 def test_evaluate_names_the_option_for_missing_data(run):
     code, out, err = run(f"evaluate {MODEL}")
     assert (code, out) == (1, "")

@@ -84,6 +84,7 @@ class ClassifierAgent(ModelAgent):
     """See ``make_classifier``."""
 
     id = "classifier"
+    replies_with_classes = True
 
     def __init__(
         self,

@@ -18,6 +18,10 @@ EXAMPLES = [
     "evaluate output/intent/model-best --per-class --confusion --confusion-png matrix.png",
 ]
 
+# Of the words of a reply; the f1 of classes is macro_f1 or weighted_f1.
+OF_WORDS = ("precision", "recall", "f1")
+OF_CLASSES = ("examples", "accuracy", "macro_f1", "weighted_f1", "loss")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
@@ -102,11 +106,19 @@ def _show_scores(found: Any, report_parts: Any, task_table: Any) -> None:
         print(table(task_table(found.scores, found.intervals)))
         return
     rows = [["metric", found.split, *(["95 % interval"] if found.intervals else [])]]
-    for name, value in found.scores.items():
+    scores = of_classes(found.scores) if found.has_classes else found.scores
+    for name, value in scores.items():
         ends = found.intervals.get(name)
         shown = [f"{ends[0]:.4f} to {ends[1]:.4f}" if ends else ""] if found.intervals else []
         rows.append([name, _show(value), *shown])
     print(table(rows))
+
+
+def of_classes(scores: Dict[str, float]) -> Dict[str, float]:
+    """The scores of a classifier without those of single words, which would look like scores
+    of classes; accuracy and what else tells of classes first. All are in ``--json``."""
+    kept = {name: value for name, value in scores.items() if name not in OF_WORDS}
+    return {name: kept[name] for name in dict.fromkeys((*OF_CLASSES, *kept)) if name in kept}
 
 
 def about_intervals(found: Any) -> str:

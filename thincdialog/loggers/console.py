@@ -150,6 +150,8 @@ class ConsoleLogger:
     def _choose_scores(self, info: Dict[str, Any]) -> None:
         if self.scores is None:
             others = [name for name in info["scores"] if _is_score(name)]
+            if "macro_f1" in others:  # Of classes, which are more than their words.
+                others = [name for name in ("macro_f1", *others) if _metric(name) != "f1"]
             first = info.get("score_name")
             alike = [name for name in others if _metric(name) == _metric(first or "")]
             names = dict.fromkeys([first, *alike, *others])

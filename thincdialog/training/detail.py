@@ -13,7 +13,7 @@ from ..protocol import Agent
 from ..teachers import Teacher
 from ..worlds import WorldFactory
 from .bootstrap import N_RESAMPLES, Resampled, interval, resample, task_values
-from .evaluation import evaluate_agent, evaluation_teacher
+from .evaluation import evaluate_agent, evaluation_teacher, scored_by
 from .predictions import Prediction, Recorder, example_report
 from .saved import Chatbot
 
@@ -54,6 +54,12 @@ class Evaluation:
         rows = [row for rows in self.predictions.values() for row in rows]
         return confusion_matrix([(row.labels, row.reply) for row in rows], f"the {self.split} data")
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether all replies come from a classifier."""
+        rows = [row for rows in self.predictions.values() for row in rows]
+        return bool(rows) and all("classes" in row.reply for row in rows)
+
     def as_json(self) -> Dict[str, Any]:
         """Every score by its name; and `intervals`, `drawn`, `n_drawn`, `n_resamples`."""
         return {
@@ -84,8 +90,9 @@ def evaluate_in_detail(
     with using_ops(chatbot.ops):
         settings = chatbot.parts["evaluation"]
         teacher = evaluation_teacher(chatbot.checked, chatbot.parts, split)
+        metrics = scored_by(settings["metrics"], chatbot.agent)
         return agent_in_detail(
-            chatbot.agent, teacher, settings["world"], settings["metrics"], split, n_resamples
+            chatbot.agent, teacher, settings["world"], metrics, split, n_resamples
         )
 
 

@@ -7,6 +7,7 @@ from ..agents import ModelAgent
 from ..config import CheckedConfig
 from ..messages import Message
 from ..metrics import ExampleMetric, Metric, merge_tasks, report_values
+from ..metrics.class_f1 import ClassF1Metric
 from ..ops.exact_products import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -41,10 +42,22 @@ def evaluation_teacher(
         n_candidates=settings["n_candidates"],
         seed=EVALUATION_SEED,
     )
-    metrics: List[ExampleMetric] = settings["metrics"] if with_metrics else []
+    metrics = scored_by(settings["metrics"], parts["agent"]) if with_metrics else []
     for task in by_task(teacher).values():
         task.set_metrics([metric.fresh() for metric in metrics])
     return teacher
+
+
+def scored_by(metrics: Sequence[ExampleMetric], agent: Agent) -> List[ExampleMetric]:
+    """What an agent's replies are scored by: of a classifier, also by how well each class is
+    found, as words say little about classes.
+
+    metrics (Sequence[ExampleMetric]): Those of the config.
+    """
+    has_classes = getattr(agent, "replies_with_classes", False)
+    if has_classes and not any(isinstance(metric, ClassF1Metric) for metric in metrics):
+        return [*metrics, ClassF1Metric()]
+    return list(metrics)
 
 
 def evaluate_agent(

@@ -6,7 +6,7 @@ from ..protocol import Agent
 from ..teachers import Teacher
 from .bootstrap import N_RESAMPLES
 from .detail import agent_in_detail
-from .evaluation import evaluate_agent
+from .evaluation import evaluate_agent, scored_by
 from .results import Result
 from .task import by_task
 
@@ -26,7 +26,8 @@ def score_split(
     if result.output is None or n_examples is None or n_examples > MOST_EXAMPLES:
         result.scores[split] = evaluate_agent(agent, teacher, settings["world"])
         return
-    found = agent_in_detail(agent, teacher, settings["world"], settings["metrics"], split)
+    metrics = scored_by(settings["metrics"], agent)
+    found = agent_in_detail(agent, teacher, settings["world"], metrics, split)
     result.scores[split] = found.scores
     if found.intervals:
         result.intervals[split] = found.intervals

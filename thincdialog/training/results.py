@@ -8,7 +8,7 @@ from ..messages import Message
 
 Exchange = Tuple[Message, Message]
 # Shown first, in this order, where they were measured.
-FIRST = ("hits@1", "accuracy", "mrr", "hits@5", "hits@10", "macro_f1", "f1", "perplexity", "loss")
+FIRST = ("hits@1", "accuracy", "macro_f1", "mrr", "hits@5", "hits@10", "f1", "perplexity", "loss")
 COUNT = "examples"
 MACRO, ALL = "macro", "all"
 
