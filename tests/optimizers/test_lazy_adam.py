@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from thinc.api import Adam
 
 from tests.ops.array_backends import BACKENDS, backend
-from thincdialog.optimizers.lazy_adam import LazyAdam, Part
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.row_sparse import Part
 from thincdialog.registry import registry
 
 KEY = (0, "parameters")

@@ -11,7 +11,7 @@ from thinc.util import get_array_module
 
 from ..errors import ModelError, TrainingError
 from ..ops.touched_rows import TouchedRows
-from ..optimizers.lazy_adam import LazyAdam, Part
+from ..optimizers.row_sparse import Part, RowSparseOptimizer
 
 # The optimizer sees one parameter; its state lies under this key.
 KEY = (0, "parameters")
@@ -162,7 +162,7 @@ class FlatParameters:
     def update(self, optimizer: Optimizer, scale: float = 1.0) -> float:
         """Apply the gradients once, advance the optimizer's schedules, clear the gradients.
 
-        With ``LazyAdam``, embedding tables cost only the rows that have a gradient.
+        With a ``RowSparseOptimizer``, embedding tables cost only the rows that have a gradient.
 
         optimizer (Optimizer): Thinc's, called once, on the whole vector: its
             ``grad_clip`` limits the norm of the whole gradient.
@@ -170,17 +170,18 @@ class FlatParameters:
         RETURNS (float): Norm of the scaled gradient before clipping.
         RAISES (TrainingError): If the gradient is not finite; nothing is changed then.
         """
-        is_lazy = isinstance(optimizer, LazyAdam)
-        parts = self._parts() if is_lazy else [Part(0, self.gradients.shape[0])]
+        is_sparse = isinstance(optimizer, RowSparseOptimizer)
+        parts = self._parts() if is_sparse else [Part(0, self.gradients.shape[0])]
         norm = abs(scale) * _norm(self.gradients, parts)
         if not math.isfinite(norm):
             raise TrainingError(
                 "the gradient is not finite (NaN or infinity). Lower the learning rate, or set "
                 "training.optimizer.grad_clip."
             )
-        if isinstance(optimizer, LazyAdam):
+        if isinstance(optimizer, RowSparseOptimizer):
             scale *= optimizer.clip_scale(norm)
-            optimizer.update_parts(KEY, self.values, self.gradients, parts, scale=scale)
+            vectors = (self.values, self.gradients)
+            optimizer.update_parts(KEY, *vectors, parts, scale=scale, ops=self.ops)
             self._clear_parts(parts)
         else:
             if scale != 1.0:

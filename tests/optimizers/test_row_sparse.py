@@ -1,0 +1,160 @@
+"""Row-sparse optimizers beside their formulas in double precision, and beside Thinc's."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thinc.api import SGD, NumpyOps
+
+from tests.ops.array_backends import BACKENDS, backend
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.row_sparse import Part
+from thincdialog.optimizers.sparse_adagrad import SparseAdagrad
+from thincdialog.optimizers.sparse_sgd import SparseSGD
+from thincdialog.optimizers.state import optimizer_state, restore_optimizer
+from thincdialog.registry import registry
+
+KEY = (0, "parameters")
+WIDTH, N_ROWS, N_DENSE = 4, 6, 16
+SIZE = N_DENSE + WIDTH * N_ROWS
+RATE, L2, SCALE = 0.05, 0.1, 0.5
+
+
+class Sgd:
+    def step(self, W, g, rate, used):
+        W[used] -= rate * g[used]
+
+
+class Adagrad:
+    def __init__(self):
+        self.S = np.zeros(SIZE)
+
+    def step(self, W, g, rate, used):
+        self.S[used] += g[used] ** 2
+        W[used] -= rate * g[used] / (np.sqrt(self.S[used]) + 1e-8)
+
+
+class Adam:
+    def __init__(self):
+        self.m, self.v, self.n = np.zeros(SIZE), np.zeros(SIZE), 0
+
+    def step(self, W, g, rate, used):
+        self.n += 1
+        self.m[used] = 0.9 * self.m[used] + 0.1 * g[used]
+        self.v[used] = 0.999 * self.v[used] + 0.001 * g[used] ** 2
+        rate *= np.sqrt(1 - 0.999**self.n) / (1 - 0.9**self.n)
+        W[used] -= rate * self.m[used] / (np.sqrt(self.v[used]) + 1e-8)
+
+
+KINDS = {SparseSGD: Sgd, SparseAdagrad: Adagrad, LazyAdam: Adam}
+MAKES = {
+    "SparseSGD": lambda **options: SparseSGD(RATE, grad_clip=0.0, use_averages=False, **options),
+    "SparseAdagrad": lambda **options: SparseAdagrad(
+        RATE, eps=1e-8, grad_clip=0.0, use_averages=False, **options
+    ),
+    "LazyAdam": lambda **options: LazyAdam(RATE, grad_clip=0.0, use_averages=False, **options),
+}
+COMPILED = [pytest.param(False, id="numpy"), pytest.param(True, id="compiled")]
+
+
+def gradient(rows, step):
+    dense = np.random.default_rng(step).normal(size=SIZE).astype("f")
+    absent = [row for row in range(N_ROWS) if row not in rows]
+    dense[N_DENSE:].reshape(N_ROWS, WIDTH)[absent] = 0
+    return dense
+
+
+@pytest.mark.parametrize("name", MAKES)
+@pytest.mark.parametrize("is_compiled", COMPILED)
+@pytest.mark.parametrize("is_decay", [True, False], ids=["decay", "in gradient"])
+@given(uses=st.lists(st.sets(st.integers(0, N_ROWS - 1)), min_size=1, max_size=6))
+@settings(max_examples=15, deadline=None)
+def test_row_sparse_steps_are_those_of_the_formula_for_the_rows_used(
+    name, is_compiled, is_decay, uses
+):
+    if is_compiled:
+        pytest.importorskip("numba")
+    ops = SimpleNamespace(is_compiled=is_compiled)
+    optimizer = MAKES[name](L2=L2, L2_is_weight_decay=is_decay)
+    reference = KINDS[type(optimizer)]()
+    values = np.random.default_rng(9).normal(size=SIZE).astype("f")
+    wanted = values.astype("d")
+    for step, rows in enumerate(uses):
+        d = gradient(rows, step)
+        before, kept = values.copy(), d.copy()
+        table = Part(N_DENSE, SIZE, WIDTH, np.array(sorted(rows), dtype="int64"))
+        parts = [Part(0, N_DENSE), table]
+        optimizer.update_parts(KEY, values, d, parts, scale=SCALE, ops=ops)
+        assert d.tobytes() == kept.tobytes()
+        used = np.arange(SIZE) < N_DENSE
+        used |= np.isin((np.arange(SIZE) - N_DENSE) // WIDTH, sorted(rows))
+        assert values[~used].tobytes() == before[~used].tobytes()
+        g = SCALE * d.astype("d") + (0 if is_decay else L2 * wanted)
+        reference.step(wanted, g, RATE, used)
+        if is_decay:
+            wanted[used] *= 1 - RATE * L2
+    np.testing.assert_allclose(values, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("gpu_id", BACKENDS)
+@pytest.mark.parametrize("name", MAKES)
+def test_row_sparse_steps_on_a_device_equal_those_of_the_formula(name, gpu_id):
+    with backend(gpu_id) as ops:
+        optimizer = MAKES[name]()
+        reference = KINDS[type(optimizer)]()
+        values = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
+        wanted = ops.to_numpy(values).astype("d")
+        for step in range(4):
+            d = gradient(range(N_ROWS), step)
+            table = Part(N_DENSE, SIZE, WIDTH, ops.xp.arange(N_ROWS))
+            optimizer.update_parts(KEY, values, ops.asarray1f(d), [Part(0, N_DENSE), table])
+            reference.step(wanted, d.astype("d"), RATE, np.ones(SIZE, dtype=bool))
+        np.testing.assert_allclose(ops.to_numpy(values), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_sparse_sgd_called_like_thincs_is_thincs():
+    one = np.random.default_rng(9).normal(size=(4, 5)).astype("f")
+    two, d = one.copy(), np.random.default_rng(3).normal(size=(4, 5)).astype("f")
+    options = {"L2": 0.01, "grad_clip": 0.7, "use_averages": False}
+    thinc, sparse = SGD(0.1, **options), SparseSGD(0.1, **options)
+    for _ in range(3):
+        one, _ = thinc(KEY, one, d.copy(), lr_scale=0.5)
+        mine = d.copy()
+        two, cleared = sparse(KEY, two, mine, lr_scale=0.5)
+        assert not cleared.any() and sparse.learn_rate == 0.1
+    np.testing.assert_allclose(one, two, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", MAKES)
+def test_row_sparse_state_is_saved_and_taken_back(name):
+    ops = NumpyOps()
+    values = np.ones(SIZE, dtype="f")
+    optimizer = MAKES[name]()
+    parts = [Part(0, SIZE)]
+    for step in range(3):
+        optimizer.update_parts(KEY, values, gradient(range(N_ROWS), step), parts)
+    state, arrays = optimizer_state(optimizer, ops)
+    other, its_values = MAKES[name](), values.copy()
+    restore_optimizer(other, ops, state, {name: array.copy() for name, array in arrays.items()})
+    d = gradient(range(N_ROWS), 7)
+    optimizer.update_parts(KEY, values, d, parts)
+    other.update_parts(KEY, its_values, d, parts)
+    assert values.tobytes() == its_values.tobytes()
+
+
+@pytest.mark.parametrize("name", ["SparseSGD", "SparseAdagrad"])
+def test_row_sparse_are_registered_with_their_settings(name):
+    make = registry.optimizers.get(f"thincdialog.{name}.v1")
+    optimizer = make(iter([0.5, 0.25]), L2=0.1, grad_clip=2.0, use_averages=True, average_every=3)
+    assert (optimizer.learn_rate, optimizer.L2, optimizer.grad_clip) == (0.5, 0.1, 2.0)
+    optimizer.step_schedules()
+    assert optimizer.learn_rate == 0.25
+    values = np.ones(SIZE, dtype="f")
+    for step in range(3):
+        assert KEY not in optimizer.averages
+        optimizer.update_parts(KEY, values, gradient([1], step), [Part(0, SIZE)])
+    assert optimizer.averages[KEY].tobytes() == values.tobytes()
+    with pytest.raises(ValueError, match="average_every"):
+        make(0.1, average_every=0)

@@ -1,0 +1,165 @@
+"""Optimizers that touch only those rows of embedding tables that have a gradient."""
+
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from thinc.api import Ops, Optimizer
+from thinc.optimizers import FloatOrSeq
+from thinc.types import Floats1d, FloatsXd, Ints1d
+from thinc.util import get_array_module, is_numpy_array
+
+# Floats a block: what a step reads and writes of it stays in a core's cache.
+_BLOCK_FLOATS = 32768
+
+# What the state of one parameter lies under.
+Key = Tuple[int, str]
+
+
+class Part(NamedTuple):
+    """A stretch of the flat vectors that an update touches.
+
+    start (int): Where it begins.
+    stop (int): Where it ends (exclusive).
+    width (int): Floats in a row, if it is a table of rows; 0 if it is not.
+    rows (Optional[Ints1d]): Rows of the table that have a gradient; None for all of it.
+    """
+
+    start: int
+    stop: int
+    width: int = 0
+    rows: Optional[Ints1d] = None
+
+    def view(self, vector: Floats1d) -> Any:
+        """This stretch of a flat vector: 1-d, or (n_rows, width) if it is a table."""
+        stretch = vector[self.start : self.stop]
+        return stretch if self.rows is None else stretch.reshape((-1, self.width))
+
+    def blocks(self, view: Any) -> Iterator[Any]:
+        """Indices into ``view`` (slices, or row numbers) that cover what has a gradient:
+        cache-sized pieces on the CPU, one piece on a GPU."""
+        n = view.shape[0] if self.rows is None else self.rows.shape[0]
+        size = _BLOCK_FLOATS if self.rows is None else max(1, _BLOCK_FLOATS // self.width)
+        if not is_numpy_array(view):
+            size = max(1, n)
+        for start in range(0, n, size):
+            index = slice(start, min(n, start + size))
+            yield index if self.rows is None else self.rows[index]
+
+
+class RowSparseOptimizer(Optimizer):
+    """Base: a subclass says which arrays it keeps (``state_arrays``) and what a step does
+    with a block of them (``step_block``).
+
+    ``update_parts`` is the sparse step: weights, state, and weight decay of table rows
+    without a gradient stay as they are. Averages of the weights are taken every
+    ``average_every`` steps, with the decay of that many steps.
+    """
+
+    def __init__(self, learn_rate: FloatOrSeq, *, average_every: int = 8, **settings: Any):
+        super().__init__(learn_rate, **settings)
+        if average_every < 1:
+            raise ValueError(f"average_every is {average_every}, but must be 1 or more (steps)")
+        self.average_every = average_every
+
+    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
+        """What is kept besides the weights, laid out like them; made where it is missing.
+
+        key (Key): Under which it is kept.
+        values (Floats1d): All parameters.
+        """
+        raise NotImplementedError
+
+    def step_block(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
+        """Change a block in place, but for the gradient.
+
+        block (List[Any]): Weights, gradient, and each of ``state_arrays``, of one shape.
+        scale (float): The gradient is multiplied by this first.
+        n_updates (int): Number of this step, from 1.
+        """
+        raise NotImplementedError
+
+    def step_compiled(
+        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
+    ) -> bool:
+        """The same for a whole part at once, by a compiled kernel, without the GIL.
+
+        views (List[Any]): As a block; 2-d for rows.
+        rows (Optional[Ints1d]): Rows to change; None for all.
+        RETURNS (bool): False if there is no kernel for these settings; nothing is done.
+        """
+        return False
+
+    def update_parts(
+        self,
+        key: Key,
+        values: Floats1d,
+        gradients: Floats1d,
+        parts: Sequence[Part],
+        *,
+        scale: float = 1.0,
+        ops: Optional[Ops] = None,
+    ) -> None:
+        """One step. Changes values in place, leaves the gradients as they are.
+
+        key (Key): Under which the state is kept.
+        values (Floats1d): All parameters, shape (n,), float32.
+        gradients (Floats1d): Their gradients, shape (n,), float32.
+        parts (Sequence[Part]): What has a gradient; nothing else is touched.
+        scale (float): The gradients are multiplied by this first; clipping by the
+            global norm is the caller's part of it (see ``clip_scale``).
+        ops (Optional[Ops]): Those of the model; if they are compiled, so is the step.
+        """
+        xp = get_array_module(values)
+        arrays: List[Any] = [values, gradients, *self.state_arrays(key, values)]
+        self.nr_update[key] += 1
+        n_updates = self.nr_update[key]
+        for part in parts:
+            views = [part.view(array) for array in arrays]
+            is_compiled = getattr(ops, "is_compiled", False)
+            if is_compiled and self.step_compiled(views, part.rows, scale, n_updates):
+                continue
+            for index in part.blocks(views[0]):
+                block = [view[index] for view in views]  # copies if index is an array
+                self.step_block(xp, block, scale, n_updates)
+                if part.rows is not None:
+                    for view, changed in zip(views[:1] + views[2:], block[:1] + block[2:]):
+                        view[index] = changed
+        if self.averages is not None and n_updates % self.average_every == 0:
+            self._update_averages(key, values, n_updates)
+
+    def __call__(
+        self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
+    ) -> Tuple[FloatsXd, FloatsXd]:
+        """One step for a whole parameter, as Thinc's optimizers make it; the gradient is
+        set to zero."""
+        values: Any = weights.reshape((-1,))
+        gradients: Any = gradient.reshape((-1,))
+        norm = float(get_array_module(values).linalg.norm(gradients))
+        learn_rate = self.learn_rate
+        self.learn_rate = learn_rate * lr_scale
+        try:
+            whole = [Part(0, values.shape[0])]
+            self.update_parts(key, values, gradients, whole, scale=self.clip_scale(norm))
+        finally:
+            self.learn_rate = learn_rate
+        gradient.fill(0)
+        return values.reshape(weights.shape), gradient
+
+    def clip_scale(self, norm: float) -> float:
+        """The factor that brings a gradient of this global norm down to ``grad_clip``."""
+        if not self.grad_clip or norm <= self.grad_clip:
+            return 1.0
+        return self.grad_clip / norm
+
+    def _update_averages(self, key: Key, values: Floats1d, n_updates: int) -> None:
+        assert self.averages is not None
+        if key not in self.averages:
+            self.averages[key] = values.copy()
+            return
+        # Thinc's decay, for the steps since the last time.
+        kept = min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** self.average_every
+        average, share = self.averages[key], get_array_module(values).float32(1 - kept)
+        # Blocks that stay in the CPU's cache; a GPU takes everything at once.
+        size = _BLOCK_FLOATS if is_numpy_array(values) else values.shape[0]
+        for start in range(0, values.shape[0], size):
+            index = slice(start, start + size)
+            average[index] += share * (values[index] - average[index])

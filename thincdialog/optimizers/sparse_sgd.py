@@ -1,0 +1,74 @@
+"""SGD that touches only the rows of an embedding table that the batch used."""
+
+from typing import Any, List, Optional
+
+from thinc.api import Optimizer
+from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
+from thinc.types import Floats1d, Ints1d
+
+from ..ops.compiled import load_kernels
+from ..registry import registry
+from .row_sparse import Key, RowSparseOptimizer
+
+
+class SparseSGD(RowSparseOptimizer):
+    """Plain stochastic gradient descent: W -= learn_rate dW. It keeps nothing."""
+
+    def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
+        super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
+
+    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
+        return []
+
+    def step_block(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
+        W, dW = block
+        step = dW * xp.float32(scale * self.learn_rate)
+        if self.L2 and not self.L2_is_weight_decay:
+            step += xp.float32(self.learn_rate * self.L2) * W
+        W -= step
+        if self.L2 and self.L2_is_weight_decay:
+            W *= xp.float32(1 - self.learn_rate * self.L2)
+
+    def step_compiled(
+        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
+    ) -> bool:
+        if self.L2 and not self.L2_is_weight_decay:
+            return False
+        kernels = load_kernels("sgd")
+        rate, decay = float(scale * self.learn_rate), float(self.learn_rate * self.L2)
+        if rows is None:
+            kernels.sgd_dense(*views, rate, decay)
+        else:
+            kernels.sgd_rows(*views, rows, rate, decay)
+        return True
+
+
+@registry.optimizers("thincdialog.SparseSGD.v1")
+def configure_sparse_sgd(
+    learn_rate: FloatOrSeq,
+    *,
+    L2: FloatOrSeq = SGD_DEFAULTS["L2"],
+    L2_is_weight_decay: bool = True,
+    grad_clip: FloatOrSeq = SGD_DEFAULTS["grad_clip"],
+    use_averages: bool = False,
+    average_every: int = 8,
+) -> Optimizer:
+    """Plain SGD for models with embedding tables: a step costs the rows that the batch used.
+
+    learn_rate (float or schedule): Step size.
+    L2 (float): Weight decay; in tables only for the rows used.
+    L2_is_weight_decay (bool): Decay the weights, not the gradient.
+    grad_clip (float): Largest norm of the whole gradient; 0 for no limit.
+    use_averages (bool): Keep a moving average of the weights.
+    average_every (int): Steps between two updates of the average, 1 or more.
+    RETURNS (Optimizer): For ``FlatParameters.update``.
+    SOURCE: Robbins and Monro 1951, https://doi.org/10.1214/aoms/1177729586
+    """
+    return SparseSGD(
+        learn_rate,
+        L2=L2,
+        L2_is_weight_decay=L2_is_weight_decay,
+        grad_clip=grad_clip,
+        use_averages=use_averages,
+        average_every=average_every,
+    )
