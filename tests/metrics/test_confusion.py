@@ -54,6 +54,25 @@ def test_confusion_lists_the_worst_pairs_first():
     assert found == [("b", "a", 3), ("a", "b", 2)]
 
 
+def test_confusion_sums_the_classes_that_are_seldom_confused():
+    rows = [("a", "b")] * 3 + [("c", "d")] * 2 + [("c", "c"), ("e", "a"), ("f", "f"), ("f", None)]
+    summed = matrix_of(rows).summed(3, "others")
+    assert summed.counts == {
+        ("a", "b"): 3, ("c", "others"): 2, ("c", "c"): 1, ("others", "a"): 1,
+        ("others", "others"): 1, ("others", None): 1,
+    }  # fmt: skip
+    assert matrix_of(rows).summed(6, "others").counts == matrix_of(rows).counts
+
+
+@given(pairs, st.integers(0, 5))
+def test_confusion_sums_lose_no_example(rows, n):
+    summed = matrix_of(rows).summed(n, "others")
+    assert sum(summed.counts.values()) == len(rows)
+    assert len(set(summed.classes) - {"others"}) == min(n, len(matrix_of(rows).classes))
+    right = sum(count for (label, found), count in summed.counts.items() if label == found)
+    assert right >= sum(label == found for label, found in rows)
+
+
 def test_confusion_is_for_classes():
     replies = [([f"reply {n}"], Message(text="hi")) for n in range(20)]
     with pytest.raises(DataError, match="no classes to count: 20 different labels in 20 examples"):

@@ -93,6 +93,23 @@ class ConfusionMatrix:
         wrong = [pair for pair in pairs if pair[0] != pair[1]]
         return sorted(wrong, key=lambda pair: (-pair[2], pair[0], pair[1] or ""))[:n]
 
+    def summed(self, n: int, others: str) -> "ConfusionMatrix":
+        """The same counts with the classes that are confused most often, and all others as
+        one class.
+
+        n (int): Classes that are kept.
+        others (str): Name of the one class.
+        """
+        pairs = self.most_confused(len(self.counts))
+        confused = [name for label, found, _ in pairs for name in (label, found)]
+        kept = [name for name in dict.fromkeys([*confused, *self.classes]) if name is not None]
+        names = dict.fromkeys(kept[n:], others)
+        matrix = ConfusionMatrix()
+        for (label, found), count in self.counts.items():
+            known = None if found is None else names.get(found, found)
+            matrix.counts[names.get(label, label), known] += count
+        return matrix
+
 
 def confusion_matrix(
     examples: Sequence[Tuple[Sequence[str], Message]], data: str

@@ -1,21 +1,26 @@
 """A picture of which class was found for which."""
 
 from pathlib import Path
-from typing import Any, List, Union
+from typing import Any, List, Optional, Tuple, Union
+
+import numpy
 
 from ..errors import MissingPackageError
 from ..metrics.confusion import ConfusionMatrix
 from .picture import save_figure
 
-# Classes up to which every cell shows its count, and up to which classes are named.
-MOST_COUNTS = 25
+# Classes up to which every cell shows its count, and up to which all are named; of more, so
+# many are shown.
+MOST_COUNTS = 40
 MOST_NAMES = 80
+N_SHOWN = 30
 NO_REPLY = "(no reply)"
 
 
 def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     """Draw a confusion matrix into a PNG (or SVG or PDF) file: a row for each class, dark
-    where many of its examples were replied that class.
+    where many of its examples were replied that class. Of more than ``MOST_NAMES`` classes,
+    those that are confused most are shown, and the others as one.
 
     matrix (ConfusionMatrix): The counts.
     path (Union[str, Path]): The file; its ending says the format.
@@ -27,11 +32,10 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingPackageError("matplotlib", "plot", "a picture") from None
-    replies, counts = matrix.table()
-    names = matrix.classes
+    names, replies, counts = _shown(matrix)
     # A class that is only replied has no examples, so no shares.
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)
-    side = min(24.0, 2.5 + (0.45 if len(names) <= MOST_COUNTS else 0.17) * len(replies))
+    side = 3.5 + (0.42 if len(names) <= MOST_COUNTS else 0.2) * len(replies)
     figure = Figure(figsize=(side + 1, side), layout="constrained")
     axes = figure.subplots()
     # Shades of the square root: what is confused now and then can be seen, too.
@@ -39,10 +43,12 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     image = axes.imshow(shares, cmap="Blues", norm=shade, interpolation="nearest")
     axes.set_xlabel("replied")
     axes.set_ylabel("class")
-    if len(names) <= MOST_NAMES:
-        size = 9 if len(names) <= MOST_COUNTS else 6
-        axes.set_xticks(range(len(replies)), _labels(replies), rotation=90, fontsize=size)
-        axes.set_yticks(range(len(names)), _labels(names), fontsize=size)
+    size = 10 if len(names) <= MOST_COUNTS else 8
+    axes.set_xticks(range(len(replies)), _labels(replies), rotation=90, fontsize=size)
+    axes.set_yticks(range(len(names)), _labels(names), fontsize=size)
+    if len(matrix.classes) > len(names):
+        n = len(matrix.classes)
+        axes.set_title(f"the {N_SHOWN} of {n} classes that are confused most, the others as one")
     if len(names) <= MOST_COUNTS:
         for row, column in zip(*counts.nonzero()):
             colour = "white" if shares[row, column] > 0.3 else "black"
@@ -50,6 +56,21 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
             axes.text(column, row, text, color=colour, ha="center", va="center", fontsize=8)
     figure.colorbar(image, ax=axes, label="share of the examples of the class", shrink=0.8)
     save_figure(figure, path)
+
+
+def _shown(matrix: ConfusionMatrix) -> Tuple[List[str], List[Optional[str]], numpy.ndarray]:
+    """Names of rows and of columns, and the counts."""
+    if len(matrix.classes) <= MOST_NAMES:
+        replies, counts = matrix.table()
+        return matrix.classes, replies, counts
+    others = f"({len(matrix.classes) - N_SHOWN} others)"
+    matrix = matrix.summed(N_SHOWN, others)
+    replies, counts = matrix.table()
+    # The others stand below and to the right of the classes.
+    names = [name for name in matrix.classes if name != others] + [others]
+    columns = [*names, *replies[len(names) :]]
+    rows = [matrix.classes.index(name) for name in names]
+    return names, columns, counts[rows][:, [replies.index(name) for name in columns]]
 
 
 def _labels(names: Any) -> List[str]:

@@ -1,0 +1,47 @@
+"""The picture of a confusion matrix: which names and counts can be read in it."""
+
+import re
+
+import pytest
+
+from thincdialog.messages import Message
+from thincdialog.metrics.confusion import ConfusionMatrix
+from thincdialog.plotting.confusion import N_SHOWN, draw_confusion
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+def texts_of(n_classes, path):
+    """What is written in the picture of a matrix in which class 0 is taken for 1, 2 for 3,
+    and so on, the later the more often."""
+    matrix = ConfusionMatrix()
+    for number in range(n_classes):
+        other = number ^ 1 if number ^ 1 < n_classes else number
+        replies = [number] * 500 + [other] * (number + 1)
+        for reply in replies:
+            matrix.add([f"class {number:03}"], Message(text=f"class {reply:03}"))
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        draw_confusion(matrix, path)
+    return re.findall(r"<text[^>]*font[^>]*?([0-9.]+)px[^>]*>([^<]+)</text>", path.read_text())
+
+
+@pytest.mark.parametrize("n_classes", [2, 40, 80])
+def test_confusion_picture_names_all_classes_up_to_eighty(n_classes, tmp_path):
+    texts = texts_of(n_classes, tmp_path / "m.svg")
+    names = [text for _, text in texts if text.startswith("class ")]
+    assert sorted(names) == sorted(2 * [f"class {number:03}" for number in range(n_classes)])
+    assert min(float(size) for size, _ in texts) >= 8
+    assert ("500" in [text for _, text in texts]) == (n_classes <= 40)
+
+
+def test_confusion_picture_of_more_classes_names_those_confused_most(tmp_path):
+    texts = texts_of(150, tmp_path / "m.svg")
+    shown = [text for _, text in texts]
+    names = [text for text in shown if text.startswith("class ")]
+    assert names == 2 * [f"class {number:03}" for number in range(150 - N_SHOWN, 150)]
+    assert shown.count("(120 others)") == 2
+    assert "the 30 of 150 classes that are confused most, the others as one" in shown
+    # Each kept class is right 500 times; 120 others, with all their errors, are one.
+    assert shown.count("500") == N_SHOWN
+    assert str(120 * 500 + sum(range(1, 121))) in shown
+    assert min(float(size) for size, _ in texts) >= 8
