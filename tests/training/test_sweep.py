@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from thincdialog.api import ConfigError, DataError, OutputError, registry, train
+from thincdialog.api import ConfigError, DataError, DialogError, OutputError, registry, train
 from thincdialog.training.sweep import sweep
 
 from .examples import RANKER
@@ -125,6 +125,21 @@ def test_sweep_refuses_a_folder_of_something_else(tmp_path):
     run_sweep(tmp_path / "s", {RATE: [0.01]})
     with pytest.raises(OutputError, match=r"other settings: training.max_steps \(was 3, is 4\)"):
         run_sweep(tmp_path / "s", {RATE: [0.01]}, overrides={"training.max_steps": 4})
+
+
+def test_sweep_whose_state_is_damaged_says_how_to_go_on(tmp_path):
+    found, _ = run_sweep(tmp_path, {RATE: [0.01]})
+    before = weights(tmp_path / found.best.name)
+    for text in ("{", "[]", '{"runs": 3}', '{"runs": {"learn_rate=0.01": 3}}'):
+        (tmp_path / "sweep.json").write_text(text)
+        with pytest.raises(
+            DialogError, match=r"sweep.json  is damaged: .* Write \{\"runs\": \{\}\}"
+        ):
+            run_sweep(tmp_path, {RATE: [0.01]})
+    (tmp_path / "sweep.json").write_text('{"runs": {}}')
+    again, shown = run_sweep(tmp_path, {RATE: [0.01]})
+    assert again.runs[0].state == "finished" and "The run had ended" in shown
+    assert weights(tmp_path / found.best.name) == before
 
 
 def test_sweep_draws_runs_at_random_and_finds_them_again(tmp_path):

@@ -17,9 +17,10 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf8")
 
 
-def read_json(path: Path) -> Dict[str, Any]:
+def read_json(path: Path, remedy: str = "Save the model again.") -> Dict[str, Any]:
     """Read a JSON object.
 
+    remedy (str): What to do if it is damaged, as a sentence for the user.
     RAISES (ModelError): If the file is missing or damaged.
     """
     try:
@@ -27,9 +28,9 @@ def read_json(path: Path) -> Dict[str, Any]:
     except OSError as error:
         raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError):
-        raise ModelError(f"{path}  is damaged: not JSON. Save the model again.") from None
+        raise ModelError(f"{path}  is damaged: not JSON. {remedy}") from None
     if not isinstance(value, dict):
-        raise ModelError(f"{path}  is damaged: not a JSON object. Save the model again.")
+        raise ModelError(f"{path}  is damaged: not a JSON object. {remedy}")
     return value
 
 

@@ -10,6 +10,7 @@ from ..loggers.row_file import finite
 from .results import Result
 
 SCORES = "scores.json"
+REMEDY = "Delete it to see the run without its final scores."
 # What readers rely on.
 KINDS: Dict[str, Any] = {
     "score_name": str,
@@ -56,13 +57,14 @@ def read_scores(folder: Path) -> Dict[str, Any]:
     path = folder / SCORES
     if not path.is_file():
         return {}
-    facts = read_json(path)
+    facts = read_json(path, REMEDY)
     for name, kind in KINDS.items():
         if not isinstance(facts.get(name), kind):
-            raise ModelError(f"{path}  is damaged: '{name}' is missing or no value of its kind.")
+            text = f"'{name}' is missing or no value of its kind"
+            raise ModelError(f"{path}  is damaged: {text}. {REMEDY}")
     for split, report in facts["scores"].items():
         if not isinstance(report, dict) or not all(map(_is_score, report.values())):
-            raise ModelError(f"{path}  is damaged: the scores on {split} are no numbers.")
+            raise ModelError(f"{path}  is damaged: the scores on {split} are no numbers. {REMEDY}")
     return facts
 
 

@@ -23,6 +23,7 @@ from .task import tasks_of
 from .train import train
 
 STATE, CONFIG = "sweep.json", "config.cfg"
+REMEDY = 'Write {"runs": {}} into it to go on with the runs that are there.'
 FINISHED, FAILED, BEGUN, WAITING = "finished", "failed", "begun", "waiting"
 # Combinations that are all checked; of more, enough to have every value once.
 MAX_CHECKED = 64
@@ -231,6 +232,10 @@ def _check_trained(
             )
 
 
+def _are_runs(known: Any) -> bool:
+    return isinstance(known, dict) and all(isinstance(run, dict) for run in known.values())
+
+
 class _SweepState:
     """``sweep.json``: which runs there are, and how each of them ended."""
 
@@ -239,7 +244,9 @@ class _SweepState:
         self.others: Dict[str, Any] = {}  # Runs of other calls in the same folder.
         path = folder / STATE
         if path.is_file():
-            self.others = read_json(path).get("runs", {})
+            self.others = read_json(path, REMEDY).get("runs", {})
+            if not _are_runs(self.others):
+                raise OutputError(f"{path}  is damaged: it holds no runs. {REMEDY}")
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(
                 f"{folder}  holds something that is no sweep. Choose another folder with --output."
