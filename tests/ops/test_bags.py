@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from thinc.api import NumpyOps
 
 from tests.ops.array_backends import BACKENDS, backend
-from thincdialog.ops.bags import bag_numbers, row_gradients, sum_bags, sum_by_key
+from thincdialog.ops.bags import bag_numbers, row_gradients, split_bags, sum_bags, sum_by_key
+from thincdialog.ops.dialog_fast_ops import DialogFastOps
 from thincdialog.ops.touched_rows import TouchedRows
 
 LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=20)
@@ -19,17 +20,21 @@ def bags(ops, lengths, n_rows=9, width=3):
     return table, ids, ops.asarray1i(lengths)
 
 
-@given(LENGTHS)
-def test_bags_sum_equals_a_loop(lengths):
-    ops = NumpyOps()
+# Stock ops, and those that have the kernels compiled.
+OPS = pytest.mark.parametrize("ops", [NumpyOps(), DialogFastOps()], ids=["stock", "fast"])
+
+
+@OPS
+@given(lengths=LENGTHS)
+def test_bags_sum_equals_a_loop(ops, lengths):
     table, ids, sizes = bags(ops, lengths)
     wanted = [table[part].sum(axis=0) for part in np.split(ids, np.cumsum(lengths)[:-1])]
     assert sum_bags(ops, table, ids, sizes).tolist() == np.array(wanted).tolist()
 
 
-@given(LENGTHS)
-def test_bags_row_gradients_are_those_of_adding_one_by_one(lengths):
-    ops = NumpyOps()
+@OPS
+@given(lengths=LENGTHS)
+def test_bags_row_gradients_are_those_of_adding_one_by_one(ops, lengths):
     table, ids, sizes = bags(ops, lengths)
     d_sums = np.random.default_rng(1).integers(-8, 8, size=(len(lengths), 3)).astype("f")
     wanted = np.zeros_like(table)
@@ -41,10 +46,34 @@ def test_bags_row_gradients_are_those_of_adding_one_by_one(lengths):
     assert found.tolist() == wanted.tolist()
 
 
-@given(LENGTHS)
-def test_bags_numbers_repeat_each_bag(lengths):
-    numbers = bag_numbers(NumpyOps(), np.array(lengths, dtype="i"), sum(lengths))
+@OPS
+@given(lengths=LENGTHS)
+def test_bags_numbers_repeat_each_bag(ops, lengths):
+    numbers = bag_numbers(ops, np.array(lengths, dtype="i"), sum(lengths))
     assert numbers.tolist() == np.repeat(np.arange(len(lengths)), lengths).tolist()
+
+
+@OPS
+@given(lengths=LENGTHS, n_segments=st.integers(1, 4))
+def test_bags_are_split_by_segment(ops, lengths, n_segments):
+    tokens = np.random.default_rng(2).integers(0, 5, size=(sum(lengths), 2)).astype("i")
+    ids, sizes = split_bags(ops, tokens, np.array(lengths, "i"), n_segments)
+    wanted = [
+        [int(id_) for id_, segment in bag.tolist() if min(segment, n_segments - 1) == number]
+        for bag in np.split(tokens, np.cumsum(lengths)[:-1])
+        for number in range(n_segments)
+    ]
+    assert sizes.tolist() == [len(part) for part in wanted] and sizes.dtype == np.int32
+    assert ids.tolist() == [id_ for part in wanted for id_ in part]
+
+
+@OPS
+@given(keys=st.lists(st.integers(0, 2**31 - 1), max_size=30))
+def test_bags_sum_by_key_sorts_keys_of_any_size(ops, keys):
+    values = np.ones((len(keys), 2), dtype="f")
+    found, sums = sum_by_key(ops, values, np.array(keys, dtype="i8"))
+    assert found.tolist() == sorted(set(keys)) and found.dtype == np.int32
+    assert sums[:, 1].tolist() == [keys.count(key) for key in found.tolist()]
 
 
 @pytest.mark.parametrize("gpu_id", BACKENDS)

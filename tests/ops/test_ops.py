@@ -7,7 +7,7 @@ import pytest
 from thinc.api import CupyOps, NumpyOps, get_current_ops
 from thinc.compat import has_cupy, has_cupy_gpu
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import BACKENDS, backend, new_ops
 from thincdialog.errors import DialogError
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
@@ -28,7 +28,7 @@ def test_ops_dropout_is_a_function_of_seed_step_and_microbatch(gpu_id):
         assert all(not set(masks(ops, *other)) & set(here) for other in others)
         ops.get_dropout_mask((11,), 0.5)
         assert masks(ops, 1, 2, 3) == here
-        assert masks(get_dialog_ops(gpu_id), 1, 2, 3) == here
+        assert masks(new_ops(gpu_id), 1, 2, 3) == here
 
 
 def test_ops_dropout_leaves_the_global_generator_alone():

@@ -7,7 +7,7 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d, Ragged
 from thinc.util import ArrayInfo, get_width, partial
 
-from ..ops.bags import bag_numbers, row_gradients, sum_bags
+from ..ops.bags import row_gradients, split_bags, sum_bags
 from ..ops.touched_rows import TouchedRows
 from ..registry import registry
 
@@ -115,14 +115,9 @@ def init(
 def _bags(ops: Ops, X: Ragged, nS: int) -> Tuple[Ints1d, Ints1d]:
     """Ids, and the number in each (example, segment); ids sorted by these."""
     tokens = cast(Ints2d, X.dataXd)
-    ids = ops.xp.ascontiguousarray(tokens[:, 0])
     if nS == 1:
-        return ids, X.lengths
-    segments = ops.xp.minimum(tokens[:, 1], nS - 1)
-    pools = bag_numbers(ops, X.lengths, ids.shape[0]) * nS + segments
-    lengths = ops.xp.bincount(pools, minlength=X.lengths.shape[0] * nS)
-    order = ops.xp.argsort(pools, kind="stable")
-    return ids[order], lengths.astype("int32")
+        return ops.xp.ascontiguousarray(tokens[:, 0]), X.lengths
+    return split_bags(ops, tokens, X.lengths, nS)
 
 
 def _scale(ops: Ops, lengths: Ints1d, pooling: str) -> Floats2d:

@@ -1,15 +1,18 @@
 """Kernels over bags of ids: sums of table rows, and the gradient of such sums.
 
-Both work in blocks that stay in the CPU's cache; a GPU takes everything at once.
-They are made of what every Thinc ops has, so they run on stock ops too.
+They are made of what every Thinc ops has, so they run on stock ops too, in blocks that
+stay in the CPU's cache (a GPU takes everything at once). Ops that have them compiled
+use theirs.
 """
 
 from typing import Any, Iterator, Optional, Tuple
 
 import numpy
 from thinc.api import Ops
-from thinc.types import Floats2d, Ints1d
+from thinc.types import Floats2d, Ints1d, Ints2d
 from thinc.util import is_numpy_array
+
+from .compiled_tables import CompiledTables
 
 # Ids a block: 1,024 rows of 256 floats are 1 MB, one core's second-level cache.
 _BLOCK_IDS = 1024
@@ -23,6 +26,8 @@ def sum_bags(ops: Ops, table: Floats2d, ids: Ints1d, lengths: Ints1d) -> Floats2
     lengths (Ints1d): Ids of each bag, shape (n_bags,), int32; 0 is allowed.
     RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
     """
+    if isinstance(ops, CompiledTables):
+        return ops.sum_bags(table, ids, lengths)
     Y = ops.alloc2f(lengths.shape[0], table.shape[1])
     for bags, part in _blocks(lengths):
         if part.stop > part.start:
@@ -59,6 +64,8 @@ def sum_by_key(
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct keys, ascending, int32, shape
         (n_distinct,), and the sum for each, shape (n_distinct, width).
     """
+    if isinstance(ops, CompiledTables):
+        return ops.sum_by_key(values, keys, sources)
     xp, n = ops.xp, keys.shape[0]
     if n == 0:
         return ops.alloc1i(0), ops.alloc2f(0, values.shape[1])
@@ -86,9 +93,29 @@ def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:
     n_ids (int): Sum of the lengths.
     RETURNS (Ints1d): Shape (n_ids,), int64.
     """
+    if isinstance(ops, CompiledTables):
+        return ops.bag_numbers(lengths, n_ids)
     ends = ops.xp.cumsum(lengths)
     # An id's bag is the number of bags that end at or before it.
     return ops.xp.cumsum(ops.xp.bincount(ends, minlength=n_ids + 1)[:n_ids])
+
+
+def split_bags(ops: Ops, tokens: Ints2d, lengths: Ints1d, n_segments: int) -> Tuple[Ints1d, Ints1d]:
+    """Cut each bag into one bag for each segment.
+
+    tokens (Ints2d): Ids and segments, int32, shape (n_tokens, 2).
+    lengths (Ints1d): Tokens of each bag, shape (n_bags,), int32.
+    n_segments (int): How many; tokens of later ones belong to the last.
+    RETURNS (Tuple[Ints1d, Ints1d]): Ids in the order of (bag, segment), shape
+        (n_tokens,), and how many each has, shape (n_bags * n_segments,), int32.
+    """
+    if isinstance(ops, CompiledTables):
+        return ops.split_bags(tokens, lengths, n_segments)
+    segments = ops.xp.minimum(tokens[:, 1], n_segments - 1)
+    pools = bag_numbers(ops, lengths, tokens.shape[0]) * n_segments + segments
+    sizes = ops.xp.bincount(pools, minlength=lengths.shape[0] * n_segments)
+    order = ops.xp.argsort(pools, kind="stable")
+    return tokens[order, 0], sizes.astype("int32")
 
 
 def _blocks(lengths: Ints1d) -> Iterator[Tuple[slice, slice]]:

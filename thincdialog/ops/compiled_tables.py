@@ -60,7 +60,8 @@ class CompiledTables:
         """See ``bags.sum_by_key``."""
         if sources is None:
             sources = numpy.arange(keys.shape[0])
-        values = numpy.ascontiguousarray(values)
+        values = numpy.ascontiguousarray(values, dtype="f")
+        sources = numpy.ascontiguousarray(sources, dtype="i8")
         return load_kernels("tables").sum_by_key(values, _ints(keys), sources)
 
     def bag_numbers(self, lengths: Any, n_ids: int) -> Any:
