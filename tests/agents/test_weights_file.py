@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from thincdialog.api import DialogError, ModelError, load, train
-from thincdialog.training.train import BEST
+from thincdialog.training.run_keeper import BEST
 
 from ..training.examples import RANKER
 

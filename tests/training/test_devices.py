@@ -6,7 +6,7 @@ import pytest
 
 from tests.ops.array_backends import BACKENDS
 from thincdialog.api import DialogError, evaluate, load, train
-from thincdialog.training.train import BEST, LAST
+from thincdialog.training.run_keeper import BEST, LAST
 
 from .examples import RANKER
 

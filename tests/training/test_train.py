@@ -19,7 +19,7 @@ from thincdialog.api import (
     registry,
     train,
 )
-from thincdialog.training.train import BEST, LAST
+from thincdialog.training.run_keeper import BEST, LAST
 
 from .examples import RANKER
 

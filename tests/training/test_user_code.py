@@ -5,7 +5,7 @@ import io
 import pytest
 
 from thincdialog.api import ConfigError, DialogError, evaluate, load, train
-from thincdialog.training.train import BEST
+from thincdialog.training.run_keeper import BEST
 
 from .examples import RANKER
 
