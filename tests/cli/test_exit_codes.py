@@ -43,6 +43,16 @@ TABLE = [
     (2, "completion powershell", "invalid choice"),
 ]
 
+# A mutator that gets SIGTERM while the data is read.
+CODE = """
+import signal
+from thincdialog.api import registry
+
+@registry.mutators("test_exit_codes.stop.v1")
+def stop():
+    return lambda episode: signal.raise_signal(signal.SIGTERM) or [episode]
+"""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -92,5 +102,17 @@ def test_exit_code_of_signals(folder, code, number):
     assert "Go on with: python -m thincdialog train quickstart.cfg" in err and "--resume" in err
 
 
+def test_exit_code_of_sigterm_before_anything_is_saved(folder):
+    (folder / "code.py").write_text(CODE)
+    section = '[tasks.coffee.mutators.*.stop]\n@mutators = "test_exit_codes.stop.v1"\n'
+    (folder / "begun.cfg").write_text((folder / "quickstart.cfg").read_text() + "\n" + section)
+    words = command("train begun.cfg --code code.py -o begun --resume")
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 143, done.stderr
+    line = done.stderr.splitlines()[-1]
+    assert "Interrupted before there was anything to save. Go on with: " in line
+    assert line.endswith("train begun.cfg --output begun --resume --code code.py")
+
+
 def test_exit_codes_are_all_in_the_table():
-    assert {row[0] for row in TABLE} | {75, 130} == set(EXIT_CODES)
+    assert {row[0] for row in TABLE} | {75, 130, 143} == set(EXIT_CODES)

@@ -1,5 +1,6 @@
 """SIGTERM and SIGINT at any moment of a real process: nothing is lost."""
 
+import json
 import os
 import signal
 import subprocess
@@ -145,6 +146,42 @@ def test_signals_without_a_folder(tmp_path):
     done = command(tmp_path, signals="train_batch 3 SIGINT")
     assert done.returncode == 130
     assert "Interrupted; nothing was saved: give a folder with --output." in done.stderr
+
+
+PLAIN = """
+@registry.optimizers("tests.plain.v1")
+def plain(learn_rate: float):
+    return Plain()
+
+class Plain:
+    # Nothing tells what it knows, so there are no checkpoints.
+    learn_rate, averages, grad_clip = 0.1, None, 0.0
+
+    def __call__(self, key, weights, gradient, **given):
+        weights -= self.learn_rate * gradient
+        return weights, gradient
+
+    def step_schedules(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize("name, code", [("SIGTERM", 143), ("SIGINT", 130)])
+def test_signals_where_there_are_no_checkpoints(tmp_path, monkeypatch, name, code):
+    monkeypatch.setitem(globals(), "CODE", CODE + PLAIN)
+    monkeypatch.setitem(globals(), "TEXT", TEXT.replace("Adam.v1", "tests.plain.v1"))
+    out = tmp_path / "out"
+    done = command(tmp_path, "-o", str(out), signals=f"train_batch 9 {name}")
+    assert done.returncode == code, done.stderr
+    line = done.stderr.splitlines()[-1]
+    said = "to be used as it is: there is no checkpoint to go on from. Begin anew with: "
+    assert f"Saved {out}/model-last, {said}python -m thincdialog train " in line
+    assert f"--output {out} --force" in line and "--resume" not in line
+    assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 9
+    words = line[line.index("train ") :].split()[1:]
+    again = command(tmp_path, *words[1:])
+    assert again.returncode == 0, again.stderr
+    assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 18
 
 
 def test_signals_a_second_sigint_stops_at_once(tmp_path, whole):

@@ -19,6 +19,7 @@ EXIT_CODES = {
     2: "command line at fault",
     75: "stopped by SIGTERM, training was saved: train --resume goes on",
     INTERRUPTED: "interrupted by Ctrl-C",
+    143: "stopped by SIGTERM, nothing was saved to go on from",
 }
 
 

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
             stderr=stderr,
         )
     except KeyboardInterrupt as interrupt:  # Its text is what was saved last.
-        messages.warn(_how_to_go_on(str(interrupt), arguments, overrides))
+        messages.warn(_how_to_go_on(interrupt, arguments, overrides))
         return getattr(interrupt, "exit_code", INTERRUPTED)
     if arguments.json:
         print_json(_facts(result))
@@ -102,17 +102,25 @@ def _facts(result: Any) -> Dict[str, Any]:
     return {**facts, "samples": samples}
 
 
-def _how_to_go_on(saved: str, arguments: argparse.Namespace, overrides: Dict[str, str]) -> str:
+def _how_to_go_on(
+    interrupt: KeyboardInterrupt, arguments: argparse.Namespace, overrides: Dict[str, str]
+) -> str:
     if not arguments.output:
         return "Interrupted; nothing was saved: give a folder with --output."
-    words = ["train", arguments.config, "--output", arguments.output, "--resume"]
+    saved, is_resumable = str(interrupt), bool(getattr(interrupt, "saved", True))
+    how = "--resume" if is_resumable or not saved else "--force"
+    words = ["train", arguments.config, "--output", arguments.output, how]
     for name in ("code", "gpu_id"):
         value = getattr(arguments, name)
         words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
     for setting, value in overrides.items():
         words.append(f"--{setting}={value}")
+    command = f"python -m thincdialog {shlex.join(words)}"
+    if how == "--force":
+        text = f"Saved {saved}, to be used as it is: there is no checkpoint to go on from"
+        return f"{text}. Begin anew with: {command}"
     done = f"Saved {saved}" if saved else "Interrupted before there was anything to save"
-    return f"{done}. Go on with: python -m thincdialog {shlex.join(words)}"
+    return f"{done}. Go on with: {command}"
 
 
 def show_result(result: Any) -> None:

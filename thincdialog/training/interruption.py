@@ -14,15 +14,17 @@ BY_SIGNAL = 128
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ended training. As text: the checkpoint that holds what was learnt, or "".
+    """A signal ended training. As text: the folder of what was saved last, or "".
 
     number (int): Of the signal.
-    saved (str): Folder of the checkpoint.
+    saved (str): Folder of the checkpoint to go on from; "" if there is none.
+    model (str): Folder of the model that was saved last, which is all where no checkpoints
+        are written; "" if there is none.
     """
 
-    def __init__(self, number: int, saved: str = ""):
-        super().__init__(saved)
-        self.number, self.saved = number, saved
+    def __init__(self, number: int, saved: str = "", model: str = ""):
+        super().__init__(saved or model)
+        self.number, self.saved, self.model = number, saved, model
 
     @property
     def name(self) -> str:

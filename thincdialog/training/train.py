@@ -24,13 +24,11 @@ from .model_card import write_card
 from .output_folder import check_output, taken_back
 from .reading_bar import reading_bar
 from .results import Result
-from .run_keeper import BEST, LAST, RunKeeper
+from .run_keeper import BEST, RunKeeper
 from .run_log import RunLog, run_log, run_loggers
 from .scores_file import write_scores
 from .stopping import Position
 from .task import split_of, tasks_of, without_training_data
-
-__all__ = ["BEST", "LAST", "check_output", "train"]
 
 # Split to metric to value.
 Reports = Dict[str, Dict[str, float]]
@@ -67,7 +65,7 @@ def train(
     RAISES (DialogError): If config, data, output folder or training go wrong; before
         the config is good, no data is read and nothing is written.
     RAISES (KeyboardInterrupt): If a signal ended it; its text is the folder of what was
-        saved last. ``Interrupted``, if that is a checkpoint to go on from.
+        saved last. ``Interrupted`` tells whether that is a checkpoint to go on from.
     """
     load_code(code)
     checked = load_config(config, overrides or {})
@@ -85,7 +83,7 @@ def train(
         except ConfigError as error:  # Found with the data, by parts that know no file.
             raise ConfigError(error.problems, checked.name) from error
         except Interrupted as interrupt:
-            raise Interrupted(interrupt.number, run.keeper.newest) from None
+            raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
         except KeyboardInterrupt:
             raise KeyboardInterrupt(run.keeper.saved) from None
 
