@@ -203,7 +203,8 @@ def test_batches_of_a_falling_budget_keep_to_it_where_they_are_more_than_foresee
 
 def test_batches_order_differs_from_window_to_window():
     teacher = make_teacher([1] * 80, training=False)
-    teacher.set_batches(Batchsort(1, buffer=10))
+    alike = Lengths(numpy.ones((10, 1), dtype=numpy.int64), (True,))
+    teacher.set_batches(Batchsort(1, buffer=10), lambda batch: alike)
     ids = [int(batch[0].split("/")[0]) for batch in batches_left(teacher)]
     orders = [tuple(n % 10 for n in ids[start : start + 10]) for start in range(0, 80, 10)]
     assert len(set(orders)) == 8

@@ -1,12 +1,14 @@
 """What batching worlds ask of an agent, and what they say to one that gives it not."""
 
+import itertools
+
 import numpy as np
 import pytest
 
-from tests.worlds.talkers import ColumnListener, make_teacher
-from thincdialog.batchers import Batchsort, Lengths, Padded, Words
+from tests.worlds.talkers import BatchListener, ColumnListener, make_teacher
+from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
 from thincdialog.errors import ConfigError, ProtocolError
-from thincdialog.worlds import DynamicBatchWorld, batch_world
+from thincdialog.worlds import BatchWorld, DynamicBatchWorld, batch_world
 
 WRONG = {
     "one dimension": lambda n: Lengths(np.ones(n, dtype=np.int64), (True,)),
@@ -74,3 +76,18 @@ def test_batching_truncation_is_refused_for_either_batcher_of_a_config():
         batch_world(make_teacher([1], False), ColumnListener(), Words(9, oversize="truncate"))
     assert "agent cannot shorten what it reads" in str(caught.value)
     assert "[world.batcher] (or [evaluation.world.batcher])" in str(caught.value)
+
+
+def test_batching_conversations_without_room_go_first_in_the_next_batch():
+    sizes = itertools.chain([6], itertools.repeat(2))
+    world = BatchWorld(make_teacher([3] * 30, True), BatchListener(), Fixed(sizes))
+    world.start_epoch(0, 0)
+    said = []
+    while not world.epoch_done():
+        world.parley()
+        said += [message["id"] for message in world.acts[0]]
+    place = {name: number for number, name in enumerate(said)}
+    pairs = itertools.product(range(30), (0, 1))
+    waits = [place[f"{n}/{turn + 1}"] - place[f"{n}/{turn}"] for n, turn in pairs]
+    # Six take turns, two at a time.
+    assert len(said) == 90 and max(waits) == 6
