@@ -112,7 +112,7 @@ def convert(
 def _check_names(from_format: Optional[str], to_format: str) -> None:
     for name, is_source in ((from_format, True), (to_format, False)):
         known = [*FORMATS, *(shipped_layouts() if is_source else ())]
-        is_file = is_source and Path(str(name)).suffix in LAYOUT_SUFFIXES
+        is_file = is_source and Path(str(name)).suffix.lower() in LAYOUT_SUFFIXES
         if name is not None and name not in known and not is_file:
             hint = nearest(name, known) or f" (there are: {', '.join(known)})"
             raise DialogError(f"there is no format '{name}'{hint}")
