@@ -46,6 +46,16 @@ def add_gpu(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_split(parser: argparse.ArgumentParser, default: str = "test") -> None:
+    """--split NAME."""
+    parser.add_argument(
+        "--split",
+        choices=("train", "dev", "test"),
+        default=default,
+        help=f"which data, {default} if not given",
+    )
+
+
 def add_trial(parser: argparse.ArgumentParser, about: str, steps: str, default: int) -> None:
     """What all commands have that train for some steps and keep nothing.
 

@@ -5,8 +5,9 @@ import json
 import sys
 from typing import Dict
 
-from .arguments import add_code, add_gpu, add_resamples, positive, with_gpu
+from .arguments import add_code, add_gpu, add_resamples, add_split, positive, with_gpu
 from .evaluate import about_intervals
+from .json_output import add_json_file
 from .output import Messages, table
 from .writing import write_text
 
@@ -22,19 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = "folder of a saved model, or a file that evaluate --predictions wrote"
     parser.add_argument("a", metavar="A", help=what)
     parser.add_argument("b", metavar="B", help="the same")
-    parser.add_argument(
-        "--split",
-        choices=("train", "dev", "test"),
-        default="test",
-        help="which data of the models, test if not given",
-    )
-    parser.add_argument(
-        "--json",
-        metavar="FILE",
-        nargs="?",
-        const="-",
-        help="write all differences to a file, or to stdout",
-    )
+    add_split(parser)
+    add_json_file(parser, "all differences")
     add_resamples(parser, positive)
     add_code(parser)
     add_gpu(parser)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any, Dict, List
 
-from .arguments import add_code, add_config, count
+from .arguments import add_code, add_config, add_split, count
 from .json_output import add_jsonl, print_json
 from .output import Messages, coloured, shorten
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     parser.add_argument("-n", "--num-examples", metavar="N", type=count, default=10,
                         help="examples to show, 10 if not given; 0 for all")  # fmt: skip
-    parser.add_argument("--split", choices=("train", "dev", "test"), default="train")
+    add_split(parser, "train")
     parser.add_argument("--shuffle", action="store_true", help="in the order of training")
     parser.add_argument("--tokens", action="store_true", help="show how texts are tokenised")
     parser.add_argument("--max-len", metavar="N", type=count, default=300,

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Dict
 
-from .arguments import add_code, add_gpu, add_model, count, with_gpu
+from .arguments import add_code, add_gpu, add_model, add_split, count, with_gpu
 from .exchanges import show_exchanges
 from .json_output import add_jsonl, print_json
 from .output import Messages
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("-n", "--num-conversations", metavar="N", type=count, default=5,
                         help="conversations to show, 5 if not given")  # fmt: skip
-    parser.add_argument("--split", choices=("train", "dev", "test"), default="test")
+    add_split(parser)
     parser.add_argument("--max-len", metavar="N", type=count, default=300,
                         help="letters of a text to show; 0 for all")  # fmt: skip
     add_jsonl(parser)

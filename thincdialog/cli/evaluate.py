@@ -5,8 +5,9 @@ import json
 import sys
 from typing import Any, Dict
 
-from .arguments import add_code, add_gpu, add_model, add_resamples, count, with_gpu
+from .arguments import add_code, add_gpu, add_model, add_resamples, add_split, count, with_gpu
 from .classes import classes_as_json, show_classes
+from .json_output import add_json_file
 from .output import Messages, table
 from .writing import write_text
 
@@ -26,19 +27,8 @@ OF_CLASSES = ("examples", "accuracy", "macro_f1", "weighted_f1", "loss")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add_model(parser)
-    parser.add_argument(
-        "--split",
-        choices=("train", "dev", "test"),
-        default="test",
-        help="which data, test if not given",
-    )
-    parser.add_argument(
-        "--json",
-        metavar="FILE",
-        nargs="?",
-        const="-",
-        help="write all scores and intervals to a file, or to stdout",
-    )
+    add_split(parser)
+    add_json_file(parser, "all scores and intervals")
     parser.add_argument(
         "--predictions", metavar="FILE", help="write each example with its reply, a JSON line each"
     )

@@ -13,6 +13,20 @@ def add_json(parser: Any, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
 
 
+def add_json_file(parser: argparse.ArgumentParser, what: str) -> None:
+    """--json [FILE]; without a name, it is "-".
+
+    what (str): What is written then.
+    """
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help=f"write {what} to a file, or to stdout",
+    )
+
+
 def print_json(value: Any, indent: Any = 2) -> None:
     """Print a value as JSON that any reader takes: numbers that are not finite become null.
 
