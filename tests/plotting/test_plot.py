@@ -121,6 +121,11 @@ def test_runs_with_odd_rows_or_scores_are_shown_or_one_error(tmp_path_factory, d
         assert main([*command.split(), str(folder)]) in (0, 1)
 
 
+def test_runs_that_cannot_be_read(tmp_path):
+    with pytest.raises(DataError, match=r"x{300}.*  cannot be read: File name too long"):
+        find_runs([tmp_path / ("x" * 300)])
+
+
 # --- what is drawn --------------------------------------------------------------------
 
 

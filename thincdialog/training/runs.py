@@ -40,8 +40,11 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     """
     known: Dict[Path, Path] = {}
     for path in map(Path, paths):
-        for run in _in_path(path):
-            known.setdefault(run.resolve(), run)
+        try:
+            for run in _in_path(path):
+                known.setdefault(run.resolve(), run)
+        except OSError as error:
+            raise _unreadable(path, error) from None
     runs = []
     for name, path in zip(_names(list(known)), known.values()):
         rows = _read(path)
@@ -103,10 +106,14 @@ def _read(path: Path) -> List[Dict[str, Any]]:
     try:
         rows = read_log(path)
     except OSError as error:
-        raise DataError(error.filename or path, f"cannot be read: {error.strerror}.") from None
+        raise _unreadable(path, error) from None
     # A file may hold rows of another program, or be damaged.
     rows = [{key: row[key] for key in row if _is_of_its_kind(key, row[key])} for row in rows]
     return [row for row in rows if "step" in row]
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(error.filename or path, f"cannot be read: {error.strerror}.")
 
 
 def _is_of_its_kind(key: str, value: Any) -> bool:
