@@ -37,6 +37,7 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
     "system": {
         "seed": Setting(int, 0),
         "gpu_id": Setting(int, -1),
+        "ops": Setting(Literal["numpy", "fast"]),
     },
     "mixture": {
         "unit": Setting(Literal["episodes", "examples", "words"]),

@@ -1,28 +1,31 @@
 """Which ops a run uses: the CPU's or a GPU's."""
 
 from contextlib import contextmanager
-from typing import Iterator, Union
+from typing import Any, Iterator, Mapping, Union
 
 from thinc.api import Ops, get_current_ops, set_current_ops
 from thinc.compat import has_cupy, has_cupy_gpu
 from thinc.util import set_active_gpu
 
-from ..errors import DialogError
+from ..errors import DialogError, MissingPackageError
 from .dialog_cupy_ops import DialogCupyOps
+from .dialog_fast_ops import DialogFastOps
 from .dialog_numpy_ops import DialogNumpyOps
 
 DialogOps = Union[DialogNumpyOps, DialogCupyOps]
 
 
-def get_dialog_ops(gpu_id: int = -1) -> DialogOps:
+def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
     """Ops for the CPU, or for one GPU. Changes nothing but CuPy's current device.
 
     gpu_id (int): Number of the GPU, from 0; -1 for the CPU.
+    ops (str): The CPU's: "numpy", or "fast" for compiled kernels. A GPU has its own.
     RETURNS (DialogOps): New ops with a generator of their own.
-    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
+    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing, or
+        compiled kernels and numba is missing.
     """
     if gpu_id < 0:
-        return DialogNumpyOps()
+        return DialogFastOps() if ops == "fast" else DialogNumpyOps()
     if not has_cupy:
         raise DialogError(
             f"gpu_id = {gpu_id} asks for a GPU, but CuPy is not installed. Install it with: "
@@ -43,6 +46,28 @@ def get_dialog_ops(gpu_id: int = -1) -> DialogOps:
         )
     set_active_gpu(gpu_id)
     return DialogCupyOps(device_id=gpu_id)
+
+
+def ops_to_train(system: Mapping[str, Any]) -> DialogOps:
+    """The ops that a config asks for.
+
+    system (Mapping[str, Any]): Its section of this name.
+    RAISES (DialogError): See ``get_dialog_ops``.
+    """
+    return get_dialog_ops(system["gpu_id"], system["ops"])
+
+
+def ops_to_answer(system: Mapping[str, Any]) -> DialogOps:
+    """The same for a model that is trained: it needs no compiled kernels, so that where
+    numba is missing, NumPy computes (another last digit at most).
+
+    system (Mapping[str, Any]): See ``ops_to_train``.
+    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
+    """
+    try:
+        return ops_to_train(system)
+    except MissingPackageError:
+        return get_dialog_ops(system["gpu_id"])
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from ..teachers import Teacher
 
 # Settings that do not touch what was learnt so far.
 HARMLESS = (
-    "paths.*", "system.gpu_id", "evaluation.*", "baselines.*", "tasks.*.test", "training.max_*",
-    "training.eval_every_*", "training.checkpoint_*", "training.patience",
+    "paths.*", "system.gpu_id", "system.ops", "evaluation.*", "baselines.*", "tasks.*.test",
+    "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
 )  # fmt: skip
 # Of a large file, so many pieces are compared, each of so many bytes.

@@ -13,7 +13,7 @@ from ..agents import ModelAgent
 from ..config import load_code, load_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DataError
-from ..ops.choice import get_dialog_ops, using_ops
+from ..ops.choice import ops_to_train, using_ops
 from ..worlds import World
 from .evaluation import evaluate_agent
 from .gradients import gather_gradient
@@ -81,7 +81,7 @@ def dry_run(
     load_code(code)
     checked = load_config(config, overrides or {})
     stream = stderr or sys.stderr
-    ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
+    ops = ops_to_train(checked.interpolated["system"])
     errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
     with using_ops(ops), errors:
         run = TrainingRun(checked, None, stream, stream, Interruption())

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..errors import ModelError
 from ..messages import Message
-from ..ops.choice import get_dialog_ops, using_ops
+from ..ops.choice import ops_to_answer, using_ops
 from ..protocol import Agent
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .model_folder import read_meta
@@ -34,7 +34,7 @@ class Chatbot:
         self.meta = read_meta(self.path)
         load_code(code)
         self.checked = read_config(self.path, overrides or {})
-        self.ops = get_dialog_ops(self.checked.interpolated["system"]["gpu_id"])
+        self.ops = ops_to_answer(self.checked.interpolated["system"])
         with using_ops(self.ops):
             self.parts = resolve_config(self.checked)
             self.agent: Agent = self.parts["agent"]

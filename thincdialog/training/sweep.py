@@ -15,7 +15,7 @@ from ..config import check_config, load_code, load_config, resolve_config
 from ..config.diff import diff_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DialogError, OutputError, Problem
-from ..ops.choice import get_dialog_ops, using_ops
+from ..ops.choice import ops_to_train, using_ops
 from .run_table import RunResult, results
 from .scores_file import read_scores
 from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
@@ -28,7 +28,7 @@ FINISHED, FAILED, BEGUN, WAITING = "finished", "failed", "begun", "waiting"
 # Combinations that are all checked; of more, enough to have every value once.
 MAX_CHECKED = 64
 # What a run's folder may have been trained with differently.
-HARMLESS = ("system.gpu_id", "training.logger")
+HARMLESS = ("system.gpu_id", "system.ops", "training.logger")
 
 
 @dataclass
@@ -174,7 +174,7 @@ def _check(
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)), path)
     checked = load_config(config, {**common, **combinations[0]})
-    with using_ops(get_dialog_ops(checked.interpolated["system"]["gpu_id"])):
+    with using_ops(ops_to_train(checked.interpolated["system"])):
         parts = resolve_config(checked)
         tasks_of(checked, parts, "train")
         for task in parts["tasks"].values():

@@ -11,7 +11,7 @@ from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, Problem
 from ..loggers.logger import LoggedRun
-from ..ops.choice import get_dialog_ops, using_ops
+from ..ops.choice import ops_to_train, using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..worlds import batch_world
@@ -70,7 +70,7 @@ def train(
     load_code(code)
     checked = load_config(config, overrides or {})
     folder = None if output is None else Path(output)
-    ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
+    ops = ops_to_train(checked.interpolated["system"])
     with using_ops(ops), taken_back(folder), Interruption() as interruption:
         run = TrainingRun(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
         check_output(folder, force, resume)

@@ -11,7 +11,7 @@ from ..agents import ModelAgent
 from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DataError, Problem
-from ..ops.choice import get_dialog_ops, using_ops
+from ..ops.choice import ops_to_train, using_ops
 from ..teachers import Teacher
 from .gradients import gather_gradient
 from .reading_bar import reading_bar
@@ -94,7 +94,7 @@ def prepared(
     """
     load_code(code)
     checked = load_config(config, overrides or {})
-    ops = get_dialog_ops(checked.interpolated["system"]["gpu_id"])
+    ops = ops_to_train(checked.interpolated["system"])
     # Overflow ends in an error that names the examples, as in training.
     with using_ops(ops), numpy.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
