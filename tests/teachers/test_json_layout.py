@@ -259,6 +259,16 @@ def test_convert_reads_layouts(name, tmp_path):
     assert done.n_examples == len(expected)
 
 
+@pytest.mark.parametrize("name", ["my.yml", "MY.YML"])
+def test_convert_reads_a_layout_of_ones_own(name, tmp_path):
+    (tmp_path / name).write_text("text: question\nlabel: answer\n", encoding="utf8")
+    path = write(tmp_path / "a.json", [{"question": "who?", "answer": "me"}])
+    target = tmp_path / "a.tsv"
+    done = convert(path, target, from_format=str(tmp_path / name))
+    assert done.n_examples == 1
+    assert target.read_text(encoding="utf8") == "text\tlabel\nwho?\tme\n"
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
     lambda inner: (
