@@ -52,6 +52,7 @@ LAYERS = {
         (lambda: BagEmbed(6, N_IDS, pooling="sqrt", segments="weight", n_segments=3), tokens, {}),
         (lambda: BagEmbed(6, N_IDS, segments="separate"), tokens, {}),
         (lambda: BagEmbed(6, N_IDS, segments="separate", n_segments=1), tokens, {}),
+        (lambda: BagEmbed(6, N_IDS, segments="tables", n_segments=3), tokens, {}),
     ],
     "thincdialog.BiLSTM.v1": [(lambda: BiLSTM(8), vectors, {})],
     "thincdialog.L2Normalise.v1": [(L2Normalise, matrix, {})],

@@ -14,7 +14,7 @@ from ..registry import registry
 InT = Ragged
 OutT = Floats2d
 Pooling = Literal["mean", "sum", "sqrt"]
-Segments = Literal["merge", "weight", "separate"]
+Segments = Literal["merge", "weight", "separate", "tables"]
 
 
 @registry.layers("thincdialog.BagEmbed.v1")
@@ -39,8 +39,9 @@ def BagEmbed(
         or not at all ("sum").
     segments (str): "merge" pools all tokens alike. "weight" pools each segment by
         itself and adds them up by learned weights, 1 at first. "separate" pools each by
-        itself and puts them side by side. A segment is how many turns back a token
-        lies; those from n_segments - 1 on count as one.
+        itself and puts them side by side. "tables" pools all tokens alike, but each
+        segment has rows of its own, the same at first. A segment is how many turns back
+        a token lies; those from n_segments - 1 on count as one.
     n_segments (int): Segments told apart, 1 or more; not used by "merge".
     init_E (Optional[Callable]): Initializer of the table; uniform in +-0.1 if None.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
@@ -48,16 +49,16 @@ def BagEmbed(
         example has no tokens.
     RAISES (ValueError): If nO cannot be divided among the segments.
     """
-    n_pools = 1 if segments == "merge" else n_segments
-    if n_pools < 1:
+    nS = 1 if segments == "merge" else n_segments
+    if nS < 1:
         raise ValueError(f"BagEmbed: n_segments is {n_segments}, but must be 1 or more")
-    if segments == "separate" and (nO is None or nO % n_pools):
-        raise ValueError(f"BagEmbed: nO = {nO} cannot be divided by n_segments = {n_pools}")
+    if segments == "separate" and (nO is None or nO % nS):
+        raise ValueError(f"BagEmbed: nO = {nO} cannot be divided by n_segments = {nS}")
     return Model(
         "bag_embed",
         forward,
         init=partial(init, init_E or partial(uniform_init, lo=-0.1, hi=0.1)),
-        dims={"nO": nO, "nV": nV, "nS": n_pools},
+        dims={"nO": nO, "nV": nV, "nS": nS},
         params={"E": None, "w": None} if segments == "weight" else {"E": None},
         attrs={"pooling": pooling, "segments": segments, "touched_rows": TouchedRows()},
     )
@@ -67,7 +68,10 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ops, nS = model.ops, model.get_dim("nS")
     E = cast(Floats2d, model.get_param("E"))
     n_examples = X.lengths.shape[0]
-    ids, lengths = _bags(ops, X, nS)  # lengths: (n_examples * nS,)
+    if model.attrs["segments"] == "tables":
+        ids, lengths = rows_of_segments(ops, cast(Ints2d, X.dataXd), nS), X.lengths
+    else:
+        ids, lengths = _bags(ops, X, nS)  # lengths: (n_examples * nS,)
     scale = _scale(ops, lengths, model.attrs["pooling"])
     pooled = sum_bags(ops, E, ids, lengths)
     pooled *= scale
@@ -107,9 +111,21 @@ def init(
     width = model.get_dim("nO")
     if model.attrs["segments"] == "separate":
         width //= model.get_dim("nS")
-    model.set_param("E", init_E(model.ops, (model.get_dim("nV"), width)))
+    E = init_E(model.ops, (model.get_dim("nV"), width))
+    if model.attrs["segments"] == "tables":
+        E = model.ops.xp.repeat(E, model.get_dim("nS"), axis=0)
+    model.set_param("E", E)
     if model.has_param("w") is not False:
         model.set_param("w", model.ops.alloc1f(model.get_dim("nS")) + 1)
+
+
+def rows_of_segments(ops: Ops, tokens: Ints2d, nS: int) -> Ints1d:
+    """Rows of a table with nS rows for each id: one for each segment.
+
+    tokens (Ints2d): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Ints1d): Shape (n_tokens,), int32.
+    """
+    return tokens[:, 0] * nS + ops.xp.minimum(tokens[:, 1], nS - 1)
 
 
 def _bags(ops: Ops, X: Ragged, nS: int) -> Tuple[Ints1d, Ints1d]:

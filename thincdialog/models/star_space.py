@@ -1,8 +1,8 @@
 """Two tables of embeddings whose sums are compared."""
 
-from typing import Callable, List, Literal, Optional, Tuple
+from typing import Any, Callable, Dict, Literal, Optional, Tuple
 
-from thinc.api import Model, chain
+from thinc.api import Model, chain, noop
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
@@ -10,6 +10,7 @@ from ..layers.l2_normalise import L2Normalise
 from ..layers.times import times
 from ..registry import registry
 from .bi_encoder import BiEncoder
+from .bi_encoder import init as init_encoders
 
 InT = Tuple[Ragged, Ragged]
 OutT = Tuple[Floats2d, Floats2d]
@@ -18,7 +19,8 @@ OutT = Tuple[Floats2d, Floats2d]
 @registry.models("thincdialog.StarSpace.v1")
 def StarSpace(
     width: int = 128,
-    share: bool = False,
+    share: Literal["all", "start", "nothing"] = "start",
+    n_segments: int = 1,
     pooling: Literal["mean", "sum", "sqrt"] = "sqrt",
     similarity: Literal["cosine", "dot"] = "cosine",
     scale: float = 1.0,
@@ -30,33 +32,55 @@ def StarSpace(
 
     width (int): Width of an embedding; a multiple of 16 keeps rows apart in memory, so
         that several workers do not write to the same cache line.
-    share (bool): Whether conversations and replies have one table or each its own.
+    share (str): What conversations and replies have in common: "all" (one table), "start"
+        (two, the same at first, so that training begins with the words in common), or
+        "nothing".
+    n_segments (int): Turns of a conversation told apart, the last stands for all older
+        ones: each word has an embedding for each; 1 with share = "all".
     pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
         or not at all ("sum"). Makes no difference to cosines.
     similarity (str): "cosine" or "dot".
     scale (float): Factor of the score, above 0; softmax of cosines wants about 10.
     init_E (Optional[Callable]): Initializer of the tables; uniform in +-0.1 if None.
     X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32;
-        segments are not told apart.
+        those of candidates do not count.
     RETURNS (Model[Tuple[Ragged, Ragged], Tuple[Floats2d, Floats2d]]): Output shapes
         (n_examples, width) and (n_candidates, width).
-    RAISES (ValueError): If width is below 1 or scale not above 0.
+    RAISES (ValueError): If width or n_segments is below 1, scale not above 0, or segments
+        are told apart in a table that is all shared.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
     """
-    if width < 1:
-        raise ValueError(f"width = {width}, but it must be 1 or more")
+    for name, n in (("width", width), ("n_segments", n_segments)):
+        if n < 1:
+            raise ValueError(f"{name} = {n}, but it must be 1 or more")
     if scale <= 0:
         raise ValueError(f"scale = {scale}, but it must be above 0")
-    tables = [BagEmbed(width, pooling=pooling, init_E=init_E) for _ in range(2)]
-    if share:
-        tables[1] = tables[0]
-    unit: List[Model] = [L2Normalise()] if similarity == "cosine" else []
-    contexts: Model = chain(tables[0], *unit, times(scale))
-    unit = [L2Normalise()] if similarity == "cosine" else []
-    candidates: Model = chain(tables[1], *unit) if unit else tables[1]
-    model = BiEncoder(contexts, candidates, share="nothing", normalise=False)
+    if n_segments > 1 and share == "all":
+        raise ValueError(f"n_segments = {n_segments}, but share = 'all' has one table: set it to 1")
+    rows: Dict[str, Any] = {"segments": "tables", "n_segments": n_segments}
+    contexts = BagEmbed(width, pooling=pooling, init_E=init_E, **rows)
+    labels = contexts
+    if share != "all":
+        labels = BagEmbed(width, pooling=pooling, init_E=init_E)
+    unit = L2Normalise if similarity == "cosine" else noop
+    model = BiEncoder(
+        chain(contexts, unit(), times(scale)),
+        chain(labels, unit()),
+        share="nothing",
+        normalise=False,
+    )
     model.name = "star_space"
-    model.set_ref("context_table", tables[0])
-    model.set_ref("label_table", tables[1])
-    model.attrs.update({"pooling": pooling, "similarity": similarity, "scale": scale})
+    model.init = init
+    model.set_ref("context_table", contexts)
+    model.set_ref("label_table", labels)
+    model.attrs.update(
+        {"pooling": pooling, "similarity": similarity, "scale": scale, "share": share}
+    )
     return model
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = None) -> None:
+    init_encoders(model, X, Y)
+    if model.attrs["share"] == "start":
+        contexts, labels = map(model.get_ref, ("context_table", "label_table"))
+        labels.set_param("E", contexts.get_param("E")[:: contexts.get_dim("nS")].copy())

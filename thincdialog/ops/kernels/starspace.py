@@ -27,6 +27,7 @@ def train_examples(
     margin,
     rate,
     eps,
+    grad_clip,
     losses,
 ):
     """Learn from examples, each by a step of its own: scores, loss, gradient, and update
@@ -51,11 +52,12 @@ def train_examples(
     scale (float): Factor of the score.
     margin (float): Of the hinge.
     rate (float): Learning rate.
-    eps (float): Added to a row's squares before the root.
+    eps (float): Added to the root of a row's squares.
+    grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
     losses (Floats1d): Loss of each example, float32; written.
     RETURNS (Tuple[int, float]): Examples learnt from: all, or those before the first
-        whose loss is not finite, which changes nothing; and the sum over them of the
-        squared norm of the gradient of one row of each bag.
+        whose loss is not finite, which changes nothing; and the sum of their gradients'
+        squared norms before clipping (a row counts as often as the example has it).
     """
     n_candidates = candidates.shape[1]
     X = np.empty(width, np.float32)
@@ -63,51 +65,75 @@ def train_examples(
     dX = np.empty(width, np.float32)
     dY = np.empty(width, np.float32)
     factors = np.empty(n_candidates, np.float32)
+    is_free = np.empty(n_candidates, np.bool_)
     cosines = np.empty(n_candidates, np.float32)
     scores = np.empty(n_candidates, np.float32)
     d_scores = np.empty(n_candidates, np.float32)
-    scale, rate, eps = np.float32(scale), np.float32(rate), np.float32(eps)
-    margin, power = np.float32(margin), np.float32(power)
+    squares_of = np.empty(n_candidates, np.float32)
+    scale, margin, power = np.float32(scale), np.float32(margin), np.float32(power)
+    rate, eps, grad_clip = np.float32(rate), np.float32(eps), np.float32(grad_clip)
     total = 0.0
     for example in range(len(candidates)):
         begin, end = context_starts[example], context_starts[example + 1]
         _sum_rows(values, context_table, context_ids, begin, end, X)
-        factor, is_free = _factor(X, end - begin, power, is_cosine)
+        factor, is_unit = _factor(X, end - begin, power, is_cosine)
         for c in range(n_candidates):
             label = candidates[example, c]
             first, last = label_starts[label], label_starts[label + 1]
             _sum_rows(values, label_table, label_ids, first, last, Y[c])
-            factors[c], _ = _factor(Y[c], last - first, power, is_cosine)
+            factors[c], is_free[c] = _factor(Y[c], last - first, power, is_cosine)
             cosines[c] = factor * factors[c] * _dot(X, Y[c])
             scores[c] = scale * cosines[c]
         loss = _softmax(scores, d_scores) if is_softmax else _hinge(scores, margin, d_scores)
         if not np.isfinite(loss):
             return example, total
         losses[example] = loss
-        # Everything is a sum of X and Y[c], so one pass over each is enough:
-        # dX = f (sum_c d_c f_c Y_c - X f sum_c d_c cos_c), the latter where X has length 1.
+        # With x = f X, the context's vector, and y_c = g_c Y_c, the labels':
+        # dX = f (sum_c d_c y_c - x sum_c d_c x.y_c), the latter where x has length 1.
         along = np.float32(0)
         dX[:] = 0
         for c in range(n_candidates):
-            d = scale * d_scores[c]
-            if d != 0:
-                along += d * cosines[c]
-                _add(dX, factor * factors[c] * d, Y[c])
-        if along != 0 and is_free:
+            d_scores[c] *= scale
+            if d_scores[c] != 0:
+                along += d_scores[c] * cosines[c]
+                _add(dX, factor * factors[c] * d_scores[c], Y[c])
+        if is_unit:
             _add(dX, -factor * factor * along, X)
+        square = _dot(dX, dX)
+        norm = square * (end - begin)
+        of_x = factor * factor * _dot(X, X)
         for c in range(n_candidates):
-            d = scale * d_scores[c]
-            if d == 0:
-                continue
+            # |dY_c|^2, without another look at Y_c.
+            along = cosines[c] * cosines[c] if is_free[c] else np.float32(0)
+            squares_of[c] = (factors[c] * d_scores[c]) ** 2 * max(of_x - along, np.float32(0))
             label = candidates[example, c]
-            first, last = label_starts[label], label_starts[label + 1]
-            _, is_free = _factor(Y[c], last - first, power, is_cosine)
-            own = factors[c] * factors[c] * d * cosines[c] if is_free else np.float32(0)
-            other = factors[c] * d * factor
-            for j in range(width):
-                dY[j] = other * X[j] - own * Y[c, j]
-            total += _update(values, squares, label_table, label_ids, first, last, dY, rate, eps)
-        total += _update(values, squares, context_table, context_ids, begin, end, dX, rate, eps)
+            norm += squares_of[c] * (label_starts[label + 1] - label_starts[label])
+        total += norm
+        clip = np.float32(1)
+        if grad_clip > 0 and norm > grad_clip * grad_clip:
+            clip = grad_clip / np.float32(np.sqrt(norm))
+        settings = (rate * clip, eps, clip * clip / np.float32(width))
+        for c in range(n_candidates):
+            if d_scores[c] != 0:
+                label = candidates[example, c]
+                other = factors[c] * d_scores[c] * factor
+                own = factors[c] * factors[c] * d_scores[c] * cosines[c]
+                own = own if is_free[c] else np.float32(0)
+                for j in range(width):
+                    dY[j] = other * X[j] - own * Y[c, j]
+                first, last = label_starts[label], label_starts[label + 1]
+                _update(
+                    values,
+                    squares,
+                    label_table,
+                    label_ids,
+                    first,
+                    last,
+                    dY,
+                    squares_of[c],
+                    settings,
+                )
+        _update(values, squares, context_table, context_ids, begin, end, dX, square, settings)
     return len(candidates), total
 
 
@@ -192,17 +218,15 @@ def _softmax(scores, d_scores):
 
 
 @kernel
-def _update(values, squares, table, ids, begin, end, d, rate, eps):
-    """Step of the rows of a text, all of which have the same gradient."""
-    width, square = len(d), _dot(d, d)
-    mean = square / np.float32(width)
-    step = rate
+def _update(values, squares, table, ids, begin, end, d, square, settings):
+    """Step of the rows of a text: all have the gradient d, of squared norm ``square``."""
+    rate, eps, to_mean = settings
+    width, step = len(d), rate
     for t in range(begin, end):
         place = _place(table, ids[t], width)
         if len(squares):
-            squares[place] += mean
-            step = rate / np.sqrt(squares[place] + eps)
+            squares[place] += square * to_mean
+            step = rate / (np.sqrt(squares[place]) + eps)
         row = values[place:][:width]
         for j in range(width):
             row[j] -= step * d[j]
-    return square
