@@ -190,6 +190,9 @@ def test_write_predictions_holds_everything(tmp_path):
         "right": False, "metrics": {"accuracy": 0.0},
     }  # fmt: skip
     assert read_predictions(path) == [expected]
+    write_predictions(tmp_path / "p.jsonl.gz", [row], METRICS)
+    assert (tmp_path / "p.jsonl.gz").read_bytes()[:2] == b"\x1f\x8b"
+    assert read_predictions(tmp_path / "p.jsonl.gz") == [expected]
     write_predictions(path, [row], METRICS, n_best=1)
     assert len(read_predictions(path)[0]["candidates"]) == 1
 
@@ -198,7 +201,7 @@ def test_write_predictions_holds_everything(tmp_path):
     "line, problem",
     [
         (b"{", "is not a JSON object"),
-        (b"\xff", "is not a JSON object"),
+        (b"\xff", "not UTF-8: byte 1 is 0xff"),
         (b"[" * 100_000, "is not a JSON object"),
         (b"[]", "has no 'id'"),
         (b'{"id": 3, "labels": [], "metrics": {}}', "has no 'id'"),
@@ -215,7 +218,7 @@ def test_read_predictions_names_the_line(tmp_path, line, problem):
 
 
 def test_read_predictions_needs_a_file_with_lines(tmp_path):
-    with pytest.raises(DataError, match="cannot be read: No such file"):
+    with pytest.raises(DataError, match="none  file not found"):
         read_predictions(tmp_path / "none")
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(DataError, match="holds no predictions: write them with"):
