@@ -173,6 +173,14 @@ MISTAKES = {
         "size = 16", "size = -1", "", 1, "=size",
         ["'size' of thincdialog.Fixed.v1 is -1", "give whole numbers of at least 1"],
     ),
+    "out of the range of a function of Thinc's": (
+        "learn_rate = 0.01", "learn_rate = -1", "", 1, "=learn_rate",
+        ["'learn_rate' of Adam.v1 should be 0 or more, got -1 - see thinc/optimizers.py:"],
+    ),
+    "no width": (
+        "width = 16", "width = 0", "", 1, "=width",
+        ["'width' of thincdialog.BagEncoder.v1 should be 1 or more, got 0 - width (int): "],
+    ),
     "out of a section's range": (
         "max_steps = 2", "accumulate_gradient = 0", "", 1, "=accumulate_gradient",
         ["[training] 'accumulate_gradient' should be an integer, 1 or more, got 0"],

@@ -105,6 +105,16 @@ def test_sweep_finds_all_mistakes_before_it_trains(tmp_path):
     assert "--over training.patience  [training] 'patience' should be an integer" in text
     assert len(caught.value.problems) == 3
     assert not (tmp_path / "s").exists()
+    with pytest.raises(ConfigError) as caught:
+        run_sweep(tmp_path / "s", {RATE: [-1, 0.1, []], "agent.model.encoder.width": [0, 8]})
+    text = str(caught.value)
+    assert len(caught.value.problems) == 3
+    named = f"--over {RATE}  [training.optimizer] 'learn_rate' of Adam.v1 should be"
+    assert f"{named} 0 or more, got -1 - see thinc/optimizers.py:" in text
+    assert f"{named} a list of one number or more, each 0 or more, got []" in text
+    assert "'width' of thincdialog.BagEncoder.v1 should be 1 or more, got 0 - width (int): " in text
+    with pytest.raises(ConfigError, match=rf"--over {RATE} .* should be 0 or more, got -0.1"):
+        run_sweep(tmp_path / "s", {RATE: "uniform:-0.1..0.1"}, random=2)
     with pytest.raises(ConfigError, match="--over training.score .*cannot be compared"):
         run_sweep(tmp_path / "s", {"training.score": ["f1", "mrr"]})
     with pytest.raises(ConfigError, match="should be an integer"):

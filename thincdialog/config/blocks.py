@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Set
 
 from .annotations import accepts_list, describe, element_type, fits, takes_nothing
 from .functions import REQUIRED, FunctionInfo
+from .ranges import out_of_range
 from .suggestions import close_to, value_hint
 from .values import show_value
 from .variables import Path
@@ -47,6 +48,9 @@ def check_arguments(
                 text = f"[{name}] '{key}' is filled by the first blocks of [{name}.*] already"
                 checker.add(inner, text, info.hint(key))
             _check_value(checker, inner, value, info.arguments[key].annotation, info)
+            if checker.is_sound(inner) and (wanted := out_of_range(info, key, value)):
+                text = f"[{name}] '{key}' of {info.name} should be {wanted}"
+                checker.add(inner, f"{text}, got {show_value(value)}", info.hint(key))
         elif not info.takes_any:
             hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
             misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
