@@ -1,35 +1,29 @@
 """``train --dry-run``: shows what the first step has found."""
 
 import argparse
-import sys
 from dataclasses import asdict
 from typing import Any, Dict, Optional
 
-from .arguments import with_gpu
 from .json_output import print_json
 from .output import Messages, table
 
 
-def run_dry(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
-    """Do all up to the first step, and show counts and sizes."""
+def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> int:
+    """Do all up to the first step, and show counts and sizes.
+
+    options (Dict[str, Any]): As for ``train``.
+    """
     from ..api import dry_run
     from ..training.dry_run import split_counts
 
-    found = dry_run(
-        arguments.config,
-        output=arguments.output,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        force=arguments.force,
-        resume=arguments.resume,
-        code=arguments.code,
-    )
+    found = dry_run(arguments.config, **options)
     if arguments.json:
         print_json(asdict(found))
         return 0
     print(table(split_counts(found)))
     if found.n_parameters:
         _show_step(found)
-    Messages(sys.stderr).good("Training can begin. Nothing was written.")
+    Messages(options["stderr"]).good("Training can begin. Nothing was written.")
     return 0
 
 

@@ -56,8 +56,6 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Train, show the scores, and say where the model lies."""
     from ..api import train
 
-    if arguments.dry_run:
-        return run_dry(arguments, overrides)
     stdout: TextIO = sys.stdout
     stderr: TextIO = sys.stderr
     if arguments.json:  # stdout is for it alone.
@@ -65,17 +63,18 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     if arguments.file_friendly:
         stdout, stderr = no_terminal(stdout), no_terminal(stderr)
     messages = Messages(stderr)
+    options: Dict[str, Any] = {
+        "output": arguments.output,
+        "overrides": with_gpu(overrides, arguments.gpu_id),
+        "force": arguments.force,
+        "resume": arguments.resume,
+        "code": arguments.code,
+        "stderr": stderr,
+    }
+    if arguments.dry_run:
+        return run_dry(arguments, options)
     try:
-        result = train(
-            arguments.config,
-            output=arguments.output,
-            overrides=with_gpu(overrides, arguments.gpu_id),
-            force=arguments.force,
-            resume=arguments.resume,
-            code=arguments.code,
-            stdout=stdout,
-            stderr=stderr,
-        )
+        result = train(arguments.config, stdout=stdout, **options)
     except KeyboardInterrupt as interrupt:  # Its text is what was saved last.
         messages.warn(_how_to_go_on(interrupt, arguments, overrides))
         return getattr(interrupt, "exit_code", INTERRUPTED)
