@@ -1,0 +1,250 @@
+"""The kernel of the embedding agent: its step is that of the layers and the loss."""
+
+from threading import Thread
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thinc.api import Ragged
+
+from thincdialog.losses.ranking_hinge import RankingHinge
+from thincdialog.losses.ranking_softmax import RankingSoftmax
+from thincdialog.models.parameters import FlatParameters
+from thincdialog.models.star_space import StarSpace
+from thincdialog.models.vocabulary_size import set_vocabulary
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.ops.compiled import load_kernels
+
+pytest.importorskip("numba")
+N_IDS, WIDTH = 12, 20
+POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
+NOTHING = np.zeros(0, dtype="f")
+
+
+class Step:
+    """A model, and a batch of one text and candidates that both ways can read."""
+
+    def __init__(self, contexts, labels, candidates, loss="hinge", **options):
+        self.options = {"similarity": "cosine", "pooling": "sqrt", "scale": 2.0, **options}
+        with using_ops(get_dialog_ops(-1)):
+            self.model = StarSpace(WIDTH, **self.options)
+            set_vocabulary(self.model, N_IDS)
+            self.contexts, self.labels = ragged(contexts), ragged(labels)
+            self.model.initialize((self.contexts, self.labels))
+        self.parameters = FlatParameters(self.model)
+        draw = np.random.default_rng(3).uniform
+        self.parameters.values[:] = draw(-0.5, 0.5, size=self.parameters.values.size)
+        self.candidates = np.array(candidates, dtype="i")
+        self.margin, self.is_softmax = 0.7, loss == "softmax"
+        self.loss = RankingSoftmax() if self.is_softmax else RankingHinge(self.margin, "mean")
+
+    def by_kernel(self, rate, *, squares=NOTHING, clip=0.0, examples=slice(None), values=None):
+        """Learn with the kernel: number learnt from, sum of squared norms, losses."""
+        values = self.parameters.values if values is None else values
+        candidates = self.candidates[examples]
+        first = range(len(self.candidates))[examples].start
+        offsets = np.cumsum([0, *self.contexts.lengths])[first:].astype(np.int64)
+        nodes = list(self.model.walk())
+        tables = {id(nodes[slot.node]): slot.offset for slot in self.parameters.slots}
+        losses = np.zeros(len(candidates), dtype="f")
+        rows = self.contexts.dataXd[:, 0] * self.n_segments
+        rows += np.minimum(self.contexts.dataXd[:, 1], self.n_segments - 1)
+        learnt, norms = load_kernels("starspace").train_examples(
+            values,
+            squares,
+            tables[id(self.model.get_ref("context_table"))],
+            tables[id(self.model.get_ref("label_table"))],
+            WIDTH,
+            rows,
+            offsets,
+            np.ascontiguousarray(self.labels.dataXd[:, 0]),
+            np.cumsum([0, *self.labels.lengths]),
+            candidates,
+            self.options["similarity"] == "cosine",
+            self.is_softmax,
+            POWERS[self.options["pooling"]],
+            self.options["scale"],
+            self.margin,
+            rate,
+            1e-8,
+            clip,
+            losses,
+        )
+        return learnt, norms, losses
+
+    @property
+    def n_segments(self):
+        return self.options.get("n_segments", 1)
+
+    def by_layers(self):
+        """Gradient of the only example, and its loss, by the layers."""
+        ((right, *wrong),) = self.candidates
+        (contexts, labels), backprop = self.model.begin_update((self.contexts, self.labels))
+        chosen = [right, *wrong]
+        d_scores, losses = self.loss(contexts @ labels[chosen].T, np.zeros(1, dtype="i"))
+        d_labels = np.zeros_like(labels)
+        np.add.at(d_labels, chosen, d_scores.T @ contexts)
+        backprop((d_scores @ labels[chosen], d_labels))
+        return self.parameters.gradients.copy(), losses
+
+
+def ragged(texts):
+    """Ids; those of the first half of each text lie one segment back."""
+    pairs = [(t, int(i < len(ids) // 2)) for ids in texts for i, t in enumerate(ids)]
+    data = np.array(pairs, dtype="i").reshape(-1, 2)
+    return Ragged(data, np.array([len(ids) for ids in texts], dtype="i"))
+
+
+LABELS = [[1, 2, 3], [4], [5, 5, 6, 7, 8, 2], [9, 1]]
+ONE = ([[3, 4, 4, 10, 0, 2]], LABELS, [[0, 1, 2, 3, 2]])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "softmax"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"share": "all"},
+        {"n_segments": 2, "share": "nothing"},
+        {"similarity": "dot"},
+        {"similarity": "dot", "pooling": "mean", "share": "all"},
+        {"similarity": "dot", "pooling": "sum", "scale": 0.3},
+    ],
+)
+def test_kernels_starspace_step_is_the_gradient_of_the_layers(loss, options):
+    step = Step(*ONE, loss=loss, **options)
+    gradient, expected = step.by_layers()
+    before = step.parameters.values.copy()
+    learnt, _, losses = step.by_kernel(1.0)
+    assert learnt == 1 and losses[0] > 0
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    np.testing.assert_allclose(before - step.parameters.values, gradient, atol=2e-6)
+
+
+texts = st.lists(st.integers(0, N_IDS - 1), max_size=9)
+
+
+@settings(max_examples=40)
+@given(
+    context=texts,
+    labels=st.lists(texts, min_size=2, max_size=6),
+    loss=st.sampled_from(["hinge", "softmax"]),
+    similarity=st.sampled_from(["cosine", "dot"]),
+    share=st.sampled_from(["all", "nothing"]),
+    drawn=st.data(),
+)
+def test_kernels_starspace_any_texts(context, labels, loss, similarity, share, drawn):
+    numbers = st.lists(st.integers(0, len(labels) - 1), min_size=2, max_size=8)
+    step = Step([context], labels, [drawn.draw(numbers)], loss, similarity=similarity, share=share)
+    gradient, expected = step.by_layers()
+    before = step.parameters.values.copy()
+    _, _, losses = step.by_kernel(1.0)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(before - step.parameters.values, gradient, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "softmax"])
+def test_kernels_starspace_step_is_the_slope_of_the_loss(loss):
+    step = Step(*ONE, loss=loss)
+    before = step.parameters.values.copy()
+    step.by_kernel(1.0)
+    gradient = before - step.parameters.values
+    for at in np.flatnonzero(gradient)[::37]:
+        slopes = []
+        for h in (1e-2, -1e-2):
+            step.parameters.values[:] = before
+            step.parameters.values[at] += h
+            slopes.append(float(step.by_kernel(0.0)[2][0]))
+        assert gradient[at] == pytest.approx((slopes[0] - slopes[1]) / 2e-2, abs=2e-3)
+
+
+MANY = (
+    [[3, 4], [0, 2, 11], [], [7] * 9],
+    LABELS,
+    [[0, 1, 2], [3, 0, 1], [2, 3, 3], [1, 0, 2]],
+)
+
+
+def test_kernels_starspace_examples_come_one_after_another():
+    together, alone = Step(*MANY), Step(*MANY)
+    n, norms, losses = together.by_kernel(0.5)
+    one_by_one = [alone.by_kernel(0.5, examples=slice(i, i + 1)) for i in range(4)]
+    assert n == 4
+    assert losses.tolist() == [float(each[2][0]) for each in one_by_one]
+    assert norms == pytest.approx(sum(each[1] for each in one_by_one))
+    np.testing.assert_array_equal(together.parameters.values, alone.parameters.values)
+
+
+def test_kernels_starspace_adagrad_sums_the_mean_squares_of_a_row():
+    labels = [[1, 2, 3], [4], [5, 6, 7, 8], [9, 0]]  # No word twice: one gradient a row.
+    step = Step([[3, 4, 10, 0, 2]], labels, [[0, 1, 2, 3]], share="nothing")
+    gradient, _ = step.by_layers()
+    before = step.parameters.values.copy()
+    squares = np.full_like(before, 0.25)
+    step.by_kernel(0.5, squares=squares)
+    for slot in step.parameters.slots:
+        rows, sums = slot.of(gradient), slot.of(squares)
+        expected = 0.25 + (rows**2).mean(axis=1)
+        np.testing.assert_allclose(sums[:, 0], expected, rtol=1e-4)
+        assert (sums[:, 1:] == 0.25).all()
+        change = slot.of(before - step.parameters.values)
+        np.testing.assert_allclose(change, 0.5 * rows / np.sqrt(expected)[:, None], atol=1e-6)
+
+
+@pytest.mark.parametrize("with_squares", [False, True])
+def test_kernels_starspace_clips_the_norm_of_each_example(with_squares):
+    labels = [[1, 2, 3], [4], [5, 6, 7, 8], [9, 0]]
+    build = [[[3, 4, 10, 0, 2]], labels, [[0, 1, 2, 3]]]
+    step = Step(*build, share="nothing", similarity="dot")
+    gradient, _ = step.by_layers()
+    norm = float(np.linalg.norm(gradient))
+    before = step.parameters.values.copy()
+    squares = np.zeros_like(before) if with_squares else NOTHING
+    _, norms, _ = step.by_kernel(1.0, clip=norm / 4, squares=squares)
+    assert norms == pytest.approx(norm**2, rel=1e-4)
+    if with_squares:
+        assert squares.sum() * WIDTH == pytest.approx((norm / 4) ** 2, rel=1e-4)
+    else:
+        np.testing.assert_allclose(before - step.parameters.values, gradient / 4, atol=1e-6)
+        _, norms, _ = step.by_kernel(1.0, clip=1e6)  # Below the limit nothing is clipped.
+        assert norms < norm**2
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_kernels_starspace_stops_before_an_example_without_a_finite_loss(bad):
+    step = Step(*MANY, similarity="dot", share="nothing")
+    table = step.model.get_ref("context_table").get_param("E")
+    table[11, 3] = bad  # Only the second example has it.
+    before = step.parameters.values.copy()
+    n, _, losses = step.by_kernel(0.5)
+    assert n == 1 and losses[0] > 0
+    other = Step(*MANY, similarity="dot", share="nothing")
+    other.parameters.values[:] = before
+    assert other.by_kernel(0.5, examples=slice(0, 1))[0] == 1
+    np.testing.assert_array_equal(step.parameters.values, other.parameters.values)
+
+
+def test_kernels_starspace_threads_touch_nothing_but_their_rows():
+    """Two threads with words of their own come to what one comes to."""
+    contexts = [[0, 1, 2], [6, 7]] * 50
+    labels = [[3, 4], [5, 1], [8, 9, 10], [11, 6]]
+    candidates = [[0, 1], [2, 3]] * 50
+    step = Step(contexts, labels, candidates, "softmax")
+    one_after_another = Step(contexts, labels, candidates, "softmax")
+    for _ in range(20):
+        for example in range(100):
+            one_after_another.by_kernel(0.1, examples=slice(example, example + 1))
+
+    def work(first):
+        for _ in range(20):
+            for example in range(first, 100, 2):
+                step.by_kernel(0.1, examples=slice(example, example + 1))
+
+    threads = [Thread(target=work, args=(first,)) for first in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    values = one_after_another.parameters.values
+    np.testing.assert_array_equal(step.parameters.values, values)
