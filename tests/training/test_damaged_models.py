@@ -1,5 +1,6 @@
 """A saved model that was damaged is refused by name, or is the model that was saved."""
 
+import json
 import random
 import shutil
 
@@ -14,7 +15,8 @@ from thincdialog.errors import ConfigError, DialogError, ModelError
 from thincdialog.training.checkpoints import Checkpoints, damage
 
 ASKED = ("hi", "a large coffee with milk please", "two teas", "that is all")
-LEARNT = ("weights.npy",)  # What has a checksum of its own.
+# What has checksums.
+LEARNT = ("weights.npy", "agent.json", "layout.json")
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,42 @@ def try_damage(run, folder, chance):
 @given(chances)
 def test_damaged_models_are_refused_or_right(run, tmp_path_factory, chance):
     try_damage(run, tmp_path_factory.getbasetemp(), chance)
+
+
+@pytest.mark.parametrize("name", ["agent.json", "layout.json"])
+@settings(max_examples=20)
+@given(chances)
+def test_every_damage_to_what_was_learnt_is_found(run, tmp_path_factory, name, chance):
+    copy = tmp_path_factory.getbasetemp() / f"learnt-{name}"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(run / "model-last", copy)
+    content = (copy / name).read_bytes()
+    # Some damage leaves good JSON: a reply, or a size, would be another one.
+    changed = chance.choice([mangle, mangle_bytes])(content, chance)
+    (copy / name).write_bytes(changed)
+    if changed == content:
+        Chatbot(copy)
+        return
+    reason = "bytes, expected" if len(changed) != len(content) else "another checksum than"
+    with pytest.raises(ModelError, match=rf"{copy}  is damaged: {name} has .*{reason}"):
+        Chatbot(copy)
+
+
+def test_models_without_checksums_and_with_another_config_are_loaded(run, tmp_path):
+    copy = tmp_path / "old"
+    shutil.copytree(run / "model-last", copy)
+    expected = replies(copy)
+    config = (copy / "config.cfg").read_text()
+    (copy / "config.cfg").write_text(config.replace("max_steps = 4", "max_steps = 5"))
+    assert config != (copy / "config.cfg").read_text() and replies(copy) == expected
+    meta = json.loads((copy / "meta.json").read_text())
+    assert sorted(meta["files"]) == ["agent.json", "layout.json"]
+    (copy / "meta.json").write_text(json.dumps({**meta, "files": 3}))
+    with pytest.raises(ModelError, match="meta.json has no checksums where they should be"):
+        replies(copy)
+    del meta["files"]
+    (copy / "meta.json").write_text(json.dumps(meta))
+    assert replies(copy) == expected
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@
 JSON and NumPy arrays only: nothing here is unpickled.
 """
 
-import hashlib
 import json
 import re
 from contextlib import contextmanager
@@ -18,13 +17,13 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ModelError
+from .checksums import checksums, find_damage
 from .whole_folder import mend, remove, written_whole
 
 FORMAT = 1
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 N_KEPT = 2
 _NAME = re.compile(r"checkpoint-(\d+)")
-_CHUNK = 1 << 20
 
 
 class Checkpoints:
@@ -114,11 +113,7 @@ def _is_ours(path: Path) -> bool:
 
 def _write_manifest(folder: Path, step: int) -> None:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    files = {
-        path.relative_to(folder).as_posix(): [path.stat().st_size, _checksum(path)]
-        for path in paths
-    }
-    manifest = {"format": FORMAT, "step": step, "files": files}
+    manifest = {"format": FORMAT, "step": step, "files": checksums(folder, paths)}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf8")
 
 
@@ -129,29 +124,13 @@ def damage(folder: Path) -> str:
     """
     try:
         manifest: Dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
-        files = manifest["files"].items()
+        files = dict(manifest["files"])
         if manifest["format"] != FORMAT:
             return f"its format is {manifest['format']!r}, not {FORMAT}"
         if folder.name != f"checkpoint-{manifest['step']}" or not files:
             return f"{MANIFEST} is not its own"
-        for name, (size, checksum) in files:
-            path = folder / name
-            if not path.is_file():
-                return f"{name} is missing"
-            if path.stat().st_size != size:
-                return f"{name} has {path.stat().st_size} bytes, expected {size}"
-            if _checksum(path) != checksum:
-                return f"{name} has another checksum than it was written with"
+        return find_damage(folder, files)
     except OSError as error:
         return f"{Path(error.filename or folder).name} cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"{MANIFEST} is not readable"
-    return ""
-
-
-def _checksum(path: Path) -> str:
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()

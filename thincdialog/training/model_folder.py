@@ -1,14 +1,17 @@
 """A saved model: a folder that holds everything needed to use it, and no code.
 
     config.cfg      the whole config of the run
-    meta.json       format, versions, scores, the agent's registered name
+    meta.json       format, versions, scores, the agent's registered name, checksums
     agent.json      what the agent learnt besides weights (classes, candidates)
     layout.json     the model's nodes, dimensions and parameters; checksum of the weights
     weights.npy     all parameters, one float32 vector
     tokenizer/      the vocabulary, or whatever the tokenizer keeps
     README.md       the model card, for readers
 
-Nothing here is unpickled, and nothing is imported that the user did not name.
+Nothing here is unpickled, and nothing is imported that the user did not name. What was
+learnt has checksums: agent.json and layout.json in meta.json, the weights in layout.json,
+vocabularies in their own files. config.cfg has none: it is there to be changed, for other
+data or another device, and is checked as every config is.
 """
 
 import platform
@@ -19,10 +22,13 @@ from .. import __version__
 from ..agents.json_file import read_json, write_json
 from ..errors import ModelError
 from ..protocol import Agent
+from .checksums import checksums, find_damage
 from .model_card import CARD, card
 from .whole_folder import written_whole
 
 FORMAT = 1
+# Files that meta.json has checksums of.
+LEARNT = ("agent.json", "layout.json")
 
 
 def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, Any]) -> None:
@@ -38,6 +44,9 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
             "thincdialog": __version__,
             "python": platform.python_version(),
             **meta,
+            "files": checksums(
+                beside, [beside / name for name in LEARNT if (beside / name).is_file()]
+            ),
         }
         write_json(beside / "meta.json", facts)
         (beside / CARD).write_text(card(beside), encoding="utf8", errors="backslashreplace")
@@ -72,3 +81,20 @@ def read_meta(folder: Path) -> Dict[str, Any]:
             f"({__version__}) reads format {FORMAT}."
         )
     return meta
+
+
+def check_files(folder: Path, meta: Mapping[str, Any]) -> None:
+    """See that what was learnt is as it was saved. Models of before there were checksums
+    have none to compare with.
+
+    meta (Mapping[str, Any]): From ``read_meta``.
+    RAISES (ModelError): If a file is missing or another one.
+    """
+    try:
+        reason = find_damage(folder, meta.get("files", {}))
+    except OSError as error:
+        reason = f"{Path(error.filename or folder).name} cannot be read ({error.strerror})"
+    except (ValueError, TypeError, AttributeError):
+        reason = "meta.json has no checksums where they should be"
+    if reason:
+        raise ModelError(f"{folder}  is damaged: {reason}. Save the model again.")

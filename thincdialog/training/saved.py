@@ -9,7 +9,7 @@ from ..messages import Message
 from ..ops.choice import ops_to_answer, using_ops
 from ..protocol import Agent
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
-from .model_folder import read_meta
+from .model_folder import check_files, read_meta
 from .results import Exchange
 
 
@@ -32,6 +32,7 @@ class Chatbot:
     ):
         self.path = Path(path)
         self.meta = read_meta(self.path)
+        check_files(self.path, self.meta)
         load_code(code)
         self.checked = read_config(self.path, overrides or {})
         self.ops = ops_to_answer(self.checked.interpolated["system"])
