@@ -5,6 +5,7 @@ from thinc.api import Ragged, fix_random_seed
 from tests.ops.array_backends import backend
 from thincdialog.layers import bilstm
 from thincdialog.layers.bilstm import BiLSTM
+from thincdialog.ops.exact_products import exact_products
 
 
 def sigmoid(x):
@@ -49,6 +50,22 @@ def test_bilstm_large_inputs_do_not_overflow():
         assert np.isfinite(layer.predict(X).dataXd).all()
 
 
+def sizes(lengths):
+    return np.array(lengths, "i")
+
+
+def outputs_and_gradients(name, X, nO):
+    """Of a layer with one of the backends."""
+    with backend(name):
+        fix_random_seed(0)
+        layer = BiLSTM(nO, X.dataXd.shape[1])
+        layer.initialize()
+        Y, backprop = layer.begin_update(X)
+        dX = backprop(Y).dataXd
+    gradients = [layer.get_grad(name) for name in "WUb"] if X.dataXd.shape[0] else []
+    return [Y.dataXd, dX, *gradients]
+
+
 def test_bilstm_odd_width_is_refused():
     with pytest.raises(ValueError, match="nO = 5, but it must be even"):
         BiLSTM(5)
@@ -59,16 +76,28 @@ def test_bilstm_gradient_is_the_same_however_many_steps_are_computed_at_once(mon
     lengths = np.array([3, 1, 6, 2, 6], "i")
     X = Ragged(np.random.default_rng(0).normal(size=(18, 5)).astype("f"), lengths)
 
-    def gradients():
-        with backend(-1):
-            fix_random_seed(0)
-            layer = BiLSTM(8)
-            layer.initialize(X=X)
-            Y, backprop = layer.begin_update(X)
-            dX = backprop(Y).dataXd
-        return [dX, *(layer.get_grad(name) for name in "WUb")]
-
-    wanted = gradients()
+    wanted = outputs_and_gradients(-1, X, 8)
     monkeypatch.setattr(bilstm, "_FLOATS", n_floats)
-    for found, expected in zip(gradients(), wanted):
+    for found, expected in zip(outputs_and_gradients(-1, X, 8), wanted):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("nO", [2, 8, 66])
+@pytest.mark.parametrize("lengths", [[1], [3, 0, 1, 6, 2, 6], [4] * 9, [0, 0]], ids=str)
+def test_bilstm_compiled_steps_give_what_single_steps_give(lengths, nO):
+    n_tokens = sum(lengths)
+    X = Ragged(np.random.default_rng(0).normal(size=(n_tokens, 5)).astype("f"), sizes(lengths))
+    plain, compiled = (outputs_and_gradients(name, X, nO) for name in (-1, "fast"))
+    for found, expected in zip(compiled, plain):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_bilstm_exact_products_are_exact_with_compiled_ops():
+    X = np.random.default_rng(0).normal(size=(12, 5)).astype("f")
+    with backend("fast") as ops:
+        layer = BiLSTM(8)
+        layer.initialize(X=Ragged(X, sizes([12])))
+        with exact_products(ops):
+            alone = layer.predict(Ragged(X[:4], sizes([4]))).dataXd
+            together = layer.predict(Ragged(X, sizes([4, 5, 3]))).dataXd
+    assert together[:4].tobytes() == alone.tobytes()

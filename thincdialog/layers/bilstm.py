@@ -7,6 +7,8 @@ from thinc.initializers import glorot_uniform_init
 from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
+from ..ops.compiled_recurrence import CompiledRecurrence, LSTMRun
+from ..ops.dialog_fast_ops import DialogFastOps
 from ..registry import registry
 
 InT = Ragged
@@ -52,13 +54,16 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     U = cast(Floats3d, model.get_param("U"))
     b = cast(Floats2d, model.get_param("b"))
     sizes, orders = _steps(ops, Xr.lengths)
-    # sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates.
-    half = ops.xp.full((4 * nH, 1), 0.5, dtype="f")
-    half[3 * nH :] = 1
+    kernels = _compiled(ops)
+    half = _halves(ops, nH) if kernels is None else ops.xp.float32(1)
     G = ops.alloc3f(2, X.shape[0], 4 * nH)
     for side, order in enumerate(orders):
-        G[side] = ops.affine(X[order], W[side] * half, b[side] * half[:, 0])
-    run = _forward(ops, G, U * half, sizes)
+        G[side] = ops.affine(X[order], W[side] * half, (b[side] * half.T).ravel())
+    if kernels is None:
+        run = _forward(ops, G, U * half, sizes)
+    else:
+        sides: Any = zip(*(kernels.lstm_steps(G[side], U[side], sizes) for side in range(2)))
+        run = _Run(*sides)  # pairs of arrays
     Y = ops.alloc2f(X.shape[0], 2 * nH)
     for side, order in enumerate(orders):
         Y[order, side * nH : (side + 1) * nH] = run.H[side]
@@ -70,7 +75,10 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         dH = ops.alloc3f(2, X.shape[0], nH)
         for side, order in enumerate(orders):
             dH[side] = dY[order, side * nH : (side + 1) * nH]
-        dG, before = _backward(ops, dH, U, run, sizes)
+        if kernels is None:
+            dG, before = _backward(ops, dH, U, run, sizes)
+        else:
+            dG, before = _compiled_backward(kernels, dH, U, run, sizes)
         dW, dU = ops.xp.empty_like(W), ops.xp.empty_like(U)
         dX = ops.xp.zeros_like(X)
         for side, order in enumerate(orders):
@@ -79,7 +87,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
             dX[order] += ops.gemm(dG[side], W[side])
         model.inc_grad("W", dW)
         model.inc_grad("U", dU)
-        model.inc_grad("b", ops.xp.asarray(dG).sum(axis=1))
+        model.inc_grad("b", ops.xp.stack([dG[side].sum(axis=0) for side in range(2)]))
         return Ragged(dX, Xr.lengths)
 
     return Ragged(Y, Xr.lengths), backprop
@@ -126,6 +134,34 @@ def _steps(ops: Ops, lengths: Ints1d) -> Tuple[List[int], List[Any]]:
     backwards = (ends[by_length][None] - 1 - steps)[is_there]
     sizes: List[int] = ops.to_numpy(is_there.sum(axis=1)).tolist()
     return sizes, [forwards, backwards]
+
+
+def _compiled(ops: Ops) -> Optional[CompiledRecurrence]:
+    """The ops, if they run all steps in one call; their products are never exact."""
+    if isinstance(ops, DialogFastOps) and not ops.has_exact_products:
+        return ops
+    return None
+
+
+def _compiled_backward(
+    kernels: CompiledRecurrence, dH: Floats3d, U: Floats3d, run: _Run, sizes: List[int]
+) -> Any:
+    """``_backward`` by them: for each direction."""
+    return zip(
+        *(
+            kernels.backprop_lstm_steps(
+                dH[side], U[side], sizes, LSTMRun(*(array[side] for array in run))
+            )
+            for side in range(2)
+        )
+    )
+
+
+def _halves(ops: Ops, nH: int) -> Any:
+    """sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates."""
+    half = ops.xp.full((4 * nH, 1), 0.5, dtype="f")
+    half[3 * nH :] = 1
+    return half
 
 
 def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> _Run:
