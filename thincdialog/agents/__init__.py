@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     ranker,
     repeat_label,
     retrieval,
+    star_space,
 )
 from .conversation import Conversation, ConversationAgent
 from .model_agent import ModelAgent
