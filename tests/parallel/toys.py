@@ -29,7 +29,7 @@ class Noting(Agent):
     """Answers with the label, notes the ids that it has seen, and has a metric. Some ids
     make it fail.
 
-    wrong (Dict[str, str]): Id to what happens there: "raise", "data", "exit", "kill", "hang".
+    wrong (Dict[str, str]): Id to what happens there: see ``go_wrong``.
     """
 
     id = "noting"
@@ -72,6 +72,10 @@ def go_wrong(how: str) -> None:
         os._exit(3)
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    if how == "leave":
+        raise SystemExit(4)
     if how == "hang":
         time.sleep(1000)
 

@@ -45,6 +45,8 @@ class ProcessWorkers:
     RAISES (ConfigError): On Windows, and in a process that still imports a script.
     """
 
+    _is_stopped = True  # Until there is something to stop.
+
     def __init__(
         self,
         recipe: Recipe,
@@ -60,7 +62,6 @@ class ProcessWorkers:
             raise ConfigError([Problem("", text, GUARD)])
         self.n_workers = n_workers
         self.stop_seconds = stop_seconds
-        self._is_stopped = False
         self._answers: Deque[Answer] = deque()
         self._n_due = [0] * n_workers
         self._has_started = [False] * n_workers
@@ -70,6 +71,7 @@ class ProcessWorkers:
         # At the end of the program, before multiprocessing waits for processes without limit.
         self._at_exit = _Stop(self)
         atexit.register(self._at_exit)
+        self._is_stopped = False
         try:
             with _signals_blocked():
                 for number in range(n_workers):
@@ -211,6 +213,9 @@ class ProcessWorkers:
         self._selector.close()
         for channel in self._channels:
             channel.close()
+
+    def __del__(self) -> None:
+        self.stop()
 
 
 class _Stop:

@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import weakref
-from multiprocessing import reduction
+from multiprocessing import context, reduction
 from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy
@@ -53,7 +53,7 @@ class SharedArrays:
         }
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Only on the way to a process that is being started; else this raises.
+        context.assert_spawning(self)
         return _attach, (reduction.DupFd(self._handle), self._layout)
 
 

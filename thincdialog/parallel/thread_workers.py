@@ -25,6 +25,8 @@ class ThreadWorkers:
     stop_seconds (float): How long ``stop`` waits for those that are in the middle of a call.
     """
 
+    _is_stopped = True  # Until there is something to stop.
+
     def __init__(
         self,
         make_worker: Callable[[int], WorldWorker],
@@ -35,13 +37,13 @@ class ThreadWorkers:
         self.n_workers = n_workers
         self.stop_seconds = stop_seconds
         self._has_failed = False
-        self._is_stopped = False
         self._ends = threading.Event()
         self._answers: "SimpleQueue[Answer]" = SimpleQueue()
         self._calls: List["SimpleQueue[Tuple[str, Tuple[Any, ...]]]"] = []
         self._threads: List[threading.Thread] = []
         workers = [make_worker(number) for number in range(n_workers)]
         one_blas_thread.begin()
+        self._is_stopped = False
         try:
             for number, worker in enumerate(workers):
                 self._calls.append(SimpleQueue())
@@ -114,6 +116,9 @@ class ThreadWorkers:
         if going and not self._has_failed:
             text = f"still in the middle of a call {self.stop_seconds:g} seconds after stop()"
             raise WorkerError(going[0], text)
+
+    def __del__(self) -> None:
+        self.stop()
 
 
 def _run(
