@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Literal, NamedTuple, Optional
 
 SECTION_ORDER = (
     "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
-    "training", "baselines",
+    "training", "hogwild", "baselines",
 )  # fmt: skip
 
 
@@ -64,6 +64,10 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "checkpoint_every_seconds": Setting(float, 0),
         "checkpoint_evaluations": Setting(bool),
         "n_samples": Setting(int, 0),
+    },
+    "hogwild": {
+        "workers": Setting(int, 0),
+        "executor": Setting(Literal["thread", "process"]),
     },
 }
 

@@ -14,6 +14,7 @@ HARMLESS = (
     "paths.*", "system.gpu_id", "system.ops", "evaluation.*", "baselines.*", "tasks.*.test",
     "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
+    "hogwild.executor",
 )  # fmt: skip
 # Of a large file, so many pieces are compared, each of so many bytes.
 N_PIECES, PIECE = 64, 1 << 16

@@ -1,18 +1,19 @@
 """The training loop: one for all worlds.
 
     while not stopped:
-        world.parley()          the agent adds a gradient
-        agent.update(optimizer)
+        a step: world.parley(), agent.update(optimizer)
         evaluate, stop, save, log as the config says
 
+Who makes the steps is ``Steps``: this process, or many workers.
+
 Everything random is a function of (seed, epoch) for the order of the data and of
-(seed, step, microbatch) for the model, so a run can be repeated to the bit. Between
-two steps, ``state`` is all that the loop knows: another process goes on from there.
+(seed, step, microbatch) for the model, so a run of one worker can be repeated to the bit.
+Between two steps, ``state`` is all that the loop knows: another process goes on from there.
 """
 
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import numpy
 
@@ -22,9 +23,7 @@ from ..loggers.logger import Progress
 from ..metrics import report_values
 from ..models.averages import averaged_weights
 from ..teachers import Teacher
-from ..worlds import World
 from .epochs import Epochs
-from .gradients import gather_gradient
 from .interruption import Interrupted, Interruption
 from .keeper import Keeper
 from .loop_settings import LoopSettings
@@ -32,13 +31,14 @@ from .random_state import random_state, set_random_state
 from .rows import Rows
 from .run_log import Log
 from .selection import Selection
+from .steps import Learnt, Steps
 from .stopping import Clock, Position
 
 
 class TrainingLoop:
     """Trains one agent in one world.
 
-    world (World): Of the training teacher and the agent.
+    steps (Steps): Make the steps, with the agent and the world of the training teacher.
     log (Log): Told once of each step, and of the evaluation at step 0.
     evaluate (Optional[Callable]): Gives the dev report (metric name to value); None
         without dev data: then nothing is compared, and the last weights are the best.
@@ -50,14 +50,14 @@ class TrainingLoop:
         self,
         agent: ModelAgent,
         teacher: Teacher,
-        world: World,
+        steps: Steps,
         settings: LoopSettings,
         log: Log,
         evaluate: Optional[Callable[[], Dict[str, float]]],
         keeper: Keeper,
         interruption: Interruption,
     ):
-        self.agent, self.world = agent, world
+        self.agent, self.steps, self.world = agent, steps, steps.world
         self.settings, self.log = settings, log
         self.evaluate, self.keeper, self.interruption = evaluate, keeper, interruption
         self.position = Position()
@@ -73,6 +73,7 @@ class TrainingLoop:
         )
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[float] = None
+        self.loss_per_example = float("nan")
         self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
         self._evaluated_step = self._saved_step = -1
@@ -102,31 +103,37 @@ class TrainingLoop:
                 self.world.start_epoch(self.epochs.number, self.settings.seed)
                 self.epochs.begin(self.position)
             if not self.world.epoch_done():
-                self._step()
-            if self.world.epoch_done() and not self.epochs.end(self.position):
-                self.asked_to_stop = "no training example had a label"
+                self._count(self.steps.take(self.position.step, self._room()))
+            if self.world.epoch_done():
+                self._count(self.steps.settle())
+                if not self.epochs.end(self.position):
+                    self.asked_to_stop = "no training example had a label"
             self._between_steps()
             if self._evaluated_step < self.position.step:
                 self.log(self._progress(), None)
 
-    def _step(self) -> None:
-        """One update of the weights."""
-        settings, agent, position = self.settings, self.agent, self.position
-        step, n = position.step + 1, settings.accumulate_gradient
-        examples = gather_gradient(agent, self.world, settings.seed, step, n)
-        if examples:
-            self.learn_rate = float(settings.optimizer.learn_rate)
-            self.gradient_norm = agent.update(settings.optimizer)
-            position.step = step
-            position.examples += examples
-        self.epochs.locate(position, self.world.epoch_done())
+    def _count(self, learnt: List[Learnt]) -> None:
+        """Updates of the weights were made."""
+        for step in learnt:
+            self.position.step += 1
+            self.position.examples += step.examples
+            self.learn_rate, self.gradient_norm = step.learn_rate, step.gradient_norm
+            self.loss_per_example = step.loss
+        if self.epochs.is_running:
+            self.epochs.locate(self.position, self.world.epoch_done())
+
+    def _room(self) -> float:
+        """Steps that can be made before something is due by their number."""
+        settings = self.settings
+        limits = (settings.limits, settings.every, settings.every_checkpoint)
+        return min(limit.steps_left(self.position) for limit in limits)
 
     def _progress(self) -> Progress:
         return Progress(
             step=self.position.step,
             epoch=self.position.epoch,
             examples=self.position.examples,
-            loss_per_example=self.agent.counters.loss.value(),
+            loss_per_example=self.loss_per_example,
             total_steps=self._total_steps(),
         )
 
@@ -138,8 +145,11 @@ class TrainingLoop:
         settings, position, seconds = self.settings, self.position, self.clock.seconds()
         self._must_evaluate |= settings.every.due(position, seconds)
         self._must_save |= settings.every_checkpoint.due(position, seconds)
-        self._evaluate_if_due()
         limit = settings.limits.reached(position, seconds) if position.step else None
+        is_asked = self.asked_to_stop or self.interruption.received is not None
+        if self._must_evaluate or self._must_save or limit or is_asked:
+            self._count(self.steps.settle())
+        self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
             self._must_evaluate |= self._evaluated_step < position.step
@@ -155,7 +165,7 @@ class TrainingLoop:
     def _evaluate_if_due(self) -> None:
         if not self._must_evaluate or self.interruption.received is not None:
             return
-        measured, drawn = self.agent.metrics_state(), random_state()
+        measured, drawn = self.steps.metrics_state(), random_state()
         try:
             self._evaluate()
         except Interrupted:
@@ -164,20 +174,19 @@ class TrainingLoop:
             # It is left for when the run goes on, with the same draws.
             set_random_state(drawn)
             self.agent.forget_computed()
-            self.agent.reset_metrics()
-            self.agent.set_metrics_state(measured)
+            self.steps.set_metrics_state(measured)
 
     def _evaluate(self) -> None:
         """Evaluate with the averaged weights, if any; keep the best; log."""
         seconds = self.clock.seconds()
-        training = report_values(self.agent.report())
+        training = report_values(self.steps.report())
         started = time.perf_counter()
         with self._weights_to_keep():
             with self.interruption.waiting(False):
                 report = self.evaluate() if self.evaluate is not None else {}
             is_best = self.selection.see(report, self.position.step)
             self.keeper.evaluated(self.position, report, is_best)
-        self.agent.reset_metrics()
+        self.steps.reset_metrics()
         self.clock.leave_out(time.perf_counter() - started)
         self.settings.every.done(self.position, seconds)
         self._evaluated_step = self.position.step
@@ -247,7 +256,7 @@ class TrainingLoop:
             "asked_to_stop": self.asked_to_stop,
             "evaluated_step": self._evaluated_step,
             "must_evaluate": self._must_evaluate,
-            "metrics": self.agent.metrics_state(),
+            "metrics": self.steps.metrics_state(),
             "callbacks": {
                 name: callback.state()
                 for name, callback in self.settings.callbacks.items()
@@ -279,8 +288,7 @@ class TrainingLoop:
         self.asked_to_stop = state["asked_to_stop"]
         self._evaluated_step, self._saved_step = state["evaluated_step"], self.position.step
         self._must_evaluate, self._must_save = state["must_evaluate"], False
-        self.agent.reset_metrics()
-        self.agent.set_metrics_state(state["metrics"])
+        self.steps.set_metrics_state(state["metrics"])
         for name, callback in self.settings.callbacks.items():
             if name in state["callbacks"] and hasattr(callback, "restore"):
                 callback.restore(state["callbacks"][name])

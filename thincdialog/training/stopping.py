@@ -61,6 +61,10 @@ class Limits:
             return f"max_seconds = {self.max_seconds:g} reached"
         return None
 
+    def steps_left(self, position: Position) -> float:
+        """Steps before ``max_steps``; infinity without it."""
+        return self.max_steps - position.step if self.max_steps else math.inf
+
     def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
         """How many steps there will be, as far as can be known; None if not."""
         totals = [self.max_steps] if self.max_steps else []
@@ -92,6 +96,10 @@ class Every:
             or _passed(last.epoch, position.epoch, self.epochs)
             or (self.seconds and seconds - self._last_seconds >= self.seconds)
         )
+
+    def steps_left(self, position: Position) -> float:
+        """Steps before it is time by their number; infinity without that."""
+        return self.steps - position.step % self.steps if self.steps else math.inf
 
     def done(self, position: Position, seconds: float) -> None:
         """Note that it has taken place."""

@@ -1,9 +1,10 @@
 """Trains a dialogue model as a config says, evaluates it and saves it."""
 
 import sys
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, TextIO, Union
 
 from ..agents import ModelAgent
 from ..batchers import Fixed
@@ -17,6 +18,7 @@ from ..teachers import Teacher
 from ..worlds import batch_world
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .final_scores import count_training, score_split
+from .hogwild import HogwildSteps, check_hogwild, hogwild_world, side_by_side
 from .interruption import Interrupted, Interruption
 from .loop import TrainingLoop
 from .loop_settings import LoopSettings
@@ -27,6 +29,7 @@ from .results import Result
 from .run_keeper import BEST, RunKeeper
 from .run_log import RunLog, run_log, run_loggers
 from .scores_file import write_scores
+from .steps import Steps
 from .stopping import Position
 from .task import split_of, tasks_of, without_training_data
 
@@ -73,6 +76,7 @@ def train(
     ops = ops_to_train(checked.interpolated["system"])
     with using_ops(ops), taken_back(folder), Interruption() as interruption:
         run = TrainingRun(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
+        run.code = None if code is None else str(code)
         check_output(folder, force, resume)
         try:
             # From here on the folder is ours: another process might mend what we write.
@@ -113,6 +117,8 @@ class TrainingRun:
         self.make_world = parts["world"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
         self._check_baselines()
+        self.is_hogwild = check_hogwild(checked, parts)
+        self.code: Optional[str] = None  # For processes, which import it, too.
         self.parts = parts
         self.tasks: Dict[str, Teacher] = parts["tasks"]
         tasks_of(checked, parts, "train")
@@ -209,11 +215,11 @@ class TrainingRun:
         )
         setup = self.training["logger"]
         loggers = run_loggers(self.log, setup, logged, self.stdout, self.stderr)
-        with loggers as log, self.make_world(self.teacher, agent) as world:
+        with loggers as log, self._steps(agent, settings) as steps:
             loop = TrainingLoop(
                 agent,
                 self.teacher,
-                world,
+                steps,
                 settings,
                 log,
                 (lambda: self._evaluate(agent, dev)) if dev is not None else None,
@@ -241,8 +247,21 @@ class TrainingRun:
             n_parameters=agent.parameters.n_parameters,
         )
 
+    @contextmanager
+    def _steps(self, agent: ModelAgent, settings: LoopSettings) -> Iterator[Steps]:
+        if not self.is_hogwild:
+            with self.make_world(self.teacher, agent) as world:
+                yield Steps(agent, world, settings)
+        else:
+            parts = (self.checked, self.parts, agent, self.teacher, self.code)
+            with hogwild_world(*parts) as workers:
+                yield HogwildSteps(agent, workers, settings)
+
     def _evaluate(self, agent: Agent, teacher: Teacher) -> Dict[str, float]:
-        return evaluate_agent(agent, teacher, self.parts["evaluation"]["world"])
+        make_world = self.parts["evaluation"]["world"]
+        if self.is_hogwild:
+            make_world = side_by_side(make_world, self.parts["hogwild"]["workers"])
+        return evaluate_agent(agent, teacher, make_world)
 
     # --- afterwards -----------------------------------------------------------------
 
