@@ -40,6 +40,15 @@ class Notes:
         self.seen: Dict[str, List[str]] = {}
         self.before: Any = lambda step: None
 
+    def crash_at(self, step: int) -> None:
+        """From now on a run crashes before that step."""
+
+        def before(at: int) -> None:
+            if at == step:
+                raise Crash
+
+        self.before = before
+
 
 NOTES = Notes()
 

@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
-from tests.training.test_faults import TEXT, run
 from thincdialog.errors import ConfigError, DataError
+
+from .test_faults import TEXT, run
 
 SPLITS = TEXT.replace(
     "train = ${paths.train}\n", "train = ${paths.train}\ndev = ${paths.dev}\ntest = ${paths.test}\n"

@@ -32,12 +32,7 @@ def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
     text = CONFIGS[name]
     expected, seen, n_steps = whole(text, tmp_path)
     for step in (1, n_steps // 2 + 1, n_steps):
-
-        def crash(at, step=step):
-            if at == step:
-                raise Crash
-
-        NOTES.before = crash
+        NOTES.crash_at(step)
         with pytest.raises(Crash):
             run(text, tmp_path / "out", resume=True)
     NOTES.before = lambda step: None

@@ -68,12 +68,7 @@ def test_resumed_streams_of_files_give_the_same_bits(tmp_path, form, world, flat
     NOTES.clear()
     places = set()
     for step in range(1, n_steps + 1, 3):
-
-        def crash(at, step=step):
-            if at == step:
-                raise Crash
-
-        NOTES.before = crash
+        NOTES.crash_at(step)
         with pytest.raises(Crash):
             run(text, tmp_path / "out", resume=True)
         for saved in (tmp_path / "out").glob("checkpoint-*/state.json"):
