@@ -1,7 +1,7 @@
 """The batcher contract: which rows go through an agent together."""
 
 from itertools import accumulate
-from typing import List, Literal, Tuple
+from typing import Any, List, Literal, Tuple
 
 import numpy as np
 
@@ -55,6 +55,15 @@ class Batcher:
             raise ValueError(f"a batcher chooses from 1 batch or more, not {buffer}")
         self.sizes = sizes
         self.buffer = buffer
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is missing comes here.
+        if name in ("sizes", "buffer"):
+            raise PlanError(
+                f"{type(self).__name__} has no {name}: call super().__init__(sizes, buffer) in "
+                "its __init__(), sizes such as Sizes(32)"
+            )
+        raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
 
     def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
         """Divide rows into batches.

@@ -10,6 +10,7 @@ from ..messages import SELF, Turn
 from ..metrics import AverageMetric, Metric
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from .tokenizers import Tokenizer
+from .tokenizers.contract import encoder_of
 from .turn_store import TurnStore, gather
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
@@ -64,6 +65,7 @@ class TextEncoder:
         if segments not in ("turn", "line"):
             raise ValueError(f"segments = '{segments}', expected 'turn' or 'line'")
         self.tokenizer = tokenizer
+        self._encode = encoder_of(tokenizer)
         self.history_size = history_size
         self.max_context = max_context
         self.max_label = max_label
@@ -225,7 +227,7 @@ class TextEncoder:
         lines = [text]
         if self.segments == "line":
             lines = [line for line in text.split("\n") if line.strip()] or [""]
-        units: List[np.ndarray] = [self.tokenizer.encode(line) for line in lines]
+        units: List[np.ndarray] = [self._encode(line) for line in lines]
         if self.speaker_tokens:
             speaker = SELF_SPEAKS if role == SELF else PARTNER_SPEAKS
             units[0] = np.concatenate(([speaker], units[0]))

@@ -1,6 +1,5 @@
 """One split of a task: reads its episodes, mutates, counts and orders them."""
 
-import copy
 from functools import partial
 from itertools import islice
 from typing import (
@@ -8,7 +7,6 @@ from typing import (
     Callable,
     Dict,
     FrozenSet,
-    Iterable,
     Iterator,
     List,
     NamedTuple,
@@ -17,14 +15,12 @@ from typing import (
 )
 
 from ..errors import DataError
-from ..messages import Message
 from .bookmark import Bookmark
+from .mutating import Episode, Source, mutated, own_mutator
 from .reading import check_readable, short
 from .store import EpisodeStore
 from .strictness import refuses_outside_labels
 
-Episode = List[Message]
-Source = Callable[[], Iterable[Episode]]
 Members = Sequence[int]
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
@@ -82,7 +78,7 @@ class Split:
     ):
         self.name = name
         self.source = source
-        self.mutators = [_own(mutator) for mutator in mutators]
+        self.mutators = [own_mutator(mutator) for mutator in mutators]
         self.candidates = candidates
         self.streaming = streaming
         self.window = window
@@ -116,7 +112,7 @@ class Split:
         at = at or Bookmark()
         read: Source = partial(self._read, at if self._can_begin_anywhere else None)
         for mutator in self.mutators:
-            read = partial(_mutated, mutator, read, self.name)
+            read = partial(mutated, mutator, read, self.name, self.origin)
         is_empty = at.file == 0 and at.is_at_begin
         for episode in read():
             if episode:
@@ -261,18 +257,6 @@ class Split:
                     )
                     raise DataError(self.origin, text)
             message["label_candidates"] = fixed
-
-
-def _own(mutator: Any) -> Any:
-    """What a split works with: of a mutator that sees all of it, a copy."""
-    return copy.copy(mutator) if hasattr(mutator, "rewrite") else mutator
-
-
-def _mutated(mutator: Any, read: Source, split: str) -> Iterable[Episode]:
-    if hasattr(mutator, "rewrite"):
-        episodes = lambda: (episode for episode in read() if episode)  # noqa: E731
-        return mutator.rewrite(episodes, split)
-    return (made for given in read() if given for made in mutator(given))
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:
