@@ -152,6 +152,7 @@ def test_exits_of_a_script_without_a_guard_say_what_is_wrong(root, tmp_path):
     assert "was met while a worker was importing the script" in err
 
 
+@pytest.mark.slow
 def test_exits_of_code_without_a_file_leave_nothing(root):
     process = start(root, "-c", SCRIPT + "main('normal')")
     out, err = process.communicate(timeout=60)

@@ -106,7 +106,7 @@ def test_stress_threads_200_cycles():
 
 
 def test_stress_processes():
-    run_cycles(3, processes, IN_PROCESSES)
+    run_cycles(2, processes, IN_PROCESSES)
 
 
 @pytest.mark.slow

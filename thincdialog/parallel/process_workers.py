@@ -12,7 +12,7 @@ from collections import deque
 from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker
 from multiprocessing.context import SpawnProcess
-from typing import Any, Deque, Iterator, List, Optional
+from typing import Any, Deque, Iterator, List, Optional, Set
 
 from ..errors import ConfigError, Problem, ProtocolError, WorkerError
 from ..worlds.world_worker import Answer
@@ -64,6 +64,7 @@ class ProcessWorkers:
         self.stop_seconds = stop_seconds
         self._answers: Deque[Answer] = deque()
         self._n_due = [0] * n_workers
+        self._dead: Set[int] = set()
         self._has_started = [False] * n_workers
         self._channels: List[Channel] = []
         self._processes: List[SpawnProcess] = []
@@ -120,8 +121,11 @@ class ProcessWorkers:
         packed = pack((call, arguments))
         until = time.monotonic() + SEND_SECONDS
         # It may be sending, too: that goes first, or both would wait for each other.
-        while len(packed) > LARGE and self._n_due[worker] and time.monotonic() < until:
-            self._receive(until - time.monotonic())
+        while len(packed) > LARGE and self._n_due[worker] and worker not in self._dead:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            self._receive(left)
         try:
             self._channels[worker].send(packed, max(0.1, until - time.monotonic()))
         except TimeoutError:
@@ -140,6 +144,9 @@ class ProcessWorkers:
         while not self._answers:
             left = until - time.monotonic()
             self._receive(max(0.0, left))
+            # What it said last, such as its error, comes first.
+            if self._dead and not self._answers:
+                raise self._death(min(self._dead))
             if left <= 0:
                 break
         if not self._answers:
@@ -150,24 +157,28 @@ class ProcessWorkers:
         return answer
 
     def _receive(self, seconds: float) -> None:
+        """Take in what comes; note who has died."""
         if self._is_stopped:
             raise ProtocolError("ProcessWorkers.wait() was called after stop().")
-        dead = []
-        for key, _ in self._selector.select(seconds):
-            number = key.data
-            if key.fileobj is self._channels[number].end:
-                try:
-                    answers = self._channels[number].receive()
-                except EOFError:
-                    dead.append(number)
-                    continue
+        events = [key for key, _ in self._selector.select(0.0 if self._dead else seconds)]
+        sending = [key.data for key in events if key.fileobj is self._channels[key.data].end]
+        for number in sending:
+            try:
+                answers = self._channels[number].receive()
+            except EOFError:
+                self._bury(number)
+            else:
                 self._answers += answers
                 self._n_due[number] -= len(answers)
-            else:
-                dead.append(number)
-        # What it said last, such as its error, comes first.
-        if dead and not self._answers:
-            raise self._death(dead[0])
+        for key in events:
+            # Ended; what it sent before has all been read.
+            if key.data not in sending:
+                self._bury(key.data)
+
+    def _bury(self, number: int) -> None:
+        self._dead.add(number)
+        self._selector.unregister(self._channels[number].end)
+        self._selector.unregister(self._processes[number].sentinel)
 
     def _death(self, worker: int) -> WorkerError:
         process = self._processes[worker]
@@ -199,20 +210,24 @@ class ProcessWorkers:
                 channel.end.shutdown(socket.SHUT_RD)
             except OSError:
                 pass
-        going = {process.sentinel: process for process in self._processes}
+        try:
+            self._await_end()
+        finally:
+            for process in self._processes:
+                process.kill()
+                process.join(5.0)
+                if process.exitcode is not None:
+                    process.close()
+            self._selector.close()
+            for channel in self._channels:
+                channel.close()
+
+    def _await_end(self) -> None:
+        going = [process.sentinel for process in self._processes]
         until = time.monotonic() + self.stop_seconds
         while going and time.monotonic() < until:
-            for sentinel in connection.wait(list(going), until - time.monotonic()):
-                del going[sentinel]  # type: ignore[arg-type]
-        for process in going.values():
-            process.kill()
-        for process in self._processes:
-            process.join(5.0)
-            if process.exitcode is not None:
-                process.close()
-        self._selector.close()
-        for channel in self._channels:
-            channel.close()
+            ended = connection.wait(going, until - time.monotonic())
+            going = [sentinel for sentinel in going if sentinel not in ended]
 
     def __del__(self) -> None:
         self.stop()

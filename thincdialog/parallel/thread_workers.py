@@ -109,9 +109,11 @@ class ThreadWorkers:
         for calls in self._calls:
             calls.put(("", ()))  # Wakes a thread that waits.
         until = time.monotonic() + self.stop_seconds
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        one_blas_thread.end()
+        try:
+            for thread in self._threads:
+                thread.join(max(0.0, until - time.monotonic()))
+        finally:
+            one_blas_thread.end()
         going = [number for number, thread in enumerate(self._threads) if thread.is_alive()]
         if going and not self._has_failed:
             text = f"still in the middle of a call {self.stop_seconds:g} seconds after stop()"
