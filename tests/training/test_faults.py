@@ -254,6 +254,10 @@ def test_faults_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
         "tasks.coffee.n_train": 30,
         "mixture.unit": "words",
         "training.score": "accuracy",
+        # Scores before and after would be of other questions.
+        "evaluation.max_examples": 5,
+        "evaluation.n_candidates": 7,
+        "evaluation.metrics.accuracy.normalize": False,
     }
     with pytest.raises(ConfigError) as caught:
         run(tmp_path, resume=True, **harmful)
@@ -264,7 +268,8 @@ def test_faults_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
     )
     harmless = {
         "training.patience": 3,
-        "evaluation.max_examples": 5,
+        "evaluation.metrics.lengths.@metrics": "thincdialog.DistinctN.v1",
+        "evaluation.world.batcher.size": 7,
         "training.eval_every_epochs": 0.5,
         "training.n_samples": 0,
         "training.checkpoint_every_steps": 3,

@@ -11,11 +11,13 @@ from ..teachers import Teacher
 
 # Settings that do not touch what was learnt so far.
 HARMLESS = (
-    "paths.*", "system.gpu_id", "system.ops", "evaluation.*", "baselines.*", "tasks.*.test",
+    "paths.*", "system.gpu_id", "system.ops", "evaluation.world*", "baselines.*", "tasks.*.test",
     "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
     "hogwild.executor",
 )  # fmt: skip
+# Settings that can be added: what was measured so far is measured alike.
+ADDABLE = ("evaluation.metrics.*",)
 # Of a large file, so many pieces are compared, each of so many bytes.
 N_PIECES, PIECE = 64, 1 << 16
 MISSING = "(none)"
@@ -143,7 +145,8 @@ def check_config(
     ]
     problems = []
     for change in changes:
-        if not any(fnmatchcase(change.name, name) for name in (*HARMLESS, *paths)):
+        allowed = (*HARMLESS, *paths, *(ADDABLE if change.old == MISSING else ()))
+        if not any(fnmatchcase(change.name, name) for name in allowed):
             section, _, key = change.name.rpartition(".")
             text = f"[{section}] {key} = {change.new!r}, but {checkpoint} has {change.old!r}"
             hint = "give the old value to go on, or begin another run in another --output"

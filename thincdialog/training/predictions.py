@@ -2,7 +2,7 @@
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from ..messages import SELF, Message, Turn
 from ..metrics import AverageMetric, ExampleMetric, Metric
@@ -113,11 +113,6 @@ class Recorder:
         rows.sort(key=lambda row: places.get(row.id, len(places)))
         _name_conversations(rows, [ended[id(row)] for row in rows])
         self.predictions[task] = rows
-
-    def all(self) -> Iterator[Prediction]:
-        """Those of all tasks, one after the other."""
-        for rows in self.predictions.values():
-            yield from rows
 
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:
