@@ -21,11 +21,13 @@ from .errors import (
     Problem,
     ProtocolError,
     TrainingError,
+    WorkerError,
 )
 from .loggers.logger import LoggedRun, Progress
 from .messages import PARTNER, SELF, Message, MessageBatch, Turn
 from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
 from .models.parameters import FlatParameters
+from .parallel import ProcessWorkers, Recipe, SharedArrays, ThreadWorkers
 from .plotting.plot import plot
 from .protocol import Agent
 from .registry import registry
@@ -48,7 +50,15 @@ from .training.run_table import RunResult, results
 from .training.saved import Chatbot, evaluate, evaluate_with_samples
 from .training.sweep import Sweep, SweepRun, sweep
 from .training.train import train
-from .worlds import BatchWorld, DynamicBatchWorld, MultiAgentWorld, PartnerWorld, World
+from .worlds import (
+    BatchWorld,
+    DynamicBatchWorld,
+    HogwildWorld,
+    MultiAgentWorld,
+    PartnerWorld,
+    World,
+    WorldWorker,
+)
 
 
 def load(
@@ -71,15 +81,16 @@ __all__ = [
     "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback",
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
-    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "Interrupted",
-    "IterableTeacher", "LearnRates", "Lengths", "Limits", "LoggedRun", "Message", "MessageBatch",
-    "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
+    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "HogwildWorld",
+    "Interrupted", "IterableTeacher", "LearnRates", "Lengths", "Limits", "LoggedRun", "Message",
+    "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
     "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
-    "Prediction", "Problem", "Profile", "Progress", "ProtocolError", "Result", "RunResult",
-    "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher", "TextEncoder", "Tokenizer",
-    "TrainingError", "Turn", "World", "check_config", "compare", "convert", "debug_data",
-    "debug_overfit", "debug_profile", "diff_config", "display_data", "display_model", "dry_run",
-    "evaluate", "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config",
-    "mix_tasks", "plot", "read_predictions", "registry", "resolve_config", "results", "sweep",
-    "train", "write_config", "write_predictions",
+    "Prediction", "Problem", "ProcessWorkers", "Profile", "Progress", "ProtocolError", "Recipe",
+    "Result", "RunResult", "SharedArrays", "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher",
+    "TextEncoder", "ThreadWorkers", "Tokenizer", "TrainingError", "Turn", "WorkerError", "World",
+    "WorldWorker", "check_config", "compare", "convert", "debug_data", "debug_overfit",
+    "debug_profile", "diff_config", "display_data", "display_model", "dry_run", "evaluate",
+    "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config", "mix_tasks",
+    "plot", "read_predictions", "registry", "resolve_config", "results", "sweep", "train",
+    "write_config", "write_predictions",
 ]  # fmt: skip
