@@ -268,14 +268,18 @@ def test_faults_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
     )
     harmless = {
         "training.patience": 3,
-        "evaluation.metrics.lengths.@metrics": "thincdialog.DistinctN.v1",
         "evaluation.world.batcher.size": 7,
         "training.eval_every_epochs": 0.5,
         "training.n_samples": 0,
         "training.checkpoint_every_steps": 3,
     }
-    _, shown = run(tmp_path, resume=True, training__max_steps=8, **harmless)
-    assert all(name in shown for name in harmless)
+    metrics = {"accuracy": "Accuracy", "f1": "F1", "ranking": "Ranking", "new": "DistinctN"}
+    added = RANKER + "".join(
+        f'\n[evaluation.metrics.{name}]\n@metrics = "thincdialog.{function}.v1"\n'
+        for name, function in metrics.items()
+    )
+    _, shown = run(tmp_path, resume=True, text=added, training__max_steps=8, **harmless)
+    assert all(name in shown for name in [*harmless, "evaluation.metrics.new.@metrics"])
 
 
 TEXT = RANKER.replace(
