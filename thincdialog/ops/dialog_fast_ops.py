@@ -8,7 +8,7 @@ from thinc.types import DeviceTypes, FloatsXd
 from ..registry import registry
 from .compiled import load_kernels
 from .compiled_activations import CompiledActivations, are_alike, are_plain
-from .compiled_recurrence import CompiledRecurrence
+from .compiled_lstm import CompiledLSTM
 from .compiled_sequences import CompiledSequences
 from .compiled_tables import CompiledTables
 from .dialog_numpy_ops import DialogNumpyOps
@@ -16,7 +16,7 @@ from .dialog_numpy_ops import DialogNumpyOps
 
 @registry.ops("thincdialog_fast")
 class DialogFastOps(
-    CompiledActivations, CompiledSequences, CompiledTables, CompiledRecurrence, DialogNumpyOps
+    CompiledActivations, CompiledSequences, CompiledTables, CompiledLSTM, DialogNumpyOps
 ):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can
     run them at once. Results are the same but for the last digits; dropout masks are the
