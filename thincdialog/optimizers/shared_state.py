@@ -56,11 +56,6 @@ def for_a_worker(optimizer: Optimizer) -> Optimizer:
     return twin
 
 
-def step_settings(optimizer: Optimizer) -> Dict[str, float]:
-    """What the next step is to be made with."""
-    return {name: float(getattr(optimizer, name)) for name in SETTINGS}
-
-
 def set_step(optimizer: Optimizer, key: Key, n_updates: int, settings: Mapping[str, float]) -> None:
     """Make the next step one of a run of several workers.
 
@@ -70,3 +65,49 @@ def set_step(optimizer: Optimizer, key: Key, n_updates: int, settings: Mapping[s
     optimizer.nr_update[key] = n_updates
     for name, value in settings.items():
         setattr(optimizer, name, value)
+
+
+class StepsAhead:
+    """Settings of steps that are handed out before those in front of them are made. Only
+    between ``settle`` and the next ``settings`` is the optimizer itself where the steps are.
+
+    optimizer (Optimizer): Owns the schedules.
+    key (Key): What its state lies under.
+    """
+
+    def __init__(self, optimizer: Optimizer, key: Key):
+        self.optimizer, self.key = optimizer, key
+        self._n_made: int = optimizer.nr_update[key]
+        self._last = self._n_made + 1  # The schedules are at this step.
+        self._known = {self._last: self._settings()}
+
+    def _settings(self) -> Dict[str, float]:
+        return {name: float(getattr(self.optimizer, name)) for name in SETTINGS}
+
+    def settings(self, number: int) -> Dict[str, float]:
+        """What to make a step with.
+
+        number (int): Of the step, from 1; not made yet.
+        """
+        while self._last < number:
+            # A schedule that has ended keeps the value that is there.
+            self._set(self._known[self._last])
+            self.optimizer.step_schedules()
+            self._last += 1
+            self._known[self._last] = self._settings()
+        return self._known[number]
+
+    def made(self) -> Dict[str, float]:
+        """One more was made; what is next in their order was to be made with this."""
+        self.settings(self._n_made + 2)  # The schedules go on from what is known.
+        self._n_made += 1
+        return self._known.pop(self._n_made)
+
+    def settle(self) -> None:
+        """Bring the optimizer behind the steps that were made, as if there were no others."""
+        self._set(self.settings(self._n_made + 1))
+        self.optimizer.nr_update[self.key] = self._n_made
+
+    def _set(self, settings: Mapping[str, float]) -> None:
+        for name in self.optimizer.schedules:
+            setattr(self.optimizer, name, settings[name])

@@ -1,5 +1,6 @@
 """Which epoch is under way, and how much of it is done."""
 
+import math
 from typing import Any, Dict, Mapping, Optional
 
 from ..teachers import Teacher
@@ -23,11 +24,27 @@ class Epochs:
         self.is_running = False
         self._first_example = 0
         self._n_examples: Optional[int] = None
+        self._largest_step = 0
 
     def begin(self, position: Position) -> None:
         """The next epoch begins."""
         self.is_running = True
         self._first_example = position.examples
+
+    def count(self, n_examples: int) -> None:
+        """A step has learnt from so many examples."""
+        self._largest_step = max(self._largest_step, n_examples)
+
+    def steps_left(self, position: Position, epochs: float) -> float:
+        """The fewest steps, 1 or more, for so many epochs, if none is larger than those so
+        far. Infinity if that is unknown, or beyond the end of this epoch."""
+        total = self.n_examples()
+        if total is None or position.epoch + epochs > self.number + ALMOST:
+            return math.inf
+        if not self._largest_step:
+            return 1
+        # Sums of fractions of epochs must not miss one by a rounding error.
+        return max(1, math.ceil(epochs * total / self._largest_step - 1e-6))
 
     def locate(self, position: Position, is_over: bool) -> None:
         """Set the position's epoch."""

@@ -17,10 +17,10 @@ from ..metrics import Metric
 from ..models.parameters import KEY
 from ..ops.choice import ops_to_train
 from ..optimizers.shared_state import (
+    StepsAhead,
     for_a_worker,
     lay_out_state,
     set_step,
-    step_settings,
     use_state,
 )
 from ..parallel import ProcessWorkers, Recipe, SharedArrays, ThreadWorkers
@@ -95,39 +95,43 @@ class HogwildSteps(Steps):
     """Steps of all workers of a world, counted in the order in which they come back.
 
     Any step has the settings of the optimizer that it would have with one worker: this
-    process steps the schedules. No more steps are released than there is room for before
-    something is due, so evaluations, checkpoints and max_steps come at exact steps.
+    process steps the schedules, ahead of the steps. No more are released than there is room
+    for before something is due, so evaluations, checkpoints and max_steps come at exact steps.
     """
 
     world: HogwildWorld
 
     def __init__(self, agent: ModelAgent, world: HogwildWorld, settings: LoopSettings):
         super().__init__(agent, world, settings)
-        # Steps that the schedules were advanced by, so that a resumed run can do the same.
-        self._n_advanced = settings.optimizer.nr_update[KEY]
+        self._ahead = StepsAhead(settings.optimizer, KEY)
 
     def take(self, step: int, room: float) -> List[Learnt]:
         world = self.world
-        if world.n_running < room:
-            number = step + world.n_running + 1
-            self._advance(number - 1)
-            world.parley(Order(number, step_settings(self.settings.optimizer)))
+        # Those that have come in meanwhile are running no more, and not yet counted.
+        learnt = self._made()
+        n_taken = len(learnt) + world.n_running
+        if n_taken < room:
+            number = step + n_taken + 1
+            world.parley(Order(number, self._ahead.settings(number)))
         else:
             world.drain()
-        return [learnt for learnt in world.finished() if learnt.examples]
+        return learnt + self._made()
 
     def settle(self) -> List[Learnt]:
         self.world.drain()
-        return [learnt for learnt in self.world.finished() if learnt.examples]
+        learnt = self._made()
+        self._ahead.settle()
+        return learnt
 
-    def _advance(self, n_steps: int) -> None:
-        """Bring the schedules behind so many steps. (At the end of an epoch, some orders
-        find nothing left; their numbers are given again.)"""
-        optimizer = self.settings.optimizer
-        while self._n_advanced < n_steps:
-            optimizer.step_schedules()
-            self._n_advanced += 1
-            optimizer.nr_update[KEY] = self._n_advanced
+    def _made(self) -> List[Learnt]:
+        """Steps that were made since the last call, each with the learning rate of its
+        place among them. (At the end of an epoch, some orders find nothing left; their
+        numbers are given again, and the last steps may have settings of a later one.)"""
+        return [
+            learnt._replace(learn_rate=self._ahead.made()["learn_rate"])
+            for learnt in self.world.finished()
+            if learnt.examples
+        ]
 
     def report(self) -> Dict[str, Metric]:
         return self.world.report()

@@ -117,16 +117,19 @@ class TrainingLoop:
         for step in learnt:
             self.position.step += 1
             self.position.examples += step.examples
+            self.epochs.count(step.examples)
             self.learn_rate, self.gradient_norm = step.learn_rate, step.gradient_norm
             self.loss_per_example = step.loss
         if self.epochs.is_running:
             self.epochs.locate(self.position, self.world.epoch_done())
 
     def _room(self) -> float:
-        """Steps that can be made before something is due by their number."""
+        """Steps that can be made before something may be due."""
         settings = self.settings
         limits = (settings.limits, settings.every, settings.every_checkpoint)
-        return min(limit.steps_left(self.position) for limit in limits)
+        epochs = min(limit.epochs_left(self.position) for limit in limits)
+        steps = min(limit.steps_left(self.position) for limit in limits)
+        return min(steps, self.epochs.steps_left(self.position, epochs))
 
     def _progress(self) -> Progress:
         return Progress(

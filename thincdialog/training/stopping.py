@@ -65,6 +65,10 @@ class Limits:
         """Steps before ``max_steps``; infinity without it."""
         return self.max_steps - position.step if self.max_steps else math.inf
 
+    def epochs_left(self, position: Position) -> float:
+        """Epochs before ``max_epochs``; infinity without it."""
+        return self.max_epochs - position.epoch if self.max_epochs else math.inf
+
     def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
         """How many steps there will be, as far as can be known; None if not."""
         totals = [self.max_steps] if self.max_steps else []
@@ -100,6 +104,10 @@ class Every:
     def steps_left(self, position: Position) -> float:
         """Steps before it is time by their number; infinity without that."""
         return self.steps - position.step % self.steps if self.steps else math.inf
+
+    def epochs_left(self, position: Position) -> float:
+        """Epochs before it is time by these; infinity without that."""
+        return self.epochs - position.epoch % self.epochs if self.epochs else math.inf
 
     def done(self, position: Position, seconds: float) -> None:
         """Note that it has taken place."""
