@@ -25,8 +25,13 @@ def processes(settings: Dict[str, Any], n: int) -> Workers:
     return ProcessWorkers(toys.recipe(n_workers=n, **settings), n)
 
 
-def run_cycle(rng: random.Random, make: Callable[..., Workers], failures: Dict[str, str]) -> bool:
-    """Start workers, do some of everything, stop. Whether a worker failed."""
+def run_cycle(
+    rng: random.Random, make: Callable[..., Workers], failures: Dict[str, str], most: int
+) -> bool:
+    """Start workers, do some of everything, stop. Whether one of them failed.
+
+    most (int): Workers.
+    """
     settings = {
         "kind": rng.choice(["partner", "batch", "dynamic"]),
         "n_episodes": N_EPISODES,
@@ -39,7 +44,7 @@ def run_cycle(rng: random.Random, make: Callable[..., Workers], failures: Dict[s
         settings["wrong"] = {wrong: how}
     expected = toys.all_ids(N_EPISODES, settings["n_turns"])
     is_whole = False
-    with HogwildWorld(make(settings, rng.randint(1, 4)), max_wait=LIMIT / 2) as world:
+    with HogwildWorld(make(settings, rng.randint(1, most)), max_wait=LIMIT / 2) as world:
         try:
             for epoch in range(rng.randint(1, 3)):
                 world.start_epoch(epoch, rng.randrange(100))
@@ -81,12 +86,14 @@ def run_some(world: HogwildWorld, n: int) -> None:
             world.parley()
 
 
-def run_cycles(n: int, make: Callable[..., Workers], failures: Dict[str, str]) -> None:
+def run_cycles(
+    n: int, make: Callable[..., Workers], failures: Dict[str, str], most: int = 4
+) -> None:
     n_threads = threading.active_count()
     n_failed = 0
     for seed in range(n):
         began = time.monotonic()
-        n_failed += run_cycle(random.Random(seed), make, failures)
+        n_failed += run_cycle(random.Random(seed), make, failures, most)
         assert time.monotonic() - began < LIMIT, seed
         assert threading.active_count() == n_threads, seed
     assert n_failed < n and (n_failed or n < 10)
@@ -106,7 +113,7 @@ def test_stress_threads_200_cycles():
 
 
 def test_stress_processes():
-    run_cycles(2, processes, IN_PROCESSES)
+    run_cycles(3, processes, IN_PROCESSES, most=2)
 
 
 @pytest.mark.slow

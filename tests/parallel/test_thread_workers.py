@@ -106,7 +106,9 @@ def test_thread_workers_leave_out_what_they_have_not_begun():
         workers.ask(0, "echo", 1)
 
 
-def test_thread_workers_stop_in_bounded_time_whatever_they_do():
+@pytest.fixture
+def hanging():
+    """Workers of which the second is in a call that does not end."""
     hangs, release = threading.Event(), threading.Event()
 
     class Hanging(toys.NotingWorker):
@@ -119,32 +121,23 @@ def test_thread_workers_stop_in_bounded_time_whatever_they_do():
     )
     workers.ask(1, "hang")
     assert hangs.wait(10)
+    yield workers
+    release.set()
+
+
+def test_thread_workers_stop_in_bounded_time_whatever_they_do(hanging):
     began = time.monotonic()
     with pytest.raises(WorkerError, match="Worker 1: still in the middle of a call 0.2 seconds"):
-        workers.stop()
+        hanging.stop()
     assert time.monotonic() - began < 2
-    workers.stop()
-    release.set()
+    hanging.stop()
 
 
-def test_thread_workers_an_error_is_not_covered_by_another_that_hangs():
-    hangs, release = threading.Event(), threading.Event()
-
-    class Hanging(toys.NotingWorker):
-        def hang(self) -> None:
-            hangs.set()
-            release.wait(20)
-
-    workers = ThreadWorkers(
-        lambda worker: Hanging(worker, toys.Noting(), None), 2, stop_seconds=0.2
-    )
-    workers.ask(1, "hang")
-    assert hangs.wait(10)
-    workers.ask(0, "fail", "data")
+def test_thread_workers_an_error_is_not_covered_by_another_that_hangs(hanging):
+    hanging.ask(0, "fail", "data")
     with pytest.raises(WorkerError, match="days.txt"):
-        with HogwildWorld(workers, max_wait=10) as world:
+        with HogwildWorld(hanging, max_wait=10) as world:
             world.workers.wait(10)
-    release.set()
 
 
 def test_thread_workers_use_one_blas_thread_each_and_restore_it():
