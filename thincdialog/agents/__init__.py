@@ -2,6 +2,7 @@
 
 from . import (  # noqa: F401
     classifier,
+    fast_text,
     fixed_response,
     most_frequent,
     random_candidate,

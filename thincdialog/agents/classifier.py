@@ -56,14 +56,7 @@ def make_classifier(
         classes are seldom said aloud.
     RAISES (ValueError): If threshold is out of range or stands without reject_class.
     """
-    if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
-    if threshold and reject_class is None:
-        raise ValueError("threshold needs reject_class, the reply below it")
-    if isinstance(class_weights, str) and class_weights != "balanced":
-        raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
-    if classes is not None and len(set(classes)) < 2:
-        raise ValueError("classes needs at least two different classes")
+    check_options(threshold, reject_class, class_weights, classes)
     return ClassifierAgent(
         model,
         loss=loss or configure_class_softmax(),
@@ -78,6 +71,26 @@ def make_classifier(
         segments=segments,
         use_reply=use_reply,
     )
+
+
+def check_options(
+    threshold: float,
+    reject_class: Optional[str],
+    class_weights: Union[Dict[str, float], str, None],
+    classes: Optional[List[str]],
+) -> None:
+    """See that a classifier's options are sound.
+
+    RAISES (ValueError): If one is not.
+    """
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
+    if threshold and reject_class is None:
+        raise ValueError("threshold needs reject_class, the reply below it")
+    if isinstance(class_weights, str) and class_weights != "balanced":
+        raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
+    if classes is not None and len(set(classes)) < 2:
+        raise ValueError("classes needs at least two different classes")
 
 
 class ClassifierAgent(ModelAgent):
@@ -104,6 +117,7 @@ class ClassifierAgent(ModelAgent):
         self.reject_class = reject_class
         self.threshold = threshold
         self.classes: List[str] = []
+        self.class_counts: List[int] = []  # Of training examples; known where it learns.
         self.n_features: Optional[int] = None
 
     @property
@@ -135,6 +149,7 @@ class ClassifierAgent(ModelAgent):
                 f"the training data has only one class, {classes[0]!r}: there is nothing to "
                 "tell apart. Check the label field of the data.",
             )
+        self.class_counts = [counts[name] for name in classes]
         self._set_classes(classes, self._weights(classes, counts))
 
     def _weights(self, classes: List[str], counts: Dict[str, int]) -> Optional[List[float]]:
@@ -184,21 +199,24 @@ class ClassifierAgent(ModelAgent):
 
     def train_batch(self, observations: Observations) -> None:
         ops = self.model.ops
-        names = first_labels(observations)
-        unknown = next((name for name in names if name not in self._index), None)
-        if unknown is not None:
-            ids = column(observations, "id")
-            raise DataError(
-                "training data",
-                f"example {ids[names.index(unknown)]} has the label {unknown!r}, "
-                "which is not among the classes.",
-            )
-        targets = ops.asarray1i([self._index[name] for name in names])
+        targets = ops.asarray1i(self._targets(observations))
         logits, backprop = self.model.begin_update(self._input(observations))
         weights = None if self.weights is None else ops.asarray1f(self.weights)
         d_logits, losses = self.loss(logits, targets, weights)
         self.count_loss(observations, losses)
         backprop(d_logits)
+
+    def _targets(self, observations: Observations) -> List[int]:
+        """Number of each example's class."""
+        numbers = list(map(self._index.get, first_labels(observations)))
+        if None in numbers:
+            place = numbers.index(None)
+            raise DataError(
+                "training data",
+                f"example {column(observations, 'id')[place]} has the label "
+                f"{first_labels(observations)[place]!r}, which is not among the classes.",
+            )
+        return numbers  # type: ignore[return-value]
 
     def answer(self, observations: Observations) -> Sequence[Message]:
         if not len(observations):

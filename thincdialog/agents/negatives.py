@@ -29,3 +29,25 @@ def draw_negatives(
         drawn[examples, places] = instead
     candidates[:, 1:] = drawn
     return candidates
+
+
+def draw_classes(
+    generator: np.random.Generator, rights: np.ndarray, masses: np.ndarray, n: int
+) -> np.ndarray:
+    """Draw wrong classes for every example, each as often as its mass says; never the right
+    one.
+
+    rights (np.ndarray): Number of each example's class, shape (n_examples,), int32.
+    masses (np.ndarray): Of the classes, each 1 or more; two classes or more, int64.
+    n (int): Wrong classes for each example, 1 or more.
+    RETURNS (np.ndarray): Shape (n_examples, 1 + n), int32: the right one comes first.
+    """
+    ends = masses.cumsum()
+    of_right = masses[rights][:, None]
+    # As if the right one had no mass: what lies behind it moves up.
+    drawn = generator.integers(0, ends[-1] - of_right, size=(len(rights), n))
+    drawn += np.where(drawn >= ends[rights][:, None] - of_right, of_right, 0)
+    candidates = np.empty((len(rights), 1 + n), dtype=np.int32)
+    candidates[:, 0] = rights
+    candidates[:, 1:] = np.searchsorted(ends, drawn, side="right")
+    return candidates

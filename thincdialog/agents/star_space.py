@@ -1,17 +1,14 @@
 """A ranker of bags of embeddings whose training step is one compiled kernel."""
 
-import math
 from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from thinc.api import Model, Optimizer
+from thinc.api import Model
 
-from ..errors import ConfigError, DataError, Problem
+from ..errors import DataError
 from ..layers.bag_embed import rows_of_segments
 from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
-from ..messages import column
-from ..metrics import AverageMetric
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
 from ..optimizers.row_sparse import RowSparseOptimizer
@@ -20,8 +17,8 @@ from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
+from .compiled_steps import CompiledSteps, starts_of
 from .negatives import draw_negatives
-from .not_finite import not_finite
 from .ranker import RankerAgent
 from .training_labels import first_labels
 
@@ -100,10 +97,12 @@ class Packed(NamedTuple):
     candidates: np.ndarray
 
 
-class StarSpaceAgent(RankerAgent):
+class StarSpaceAgent(CompiledSteps, RankerAgent):
     """See ``make_star_space``."""
 
     id = "star_space"
+    kernels = "starspace"
+    optimizers = (SparseAdagrad, SparseSGD)
 
     def __init__(self, model: Model, *, loss: Callable, negatives: int = 10, **options: Any):
         if not model.has_ref("label_table"):
@@ -119,20 +118,6 @@ class StarSpaceAgent(RankerAgent):
             )
         super().__init__(model, loss=loss, **options)
         self.negatives = negatives
-        # Of the step to come; replaced, never changed, so that no copy shares it.
-        self._packed: Tuple[Packed, ...] = ()
-
-    def replica(self) -> "StarSpaceAgent":
-        replica = super().replica()
-        replica._packed = ()
-        return replica
-
-    def initialize(self, train: Teacher, **options: Any) -> None:
-        load_kernels("starspace")  # Before any data is read: are they there?
-        if self.model.ops.device_type != "cpu":
-            text = f"[agent] {self.id} learns on the CPU only"
-            raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
-        super().initialize(train, **options)
 
     def learn(self, train: Teacher) -> None:
         super().learn(train)
@@ -162,14 +147,12 @@ class StarSpaceAgent(RankerAgent):
         ops, table = self.model.ops, self.model.get_ref("context_table")
         packed = Packed(
             rows_of_segments(ops, contexts.dataXd, table.get_dim("nS")),
-            _starts(contexts.lengths),
+            starts_of(contexts.lengths),
             np.ascontiguousarray(labels.dataXd[:, 0]),
-            _starts(labels.lengths),
+            starts_of(labels.lengths),
             draw_negatives(self._generator(), targets, places, self.negatives),
         )
-        self._packed = (*self._packed, packed)
-        self.counters.ids.extend(column(observations, "id"))
-        self.counters.examples += len(rights)
+        self.keep(packed, observations)
 
     def _some_fixed(self, n: int) -> List[str]:
         if len(self.fixed) <= n:
@@ -181,51 +164,22 @@ class StarSpaceAgent(RankerAgent):
         ops: Any = self.model.ops  # ``seed`` sets it.
         return ops.generator
 
-    def update(self, optimizer: Optimizer) -> float:
-        """Learn from the examples kept, one after another, with the optimizer's learning
-        rate of this step.
-
-        RETURNS (float): Root of the mean of the examples' squared gradient norms, before
-            clipping; a row counts as often as the example has it.
-        RAISES (ConfigError): If the optimizer is not one that the kernel knows.
-        RAISES (TrainingError): If an example's loss is not finite; the weights are as
-            those before it left them.
-        """
-        optimizer = self._known(optimizer)
+    def learn_pack(
+        self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
+    ) -> Tuple[int, float]:
         values = self.parameters.values
         squares = [*optimizer.state_arrays(KEY, values), np.zeros(0, dtype="f")][0]
-        train_examples = load_kernels("starspace").train_examples
-        tables, settings = self._tables(), self._settings()
         steps = (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip)
-        packs, self._packed = self._packed, ()
-        loss, n_before, square = 0.0, 0, 0.0
-        for packed in packs:
-            losses = np.zeros(len(packed.candidates), dtype="f")
-            n_learnt, of_pack = train_examples(
-                values, squares, *tables, *packed, *settings, *map(float, steps), losses
-            )
-            if n_learnt < len(losses):
-                raise not_finite("loss", [self.counters.ids[n_before + n_learnt]])
-            n_before += n_learnt
-            loss += float(losses.sum(dtype="d"))
-            square += of_pack
-        self.counters.loss = self.counters.loss + AverageMetric(loss, n_before)
-        self.counters.updated()
-        self.forget_computed()
-        # No part of the weights is left to change: this counts the step, for averages too.
-        optimizer.update_parts(KEY, values, values, [])
-        optimizer.step_schedules()
-        return math.sqrt(square / max(1, n_before))
-
-    def _known(self, optimizer: Optimizer) -> RowSparseOptimizer:
-        """The optimizer, if the kernel can do what it does."""
-        problem = f"is {type(optimizer).__name__}, which {self.id} cannot use"
-        hint = 'set @optimizers = "thincdialog.SparseAdagrad.v1" or "thincdialog.SparseSGD.v1"'
-        if isinstance(optimizer, (SparseAdagrad, SparseSGD)):
-            if not optimizer.L2:
-                return optimizer
-            problem, hint = f"has L2 = {optimizer.L2}, but {self.id} knows no decay", "set L2 = 0"
-        raise ConfigError([Problem("", f"[training.optimizer] {problem}", hint)])
+        learnt: Tuple[int, float] = load_kernels("starspace").train_examples(
+            values,
+            squares,
+            *self._tables(),
+            *packed,
+            *self._settings(),
+            *map(float, steps),
+            losses,
+        )
+        return learnt
 
     def _settings(self) -> Tuple[bool, bool, float, float, float]:
         """Of score and loss, as the kernel takes them."""
@@ -237,20 +191,11 @@ class StarSpaceAgent(RankerAgent):
 
     def _tables(self) -> Tuple[int, int, int]:
         """Where contexts' and labels' embeddings begin in the weights, and their width."""
-        nodes = list(self.model.walk())
-        offsets: Dict[int, int] = {
-            id(nodes[slot.node]): slot.offset for slot in self.parameters.slots
-        }
         contexts, labels = map(self.model.get_ref, ("context_table", "label_table"))
-        return offsets[id(contexts)], offsets[id(labels)], contexts.get_dim("nO")
+        offset_of = self.parameters.offset_of
+        offsets = (offset_of(contexts, "E"), offset_of(labels, "E"))
+        return (*offsets, contexts.get_dim("nO"))
 
 
 def _number(texts: Sequence[str]) -> Dict[str, int]:
     return {text: number for number, text in enumerate(dict.fromkeys(texts))}
-
-
-def _starts(lengths: Any) -> np.ndarray:
-    """Where each stretch begins, and the end of the last; shape (n + 1,), int64."""
-    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts

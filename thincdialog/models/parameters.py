@@ -126,6 +126,14 @@ class FlatParameters:
         for slot in self.slots:
             self._nodes[slot.node].set_param(slot.param, slot.of(values))
 
+    def offset_of(self, node: Model, param: str) -> int:
+        """Where a parameter of a node begins in the vectors.
+
+        RAISES (StopIteration): If the model has no such node or parameter.
+        """
+        slots = (slot for slot in self.slots if self._nodes[slot.node] is node)
+        return next(slot.offset for slot in slots if slot.param == param)
+
     def clear_gradients(self) -> None:
         """Set all gradients to zero. ``update`` does it itself.
 

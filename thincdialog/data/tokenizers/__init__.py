@@ -6,4 +6,5 @@ from .hash_ngrams import HashNgramTokenizer as HashNgramTokenizer
 from .subwords import SubwordTokenizer as SubwordTokenizer
 from .tokenizer import Tokenizer as Tokenizer
 from .whitespace import WhitespaceTokenizer as WhitespaceTokenizer
+from .word_ngrams import WordNgramTokenizer as WordNgramTokenizer
 from .word_tokenizer import WordTokenizer as WordTokenizer

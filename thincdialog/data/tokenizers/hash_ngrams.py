@@ -54,7 +54,8 @@ class HashNgramTokenizer(Tokenizer):
         self.char_ngrams = char_ngrams
         self.lower = lower
         self.normalize = normalize
-        self._words: Dict[str, Tuple[int, List[int]]] = {}
+        # Its hash, its ids as a word, and those of its character n-grams.
+        self._words: Dict[str, Tuple[int, List[int], List[int]]] = {}
 
     @property
     def n_ids(self) -> int:
@@ -78,15 +79,15 @@ class HashNgramTokenizer(Tokenizer):
         n_rows, longest = self.n_rows, self.ngrams - 1
         # Hashes of the n-grams that ended with the word before: one word, two, ...
         before: List[int] = []
-        for word_hash, own in entries:
-            ids += own[:1]
+        for word_hash, own, of_characters in entries:
+            ids += own
             ending = [word_hash]
             for each in before:
                 joined = (each * _JOIN + word_hash) * _JOIN & _MASK
                 # The upper half: it depends on every bit of both hashes.
                 ids.append((joined >> 32) % n_rows + N_SPECIAL)
                 ending.append(joined)
-            ids += own[1:]
+            ids += of_characters
             before = ending[:longest]
         return np.array(ids, dtype=np.int32)
 
@@ -108,13 +109,15 @@ class HashNgramTokenizer(Tokenizer):
             for start in range(len(marked) - n + 1)
         ]
 
-    def _add(self, word: str) -> Tuple[int, List[int]]:
-        """Hash a word; its ids are its own and those of its character n-grams."""
+    def _add(self, word: str) -> Tuple[int, List[int], List[int]]:
         if len(self._words) >= _MAX_WORDS:
             self._words.clear()
         # Seeds keep a word apart from the same characters within a word.
         word_hash = hash_bytes(to_bytes(word), 1) & 0xFFFFFFFF
         hashes = [hash_bytes(to_bytes(piece), 2) & 0xFFFFFFFF for piece in self._char_pieces(word)]
-        ids = [each % self.n_rows + N_SPECIAL for each in (word_hash, *hashes)]
-        self._words[word] = entry = (word_hash, ids)
+        of_characters = [each % self.n_rows + N_SPECIAL for each in hashes]
+        self._words[word] = entry = (word_hash, self._word_ids(word, word_hash), of_characters)
         return entry
+
+    def _word_ids(self, word: str, word_hash: int) -> List[int]:
+        return [word_hash % self.n_rows + N_SPECIAL]

@@ -10,7 +10,7 @@ from ..vocabulary import Progress, Vocabulary
 from .byte_ids import N_BYTES, from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
 
-_VOCABULARY = "vocabulary.jsonl"
+VOCABULARY = "vocabulary.jsonl"
 
 
 class VocabularyTokenizer(Tokenizer):
@@ -118,7 +118,7 @@ class VocabularyTokenizer(Tokenizer):
 
     def to_disk(self, folder: Path) -> None:
         super().to_disk(folder)
-        self.vocabulary.to_disk(folder / _VOCABULARY)
+        self.vocabulary.to_disk(folder / VOCABULARY)
 
     def from_disk(self, folder: Path) -> None:
-        self._set(Vocabulary.from_disk(folder / _VOCABULARY))
+        self._set(Vocabulary.from_disk(folder / VOCABULARY))

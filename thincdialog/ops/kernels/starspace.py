@@ -3,6 +3,7 @@
 import numpy as np
 
 from .kernel import kernel
+from .vectors import add, dot, place, sum_rows
 
 # Shorter vectors are not stretched to length 1: as in the layer L2Normalise.
 _SHORTEST = np.float32(1e-6)
@@ -75,14 +76,14 @@ def train_examples(
     total = 0.0
     for example in range(len(candidates)):
         begin, end = context_starts[example], context_starts[example + 1]
-        _sum_rows(values, context_table, context_ids, begin, end, X)
+        sum_rows(values, context_table, context_ids, begin, end, X)
         factor, is_unit = _factor(X, end - begin, power, is_cosine)
         for c in range(n_candidates):
             label = candidates[example, c]
             first, last = label_starts[label], label_starts[label + 1]
-            _sum_rows(values, label_table, label_ids, first, last, Y[c])
+            sum_rows(values, label_table, label_ids, first, last, Y[c])
             factors[c], is_free[c] = _factor(Y[c], last - first, power, is_cosine)
-            cosines[c] = factor * factors[c] * _dot(X, Y[c])
+            cosines[c] = factor * factors[c] * dot(X, Y[c])
             scores[c] = scale * cosines[c]
         loss = _softmax(scores, d_scores) if is_softmax else _hinge(scores, margin, d_scores)
         if not np.isfinite(loss):
@@ -96,12 +97,12 @@ def train_examples(
             d_scores[c] *= scale
             if d_scores[c] != 0:
                 along += d_scores[c] * cosines[c]
-                _add(dX, factor * factors[c] * d_scores[c], Y[c])
+                add(dX, factor * factors[c] * d_scores[c], Y[c])
         if is_unit:
-            _add(dX, -factor * factor * along, X)
-        square = _dot(dX, dX)
+            add(dX, -factor * factor * along, X)
+        square = dot(dX, dX)
         norm = square * (end - begin)
-        of_x = factor * factor * _dot(X, X)
+        of_x = factor * factor * dot(X, X)
         for c in range(n_candidates):
             # |dY_c|^2, without another look at Y_c.
             along = cosines[c] * cosines[c] if is_free[c] else np.float32(0)
@@ -138,53 +139,13 @@ def train_examples(
 
 
 @kernel
-def _sum_rows(values, table, ids, begin, end, X):
-    """Sum of the table's rows of some tokens, into X."""
-    width = len(X)
-    X[:] = 0
-    t = begin
-    while t + 4 <= end:  # Four at a time: X is read and written less often.
-        a = values[_place(table, ids[t], width) :][:width]
-        b = values[_place(table, ids[t + 1], width) :][:width]
-        c = values[_place(table, ids[t + 2], width) :][:width]
-        d = values[_place(table, ids[t + 3], width) :][:width]
-        for j in range(width):
-            X[j] += (a[j] + b[j]) + (c[j] + d[j])
-        t += 4
-    while t < end:
-        a = values[_place(table, ids[t], width) :][:width]
-        for j in range(width):
-            X[j] += a[j]
-        t += 1
-
-
-@kernel
-def _place(table, row, width):
-    return table + np.int64(row) * width
-
-
-@kernel
 def _factor(X, n, power, is_cosine):
     """What a sum of n rows is multiplied by, and whether that makes its length 1."""
     pooled = np.float32(max(n, 1)) ** -power
     if not is_cosine:
         return pooled, False
-    length = pooled * np.sqrt(_dot(X, X))
+    length = pooled * np.sqrt(dot(X, X))
     return pooled / max(length, _SHORTEST), length > _SHORTEST
-
-
-@kernel
-def _dot(X, Y):
-    total = np.float32(0)
-    for j in range(len(X)):
-        total += X[j] * Y[j]
-    return total
-
-
-@kernel
-def _add(X, factor, Y):
-    for j in range(len(X)):
-        X[j] += factor * Y[j]
 
 
 @kernel
@@ -223,10 +184,10 @@ def _update(values, squares, table, ids, begin, end, d, square, settings):
     rate, eps, to_mean = settings
     width, step = len(d), rate
     for t in range(begin, end):
-        place = _place(table, ids[t], width)
+        at = place(table, ids[t], width)
         if len(squares):
-            squares[place] += square * to_mean
-            step = rate / (np.sqrt(squares[place]) + eps)
-        row = values[place:][:width]
+            squares[at] += square * to_mean
+            step = rate / (np.sqrt(squares[at]) + eps)
+        row = values[at:][:width]
         for j in range(width):
             row[j] -= step * d[j]

@@ -1,0 +1,155 @@
+"""A linear classifier of words and n-grams whose training step is one compiled kernel."""
+
+from typing import Any, Dict, List, Literal, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+from thinc.api import Model
+
+from ..losses.class_softmax import configure_class_softmax
+from ..ops.compiled import load_kernels
+from ..optimizers.row_sparse import RowSparseOptimizer
+from ..optimizers.sparse_sgd import SparseSGD
+from ..protocol import Observations
+from ..registry import registry
+from .classifier import ClassifierAgent, check_options
+from .compiled_steps import CompiledSteps, starts_of
+from .negatives import draw_classes
+
+# Negative sampling draws a class as often as the root of its examples' number says, times
+# this, as a whole number.
+_UNIT = 1000
+
+
+@registry.agents("thincdialog.FastText.v1")
+def make_fast_text(
+    model: Model,
+    negatives: int = 0,
+    classes: Optional[List[str]] = None,
+    class_weights: Union[Dict[str, float], str, None] = None,
+    reject_class: Optional[str] = None,
+    threshold: float = 0.0,
+    history_size: int = 1,
+    max_context: int = 0,
+    delimiter: bool = True,
+    speaker_tokens: bool = False,
+    use_reply: Literal["label", "model", "none"] = "none",
+) -> "FastTextAgent":
+    """The fastest classifier to train: fastText's, with a step for each example, all in one
+    compiled kernel. Use it with the tokenizer ``thincdialog.WordNgrams.v1``.
+
+    Answers as ``thincdialog.Classifier.v1`` does. Training runs on the CPU and needs numba
+    (``pip install 'thincdialog[fast]'``); answering needs neither. Its optimizer is
+    ``thincdialog.SparseSGD.v1``, whose step is an example's, not a batch's; fastText's own
+    learning rate is 0.1 to 1.0 at first and falls in a straight line to 0
+    (``thincdialog.WarmupLinear.v1``).
+
+    model (Model): ``thincdialog.FastText.v1``.
+    negatives (int): Wrong classes that each example is told from, drawn by the root of
+        their frequency, each by a logistic loss of its own: for thousands of classes. 0
+        for the softmax over all classes.
+    classes (Optional[List[str]]): All classes; from the training labels if None.
+    class_weights (Union[Dict[str, float], str, None]): See ``thincdialog.Classifier.v1``.
+    reject_class (Optional[str]): Reply when the best class is less probable than
+        ``threshold``; may be one of the classes or a name of its own.
+    threshold (float): Probability, 0.0 to 1.0.
+    history_size (int): Turns that are classified, the last one included; -1 for all.
+    max_context (int): Tokens of them, n-grams too, the last are kept; 0 for no limit.
+    delimiter (bool): Whether a ``<turn>`` token stands between turns.
+    speaker_tokens (bool): Whether each turn starts with its speaker's token.
+    use_reply (str): What the history keeps as the agent's own turns.
+    RAISES (ValueError): If a value is out of range, or the model is another one.
+    SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759
+    """
+    check_options(threshold, reject_class, class_weights, classes)
+    if negatives < 0:
+        raise ValueError(f"negatives = {negatives}, expected 1 or more, or 0 for the softmax")
+    if not (model.has_ref("table") and model.has_ref("output")):
+        raise ValueError(
+            f"[agent.model] is '{model.name}', but this agent trains only "
+            '@models = "thincdialog.FastText.v1"'
+        )
+    return FastTextAgent(
+        model,
+        loss=configure_class_softmax(),
+        negatives=negatives,
+        classes=classes,
+        class_weights=class_weights,
+        reject_class=reject_class,
+        threshold=threshold,
+        history_size=history_size,
+        max_context=max_context,
+        delimiter=delimiter,
+        speaker_tokens=speaker_tokens,
+        use_reply=use_reply,
+    )
+
+
+class Packed(NamedTuple):
+    """A batch as the kernel reads it; see ``ops/kernels/fast_text.py``."""
+
+    ids: np.ndarray
+    starts: np.ndarray
+    targets: np.ndarray
+    candidates: np.ndarray
+
+
+class FastTextAgent(CompiledSteps, ClassifierAgent):
+    """See ``make_fast_text``."""
+
+    id = "fast_text"
+    kernels = "fast_text"
+    optimizers = (SparseSGD,)
+
+    def __init__(self, model: Model, *, negatives: int = 0, **options: Any):
+        super().__init__(model, **options)
+        self.negatives = negatives
+
+    def state(self) -> Dict[str, Any]:
+        return {**super().state(), "class_counts": self.class_counts}
+
+    def set_state(self, state: Dict[str, Any]) -> None:
+        super().set_state(state)
+        self.class_counts = [int(count) for count in state["class_counts"]]
+
+    # --- learning ---------------------------------------------------------------------
+
+    def train_batch(self, observations: Observations) -> None:
+        """Keep the batch, ready for the kernel, till ``update``."""
+        targets = np.array(self._targets(observations), dtype=np.int32)
+        contexts = self.observed_contexts(observations)
+        tokens: Any = contexts.dataXd
+        ids, starts = np.ascontiguousarray(tokens[:, 0]), starts_of(contexts.lengths)
+        self.keep(Packed(ids, starts, targets, self._candidates(targets)), observations)
+
+    def _candidates(self, targets: np.ndarray) -> np.ndarray:
+        """The classes that each example is about; none where it is about all."""
+        if not self.negatives:
+            return np.zeros((len(targets), 0), dtype=np.int32)
+        masses = np.ceil(_UNIT * np.sqrt(np.maximum(self.class_counts, 1))).astype(np.int64)
+        ops: Any = self.model.ops  # ``seed`` sets its generator.
+        return draw_classes(ops.generator, targets, masses, self.negatives)
+
+    def learn_pack(
+        self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
+    ) -> Tuple[int, float]:
+        n_classes = len(self.classes)
+        weights = np.ones(n_classes) if self.weights is None else np.array(self.weights)
+        steps = (float(optimizer.learn_rate), float(optimizer.grad_clip))
+        learnt: Tuple[int, float] = load_kernels("fast_text").train_examples(
+            self.parameters.values,
+            *self._places(),
+            n_classes,
+            *packed,
+            weights.astype("f"),
+            self.is_replica,
+            *steps,
+            losses,
+        )
+        return learnt
+
+    def _places(self) -> Tuple[int, int, int, int]:
+        """Where embeddings, output layer and bias begin in the weights; the width."""
+        table, output = map(self.model.get_ref, ("table", "output"))
+        offset_of = self.parameters.offset_of
+        offsets = (offset_of(table, "E"), offset_of(output, "W"), offset_of(output, "b"))
+        return (*offsets, table.get_dim("nO"))

@@ -1,0 +1,104 @@
+"""Words of a vocabulary, and hashed n-grams."""
+
+from pathlib import Path
+from typing import Dict, Iterable, List, Optional
+
+from ...registry import registry
+from ..special_tokens import N_SPECIAL
+from ..vocabulary import Progress, Vocabulary
+from ..words import NormalForm, join_words
+from .hash_ngrams import HashNgramTokenizer
+from .tokenizer import check_range
+from .vocabulary_tokenizer import VOCABULARY
+
+# Ends every text; no word of a text looks like this.
+END_MARK = "</s>"
+
+
+@registry.tokenizers("thincdialog.WordNgrams.v1")
+class WordNgramTokenizer(HashNgramTokenizer):
+    """As fastText reads: every known word has a row of its own, word n-grams (and character
+    n-grams, if wanted) are hashed into a fixed number of rows. A word that is not known
+    is nothing but a part of n-grams.
+
+    The features of a text come in the order of ``thincdialog.HashNgrams.v1``.
+
+    n_rows (int): Rows of the n-grams, 1 or more.
+    ngrams (int): Longest word n-gram, 1 or more.
+    char_ngrams (Optional[List[int]]): Shortest and longest character n-gram within
+        a word, as in [3, 5]; None for none.
+    mark_end (bool): Whether the end of a text counts as a word, so that n-grams know it.
+    lower (bool): Whether to put everything into lower case.
+    normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
+    min_freq (int): Rarer words are not known, 1 or more.
+    max_size (int): Words to know, the most frequent; 0 for no limit.
+    RAISES (ValueError): If a number is out of range.
+    SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759
+    """
+
+    needs_texts = True
+
+    def __init__(
+        self,
+        *,
+        n_rows: int = 1 << 17,
+        ngrams: int = 2,
+        char_ngrams: Optional[List[int]] = None,
+        mark_end: bool = True,
+        lower: bool = True,
+        normalize: NormalForm = "NFC",
+        min_freq: int = 1,
+        max_size: int = 0,
+    ):
+        super().__init__(
+            n_rows=n_rows, ngrams=ngrams, char_ngrams=char_ngrams, lower=lower, normalize=normalize
+        )
+        self.mark_end = mark_end
+        self.min_freq = check_range("min_freq", min_freq, 1)
+        self.max_size = check_range("max_size", max_size, 0)
+        self._vocabulary: Optional[Vocabulary] = None
+        self._ids: Dict[str, int] = {}
+
+    @property
+    def n_ids(self) -> int:
+        return N_SPECIAL + self.n_rows + len(self.vocabulary)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
+        if self._vocabulary is None:
+            raise ValueError(f"{type(self).__name__} has no vocabulary yet: call build() first")
+        return self._vocabulary
+
+    def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
+        limits = {"min_freq": self.min_freq, "max_size": self.max_size}
+        self._set(Vocabulary.build(texts, self._split, progress=progress, **limits))
+
+    def _set(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._ids = {word: i for i, word in enumerate(vocabulary.tokens, N_SPECIAL + self.n_rows)}
+        self._words.clear()
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The known words; n-grams say nothing new."""
+        tokens, first = self.vocabulary.tokens, N_SPECIAL + self.n_rows
+        words = [tokens[each - first] for each in ids if each >= first]
+        return join_words(word for word in words if word != END_MARK)
+
+    def _split(self, text: str) -> List[str]:
+        words = super()._split(text)
+        return [*words, END_MARK] if self.mark_end else words
+
+    def _char_pieces(self, word: str) -> List[str]:
+        return [] if word == END_MARK else super()._char_pieces(word)
+
+    def _word_ids(self, word: str, word_hash: int) -> List[int]:
+        number = self._ids.get(word)
+        return [] if number is None else [number]
+
+    def to_disk(self, folder: Path) -> None:
+        super().to_disk(folder)
+        self.vocabulary.to_disk(folder / VOCABULARY)
+
+    def from_disk(self, folder: Path) -> None:
+        self._set(Vocabulary.from_disk(folder / VOCABULARY))

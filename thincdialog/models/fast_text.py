@@ -1,0 +1,40 @@
+"""The mean of embeddings, and a linear layer over it."""
+
+from typing import Callable, Optional, cast
+
+from thinc.api import Linear, Model, chain
+from thinc.initializers import uniform_init, zero_init
+from thinc.types import Floats2d, Ragged
+from thinc.util import partial
+
+from ..layers.bag_embed import BagEmbed
+from ..registry import registry
+
+
+@registry.models("thincdialog.FastText.v1")
+def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragged, Floats2d]:
+    """A linear classifier through a bottleneck: the mean of the embeddings of all tokens
+    (words and n-grams), then a linear layer. For the agent ``thincdialog.FastText.v1``,
+    which trains it in one compiled kernel; ``thincdialog.Classifier.v1`` can train it, too.
+
+        Y[b] = W (sum_t E[id_t] / n) + bias
+
+    width (int): Width of an embedding; a multiple of 16 keeps rows apart in memory, so
+        that several workers do not write to the same cache line.
+    init_E (Optional[Callable]): Initializer of the table; uniform in +-1/width if None.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2); segments do not count.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, n_classes), logits.
+    RAISES (ValueError): If width is below 1.
+    SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759
+    """
+    if width < 1:
+        raise ValueError(f"width = {width}, but it must be 1 or more")
+    table = BagEmbed(
+        width, pooling="mean", init_E=init_E or partial(uniform_init, lo=-1 / width, hi=1 / width)
+    )
+    output = Linear(None, width, init_W=zero_init)
+    model = cast(Model[Ragged, Floats2d], chain(table, output))
+    model.name = "fast_text"
+    model.set_ref("table", table)
+    model.set_ref("output", output)
+    return model
