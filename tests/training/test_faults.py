@@ -109,10 +109,13 @@ def test_faults_what_was_half_done_when_the_process_died_is_mended(tmp_path):
         (folder / name).rename(folder / f".{name}.old.0123abcd")
     (folder / ".checkpoint-8.0123abcd").mkdir()
     (folder / ".notes.0123abcd").mkdir()
+    for name in ("config.cfg", "scores.json", "notes.txt"):
+        (folder / f".{name}.0123abcd").write_text("half")
     _, shown = run(folder, resume=True)
     assert f"Going on from {folder / 'checkpoint-6'}." in shown
     same(remains(folder), expected)
-    assert [path.name for path in folder.glob(".*")] == [".notes.0123abcd"]
+    left = sorted(path.name for path in folder.glob(".*"))
+    assert left == [".notes.0123abcd", ".notes.txt.0123abcd"]
 
 
 def test_faults_killed_while_old_checkpoints_are_taken_away(tmp_path, monkeypatch):

@@ -1,10 +1,10 @@
 """Writes a text file that a command was asked for."""
 
 import sys
-import uuid
 from pathlib import Path
 
 from ..errors import OutputError
+from ..whole_file import whole_file
 
 
 def write_text(output: str, text: str, force: bool) -> None:
@@ -21,23 +21,7 @@ def write_text(output: str, text: str, force: bool) -> None:
         raise OutputError(f"{output}  is there already. Choose another name, or add --force.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, text)
+        with whole_file(path) as beside:
+            beside.write_text(text, encoding="utf8")
     except OSError as error:
         raise OutputError(f"{output}  cannot be written: {error.strerror}") from None
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all; what is no plain file is written to.
-
-    RAISES (OSError): If it cannot be written; an old file stays as it was.
-    """
-    if path.exists() and not path.is_file():  # Such as /dev/stdout.
-        path.write_text(text, encoding="utf8")
-        return
-    target = path.resolve()  # A link stays a link.
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        beside.write_text(text, encoding="utf8")
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)

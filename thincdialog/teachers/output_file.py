@@ -1,12 +1,12 @@
 """Writes a file whole or not at all, line by line."""
 
 import gzip
-import uuid
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Callable, Iterator, Union
 
 from ..errors import OutputError
+from ..whole_file import whole_file
 
 
 @contextmanager
@@ -25,21 +25,14 @@ def open_output(path: Union[str, Path], force: bool = False) -> Iterator[Callabl
     is_plain = target.is_file() or not target.exists()
     if is_plain and target.exists() and not force:
         raise OutputError(f"{path}  is there already. Choose another name, or add --force.")
-    beside = None
     try:
         if is_plain:
-            target = target.resolve()  # A link stays a link.
-            target.parent.mkdir(parents=True, exist_ok=True)
-            beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-        with open(beside or target, "wb") as stream, _compressed(stream, str(path)) as inner:
-            yield lambda line: _write(inner, line, path)
-        if beside is not None:
-            beside.replace(target)
+            target.resolve().parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(target) as place, open(place, "wb") as stream:
+            with _compressed(stream, str(path)) as inner:
+                yield lambda line: _write(inner, line, path)
     except OSError as error:
         raise OutputError(f"{path}  cannot be written: {error.strerror or error}") from None
-    finally:
-        if beside is not None:
-            beside.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -97,10 +97,13 @@ class Checkpoints:
         for step in self.steps():
             remove(self.at(step))
 
-    def mend(self, *models: str) -> None:
-        """Undo what a process that was killed left half done, also of saved models."""
+    def mend(self, *names: str) -> None:
+        """Undo what a process that was killed left half done.
+
+        names (str): Of other folders and files that are written whole.
+        """
         if self.folder.is_dir():
-            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, models)]))
+            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, names)]))
 
 
 def _is_ours(path: Path) -> bool:

@@ -5,7 +5,6 @@ Everything in it follows from config, data and seed: no times, no names of folde
 
 import inspect
 import math
-import os
 import platform
 import re
 from importlib import metadata
@@ -18,6 +17,7 @@ from .. import __version__
 from ..agents.json_file import read_json
 from ..errors import OutputError
 from ..registry import registry
+from ..whole_file import whole_file
 from .results import COUNT, Result
 
 CARD = "README.md"
@@ -43,10 +43,10 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
         be those of this model.
     RAISES (OutputError): If it cannot be written; an old one stays as it was.
     """
-    beside = folder / f".{CARD}"
+    text = card(folder, result)
     try:
-        beside.write_text(card(folder, result), encoding="utf8", errors="backslashreplace")
-        os.replace(beside, folder / CARD)
+        with whole_file(folder / CARD) as beside:
+            beside.write_text(text, encoding="utf8", errors="backslashreplace")
     except OSError as error:
         reason = error.strerror or "the disk may be full"
         raise OutputError(f"{folder / CARD}  could not be written: {reason}.") from None
@@ -177,7 +177,7 @@ def _model(
     config: Mapping[str, Any], meta: Mapping[str, Any], folder: Path, result: Optional[Result]
 ) -> Iterator[str]:
     yield from ("", "## Model and training", "")
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name.lstrip(".") != CARD]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != CARD]
     if (folder / "layout.json").is_file():
         slots = read_json(folder / "layout.json")["parameters"]
         n_parameters = sum(math.prod(slot["shape"]) for slot in slots)

@@ -15,10 +15,12 @@ from ..errors import ModelError, OutputError, TrainingError
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..protocol import Agent
 from ..teachers import Teacher
+from ..whole_file import whole_file
 from .changes import Prints, check_config, check_data, fingerprints
 from .checkpoints import ARRAYS, STATE, Checkpoints
 from .keeper import Keeper
 from .model_folder import read_meta, save_model
+from .scores_file import SCORES
 from .stopping import Position
 
 BEST, LAST = "model-best", "model-last"
@@ -69,10 +71,9 @@ class RunKeeper(Keeper):
             return
         if anew:
             Checkpoints(self.folder).remove()
-        beside = self.folder / f".{CONFIG}"
         try:
-            beside.write_text(write_config(self.checked.config), encoding="utf8")
-            beside.replace(self.folder / CONFIG)
+            with whole_file(self.folder / CONFIG) as beside:
+                beside.write_text(write_config(self.checked.config), encoding="utf8")
         except OSError as error:
             raise OutputError(
                 f"{self.folder / CONFIG}  could not be written: {error.strerror}. Free some space "
@@ -148,7 +149,7 @@ class RunKeeper(Keeper):
         if self.checkpoints is None:
             note("There are no checkpoints of such an agent or optimizer: starting afresh.")
             return None
-        self.checkpoints.mend(BEST, LAST)
+        self.checkpoints.mend(BEST, LAST, CONFIG, SCORES)
         newest = self.checkpoints.newest(note)
         if newest is None:
             note(f"There is no checkpoint in {self.folder}: starting afresh.")

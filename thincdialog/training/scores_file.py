@@ -1,12 +1,12 @@
 """``scores.json`` in a run's folder: what it came to, for tables and model cards."""
 
-import os
 from pathlib import Path
 from typing import Any, Dict
 
 from ..agents.json_file import read_json, write_json
 from ..errors import ModelError, OutputError
 from ..loggers.row_file import finite
+from ..whole_file import whole_file
 from .results import Result
 
 SCORES = "scores.json"
@@ -38,10 +38,9 @@ def write_scores(folder: Path, result: Result) -> None:
         "intervals": result.intervals,
         "baselines": result.baselines,
     }
-    beside = folder / f".{SCORES}"
     try:
-        write_json(beside, finite(facts))
-        os.replace(beside, folder / SCORES)
+        with whole_file(folder / SCORES) as beside:
+            write_json(beside, finite(facts))
     except OSError as error:
         reason = error.strerror or "the disk may be full"
         raise OutputError(

@@ -16,6 +16,7 @@ from ..config.diff import diff_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DialogError, OutputError, Problem
 from ..ops.choice import ops_to_train, using_ops
+from ..whole_file import whole_file
 from .run_table import RunResult, results
 from .scores_file import read_scores
 from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
@@ -268,11 +269,10 @@ class _SweepState:
             run.name: {"overrides": run.overrides, "state": run.state, "error": run.error}
             for run in runs
         }
-        beside = self.folder / f".{STATE}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_json(beside, {"format": 1, "runs": {**self.others, **ours}})
-            beside.replace(self.folder / STATE)
+            with whole_file(self.folder / STATE) as beside:
+                write_json(beside, {"format": 1, "runs": {**self.others, **ours}})
         except OSError as error:
             raise OutputError(
                 f"{self.folder / STATE}  cannot be written: {error.strerror}."

@@ -1,6 +1,5 @@
 """Folders that are written whole or not at all: beside their place, then renamed."""
 
-import os
 import re
 import shutil
 import uuid
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Iterator
 
 from ..errors import OutputError
+from ..whole_file import sync
 
 # What stands beside a folder while it is written, and while it is replaced.
 _BESIDE = re.compile(r"\.(?P<name>.+?)\.(?P<old>old\.)?[0-9a-f]{8}")
@@ -43,15 +43,6 @@ def written_whole(folder: Path) -> Iterator[Path]:
 def _sync(folder: Path) -> None:
     for path in [*folder.rglob("*"), folder]:
         sync(path)
-
-
-def sync(path: Path) -> None:
-    """Return when a file, or the names in a folder, are safe even if the power fails."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _replace(new: Path, folder: Path) -> None:
@@ -91,16 +82,18 @@ def _beside(folder: Path, old: str = "") -> Path:
 
 def mend(parent: Path, names: str) -> None:
     """Undo what a process that was killed left half done: folders that were being
-    replaced come back, others that were being written go.
+    replaced come back, others that were being written go, and so do files.
 
     parent (Path): The folder around them.
-    names (str): Pattern of the names of whole folders.
+    names (str): Pattern of the names of whole folders and files.
     """
     for path in sorted(parent.iterdir()):
         found = _BESIDE.fullmatch(path.name)
-        if found and re.fullmatch(names, found["name"]) and path.is_dir():
+        if found and re.fullmatch(names, found["name"]):
             place = parent / found["name"]
-            if found["old"] and not place.exists():
+            if path.is_file():
+                path.unlink()
+            elif found["old"] and not place.exists():
                 path.rename(place)
             else:
                 shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,41 @@
+"""Files that are written whole or not at all: beside their place, then renamed."""
+
+import os
+import uuid
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Iterator
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Where to write a file. At the end it is safe on the disk, and takes the place of
+    ``path``; after an error it is gone, and an old file stays as it was.
+
+    path (Path): Its place; a link stays a link, and what is no plain file (/dev/stdout)
+        is written to as it is. The folder around it is there already.
+    YIELDS (Path): Where to write.
+    RAISES (OSError): If it cannot be brought to the disk, or to its place.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        yield beside
+        sync(beside)
+        beside.replace(target)
+        with suppress(PermissionError):  # Names can be written there, but not read.
+            sync(target.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Return when a file, or the names in a folder, are safe even if the power fails."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
