@@ -11,16 +11,24 @@ _F = np.float32
 
 
 @kernel
+def _highest(x: Any) -> Any:
+    # The bits of floats, as whole numbers with those of negative ones turned round, are in
+    # the floats' order, and the highest whole number is found in vectors.
+    highest = np.int32(-(2**31))
+    bits = x.view(np.int32)
+    for j in range(x.shape[0]):
+        key = np.int32(bits[j] ^ ((bits[j] >> 31) & 0x7FFFFFFF))
+        highest = max(highest, key)
+    return np.int32(highest ^ ((highest >> 31) & 0x7FFFFFFF)).view(np.float32)
+
+
+@kernel
 def softmax(X: Any, factor: float, Y: Any) -> None:
     """Y[i] = exp(factor X[i]) over its sum; shape (n, width), float32, width above 0."""
     scale = _F(factor)
     for i in range(X.shape[0]):
         x, y = X[i], Y[i]
-        highest = x[0] * scale
-        for j in range(x.shape[0]):
-            value = x[j] * scale
-            # NaN is the highest, and stays so.
-            highest = highest if highest >= value or highest != highest else value
+        highest = _highest(x) * scale
         total = _F(0)
         for j in range(y.shape[0]):
             y[j] = exp(x[j] * scale - highest)
