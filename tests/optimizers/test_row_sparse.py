@@ -1,7 +1,5 @@
 """Row-sparse optimizers beside their formulas in double precision, and beside Thinc's."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from thinc.api import SGD, NumpyOps
 
 from tests.ops.array_backends import BACKENDS, backend
+from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.sparse_adagrad import SparseAdagrad
@@ -76,7 +75,7 @@ def test_row_sparse_steps_are_those_of_the_formula_for_the_rows_used(
 ):
     if is_compiled:
         pytest.importorskip("numba")
-    ops = SimpleNamespace(is_compiled=is_compiled)
+    ops = get_dialog_ops(-1, "fast" if is_compiled else "numpy")
     optimizer = MAKES[name](L2=L2, L2_is_weight_decay=is_decay)
     reference = KINDS[type(optimizer)]()
     values = np.random.default_rng(9).normal(size=SIZE).astype("f")
@@ -158,3 +157,28 @@ def test_row_sparse_are_registered_with_their_settings(name):
     assert optimizer.averages[KEY].tobytes() == values.tobytes()
     with pytest.raises(ValueError, match="average_every"):
         make(0.1, average_every=0)
+
+
+@pytest.mark.parametrize("name", MAKES)
+def test_fast_ops_have_compiled_steps_sums_zeros_and_averages_of_their_own(name):
+    pytest.importorskip("numba")
+    rows = np.array([0, 2, 5])
+    parts = [Part(0, N_DENSE), Part(N_DENSE, SIZE, WIDTH, rows)]
+    found = []
+    for ops in (get_dialog_ops(-1, "numpy"), get_dialog_ops(-1, "fast")):
+        options = {"grad_clip": 0.0, "use_averages": True, "average_every": 2}
+        optimizer = type(MAKES[name]())(RATE, **options)
+        if ops.name == "thincdialog_fast":
+            optimizer.step_block = None  # Not to be called.
+        values = np.random.default_rng(9).normal(size=SIZE).astype("f")
+        squares = []
+        for step in range(6):
+            d = gradient(rows.tolist(), step)
+            squares.append(sum(part.square_sum(d, ops) for part in parts))
+            optimizer.update_parts(KEY, values, d, parts, ops=ops)
+            for part in parts:
+                part.clear(d, ops)
+            assert not d.any()
+        found.append([values, optimizer.averages[KEY], np.array(squares)])
+    for one, two in zip(*found):
+        np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)

@@ -7,7 +7,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from thinc.api import Model, Optimizer
 from thinc.types import Floats1d
-from thinc.util import get_array_module
 
 from ..errors import ModelError, TrainingError
 from ..ops.touched_rows import TouchedRows
@@ -180,7 +179,8 @@ class FlatParameters:
         """
         is_sparse = isinstance(optimizer, RowSparseOptimizer)
         parts = self._parts() if is_sparse else [Part(0, self.gradients.shape[0])]
-        norm = abs(scale) * _norm(self.gradients, parts)
+        square = sum(part.square_sum(self.gradients, self.ops) for part in parts)
+        norm = abs(scale) * math.sqrt(square)
         if not math.isfinite(norm):
             raise TrainingError(
                 "the gradient is not finite (NaN or infinity). Lower the learning rate, or set "
@@ -190,7 +190,8 @@ class FlatParameters:
             scale *= optimizer.clip_scale(norm)
             vectors = (self.values, self.gradients)
             optimizer.update_parts(KEY, *vectors, parts, scale=scale, ops=self.ops)
-            self._clear_parts(parts)
+            for part in parts:
+                part.clear(self.gradients, self.ops)
         else:
             if scale != 1.0:
                 self.gradients *= scale
@@ -236,14 +237,6 @@ class FlatParameters:
             parts.append(Part(start, self.gradients.shape[0]))
         return parts
 
-    def _clear_parts(self, parts: List[Part]) -> None:
-        for part in parts:
-            view = part.view(self.gradients)
-            if part.rows is None:
-                view[:] = 0
-            else:
-                view[part.rows] = 0
-
 
 def _aligned(size: int) -> int:
     """Floats that a parameter takes up, the gap to the next one included."""
@@ -260,15 +253,3 @@ def _aligned_zeros(ops: Any, length: int) -> Floats1d:
 def _address(array: Any) -> int:
     """Where the array's first byte lies, on its device."""
     return array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data
-
-
-def _norm(gradients: Floats1d, parts: List[Part]) -> float:
-    """Root of the sum of squares, summed in an order that does not depend on threads."""
-    xp = get_array_module(gradients)
-    total = 0.0
-    for part in parts:
-        view = part.view(gradients)
-        for index in part.blocks(view):
-            block = view[index].reshape(-1)
-            total += float(xp.einsum("i,i->", block, block))
-    return math.sqrt(total)

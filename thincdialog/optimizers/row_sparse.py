@@ -7,6 +7,9 @@ from thinc.optimizers import FloatOrSeq
 from thinc.types import Floats1d, FloatsXd, Ints1d
 from thinc.util import get_array_module, is_numpy_array
 
+from ..ops.compiled import load_kernels
+from ..ops.compiled_tables import CompiledTables
+
 # Floats a block: what a step reads and writes of it stays in a core's cache.
 _BLOCK_FLOATS = 32768
 
@@ -43,6 +46,38 @@ class Part(NamedTuple):
         for start in range(0, n, size):
             index = slice(start, min(n, start + size))
             yield index if self.rows is None else self.rows[index]
+
+    def square_sum(self, vector: Floats1d, ops: Optional[Ops] = None) -> float:
+        """Sum of the squares of a gradient, in an order that does not depend on threads.
+
+        vector (Floats1d): All gradients.
+        ops (Optional[Ops]): Those of the model; if they are compiled, so is the sum.
+        """
+        view = self.view(vector)
+        if isinstance(ops, CompiledTables):
+            kernels = load_kernels("gradients")
+            if self.rows is None:
+                return kernels.square_sum(view)
+            return kernels.square_sum_of_rows(view, self.rows)
+        xp, total = get_array_module(vector), 0.0
+        for index in self.blocks(view):
+            block = view[index].reshape(-1)
+            total += float(xp.einsum("i,i->", block, block))
+        return total
+
+    def clear(self, vector: Floats1d, ops: Optional[Ops] = None) -> None:
+        """Set a gradient to zero.
+
+        vector (Floats1d): All gradients.
+        ops (Optional[Ops]): As for ``square_sum``.
+        """
+        view = self.view(vector)
+        if self.rows is None:
+            view[:] = 0
+        elif isinstance(ops, CompiledTables):
+            load_kernels("gradients").clear_rows(view, self.rows)
+        else:
+            view[self.rows] = 0
 
 
 class RowSparseOptimizer(Optimizer):
@@ -112,9 +147,9 @@ class RowSparseOptimizer(Optimizer):
         arrays: List[Any] = [values, gradients, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
+        is_compiled = isinstance(ops, CompiledTables)
         for part in parts:
             views = [part.view(array) for array in arrays]
-            is_compiled = getattr(ops, "is_compiled", False)
             if is_compiled and self.step_compiled(views, part.rows, scale, n_updates):
                 continue
             for index in part.blocks(views[0]):
@@ -124,7 +159,7 @@ class RowSparseOptimizer(Optimizer):
                     for view, changed in zip(views[:1] + views[2:], block[:1] + block[2:]):
                         view[index] = changed
         if self.averages is not None and n_updates % self.average_every == 0:
-            self._update_averages(key, values, n_updates)
+            self._update_averages(key, values, n_updates, is_compiled)
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
@@ -150,13 +185,18 @@ class RowSparseOptimizer(Optimizer):
             return 1.0
         return self.grad_clip / norm
 
-    def _update_averages(self, key: Key, values: Floats1d, n_updates: int) -> None:
+    def _update_averages(
+        self, key: Key, values: Floats1d, n_updates: int, is_compiled: bool
+    ) -> None:
         assert self.averages is not None
         if key not in self.averages:
             self.averages[key] = values.copy()
             return
         # Thinc's decay, for the steps since the last time.
         kept = min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** self.average_every
+        if is_compiled:
+            load_kernels("gradients").move_average(self.averages[key], values, float(1 - kept))
+            return
         average, share = self.averages[key], get_array_module(values).float32(1 - kept)
         # Blocks that stay in the CPU's cache; a GPU takes everything at once.
         size = _BLOCK_FLOATS if is_numpy_array(values) else values.shape[0]
