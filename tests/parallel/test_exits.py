@@ -73,11 +73,20 @@ def pids_of(line: str):
     return [int(word) for word in line.split()]
 
 
+def is_running(pid: int) -> bool:
+    """Whether it is there, and not only until somebody asks how it ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def assert_gone(pids) -> None:
+    assert len(pids) == 2
     until = time.monotonic() + 5
-    while time.monotonic() < until and any(Path(f"/proc/{pid}").exists() for pid in pids):
+    while time.monotonic() < until and any(map(is_running, pids)):
         time.sleep(0.05)
-    assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
+    assert [pid for pid in pids if is_running(pid)] == []
 
 
 @pytest.fixture
