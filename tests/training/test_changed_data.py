@@ -113,3 +113,40 @@ def test_changed_test_data_can_be_taken_away_and_added(tmp_path, data):
     assert "Going on" in shown and "test" not in result.scores
     result, shown = run(folder, text=SPLITS, **data, resume=True, training__max_steps=10)
     assert "Going on" in shown and "test" in result.scores
+
+
+@pytest.fixture
+def with_candidates(tmp_path, data):
+    """The same data, with its fixed candidates."""
+    path = tmp_path / "candidates.txt"
+    path.write_text("".join(f"b {n}\n" for n in range(7)))
+    return {**data, "tasks__it__candidates": str(path)}
+
+
+def test_changed_candidates_are_refused_by_name(tmp_path, with_candidates):
+    folder, path = tmp_path / "out", tmp_path / "candidates.txt"
+    run(folder, text=SPLITS, **with_candidates)
+    whole = path.read_text()
+    path.write_text(f"{whole}b 8\n")
+    with pytest.raises(DataError) as caught:
+        run(folder, text=SPLITS, **with_candidates, **ON)
+    assert str(caught.value) == (
+        f"{path}  is not the file that {folder / 'checkpoint-6'} was made with (28 bytes then, "
+        "32 now): give the same data to go on, or begin another run in another --output"
+    )
+    path.write_text(whole)
+    _, shown = run(folder, text=SPLITS, **with_candidates, **ON)
+    assert "Changed since: training.max_steps 6 -> 8.\n" in shown
+
+
+def test_changed_place_of_the_same_candidates_is_harmless(tmp_path, with_candidates):
+    folder, moved = tmp_path / "out", tmp_path / "moved.txt"
+    run(folder, text=SPLITS, **with_candidates)
+    shutil.move(tmp_path / "candidates.txt", moved)
+    # Not there is told before any data is read.
+    with pytest.raises(DataError, match="candidates.txt  file not found"):
+        run(folder, text=SPLITS, **with_candidates, **ON)
+    _, shown = run(
+        folder, text=SPLITS, **{**with_candidates, "tasks__it__candidates": str(moved)}, **ON
+    )
+    assert "Going on" in shown and "tasks.it.candidates" in shown and "what is in" not in shown

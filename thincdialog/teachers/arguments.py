@@ -1,6 +1,5 @@
 """What the arguments that registered teachers share mean."""
 
-from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from .bookmark import Bookmark
@@ -73,10 +72,21 @@ def file_sources(
     return {split: FileSource(reader, paths) for split, paths in given.items() if paths}
 
 
-def candidate_file(path: Optional[str], numbered: bool = False) -> Optional[Callable]:
-    """A function that reads the fixed candidates, one a line, when they are needed.
+class CandidateFile:
+    """The fixed candidates, one a line, read when they are needed.
 
-    path (Optional[str]): The file; None for no fixed candidates.
+    path (str): The file.
     numbered (bool): Whether leading line numbers are taken off (fbdialog).
     """
-    return partial(read_list, path, numbered) if path else None
+
+    def __init__(self, path: str, numbered: bool = False):
+        self.path, self.numbered = path, numbered
+
+    def __call__(self) -> List[str]:
+        """Read them."""
+        return read_list(self.path, self.numbered)
+
+
+def candidate_file(path: Optional[str], numbered: bool = False) -> Optional[CandidateFile]:
+    """Arguments as of ``CandidateFile``; None for no fixed candidates."""
+    return CandidateFile(path, numbered) if path else None

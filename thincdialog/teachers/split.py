@@ -96,8 +96,13 @@ class Split:
 
         RAISES (DataError): If one cannot be read.
         """
-        for path in getattr(self.source, "paths", ()):
+        for path in self.files():
             check_readable(path)
+
+    def files(self) -> List[str]:
+        """The files it is read from, in their order, that of the fixed candidates last."""
+        of_candidates = getattr(self.candidates, "path", None)
+        return [*getattr(self.source, "paths", ()), *([of_candidates] if of_candidates else [])]
 
     def episodes(self, at: Optional[Bookmark] = None) -> Iterator[Episode]:
         """The mutated episodes in file order.

@@ -100,9 +100,9 @@ class Teacher(Presenter):
             split.check_source()
 
     def files(self, split: str) -> List[str]:
-        """The files that a split is read from, in their order; none if it is made
-        otherwise."""
-        return list(getattr(self._data[split].source, "paths", ()))
+        """The files that a split is read from, in their order, that of the fixed
+        candidates last; none if it is made otherwise."""
+        return self._data[split].files()
 
     def for_split(
         self,

@@ -137,12 +137,12 @@ def check_config(
         if (name in old) != (name in new) or old[name] != new[name]
     ]
     # Files may lie elsewhere: check_data looks at what is in them.
-    paths = [
-        f"tasks.{name}.{split}"
-        for name, task in tasks.items()
-        for split in SPLITS
-        if split in task.splits and task.files(split)
-    ]
+    paths = []
+    for name, task in tasks.items():
+        files = {split: task.files(split) for split in SPLITS if split in task.splits}
+        paths += [f"tasks.{name}.{split}" for split, found in files.items() if found]
+        if any(new.get(f"tasks.{name}.candidates") in found for found in files.values()):
+            paths.append(f"tasks.{name}.candidates")
     problems = []
     for change in changes:
         allowed = (*HARMLESS, *paths, *(ADDABLE if change.old == MISSING else ()))
