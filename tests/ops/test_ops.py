@@ -86,10 +86,11 @@ def test_ops_exact_products_leave_stock_ops_alone():
         assert nothing is None
 
 
-def test_ops_product_equals_stock_ops():
+@pytest.mark.parametrize("name", [-1, "fast"])
+def test_ops_product_equals_stock_ops(name):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(6, 4)).astype("f"), rng.normal(size=(4, 5)).astype("f")
-    ours, stock = DialogNumpyOps(), NumpyOps()
+    ours, stock = new_ops(name), NumpyOps()
     assert not ours.use_blis
     for trans1, trans2 in [(False, False), (True, False), (False, True), (True, True)]:
         a, b = (x.T.copy() if trans1 else x), (y.T.copy() if trans2 else y)

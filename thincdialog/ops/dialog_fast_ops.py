@@ -41,6 +41,14 @@ class DialogFastOps(
         load_kernels("rows")
         super().__init__(device_type, device_id, use_blis=use_blis)
 
+    def gemm(
+        self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
+    ) -> Any:
+        if self.has_exact_products or self.use_blis or not (x.ndim == y.ndim == 2):
+            return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)
+        # ``dot``, which NumpyOps call, fills the result with zeros first, with the GIL.
+        return numpy.matmul(x.T if trans1 else x, y.T if trans2 else y, out=out)
+
     def softmax(
         self, x: Any, *, inplace: bool = False, axis: int = -1, temperature: float = 1.0
     ) -> Any:
