@@ -269,6 +269,18 @@ def test_star_space_replicas_learn_the_same_weights_from_batches_of_their_own():
     assert [each.counters.examples for each in (agent, *replicas)] == [4, 0, 0]
 
 
+@pytest.mark.parametrize("optimizer", [SGD, ADAGRAD])
+@pytest.mark.parametrize("share", ["all", "start"])
+def test_star_space_replica_learns_what_the_agent_itself_learns(optimizer, share):
+    values = []
+    for is_replica in (False, True):
+        agent, teacher = build(model={"share": share, "n_segments": 1 + (share == "start")})
+        learner = agent.replica() if is_replica else agent
+        learn(learner, teacher, registry.optimizers.get(optimizer)(0.2), epochs=3)
+        values.append(agent.parameters.values)
+    np.testing.assert_allclose(*values, atol=1e-5)
+
+
 CONFIG = f"""
 [tasks.colours]
 @teachers = "thincdialog.LabelledText.v1"

@@ -11,6 +11,7 @@ from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
+from ..ops.rows_apart import RowsApart
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_adagrad import SparseAdagrad
 from ..optimizers.sparse_sgd import SparseSGD
@@ -118,6 +119,12 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             )
         super().__init__(model, loss=loss, **options)
         self.negatives = negatives
+        self._apart = RowsApart()
+
+    def replica(self) -> "StarSpaceAgent":
+        replica = super().replica()
+        replica._apart = RowsApart()
+        return replica
 
     def learn(self, train: Teacher) -> None:
         super().learn(train)
@@ -136,17 +143,19 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         if self.candidates == "fixed" or rights.count(rights[0]) == len(rights):
             pool = self._some_fixed(len(rights) + self.negatives)
         numbers = _number(rights)
-        targets = np.array([numbers[text] for text in rights], dtype=np.int32)
+        rows = [numbers[text] for text in rights]
+        targets = np.array(rows, dtype=np.int32)
         places = targets
         if pool is not rights:
             numbers = _number([*numbers, *pool])
             places = np.array([numbers[text] for text in pool], dtype=np.int32)
         texts = list(numbers)
-        contexts = self.observed_contexts(observations)
-        labels = self.replies(texts, self._candidate_limits(observations, texts, targets))
+        contexts: Any = self.observed_contexts(observations)
+        labels: Any = self.replies(texts, self._candidate_limits(observations, texts, rows))
         ops, table = self.model.ops, self.model.get_ref("context_table")
+        tokens: Any = rows_of_segments(ops, contexts.dataXd, table.get_dim("nS"))
         packed = Packed(
-            rows_of_segments(ops, contexts.dataXd, table.get_dim("nS")),
+            tokens,
             starts_of(contexts.lengths),
             np.ascontiguousarray(labels.dataXd[:, 0]),
             starts_of(labels.lengths),
@@ -169,15 +178,34 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     ) -> Tuple[int, float]:
         values = self.parameters.values
         squares = [*optimizer.state_arrays(KEY, values), np.zeros(0, dtype="f")][0]
-        steps = (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip)
-        learnt: Tuple[int, float] = load_kernels("starspace").train_examples(
-            values,
-            squares,
-            *self._tables(),
-            *packed,
-            *self._settings(),
-            *map(float, steps),
-            losses,
+        tables = self._tables()
+        if not self.is_replica:
+            return self._train(values, squares, tables, packed, optimizer, losses)
+        width = tables.width
+        rows = [
+            (tables.contexts, tables.n_context_rows, packed.contexts),
+            (tables.labels, tables.n_label_rows, packed.labels),
+        ]
+        copies, sums, (contexts, labels) = self._apart.take(values, squares, width, rows)
+        packed = packed._replace(contexts=contexts, labels=labels)
+        at_0 = tables._replace(contexts=0, labels=0)
+        learnt = self._train(copies, sums, at_0, packed, optimizer, losses)
+        self._apart.put_back(values, squares)
+        return learnt
+
+    def _train(
+        self,
+        values: Any,
+        squares: Any,
+        tables: "Tables",
+        packed: Packed,
+        optimizer: RowSparseOptimizer,
+        losses: np.ndarray,
+    ) -> Tuple[int, float]:
+        steps = map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip))
+        train_examples = load_kernels("starspace").train_examples
+        learnt: Tuple[int, float] = train_examples(
+            values, squares, *tables[:3], *packed, *self._settings(), *steps, losses
         )
         return learnt
 
@@ -189,12 +217,27 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         is_cosine, power = attrs["similarity"] == "cosine", _POWERS[attrs["pooling"]]
         return is_cosine, is_softmax, power, float(attrs["scale"]), margin
 
-    def _tables(self) -> Tuple[int, int, int]:
-        """Where contexts' and labels' embeddings begin in the weights, and their width."""
+    def _tables(self) -> "Tables":
         contexts, labels = map(self.model.get_ref, ("context_table", "label_table"))
         offset_of = self.parameters.offset_of
-        offsets = (offset_of(contexts, "E"), offset_of(labels, "E"))
-        return (*offsets, contexts.get_dim("nO"))
+        return Tables(
+            offset_of(contexts, "E"),
+            offset_of(labels, "E"),
+            contexts.get_dim("nO"),
+            len(contexts.get_param("E")),
+            len(labels.get_param("E")),
+        )
+
+
+class Tables(NamedTuple):
+    """Where the embeddings of contexts and labels begin in the weights, their width, and
+    the rows of each."""
+
+    contexts: int
+    labels: int
+    width: int
+    n_context_rows: int
+    n_label_rows: int
 
 
 def _number(texts: Sequence[str]) -> Dict[str, int]:

@@ -25,8 +25,13 @@ def times(factor: float) -> Model[InT, OutT]:
     """
     if factor == 0:
         raise ValueError("times: factor = 0, but then nothing is left of the input")
-    dims = {"nI": None, "nO": None}
-    return Model("times", forward, init=init, dims=dims, attrs={"factor": factor})
+    return Model(
+        "times",
+        forward,
+        init=init,
+        dims={"nI": None, "nO": None},
+        attrs={"factor": factor},
+    )
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
