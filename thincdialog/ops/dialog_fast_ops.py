@@ -12,6 +12,7 @@ from .compiled_lstm import CompiledLSTM
 from .compiled_sequences import CompiledSequences
 from .compiled_tables import CompiledTables
 from .dialog_numpy_ops import DialogNumpyOps
+from .kept_memory import keep_memory
 
 
 @registry.ops("thincdialog_fast")
@@ -22,6 +23,8 @@ class DialogFastOps(
     run them at once. Results are the same but for the last digits; dropout masks are the
     same. A kernel is compiled for this machine when it is called first, which takes about
     a second for each, and is kept on disk.
+
+    Making one lets the process keep the memory that it frees (see ``keep_memory``).
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
@@ -40,6 +43,7 @@ class DialogFastOps(
     ) -> None:
         load_kernels("rows")
         super().__init__(device_type, device_id, use_blis=use_blis)
+        keep_memory()
 
     def gemm(
         self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
