@@ -22,7 +22,7 @@ def token_limits(observations: Observations, field: int) -> Optional[np.ndarray]
         if no row has a limit.
     """
     asked = column(observations, "max_tokens")
-    if all(limits is None for limits in asked):
+    if asked.count(None) == len(asked):
         return None
     return np.array(
         [NO_LIMIT if limits is None else limits[field] for limits in asked], dtype=np.int64

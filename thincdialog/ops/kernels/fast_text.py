@@ -98,18 +98,18 @@ def train_examples(
         norm = of_scores * (dot(X, X) + _F(1))
         clipped = step
         dX[:] = 0
-        if limit > 0:
+        if limit > 0 or not is_softmax:  # Two wrong candidates may be the same class.
             for c in range(n):
                 add(dX, d[c], W[place(0, rows[c], width) :][:width])
-            norm += dot(dX, dX) * share
-            if norm > limit * limit:
+            norm += dot(dX, dX) * share * share * (end - begin)
+            if limit > 0 and norm > limit * limit:
                 clipped *= limit / _F(np.sqrt(norm))
             for c in range(n):
                 add(W[place(0, rows[c], width) :][:width], -clipped * d[c], X)
         else:
             for c in range(n):
                 _exchange(dX, d[c], W[place(0, rows[c], width) :][:width], -step * d[c], X)
-            norm += dot(dX, dX) * share
+            norm += dot(dX, dX) * share * share * (end - begin)
         for c in range(n):
             b[rows[c]] -= clipped * d[c]
         for t in range(begin, end):

@@ -1,0 +1,262 @@
+"""The kernel of the fastText-like classifier: its step is that of the layers and the loss."""
+
+from threading import Thread
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thinc.api import Ragged
+
+from thincdialog.losses.class_softmax import ClassSoftmax
+from thincdialog.models.fast_text import FastText
+from thincdialog.models.parameters import FlatParameters
+from thincdialog.models.vocabulary_size import set_vocabulary
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.ops.compiled import load_kernels
+
+pytest.importorskip("numba")
+N_IDS, N_CLASSES, WIDTH = 12, 5, 20
+WEIGHTS = np.array([1, 0.5, 2, 0, 3], dtype="f")
+
+
+class Step:
+    """A model, and examples that both ways can read."""
+
+    def __init__(self, texts, targets, candidates=None, weights=None):
+        with using_ops(get_dialog_ops(-1)):
+            self.model = FastText(WIDTH)
+            set_vocabulary(self.model, N_IDS)
+            self.texts = ragged(texts)
+            self.model.initialize(self.texts, np.zeros((1, N_CLASSES), dtype="f"))
+        self.parameters = FlatParameters(self.model)
+        self.values = self.parameters.values
+        draw = np.random.default_rng(3).uniform
+        for slot in self.parameters.slots:  # What lies between them stays zero.
+            slot.of(self.values)[:] = draw(-0.7, 0.7, size=slot.shape)
+        self.targets = np.array(targets, dtype="i")
+        self.candidates = np.array(candidates or [[]] * len(targets), dtype="i")
+        self.weights = np.ones(N_CLASSES, dtype="f") if weights is None else weights
+
+    def by_kernel(self, rate, *, clip=0.0, shared=False, examples=slice(None)):
+        """Learn with the kernel: number learnt from, sum of squared norms, losses."""
+        targets = self.targets[examples]
+        first = range(len(self.targets))[examples].start
+        table, output = map(self.model.get_ref, ("table", "output"))
+        offset_of = self.parameters.offset_of
+        losses = np.zeros(len(targets), dtype="f")
+        learnt, norms = load_kernels("fast_text").train_examples(
+            self.values,
+            offset_of(table, "E"),
+            offset_of(output, "W"),
+            offset_of(output, "b"),
+            WIDTH,
+            N_CLASSES,
+            np.ascontiguousarray(self.texts.dataXd[:, 0]),
+            np.cumsum([0, *self.texts.lengths])[first:].astype(np.int64),
+            targets,
+            self.candidates[examples],
+            self.weights,
+            shared,
+            rate,
+            clip,
+            losses,
+        )
+        return learnt, norms, losses
+
+    def by_layers(self):
+        """Gradient of the sum of the losses, and the losses, by the layers."""
+        logits, backprop = self.model.begin_update(self.texts)
+        if self.candidates.shape[1]:
+            d_logits, losses = logistic(logits, self.candidates)
+            losses, d_logits = (
+                losses * self.weights[self.targets],
+                d_logits * self.weights[self.targets, None],
+            )
+        else:
+            d_logits, losses = ClassSoftmax(0.0)(logits, self.targets, self.weights)
+        backprop(d_logits.astype("f"))
+        return self.parameters.gradients.copy(), losses
+
+    def by_loop(self, rate):
+        """The slow way: example by example, row by row; the losses."""
+        table, output = map(self.model.get_ref, ("table", "output"))
+        E, W, b = table.get_param("E"), output.get_param("W"), output.get_param("b")
+        ends = np.cumsum(self.texts.lengths)
+        losses = []
+        for end, length, right in zip(ends, self.texts.lengths, self.targets):
+            ids = self.texts.dataXd[end - length : end, 0]
+            x = E[ids].mean(axis=0) if length else np.zeros(WIDTH, dtype="f")
+            P = np.exp(W @ x + b)
+            P /= P.sum()
+            losses.append(-self.weights[right] * np.log(P[right]))
+            d = (P - np.eye(N_CLASSES)[right]) * self.weights[right]
+            dx = d @ W
+            W -= rate * np.outer(d, x)
+            b -= rate * d
+            for each in ids:
+                E[each] -= rate * dx / length
+        return losses
+
+
+def logistic(logits, candidates):
+    """Loss of the first candidate being right and the others wrong, each by itself."""
+    d_logits, losses = np.zeros_like(logits, dtype="d"), np.zeros(len(logits))
+    for i, (right, *wrong) in enumerate(candidates):
+        for c, wanted in [(right, 1.0), *((c, 0.0) for c in wrong)]:
+            p = 1 / (1 + np.exp(-float(logits[i, c])))
+            losses[i] -= np.log(p if wanted else 1 - p)
+            d_logits[i, c] += p - wanted
+    return d_logits, losses
+
+
+def ragged(texts):
+    data = np.array([(each, 0) for ids in texts for each in ids], dtype="i").reshape(-1, 2)
+    return Ragged(data, np.array([len(ids) for ids in texts], dtype="i"))
+
+
+TEXT = [3, 4, 4, 10, 0, 2]
+MANY = ([[3, 4], [], [0, 2, 11], [7] * 9, [5, 3, 5]] * 10, [0, 1, 2, 4, 2] * 10)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("candidates", [None, [[2, 0, 4, 4]]])
+def test_kernels_fast_text_step_is_the_gradient_of_the_layers(candidates, weights):
+    step = Step([TEXT], [2], candidates, weights)
+    gradient, expected = step.by_layers()
+    before = step.values.copy()
+    learnt, _, losses = step.by_kernel(1.0)
+    assert learnt == 1 and losses[0] > 0
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    np.testing.assert_allclose(before - step.values, gradient, atol=1e-6)
+
+
+@settings(max_examples=40)
+@given(
+    text=st.lists(st.integers(0, N_IDS - 1), max_size=9),
+    target=st.integers(0, N_CLASSES - 1),
+    wrong=st.lists(st.integers(0, N_CLASSES - 1), max_size=8),
+    clip=st.sampled_from([0.0, 1e6]),
+    shared=st.booleans(),
+)
+def test_kernels_fast_text_any_text(text, target, wrong, clip, shared):
+    step = Step([text], [target], [[target, *wrong]] if wrong else None)
+    gradient, expected = step.by_layers()
+    before = step.values.copy()
+    _, norm, losses = step.by_kernel(1.0, clip=clip, shared=shared)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(before - step.values, gradient, atol=2e-6)
+    rows = [[*text], [target, *wrong]]
+    if all(len(set(each)) == len(each) for each in rows):  # One there twice counts twice.
+        assert norm == pytest.approx(float(gradient @ gradient), rel=1e-4)
+
+
+def test_kernels_fast_text_small_steps_make_the_gradient_of_a_batch():
+    step = Step(*MANY)
+    gradient, expected = step.by_layers()
+    before = step.values.copy()
+    _, _, losses = step.by_kernel(1e-4)
+    np.testing.assert_allclose(losses, expected, rtol=5e-3)
+    np.testing.assert_allclose((before - step.values) / 1e-4, gradient, atol=0.03)
+
+
+@pytest.mark.parametrize("candidates", [None, [[2, 0, 4, 4]]])
+def test_kernels_fast_text_step_is_the_slope_of_the_loss(candidates):
+    step = Step([TEXT], [2], candidates)
+    before = step.values.copy()
+    step.by_kernel(1.0)
+    gradient = before - step.values
+    assert len(np.flatnonzero(gradient)) > 100
+    for at in np.flatnonzero(gradient)[::17]:
+        slopes = []
+        for h in (1e-2, -1e-2):
+            step.values[:] = before
+            step.values[at] += h
+            slopes.append(float(step.by_kernel(0.0)[2][0]))
+        assert gradient[at] == pytest.approx((slopes[0] - slopes[1]) / 2e-2, abs=1e-3)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("clip", [0.0, 1e6])
+@pytest.mark.parametrize("shared", [False, True])
+def test_kernels_fast_text_is_the_slow_loop(shared, clip, weights):
+    """Alone, a worker with a copy of the output layer learns as one without."""
+    fast, slow = Step(*MANY, weights=weights), Step(*MANY, weights=weights)
+    for _ in range(3):
+        n, _, losses = fast.by_kernel(0.5, clip=clip, shared=shared)
+        assert n == 50
+        np.testing.assert_allclose(losses, slow.by_loop(0.5), atol=1e-4)
+    np.testing.assert_allclose(fast.values, slow.values, atol=1e-4)
+
+
+def test_kernels_fast_text_examples_come_one_after_another():
+    together, alone = Step(*MANY), Step(*MANY)
+    n, norms, losses = together.by_kernel(0.5)
+    one_by_one = [alone.by_kernel(0.5, examples=slice(i, i + 1)) for i in range(50)]
+    assert n == 50
+    assert losses.tolist() == [float(each[2][0]) for each in one_by_one]
+    assert norms == pytest.approx(sum(each[1] for each in one_by_one))
+    np.testing.assert_array_equal(together.values, alone.values)
+
+
+def test_kernels_fast_text_negatives_leave_other_classes_alone():
+    step = Step([TEXT], [2], [[2, 0, 4]])
+    output = step.model.get_ref("output")
+    before = output.get_param("W").copy(), output.get_param("b").copy()
+    step.by_kernel(1.0)
+    for old, new in zip(before, (output.get_param("W"), output.get_param("b"))):
+        has_changed = (old != new).reshape(N_CLASSES, -1).any(axis=1)
+        assert has_changed.tolist() == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize("candidates", [None, [[2, 0, 4]]])
+def test_kernels_fast_text_clips_the_norm_of_each_example(candidates):
+    text = [3, 4, 10, 0, 2]  # No word twice.
+    step = Step([text], [2], candidates)
+    gradient, _ = step.by_layers()
+    norm = float(np.linalg.norm(gradient))
+    before = step.values.copy()
+    _, norms, _ = step.by_kernel(1.0, clip=norm / 4)
+    assert norms == pytest.approx(norm**2, rel=1e-4)
+    np.testing.assert_allclose(before - step.values, gradient / 4, atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_kernels_fast_text_stops_before_an_example_without_a_finite_loss(bad, shared):
+    steps = Step(*MANY), Step(*MANY)
+    for step in steps:  # Only the third example has it.
+        step.model.get_ref("table").get_param("E")[11, 3] = bad
+    stopped, expected = steps
+    n, _, losses = stopped.by_kernel(0.5, shared=shared)
+    assert n == 2 and (losses[:2] > 0).all() and not losses[2:].any()
+    assert expected.by_kernel(0.5, examples=slice(0, 2))[0] == 2
+    np.testing.assert_allclose(stopped.values, expected.values, atol=1e-6)
+
+
+def test_kernels_fast_text_a_class_without_examples_only_falls():
+    step = Step(*MANY)
+    for _ in range(20):
+        step.by_kernel(0.5)
+    P = np.exp(step.model.predict(step.texts))
+    assert (P.argmax(axis=1) != 3).all()
+    assert step.by_kernel(0.0)[2].sum() < 0.2 * 50
+
+
+def test_kernels_fast_text_threads_keep_each_others_steps():
+    """What one thread does to the output layer is not lost for the other's."""
+    step = Step(*MANY)
+
+    def work(first):
+        for _ in range(60):
+            step.by_kernel(0.2, shared=True, examples=slice(first, first + 25))
+
+    threads = [Thread(target=work, args=(first,)) for first in (0, 25)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    losses = step.by_kernel(0.0)[2]
+    assert np.isfinite(step.values).all()
+    # All but the examples without a word, whose class nothing else tells.
+    assert losses.reshape(10, 5)[:, [0, 2, 3, 4]].max() < 0.3
