@@ -116,3 +116,37 @@ def test_exit_code_of_sigterm_before_anything_is_saved(folder):
 
 def test_exit_codes_are_all_in_the_table():
     assert {row[0] for row in TABLE} | {75, 130, 143} == set(EXIT_CODES)
+
+
+READS = """
+from thincdialog.api import IterableTeacher, registry
+
+
+def rows():
+    {statement}
+    yield {{}}
+
+
+@registry.teachers("test_exit_codes.reads.v1")
+def reads():
+    return IterableTeacher({{"train": rows}})
+"""
+
+
+@pytest.mark.parametrize(
+    "statement, said",
+    [
+        ("open('none/rows.txt')", "none/rows.txt  cannot be read or written: No such file"),
+        ("raise TimeoutError(110, 'Connection timed out')", "failed: Connection timed out"),
+        ("raise OSError('no rows')", "reading or writing failed: no rows (--verbose"),
+    ],
+)
+def test_exit_code_of_files_that_a_users_code_cannot_read(folder, statement, said):
+    (folder / "reads.py").write_text(READS.format(statement=statement))
+    config = '[tasks.x]\n@teachers = "test_exit_codes.reads.v1"\n'
+    (folder / "reads.cfg").write_text(f'{config}[agent]\n@agents = "thincdialog.RepeatLabel.v1"\n')
+    words = command("train reads.cfg --code reads.py")
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert said in done.stderr and "output cannot" not in done.stderr
+    assert "Traceback" not in done.stderr

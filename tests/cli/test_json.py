@@ -100,7 +100,9 @@ TABLES = {
         found[0]["registry"] == "optimizers" and "learn_rate" in found[0]["parameters"]
     ),
     "info --json": lambda found: found["thinc"].startswith("8."),
-    "info run/model-best --json": lambda found: found["agent"] == "thincdialog.Ranker.v1",
+    "info run/model-best --json": lambda found: (
+        found["agent"] == "thincdialog.Ranker.v1" and "agent.json" in found["files"]
+    ),
     "init config --list --json": lambda found: "quickstart" in [row["name"] for row in found],
     "results run --json": lambda found: len(found) == 1,
 }

@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Show versions, or the facts of a saved model."""
     facts = _of_model(arguments.model) if arguments.model else dict(_of_installation())
-    rows = list(_flatten(facts, ""))
+    # Checksums are for programs: --json has them.
+    rows = _flatten({name: value for name, value in facts.items() if name != "files"}, "")
     if arguments.json:
         print_json(facts)
     elif arguments.markdown:

@@ -1,6 +1,7 @@
 """Finds the command that was asked for, runs it, and shows what went wrong."""
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -81,11 +82,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except BrokenPipeError:  # As in "... | head": the reader has had enough.
         _drop_output()
         return 0
-    except OSError as error:  # Files are read and written elsewhere, with errors of their own.
+    except OSError as error:  # Files have errors of their own; not those of a user's code.
         if verbose:
             _print_traceback()
-        messages.fail(f"the output cannot be written: {error.strerror or error}")
-        _drop_output()
+        messages.fail(_what_failed(error))
+        if error.filename is None:
+            _drop_output()
         return DialogError.exit_code
     except DialogError as error:
         if verbose:
@@ -102,6 +104,18 @@ def _print_traceback() -> None:
     import traceback
 
     traceback.print_exc()
+
+
+def _what_failed(error: OSError) -> str:
+    """An error of stdout has no file name; one of a user's code may have none, too."""
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        what = f"{error.filename}  cannot be read or written"
+    elif error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"the output cannot be written: {reason}"
+    else:
+        what = "reading or writing failed"
+    return f"{what}: {reason} (--verbose shows where)"
 
 
 def _drop_output() -> None:
