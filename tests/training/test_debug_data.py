@@ -111,7 +111,7 @@ def test_debug_data_warns(intents):
     texts = {warning.check: warning.text for warning in report.warnings}
     assert texts["size"] == "only 6 training examples (fewer than 100)"
     assert texts["unknown words"] == "37.5 % of the words are unknown: is, new, what"
-    assert texts["new labels"] == "1 examples (25.0 %) have a class that training lacks: 'ask'"
+    assert texts["new labels"] == "1 example (25.0 %) has a class that training lacks: 'ask'"
     assert "the fewest 'greet': 2" in texts["class sizes"]
 
 

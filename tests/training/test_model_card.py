@@ -6,6 +6,7 @@ import pytest
 from thinc.api import Config
 
 from thincdialog.api import evaluate_in_detail, train
+from thincdialog.config.shipped import shipped_configs
 from thincdialog.training.model_card import card
 
 from .examples import RANKER
@@ -103,3 +104,16 @@ def test_model_card_without_intervals_where_all_replies_would_be_too_many(tmp_pa
     found = train(RANKER, output=tmp_path / "x", overrides={"training.max_steps": 1}, **SILENT)
     assert found.intervals == {} and found.scores["test"]["hits@1"] > 0
     assert "95 %" not in (tmp_path / "x" / "model-best" / "README.md").read_text()
+
+
+def test_model_card_of_a_classifier_has_no_scores_of_the_words_of_class_names(tmp_path):
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(f'{{"text": "{n} is", "label": "class {n % 2}"}}\n' for n in range(20)))
+    paths = {f"paths.{split}": str(data) for split in ("train", "dev", "test")}
+    short = {**paths, "training.max_steps": 1}
+    found = train(shipped_configs()["intent"], output=tmp_path / "x", overrides=short, **SILENT)
+    text = (tmp_path / "x" / "model-best" / "README.md").read_text()
+    scores = rows(text.partition("### test")[2].partition("## Data")[0])
+    names = {row[0] for row in scores if row}
+    assert {"`accuracy`", "`macro_f1`", "`weighted_f1`", "`mrr`"} <= names
+    assert not {"`precision`", "`recall`", "`f1`"} & names and "f1" in found.scores["test"]

@@ -6,6 +6,8 @@ from .data_report import DataReport, DataWarning, Some, SplitReport
 
 # What was found, and what can be done.
 Finding = Tuple[str, str]
+# Verbs of many, and of one.
+_OF_ONE = {"have": "has", "were": "was", "are": "is"}
 
 
 def run_checks(report: DataReport) -> None:
@@ -24,27 +26,28 @@ def run_checks(report: DataReport) -> None:
 def _size(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     limit = report.limits.min_train
     if part.split == "train" and part.n_examples < limit:
-        yield (
-            f"only {part.n_examples} training examples (fewer than {limit})",
-            "collect more, or expect little",
-        )
+        examples = "example" if part.n_examples == 1 else "examples"
+        text = f"only {part.n_examples} training {examples} (fewer than {limit})"
+        yield text, "collect more, or expect little"
 
 
 def _texts(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     hint = "see that the fields have the names that the teacher reads"
-    yield from _lacking(part.without_text, "have neither text nor features", hint)
-    yield from _lacking(part.empty_text, "have an empty text", "fill it in or leave them out")
+    yield from _lacking(part.without_text, "neither text nor features", hint)
+    yield from _lacking(part.empty_text, "an empty text", "fill it in or leave them out")
 
 
 def _labels(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     hint = "nothing is learnt from them, and they are not scored"
-    yield from _lacking(part.without_label, "have no label", hint)
-    yield from _lacking(part.empty_label, "have an empty label", "fill it in or leave them out")
+    yield from _lacking(part.without_label, "no label", hint)
+    yield from _lacking(part.empty_label, "an empty label", "fill it in or leave them out")
 
 
 def _candidates(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     if part.outside.count:
-        text = f"{_share(part.outside)} have a label that is no candidate: {_names(part.outside)}"
+        text = (
+            f"{_share(part.outside, 'have')} a label that is no candidate: {_names(part.outside)}"
+        )
         ids = ", ".join(part.outside_examples)
         yield f"{text} (first in {ids})", "add it to the candidates or classes"
 
@@ -69,13 +72,13 @@ def _balance(part: SplitReport, report: DataReport) -> Iterator[Finding]:
 
 def _new_labels(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     if report.has_classes and part.new_labels.count:
-        text = f"{_share(part.new_labels)} have a class that training lacks"
+        text = f"{_share(part.new_labels, 'have')} a class that training lacks"
         yield f"{text}: {_names(part.new_labels)}", "no classifier can find it; split anew"
 
 
 def _duplicates(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     if part.split == "train" and part.duplicates.share > report.limits.max_duplicates:
-        text = f"{_share(part.duplicates)} were there before, input and labels"
+        text = f"{_share(part.duplicates, 'were')} there before, input and labels"
         yield f"{text}: {_names(part.duplicates)}", "they weigh more than others"
 
 
@@ -83,20 +86,20 @@ def _contradictions(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     if not report.has_classes or part.split != "train":
         return
     if part.contradictions.share > report.limits.max_contradictions:
-        text = f"{_share(part.contradictions)} have an input that has another label"
+        text = f"{_share(part.contradictions, 'have')} an input that has another label"
         yield f"{text} elsewhere: {_names(part.contradictions)}", "correct one of the labels"
 
 
 def _overlap(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     if part.in_train.share > report.limits.max_overlap:
-        text = f"{_share(part.in_train)} are in the training data as they are"
+        text = f"{_share(part.in_train, 'are')} in the training data as they are"
         hint = "scores on them tell of memory; take them out of one side"
         yield f"{text}: {_names(part.in_train)}", hint
 
 
 def _ids(part: SplitReport, report: DataReport) -> Iterator[Finding]:
     if part.repeated_ids.count:
-        text = f"{_share(part.repeated_ids)} have an id that was there before"
+        text = f"{_share(part.repeated_ids, 'have')} an id that was there before"
         yield f"{text}: {_names(part.repeated_ids)}", "predictions cannot be told apart by it"
     elif part.shared_ids:
         text = f"{part.shared_ids} conversations have the id of an earlier one"
@@ -137,14 +140,16 @@ CHECKS: Dict[str, Callable[[SplitReport, DataReport], Iterator[Finding]]] = {
 }
 
 
-def _share(some: Some) -> str:
-    return f"{some.count:,} examples ({_percent(some.share)})"
+def _share(some: Some, verb: str, such_as: str = "") -> str:
+    share = f"({_percent(some.share)}{such_as})"
+    if some.count == 1:
+        return f"1 example {share} {_OF_ONE[verb]}"
+    return f"{some.count:,} examples {share} {verb}"
 
 
 def _lacking(some: Some, what: str, hint: str) -> Iterator[Finding]:
     if some.count:
-        share = f"{_percent(some.share)}, such as {some.ids[0]}"
-        yield f"{some.count:,} examples ({share}) {what}", hint
+        yield f"{_share(some, 'have', f', such as {some.ids[0]}')} {what}", hint
 
 
 def _percent(share: float) -> str:

@@ -32,6 +32,7 @@ SETTINGS = (
 )  # fmt: skip
 # What was read, not how well it was answered.
 ABOUT_READING = re.compile(rf"{COUNT}|tokens|padding_fraction|truncated_\w+")
+OF_WORDS = ("precision", "recall", "f1")
 SPLITS = ("train", "dev", "test")
 
 
@@ -121,13 +122,20 @@ def _values(
 ) -> Iterator[List[str]]:
     """A row for each metric: the value of each agent, and the interval of the first's."""
     own, *others = agents.values()
-    names = [name for name in own if not ABOUT_READING.fullmatch(name.rpartition("/")[2])]
+    names = [name for name in own if _is_telling(name, own)]
     for name in sorted(names, key=lambda name: name != first):
         row = [f"`{name}`", _number(own[name])]
         if ends:
             low, high = ends.get(name, (None, None))
             row.append("" if low is None else f"{_number(low)} to {_number(high)}")
         yield [*row, *(_number(other[name]) if name in other else "" for other in others)]
+
+
+def _is_telling(name: str, scores: Mapping[str, Any]) -> bool:
+    """Not of what was read; and of classes, not of the words in their names."""
+    task, _, last = name.rpartition("/")
+    is_of_classes = (f"{task}/macro_f1" if task else "macro_f1") in scores
+    return not ABOUT_READING.fullmatch(last) and not (is_of_classes and last in OF_WORDS)
 
 
 def _number(value: Any) -> str:
