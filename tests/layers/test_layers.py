@@ -12,6 +12,7 @@ from thincdialog.layers.drop_tokens import drop_tokens
 from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.fill_empty import fill_empty
 from thincdialog.layers.l2_normalise import L2Normalise
+from thincdialog.layers.layer_norm import LayerNorm
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.pool import pool
@@ -56,6 +57,7 @@ LAYERS = {
     ],
     "thincdialog.BiLSTM.v1": [(lambda: BiLSTM(8), vectors, {})],
     "thincdialog.L2Normalise.v1": [(L2Normalise, matrix, {})],
+    "thincdialog.LayerNorm.v1": [(LayerNorm, matrix, {})],
     "thincdialog.LineEmbed.v1": [
         (
             lambda: LineEmbed(6, N_IDS, n_positions=4, n_segments=3),

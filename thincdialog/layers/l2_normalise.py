@@ -6,6 +6,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 from thinc.util import ArrayInfo, get_width
 
+from ..ops.compiled_norms import CompiledNorms
 from ..registry import registry
 
 InT = Floats2d
@@ -28,6 +29,8 @@ def L2Normalise() -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    if isinstance(model.ops, CompiledNorms):
+        return _compiled_forward(model.ops, X)
     xp = model.ops.xp
     lengths = xp.sqrt((X * X).sum(axis=1, keepdims=True))  # (nB, 1)
     is_free = lengths > _SHORTEST
@@ -40,6 +43,17 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         # What lies along Y changes the length only, and is lost.
         along = (dY * Y).sum(axis=1, keepdims=True) * is_free
         return (dY - Y * along) * factors
+
+    return Y, backprop
+
+
+def _compiled_forward(ops: CompiledNorms, X: InT) -> Tuple[OutT, Callable]:
+    Y, lengths = ops.l2_normalise(X, _SHORTEST)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        return ops.backprop_l2_normalise(dY, Y, lengths, _SHORTEST)
 
     return Y, backprop
 

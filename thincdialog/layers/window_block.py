@@ -8,6 +8,7 @@ from thinc.util import ArrayInfo
 
 from ..registry import registry
 from .checked_dropout import CheckedDropout
+from .layer_norm import LayerNorm
 
 InT = Ragged
 OutT = Ragged
@@ -36,7 +37,7 @@ def WindowBlock(
             f"WindowBlock: window_size = {window_size} and n_pieces = {n_pieces} must be above 0"
         )
     nI = nO * (2 * window_size + 1)
-    net: Model = Maxout(nO, nI, n_pieces, normalize=True)
+    net: Model = chain(Maxout(nO, nI, n_pieces), LayerNorm(nO))
     return Model(
         "window_block",
         forward,

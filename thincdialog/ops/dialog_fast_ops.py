@@ -9,6 +9,7 @@ from ..registry import registry
 from .compiled import load_kernels
 from .compiled_activations import CompiledActivations, are_alike, are_plain
 from .compiled_lstm import CompiledLSTM
+from .compiled_norms import CompiledNorms
 from .compiled_sequences import CompiledSequences
 from .compiled_tables import CompiledTables
 from .dialog_numpy_ops import DialogNumpyOps
@@ -17,7 +18,12 @@ from .kept_memory import keep_memory
 
 @registry.ops("thincdialog_fast")
 class DialogFastOps(
-    CompiledActivations, CompiledSequences, CompiledTables, CompiledLSTM, DialogNumpyOps
+    CompiledActivations,
+    CompiledSequences,
+    CompiledTables,
+    CompiledLSTM,
+    CompiledNorms,
+    DialogNumpyOps,
 ):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can
     run them at once. Results are the same but for the last digits; dropout masks are the
