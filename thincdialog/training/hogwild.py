@@ -12,7 +12,7 @@ from thinc.api import Optimizer, set_current_ops
 
 from ..agents.model_agent import ModelAgent
 from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, DialogError, Problem
 from ..metrics import Metric
 from ..models.parameters import KEY
 from ..ops.choice import ops_to_train
@@ -245,9 +245,18 @@ def make_process_worker(
     code (Optional[str]): Python file to import first.
     folder (str): Where the agent was saved; not needed afterwards.
     n_workers (int): How many there are.
+    RAISES (DialogError): If the config names functions that nobody has registered here.
     """
     load_code(code)
-    checked = load_config(config, {})
+    try:
+        checked = load_config(config, {})
+    except ConfigError as error:  # The parent found nothing wrong: it knows more names.
+        problems = "; ".join(problem.text for problem in error.problems)
+        raise DialogError(
+            f"{problems}. A process knows only functions that it has imported itself: put your "
+            'own into a file given with --code (in Python: train(..., code="FILE.py")), or set '
+            '[hogwild] executor = "thread".'
+        ) from None
     set_current_ops(ops_to_train(checked.interpolated["system"]))
     parts = resolve_config(checked)
     teacher = split_of(checked, parts, "train", training=True).share_of(number, n_workers)

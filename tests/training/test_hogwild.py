@@ -1,0 +1,264 @@
+"""Training with several workers: everything counts once, and nothing else changes."""
+
+import io
+import json
+import zlib
+from pathlib import Path
+
+import numpy
+import pytest
+
+from thincdialog.api import ConfigError, train
+
+from .examples import RANKER
+from .resuming import (
+    ACCUMULATE,
+    ADAM,
+    FIXED,
+    LAZY,
+    LAZY_SCHEDULE,
+    LIVE,
+    MODEL_REPLIES,
+    PARTNER,
+    SCHEDULE,
+    SORTED,
+    STREAM,
+    WORDS,
+    config,
+)
+from .two_tasks import ids
+
+CODE = Path(__file__).parent / "hogwild_agent.py"
+AGENT = ("tests.noting_ranker.v1", "tests.hogwild.v1")
+NO_CHECKPOINTS = ("checkpoint_every_steps = 2", "")
+EXECUTORS = ("thread", "process")
+
+
+def hogwild(text: str, workers: int = 2, executor: str = "thread") -> str:
+    text = text.replace(*AGENT).replace(*NO_CHECKPOINTS)
+    return f'{text}\n[hogwild]\nworkers = {workers}\nexecutor = "{executor}"\n'
+
+
+class Run:
+    """A run that was made.
+
+    notes (List[dict]): One for each step, in the order in which they were made.
+    rows (List[dict]): Of log.jsonl.
+    """
+
+    def __init__(self, text, output, monkeypatch, **options):
+        self.output = output
+        path = Path(f"{output}.notes")
+        monkeypatch.setenv("HOGWILD_NOTES", str(path))
+        self.stdout, self.stderr = io.StringIO(), io.StringIO()
+        streams = {"stdout": self.stdout, "stderr": self.stderr}
+        self.result = train(text, output=output, code=CODE, **streams, **options)
+        self.notes = [json.loads(line) for line in path.read_text().splitlines()]
+        self.rows = [json.loads(line) for line in (output / "log.jsonl").read_text().splitlines()]
+
+    def values(self, *keys):
+        return [tuple(row[key] for key in keys) for row in self.rows]
+
+    def weights(self, name="model-last"):
+        return numpy.load(self.output / name / "weights.npy")
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Trains in folders of their own."""
+    folders = (tmp_path / f"out{number}" for number in range(100))
+
+    def make(text, output=None, **options):
+        return Run(text, output or next(folders), monkeypatch, **options)
+
+    return make
+
+
+def checksum(array):
+    return zlib.crc32(numpy.ascontiguousarray(array).tobytes())
+
+
+def flat_ids(epoch_notes):
+    return sorted(name for note in epoch_notes for name in note["ids"])
+
+
+def without_tokens(scores):
+    return {name: value for name, value in scores.items() if "tokens" not in name}
+
+
+def check_epochs(run, expected, n_epochs=2):
+    """Every example once in every epoch, and all counts agree on that."""
+    notes = list(run.notes)
+    for _ in range(n_epochs):
+        epoch = []
+        while len(flat_ids(epoch)) < len(expected):
+            epoch.append(notes.pop(0))
+        assert flat_ids(epoch) == expected
+    assert notes == []
+    last = run.rows[-1]
+    assert last["examples"] == n_epochs * len(expected)
+    assert last["step"] == len(run.notes)
+    assert last["epoch"] == n_epochs
+    assert run.result.stopped_because == f"max_epochs = {n_epochs} reached"
+    # Evaluated by several workers in between, and at the end by one: with the same result,
+    # but for the work: some candidates are read by several.
+    best = [row for row in run.rows if row["is_best"]][-1]
+    assert without_tokens(best["scores"]) == without_tokens(run.result.scores["dev"])
+
+
+COLOURS = sorted(name.partition("/")[2] for name in ids("train", ["colours"]))
+BOTH = ids("train")
+NO_LABELS = (
+    '[tasks.colours]\n@teachers = "tests.tiny.v1"\n'
+    'words = "red green blue amber pink"\nturns = [1, 3, 2, 1, 1, 4, 2, 1]\n',
+    '[tasks.colours]\n@teachers = "tests.gaps.v1"\nn = 41\n',
+)
+LABELLED = sorted(f"gap{n}" for n in range(41) if n % 3 and not 8 <= n < 16)
+# Name to text, ids of an epoch, number of workers.
+EPOCHS = {
+    "columns, Fixed": (config(FIXED, flat=True, tasks=1), COLOURS, 2),
+    "columns, Words, two tasks": (config(WORDS, flat=True), BOTH, 3),
+    "dynamic, Words, two tasks": (config(LIVE), BOTH, 2),
+    "dynamic, Batchsort, a stream": (config(SORTED, STREAM, tasks=1), COLOURS, 2),
+    "columns of a stream, Words": (config(WORDS, STREAM, flat=True, tasks=1), COLOURS, 3),
+    "conversations, own replies": (config(FIXED, MODEL_REPLIES, tasks=1), COLOURS, 2),
+    "partner": (config(PARTNER, tasks=1), COLOURS, 2),
+    "more workers than examples": (config(FIXED, flat=True, tasks=1), COLOURS, 17),
+    "more workers than episodes": (config(LIVE, tasks=1), COLOURS, 9),
+    "some labels missing": (config(FIXED, NO_LABELS, tasks=1), LABELLED, 2),
+    "accumulated": (config(WORDS, ACCUMULATE, flat=True), BOTH, 2),
+}
+IN_PROCESSES = ("columns, Words, two tasks", "dynamic, Batchsort, a stream")
+
+
+@pytest.mark.parametrize("name", EPOCHS)
+def test_epochs_show_every_example_once(make, name):
+    text, expected, workers = EPOCHS[name]
+    check_epochs(make(hogwild(text, workers)), expected)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in IN_PROCESSES else pytest.mark.slow) for n in EPOCHS]
+)
+def test_epochs_of_processes_show_every_example_once(make, name):
+    text, expected, workers = EPOCHS[name]
+    run = make(hogwild(text, min(workers, 4), "process"))
+    check_epochs(run, expected)
+    assert len({note["pid"] for note in run.notes}) > 1
+
+
+# --- exact steps --------------------------------------------------------------------
+
+STEPS = (
+    "max_epochs = 2.0\neval_every_epochs = 0.5\ncheckpoint_every_steps = 2",
+    "max_epochs = 0\neval_every_epochs = 0\neval_every_steps = 5\ncheckpoint_every_steps = 4\n"
+    "max_steps = 23",
+)
+
+
+def checkpoints(run):
+    return sorted(int(path.name.rpartition("-")[2]) for path in run.output.glob("checkpoint-*"))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor):
+    text = config(WORDS, STEPS, LAZY_SCHEDULE, flat=True)
+    run = make(hogwild(text, 3, executor))
+    single = make(text.replace(*AGENT))
+    assert run.result.stopped_because == "max_steps = 23 reached"
+    assert len(run.notes) == 23
+    assert run.values("step", "learn_rate") == single.values("step", "learn_rate")
+    assert [row["step"] for row in run.rows] == [0, 5, 10, 15, 20, 23]
+    assert checkpoints(run) == checkpoints(single)
+    # Within an epoch, each number is given once, with the rate that one worker has then.
+    rates = {note["step"]: note["rate"] for note in single.notes}
+    first = [note for note in run.notes if note["step"] <= 5]
+    assert sorted(note["step"] for note in first) == [1, 2, 3, 4, 5]
+    for note in run.notes:
+        assert note["rate"] == rates.get(note["step"], note["rate"])
+
+
+@pytest.mark.parametrize("epochs, evaluations", [(1.25, 0.25), (0.6, 0.2), (2.5, 1.0)])
+def test_fractions_of_epochs_end_where_one_worker_ends(make, epochs, evaluations):
+    text = config(FIXED, flat=True).replace("max_epochs = 2.0", f"max_epochs = {epochs}")
+    text = text.replace("eval_every_epochs = 0.5", f"eval_every_epochs = {evaluations}")
+    text = text.replace("size = 4", "size = 1").replace(*NO_CHECKPOINTS)
+    expected = make(text.replace(*AGENT)).values("epoch", "step", "examples")
+    for _ in range(3):
+        assert make(hogwild(text, 3)).values("epoch", "step", "examples") == expected
+
+
+# --- weights, optimizers, going on ----------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_one_worker_is_no_worker(make, workers):
+    text = config(LIVE, LAZY)
+    plain = make(text.replace(*AGENT).replace(*NO_CHECKPOINTS))
+    one = make(hogwild(text, workers))
+    assert one.weights().tobytes() == plain.weights().tobytes()
+    assert [note["ids"] for note in one.notes] == [note["ids"] for note in plain.notes]
+
+
+OPTIMIZERS = {
+    "Adam": 'Adam.v1"\nlearn_rate = 0.01\ngrad_clip = 0.5\nuse_averages = true',
+    "RAdam": 'RAdam.v1"\nlearn_rate = 0.02',
+    "SGD": 'SGD.v1"\nlearn_rate = 1.0\nL2 = 0.0001\nuse_averages = true',
+    "LazyAdam": 'thincdialog.LazyAdam.v1"\nlearn_rate = 0.01\nuse_averages = true',
+    "SparseSGD": 'thincdialog.SparseSGD.v1"\nlearn_rate = 1.0\ngrad_clip = 1.0',
+    "SparseAdagrad": 'thincdialog.SparseAdagrad.v1"\nlearn_rate = 0.1',
+}
+
+
+@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
+    text = RANKER.replace('Adam.v1"\nlearn_rate = 0.01', OPTIMIZERS[name])
+    text = text.replace("thincdialog.Ranker.v1", AGENT[1]).replace('candidates = "inline"', "")
+    text = text.replace("n_train = 40", "n_train = 200")
+    runs = [make(text), make(hogwild(text, 2, executor))]
+    single, several = ([row["loss_per_example"] for row in run.rows[1:]] for run in runs)
+    # A wrong step, such as one that counts twice or not at all, is far beyond that.
+    assert several == pytest.approx(single, rel=0.15)
+    assert several[-1] < 0.8 * several[0]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
+    averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2\n' + SCHEDULE
+    text = config(LIVE, (ADAM, averages), tasks=1)
+    text = hogwild(text, 2, executor).replace("n_samples", "checkpoint_every_steps = 3\nn_samples")
+    first = make(text, overrides={"training.max_steps": 3})
+    newest = first.output / "checkpoint-3"
+    expected = {
+        "values": checksum(numpy.load(newest / "weights.npy")),
+        **{
+            path.stem.partition("-")[0]: checksum(numpy.load(path))
+            for path in (newest / "optimizer").iterdir()
+        },
+    }
+    assert {"values", "mom1", "mom2", "averages"} <= set(expected)
+    again = make(text, first.output, resume=True, overrides={"training.max_steps": 3})
+    assert "The run had ended (max_steps = 3 reached)" in again.stderr.getvalue()
+    assert len(again.notes) == 3
+    # It goes on, by other means, to the same counts and rates as without a stop.
+    other = {"hogwild.executor": "thread" if executor == "process" else "process"}
+    whole = make(text, first.output, resume=True, overrides=other)
+    assert whole.notes[3]["sums"] == expected
+    check_epochs(whole, COLOURS)
+    unbroken = make(text)
+    at_ends = [
+        [values for values in run.values("epoch", "step", "examples", "learn_rate")
+         if values[0] in (1.0, 2.0)]
+        for run in (whole, unbroken)
+    ]  # fmt: skip
+    assert at_ends[0] == at_ends[1]
+
+
+def test_resume_with_another_number_of_workers_is_refused(make):
+    text = hogwild(config(LIVE, tasks=1), 2)
+    first = make(text)
+    with pytest.raises(ConfigError) as refused:
+        make(text, first.output, resume=True, overrides={"hogwild.workers": 3})
+    assert "[hogwild] workers = 3, but " in str(refused.value)
+    assert "has 2" in str(refused.value) and "give the old value to go on" in str(refused.value)
