@@ -15,13 +15,14 @@ from thincdialog.data.tokenizers import (
     HashNgramTokenizer,
     SubwordTokenizer,
     WhitespaceTokenizer,
+    WordNgramTokenizer,
     WordTokenizer,
 )
 from thincdialog.errors import DataError, ModelError
 from thincdialog.registry import registry
 
 TEXTS = ["Hello there, how are you?", "I'm fine, thank you.", "你好吗", "naïve café"] * 3
-NAMES = ["Bytes", "Characters", "HashNgrams", "Subwords", "Whitespace", "Words"]
+NAMES = ["Bytes", "Characters", "HashNgrams", "Subwords", "Whitespace", "WordNgrams", "Words"]
 ENCODABLE = st.text(st.characters(exclude_categories=["Cs"]))
 
 
@@ -59,7 +60,7 @@ def test_tokenizer_survives_the_disk(built, tmp_path, name):
         assert loaded.encode(text).tolist() == tokenizer.encode(text).tolist()
 
 
-@pytest.mark.parametrize("name", ["Characters", "Subwords", "Whitespace", "Words"])
+@pytest.mark.parametrize("name", ["Characters", "Subwords", "Whitespace", "WordNgrams", "Words"])
 def test_tokenizer_without_texts_is_an_error(tmp_path, name):
     tokenizer = registry.tokenizers.get(f"thincdialog.{name}.v1")()
     assert tokenizer.needs_texts
@@ -169,6 +170,8 @@ def test_words_lower_and_normal_form():
         (HashNgramTokenizer, {"ngrams": 0}, "ngrams = 0"),
         (HashNgramTokenizer, {"char_ngrams": [3]}, r"char_ngrams = \[3\]"),
         (HashNgramTokenizer, {"char_ngrams": [5, 3]}, "expected .shortest, longest"),
+        (WordNgramTokenizer, {"min_freq": 0}, "min_freq = 0, expected 1 or more"),
+        (WordNgramTokenizer, {"n_rows": 0}, "n_rows = 0"),
         (SubwordTokenizer, {"size": 256}, "size = 256, expected 258 or more"),
     ],
 )
@@ -271,3 +274,41 @@ def test_hash_ngrams_are_the_same_in_every_process():
     }
     here = HashNgramTokenizer(ngrams=3, char_ngrams=[3, 4]).encode("Grüße, 世界! how are you")
     assert outputs == {f"{here.tolist()}{os.linesep}".encode()}
+
+
+# --- words and hashed n-grams -------------------------------------------------------
+
+
+def test_word_ngrams_words_have_rows_of_their_own_and_unknown_ones_none():
+    tokenizer = WordNgramTokenizer(n_rows=1000, mark_end=False, min_freq=2)
+    tokenizer.build(["the cat sat", "the cat"])
+    first = N_SPECIAL + 1000
+    assert tokenizer.n_ids == first + 2
+    assert tokenizer.encode("the cat").tolist()[:2] == [first + 1, first]
+    hashes = HashNgramTokenizer(n_rows=1000)
+    for text in ("the cat", "cat cat the", "the sat the"):
+        ids, pieces = tokenizer.encode(text), tokenizer.pieces(text)
+        # N-grams are hashed as without a vocabulary, with unknown words in them.
+        hashed = dict(zip(hashes.pieces(text), hashes.encode(text).tolist()))
+        for each, piece in zip(ids.tolist(), pieces):
+            assert each == hashed[piece] if " " in piece else each >= first
+    assert tokenizer.pieces("the sat the") == ["the", "the sat", "the", "sat the"]
+    assert tokenizer.decode(tokenizer.encode("the sat, cat")) == "the cat"
+
+
+def test_word_ngrams_know_the_end_of_a_text():
+    tokenizer = WordNgramTokenizer(n_rows=1 << 28, char_ngrams=[2, 2])
+    tokenizer.build(["a b"])
+    end = N_SPECIAL + (1 << 28)
+    assert tokenizer.pieces("a b")[-2:] == ["</s>", "b </s>"]
+    assert tokenizer.encode("a b")[-2] == end == tokenizer.encode("")[0]
+    assert tokenizer.encode("a b")[-1] != tokenizer.encode("b a")[-1]
+    assert len(tokenizer.encode("")) == 1 and tokenizer.n_ids == end + 3
+    assert tokenizer.decode(tokenizer.encode("a b")) == "a b"
+
+
+def test_word_ngrams_keep_the_most_frequent_words():
+    tokenizer = WordNgramTokenizer(max_size=2)
+    tokenizer.build(["c c c", "b b", "a"])
+    assert tokenizer.vocabulary.tokens == ["c", "b"]
+    assert tokenizer.pieces("a b") == ["b", "a b", "</s>", "b </s>"]

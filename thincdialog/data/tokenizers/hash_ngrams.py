@@ -67,7 +67,7 @@ class HashNgramTokenizer(Tokenizer):
             piece
             for i, word in enumerate(words)
             for piece in (
-                word,
+                *self._word_pieces(word),
                 *(" ".join(words[i - n : i + 1]) for n in range(1, min(self.ngrams, i + 1))),
                 *self._char_pieces(word),
             )
@@ -97,6 +97,9 @@ class HashNgramTokenizer(Tokenizer):
 
     def _split(self, text: str) -> List[str]:
         return split_words(normalise(text, self.normalize, self.lower))
+
+    def _word_pieces(self, word: str) -> List[str]:
+        return [word]
 
     def _char_pieces(self, word: str) -> List[str]:
         if self.char_ngrams is None:

@@ -13,6 +13,16 @@ from .tokenizer import Tokenizer, check_range
 VOCABULARY = "vocabulary.jsonl"
 
 
+def built(tokenizer: Tokenizer, vocabulary: Optional[Vocabulary]) -> Vocabulary:
+    """The vocabulary, if it is there.
+
+    RAISES (ValueError): If it is not: the tokenizer was neither built nor loaded.
+    """
+    if vocabulary is None:
+        raise ValueError(f"{type(tokenizer).__name__} has no vocabulary yet: call build() first")
+    return vocabulary
+
+
 class VocabularyTokenizer(Tokenizer):
     """Base: a subclass says how to ``split`` a text and ``join`` the pieces again.
 
@@ -42,9 +52,7 @@ class VocabularyTokenizer(Tokenizer):
     @property
     def vocabulary(self) -> Vocabulary:
         """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
-        if self._vocabulary is None:
-            raise ValueError(f"{type(self).__name__} has no vocabulary yet: call build() first")
-        return self._vocabulary
+        return built(self, self._vocabulary)
 
     def split(self, text: str) -> List[str]:
         raise NotImplementedError

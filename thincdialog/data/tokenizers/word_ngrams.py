@@ -9,7 +9,7 @@ from ..vocabulary import Progress, Vocabulary
 from ..words import NormalForm, join_words
 from .hash_ngrams import HashNgramTokenizer
 from .tokenizer import check_range
-from .vocabulary_tokenizer import VOCABULARY
+from .vocabulary_tokenizer import VOCABULARY, built
 
 # Ends every text; no word of a text looks like this.
 END_MARK = "</s>"
@@ -54,6 +54,9 @@ class WordNgramTokenizer(HashNgramTokenizer):
             n_rows=n_rows, ngrams=ngrams, char_ngrams=char_ngrams, lower=lower, normalize=normalize
         )
         self.mark_end = mark_end
+        # Behind special tokens and n-grams: the end of a text, if it is marked, and words.
+        self._end = N_SPECIAL + n_rows
+        self._first_word = self._end + mark_end
         self.min_freq = check_range("min_freq", min_freq, 1)
         self.max_size = check_range("max_size", max_size, 0)
         self._vocabulary: Optional[Vocabulary] = None
@@ -61,40 +64,46 @@ class WordNgramTokenizer(HashNgramTokenizer):
 
     @property
     def n_ids(self) -> int:
-        return N_SPECIAL + self.n_rows + len(self.vocabulary)
+        return self._first_word + len(self.vocabulary)
 
     @property
     def vocabulary(self) -> Vocabulary:
         """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
-        if self._vocabulary is None:
-            raise ValueError(f"{type(self).__name__} has no vocabulary yet: call build() first")
-        return self._vocabulary
+        return built(self, self._vocabulary)
 
     def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
         limits = {"min_freq": self.min_freq, "max_size": self.max_size}
-        self._set(Vocabulary.build(texts, self._split, progress=progress, **limits))
+        self._set(Vocabulary.build(texts, super()._split, progress=progress, **limits))
 
     def _set(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._ids = {word: i for i, word in enumerate(vocabulary.tokens, N_SPECIAL + self.n_rows)}
+        self._ids = {word: i for i, word in enumerate(vocabulary.tokens, self._first_word)}
+        if self.mark_end:
+            self._ids[END_MARK] = self._end
         self._words.clear()
 
     def decode(self, ids: Iterable[int]) -> str:
         """The known words; n-grams say nothing new."""
-        tokens, first = self.vocabulary.tokens, N_SPECIAL + self.n_rows
-        words = [tokens[each - first] for each in ids if each >= first]
-        return join_words(word for word in words if word != END_MARK)
+        tokens, first = self.vocabulary.tokens, self._first_word
+        return join_words(tokens[each - first] for each in ids if each >= first)
 
     def _split(self, text: str) -> List[str]:
         words = super()._split(text)
         return [*words, END_MARK] if self.mark_end else words
 
+    def _word_pieces(self, word: str) -> List[str]:
+        return [word] if word in self._known() else []
+
     def _char_pieces(self, word: str) -> List[str]:
         return [] if word == END_MARK else super()._char_pieces(word)
 
     def _word_ids(self, word: str, word_hash: int) -> List[int]:
-        number = self._ids.get(word)
+        number = self._known().get(word)
         return [] if number is None else [number]
+
+    def _known(self) -> Dict[str, int]:
+        built(self, self._vocabulary)
+        return self._ids
 
     def to_disk(self, folder: Path) -> None:
         super().to_disk(folder)
