@@ -98,6 +98,19 @@ def test_runs_that_are_none(small, tmp_path):
         find_runs([tmp_path / "other"])
 
 
+def test_runs_of_a_pattern_leave_out_pictures_and_other_files(small, large, tmp_path):
+    (tmp_path / "curves.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\xff")
+    (tmp_path / "sweep.json").write_text('{"format": 1, "runs": {}}\n')
+    paths = sorted(tmp_path.iterdir())
+    assert len(paths) == 4 and [run.path for run in find_runs(paths)] == [large, small]
+    for path in (tmp_path / "curves.png", tmp_path / "sweep.json"):
+        with pytest.raises(DataError, match="holds no rows of a training run"):
+            find_runs([path])
+    (tmp_path / "odd.jsonl").write_text("{}\n")
+    with pytest.raises(DataError, match="odd.jsonl  holds no rows of a training run"):
+        find_runs([small, tmp_path / "odd.jsonl"])
+
+
 ODD = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.just(10**400) | st.just(3),
     lambda inner: (

@@ -34,7 +34,8 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
     """The runs in some folders.
 
     paths (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such, or
-        files of rows as the JSONL logger writes them (of one after another).
+        files of rows as the JSONL logger writes them (of one after another). Of several
+        (``output/*``), files of another kind are passed over.
     RETURNS (List[Run]): In the order of the paths, each only once.
     RAISES (DataError): If there is no run where one should be.
     """
@@ -50,6 +51,8 @@ def find_runs(paths: Sequence[Union[str, Path]]) -> List[Run]:
         rows = _read(path)
         if path.is_file():
             if not rows and path.stat().st_size:
+                if len(known) > 1 and path.suffix != ".jsonl":
+                    continue  # A picture, or sweep.json.
                 raise DataError(path, "holds no rows of a training run, as its log.jsonl does.")
             parts = _split(rows)
             many = len(parts) > 1
