@@ -1,6 +1,6 @@
 """Activations that run compiled."""
 
-from typing import Any
+from typing import Any, Callable, Tuple
 
 import numpy
 
@@ -20,6 +20,18 @@ def are_plain(*arrays: Any) -> bool:
 def are_alike(first: Any, *others: Any) -> bool:
     """Whether kernels can take these as cells that belong together."""
     return are_plain(first, *others) and all(array.shape == first.shape for array in others)
+
+
+def _pair(name: str) -> Tuple[Callable, Callable]:
+    """The methods of an activation without settings, and of its gradient."""
+
+    def activation(self: Any, X: Any, inplace: bool = False) -> Any:
+        return self._map(name, X, inplace)
+
+    def gradient(self: Any, dY: Any, X: Any, inplace: bool = False) -> Any:
+        return self._back(name, (dY, X), inplace)
+
+    return activation, gradient
 
 
 class CompiledActivations:
@@ -71,35 +83,11 @@ class CompiledActivations:
     def backprop_swish(self, dY: Any, X: Any, Y: Any, inplace: bool = False) -> Any:
         return self._back("swish", (dY, X, Y), inplace)
 
-    def hard_swish(self, X: Any, inplace: bool = False) -> Any:
-        return self._map("hard_swish", X, inplace)
-
-    def backprop_hard_swish(self, dY: Any, X: Any, inplace: bool = False) -> Any:
-        return self._back("hard_swish", (dY, X), inplace)
-
-    def hard_swish_mobilenet(self, X: Any, inplace: bool = False) -> Any:
-        return self._map("hard_swish_mobilenet", X, inplace)
-
-    def backprop_hard_swish_mobilenet(self, dY: Any, X: Any, inplace: bool = False) -> Any:
-        return self._back("hard_swish_mobilenet", (dY, X), inplace)
-
-    def dish(self, X: Any, inplace: bool = False) -> Any:
-        return self._map("dish", X, inplace)
-
-    def backprop_dish(self, dY: Any, X: Any, inplace: bool = False) -> Any:
-        return self._back("dish", (dY, X), inplace)
-
-    def gelu(self, X: Any, inplace: bool = False) -> Any:
-        return self._map("gelu", X, inplace)
-
-    def backprop_gelu(self, dY: Any, X: Any, inplace: bool = False) -> Any:
-        return self._back("gelu", (dY, X), inplace)
-
-    def gelu_approx(self, X: Any, inplace: bool = False) -> Any:
-        return self._map("gelu_approx", X, inplace)
-
-    def backprop_gelu_approx(self, dY: Any, X: Any, inplace: bool = False) -> Any:
-        return self._back("gelu_approx", (dY, X), inplace)
+    hard_swish, backprop_hard_swish = _pair("hard_swish")
+    hard_swish_mobilenet, backprop_hard_swish_mobilenet = _pair("hard_swish_mobilenet")
+    dish, backprop_dish = _pair("dish")
+    gelu, backprop_gelu = _pair("gelu")
+    gelu_approx, backprop_gelu_approx = _pair("gelu_approx")
 
     def mish(self, X: Any, threshold: float = 20.0, inplace: bool = False) -> Any:
         return self._map("mish", X, inplace, threshold)

@@ -73,7 +73,7 @@ class CompiledSequences:
         if not _fit(seq, sizes, 0, whole=True):
             return super().seq2col(seq, nW, lengths=lengths)  # type: ignore[misc]
         Y = numpy.zeros((seq.shape[0], seq.shape[1] * (2 * nW + 1)), dtype="f")
-        load_kernels("sequences").seq2col(seq, nW, sizes, Y)
+        load_kernels("sequences").seq2col(seq, nW, sizes, Y, False)
         return Y
 
     def backprop_seq2col(self, dY: Any, nW: int, *, lengths: Optional[Any] = None) -> Any:
@@ -81,7 +81,7 @@ class CompiledSequences:
         if not _fit(dY, sizes, 0, whole=True):
             return super().backprop_seq2col(dY, nW, lengths=lengths)  # type: ignore[misc]
         dX = numpy.zeros((dY.shape[0], dY.shape[1] // (2 * nW + 1)), dtype="f")
-        load_kernels("sequences").backprop_seq2col(dY, nW, sizes, dX)
+        load_kernels("sequences").seq2col(dX, nW, sizes, dY, True)
         return dX
 
 

@@ -125,8 +125,9 @@ def backprop_softmax_sequences(dY: Any, Y: Any, lengths: Any, dX: Any) -> None:
 
 
 @kernel
-def seq2col(X: Any, n_sides: int, lengths: Any, Y: Any) -> None:
-    """Each row beside its n_sides neighbours on either side; Y begins as zeros."""
+def seq2col(X: Any, n_sides: int, lengths: Any, Y: Any, is_gradient: bool) -> None:
+    """Y[t] = the rows from X[t - n_sides] to X[t + n_sides] side by side; Y begins as zeros.
+    Of a gradient the other way: X[t] gets what all of these have in Y; X begins as zeros."""
     width, start = X.shape[1], 0
     for b in range(lengths.shape[0]):
         stop = start + lengths[b]
@@ -134,21 +135,10 @@ def seq2col(X: Any, n_sides: int, lengths: Any, Y: Any) -> None:
             for other in range(max(start, t - n_sides), min(stop, t + n_sides + 1)):
                 first = (other - t + n_sides) * width
                 y, x = Y[t, first : first + width], X[other]
-                for j in range(y.shape[0]):
-                    y[j] = x[j]
-        start = stop
-
-
-@kernel
-def backprop_seq2col(dY: Any, n_sides: int, lengths: Any, dX: Any) -> None:
-    """Each row gets what its neighbours have of it; dX begins as zeros."""
-    width, start = dX.shape[1], 0
-    for b in range(lengths.shape[0]):
-        stop = start + lengths[b]
-        for t in range(start, stop):
-            for other in range(max(start, t - n_sides), min(stop, t + n_sides + 1)):
-                first = (other - t + n_sides) * width
-                dx, dy = dX[other], dY[t, first : first + width]
-                for j in range(dx.shape[0]):
-                    dx[j] += dy[j]
+                if is_gradient:
+                    for j in range(x.shape[0]):
+                        x[j] += y[j]
+                else:
+                    for j in range(x.shape[0]):
+                        y[j] = x[j]
         start = stop
