@@ -265,7 +265,8 @@ def make_process_worker(
     agent.parameters.move(arrays[VALUES])
     optimizer = for_a_worker(parts["training"]["optimizer"])
     use_state(optimizer, KEY, arrays)
-    return _learning_worker(number, parts, teacher, agent, optimizer)
+    # As in threads: a replica knows that others change the same weights.
+    return _learning_worker(number, parts, teacher, agent.replica(), optimizer)
 
 
 def side_by_side(make_world: WorldFactory, n_workers: int) -> WorldFactory:
