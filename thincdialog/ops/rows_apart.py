@@ -58,13 +58,11 @@ class RowsApart:
         if self._room.shape[1] < 2 * n * width:
             self._room = np.empty((2, 4 * n * width), dtype="f")
         self.places = self._places[:n]
-        self._rows = self._room[0, : 2 * n * width].reshape((2, n, width))
-        self._sums = self._room[1, : 2 * n * width].reshape((2, n, width))
-        kernels.take_rows(values, squares, self.places, width, self._rows, self._sums)
-        sums = self._sums[0].reshape(-1) if len(squares) else squares
-        return self._rows[0].reshape(-1), sums, numbers
+        kernels.take_rows(values, squares, self.places, width, *self._room)
+        copies = self._room[:, : n * width]
+        return copies[0], copies[1] if len(squares) else squares, numbers
 
     def put_back(self, values: Any, squares: Any) -> None:
         """Add what has changed in the copies since ``take``."""
         put_rows = load_kernels("apart").put_rows
-        put_rows(values, squares, self.places, self.width, self._rows, self._sums)
+        put_rows(values, squares, self.places, self.width, *self._room)

@@ -43,37 +43,43 @@ def forget_rows(ids: Any, slots: Any) -> None:
 
 @kernel
 def take_rows(values: Any, squares: Any, places: Any, width: int, rows: Any, sums: Any) -> None:
-    """Copy rows out of the weights.
+    """Copy rows out of the weights, twice.
 
     values (Floats1d): All weights, float32.
     squares (Floats1d): As long, of which the first place of each row is copied; or empty.
     places (Ints1d): Where the rows begin, shape (n,), int64.
-    rows (Floats3d): Shape (2, n, width); both halves are written.
-    sums (Floats3d): The same for squares; only [:, :, 0] is written.
+    width (int): Floats in a row.
+    rows (Floats1d): Room for the copies, at least 2 * n * width.
+    sums (Floats1d): Room for the squares, as large: each stands at the first place of its
+        row, and behind all rows what they were.
     """
-    for r in range(len(places)):
+    n = len(places)
+    for r in range(n):
         row = values[places[r] :][:width]
-        a, b = rows[0, r], rows[1, r]
+        now = rows[r * width :][:width]
+        before = rows[(n + r) * width :][:width]
         for j in range(width):
-            a[j] = row[j]
-            b[j] = row[j]
+            now[j] = row[j]
+            before[j] = row[j]
         if len(squares):
-            sums[0, r, 0] = sums[1, r, 0] = squares[places[r]]
+            sums[r * width] = squares[places[r]]
+            sums[n * width + r] = squares[places[r]]
 
 
 @kernel
 def put_rows(values: Any, squares: Any, places: Any, width: int, rows: Any, sums: Any) -> None:
-    """Add to the weights what became of the first half of the copies; others may have
-    changed the weights since."""
-    for r in range(len(places)):
-        a, b = rows[0, r], rows[1, r]
+    """Add to the weights what the copies have changed by; others may have changed the
+    weights since."""
+    n = len(places)
+    for r in range(n):
+        row = values[places[r] :][:width]
+        now = rows[r * width :][:width]
+        before = rows[(n + r) * width :][:width]
         change = np.float32(0)
         for j in range(width):
-            b[j] = a[j] - b[j]
-            change = max(change, abs(b[j]))
+            change += abs(now[j] - before[j])
         if change != 0:  # A row that is not written need not leave other cores' caches.
-            row = values[places[r] :][:width]
             for j in range(width):
-                row[j] += b[j]
+                row[j] += now[j] - before[j]
         if len(squares):
-            squares[places[r]] += sums[0, r, 0] - sums[1, r, 0]
+            squares[places[r]] += sums[r * width] - sums[n * width + r]
