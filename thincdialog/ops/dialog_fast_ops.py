@@ -3,7 +3,7 @@
 from typing import Any, Tuple, cast
 
 import numpy
-from thinc.types import DeviceTypes, FloatsXd
+from thinc.types import FloatsXd
 
 from ..registry import registry
 from .compiled import load_kernels
@@ -40,15 +40,9 @@ class DialogFastOps(
 
     name = "thincdialog_fast"
 
-    def __init__(
-        self,
-        device_type: DeviceTypes = "cpu",
-        device_id: int = -1,
-        *,
-        use_blis: bool = False,
-    ) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         load_kernels("rows")
-        super().__init__(device_type, device_id, use_blis=use_blis)
+        super().__init__(*args, **kwargs)
         keep_memory()
 
     def gemm(

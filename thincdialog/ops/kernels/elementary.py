@@ -4,11 +4,9 @@ into vectors (calls of the C library are not). Right to a few units in the last 
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
-# Not the kernels' liberties: these sums must be taken in their order.
-_elementary = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+from .kernel import ordered_kernel
 
 _F = np.float32
 _LOG2E, _LN2_HIGH, _LN2_LOW = _F(1.44269504), _F(0.693359375), _F(-2.12194440e-4)
@@ -26,7 +24,7 @@ _P, _A1, _A2 = _F(0.3275911), _F(0.254829592), _F(-0.284496736)
 _A3, _A4, _A5 = _F(1.421413741), _F(-1.453152027), _F(1.061405429)
 
 
-@_elementary
+@ordered_kernel
 def exp(x: Any) -> Any:
     """e to the power of x; 0 below -87, infinity above 88.
 
@@ -53,7 +51,7 @@ def exp(x: Any) -> Any:
     return y
 
 
-@_elementary
+@ordered_kernel
 def tanh(x: Any) -> Any:
     """Hyperbolic tangent.
 
@@ -75,7 +73,7 @@ def tanh(x: Any) -> Any:
     return y
 
 
-@_elementary
+@ordered_kernel
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)).
 
@@ -84,7 +82,7 @@ def sigmoid(x: Any) -> Any:
     return _ONE / (_ONE + exp(-x))
 
 
-@_elementary
+@ordered_kernel
 def erf(x: Any) -> Any:
     """The error function, to 2e-7.
 
