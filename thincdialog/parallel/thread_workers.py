@@ -10,6 +10,7 @@ from ..errors import ProtocolError, WorkerError
 from ..worlds.world_worker import Answer, WorldWorker
 from .blas_threads import limit_this_thread, one_blas_thread
 from .calls import Failure, carry_out
+from .process_wide import frequent_switches
 
 # How often one looks whether the threads are still there, while waiting.
 LOOK_SECONDS = 1.0
@@ -17,7 +18,7 @@ LOOK_SECONDS = 1.0
 
 class ThreadWorkers:
     """One thread for each worker (see ``worlds.Workers``). While they run, BLAS uses one
-    thread for each.
+    thread for each, and Python switches between threads more often.
 
     make_worker (Callable[[int], WorldWorker]): Makes the worker of a number, from 0;
         called here, one after the other, before any thread runs.
@@ -43,6 +44,7 @@ class ThreadWorkers:
         self._threads: List[threading.Thread] = []
         workers = [make_worker(number) for number in range(n_workers)]
         one_blas_thread.begin()
+        frequent_switches.begin()
         self._is_stopped = False
         try:
             for number, worker in enumerate(workers):
@@ -113,6 +115,7 @@ class ThreadWorkers:
             for thread in self._threads:
                 thread.join(max(0.0, until - time.monotonic()))
         finally:
+            frequent_switches.end()
             one_blas_thread.end()
         going = [number for number, thread in enumerate(self._threads) if thread.is_alive()]
         if going and not self._has_failed:
