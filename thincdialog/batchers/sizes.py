@@ -2,6 +2,7 @@
 
 from array import array
 from numbers import Integral, Real
+from threading import Lock
 from typing import Any, Iterator, List, Union
 
 import numpy as np
@@ -55,6 +56,11 @@ class Sizes:
         return sizes
 
     def _read(self, n_values: int) -> None:
+        if len(self._values) < n_values:
+            with _READING:
+                self._read_on(n_values)
+
+    def _read_on(self, n_values: int) -> None:
         values = self._values
         while len(values) < n_values:
             value = next(self._schedule, _END)
@@ -71,6 +77,8 @@ class Sizes:
 
 
 _END: Any = object()
+# A schedule runs for one thread at a time. (One lock for all, as batchers are copied.)
+_READING = Lock()
 
 
 def check_size(name: str, key: str, size: SizeT, buffer: int = 1) -> Sizes:

@@ -130,7 +130,7 @@ def check_config(
     RETURNS (List[Change]): Harmless changes.
     RAISES (ConfigError): With every change that is not harmless.
     """
-    old, new = dict(_flat(before)), dict(_flat(checked.interpolated))
+    old, new = _settings(before), _settings(checked.interpolated)
     changes = [
         Change(name, old.get(name, MISSING), new.get(name, MISSING))
         for name in [*new, *(name for name in old if name not in new)]
@@ -154,6 +154,14 @@ def check_config(
     if problems:
         raise ConfigError(problems, checked.name)
     return changes
+
+
+def _settings(config: Mapping[str, Any]) -> Dict[str, Any]:
+    settings = dict(_flat(config))
+    # One worker is none, and runs of before there were any had none.
+    if settings.get("hogwild.workers", 0) < 2:
+        settings["hogwild.workers"] = 0
+    return settings
 
 
 def _flat(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:

@@ -109,6 +109,8 @@ class HogwildSteps(Steps):
         world = self.world
         # Those that have come in meanwhile are running no more, and not yet counted.
         learnt = self._made()
+        if not world.n_running and world.epoch_done():
+            return learnt
         n_taken = len(learnt) + world.n_running
         if n_taken < room:
             number = step + n_taken + 1

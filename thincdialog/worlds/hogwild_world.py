@@ -133,7 +133,11 @@ class HogwildWorld(World):
         self._is_done = self.ask_all("reset")
 
     def _state(self) -> Dict[str, Any]:
-        return {"workers": self.ask_all("state")}
+        states = self.ask_all("state")
+        if None in states:
+            text = "the worlds of its workers cannot be saved in an epoch."
+            raise ProtocolError(f"HogwildWorld.state(): {text}")
+        return {"workers": states}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         states, n = state["workers"], self.workers.n_workers

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol
 
+from ..errors import ProtocolError
 from ..metrics import Metric
 from .world import World
 
@@ -117,9 +118,12 @@ class WorldWorker:
         self.world.reset()
         return self.world.epoch_done()
 
-    def state(self) -> Dict[str, Any]:
-        """Where the world is (see ``World.state``)."""
-        return self.world.state()
+    def state(self) -> Optional[Dict[str, Any]]:
+        """Where the world is (see ``World.state``); None if this kind cannot tell."""
+        try:
+            return self.world.state()
+        except ProtocolError:
+            return None
 
     def restore(self, state: Mapping[str, Any]) -> bool:
         """Go back to where ``state`` was taken.
