@@ -66,6 +66,16 @@ def test_fast_ops_activations(name, shape):
         check(f"backprop_{name}", dY, *given, inplace=inplace)
 
 
+@pytest.mark.parametrize("name", [*ACTIVATIONS, "sigmoid", "softmax"])
+def test_fast_ops_rows_do_not_depend_on_the_other_rows(name):
+    X = floats((60, 7))
+    whole = getattr(FAST, name)(X)
+    for first in range(0, 40, 3):
+        for last in range(first + 1, 60, 7):
+            part = getattr(FAST, name)(X[first:last])
+            assert part.tobytes() == whole[first:last].tobytes()
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_fast_ops_sigmoid(shape):
     X, dY = floats(shape, scale=8), floats(shape, 1)

@@ -1,6 +1,7 @@
 """Activations and their gradients, cell by cell.
 
 All arrays are float32 of one shape (n,). The last one is written; it may be the first one.
+What a cell becomes does not depend on the others: the same bits in a batch of any size.
 """
 
 import math
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .elementary import erf, exp, sigmoid
-from .kernel import kernel
+from .kernel import ordered_kernel
 
 _F = np.float32
 _HALF, _ONE, _TWO, _ZERO = _F(0.5), _F(1), _F(2), _F(0)
@@ -20,21 +21,21 @@ _D1, _D3, _P1, _P3 = _F(0.797885), _F(0.0356774), _F(0.398942), _F(0.0535161)
 _SIXTH, _THREE, _SIX = _F(1 / 6), _F(3), _F(6)
 
 
-@kernel
+@ordered_kernel
 def relu(X: Any, Y: Any) -> None:
     """max(x, 0)"""
     for i in range(X.shape[0]):
         Y[i] = _ZERO if X[i] <= _ZERO else X[i]
 
 
-@kernel
+@ordered_kernel
 def backprop_relu(dY: Any, Y: Any, dX: Any) -> None:
     """dy where y > 0"""
     for i in range(Y.shape[0]):
         dX[i] = _ZERO if Y[i] <= _ZERO else dY[i]
 
 
-@kernel
+@ordered_kernel
 def clipped_linear(
     X: Any, slope: float, offset: float, lowest: float, highest: float, Y: Any
 ) -> None:
@@ -46,7 +47,7 @@ def clipped_linear(
         Y[i] = high if y > high else y
 
 
-@kernel
+@ordered_kernel
 def backprop_clipped_linear(
     dY: Any, X: Any, slope: float, offset: float, lowest: float, highest: float, dX: Any
 ) -> None:
@@ -56,35 +57,35 @@ def backprop_clipped_linear(
         dX[i] = dY[i] * a if low < X[i] and X[i] < high else dY[i] * _ZERO
 
 
-@kernel
+@ordered_kernel
 def logistic(X: Any, Y: Any) -> None:
     """1 / (1 + exp(-x))"""
     for i in range(X.shape[0]):
         Y[i] = sigmoid(X[i])
 
 
-@kernel
+@ordered_kernel
 def backprop_logistic(dY: Any, Y: Any, dX: Any) -> None:
     """dy y (1 - y)"""
     for i in range(Y.shape[0]):
         dX[i] = dY[i] * (Y[i] * (_ONE - Y[i]))
 
 
-@kernel
+@ordered_kernel
 def swish(X: Any, Y: Any) -> None:
     """x sigmoid(x)"""
     for i in range(X.shape[0]):
         Y[i] = X[i] * sigmoid(X[i])
 
 
-@kernel
+@ordered_kernel
 def backprop_swish(dY: Any, X: Any, Y: Any, dX: Any) -> None:
     """dy (y + sigmoid(x) (1 - y))"""
     for i in range(X.shape[0]):
         dX[i] = dY[i] * (Y[i] + sigmoid(X[i]) * (_ONE - Y[i]))
 
 
-@kernel
+@ordered_kernel
 def hard_swish(X: Any, Y: Any) -> None:
     """x, times 0.2 x + 0.5 between 0 and 1"""
     for i in range(X.shape[0]):
@@ -93,7 +94,7 @@ def hard_swish(X: Any, Y: Any) -> None:
         Y[i] = X[i] * (_ONE if factor > _ONE else factor)
 
 
-@kernel
+@ordered_kernel
 def backprop_hard_swish(dY: Any, X: Any, dX: Any) -> None:
     """dy (0.4 x + 0.5), the factor 0 below -2.5 and 1 above 2.5"""
     for i in range(X.shape[0]):
@@ -102,7 +103,7 @@ def backprop_hard_swish(dY: Any, X: Any, dX: Any) -> None:
         dX[i] = dY[i] * (_ZERO if X[i] < _F(-2.5) else factor)
 
 
-@kernel
+@ordered_kernel
 def hard_swish_mobilenet(X: Any, Y: Any) -> None:
     """x, times (x + 3) / 6 between 0 and 1"""
     for i in range(X.shape[0]):
@@ -111,7 +112,7 @@ def hard_swish_mobilenet(X: Any, Y: Any) -> None:
         Y[i] = X[i] * ((_SIX if factor > _SIX else factor) * _SIXTH)
 
 
-@kernel
+@ordered_kernel
 def backprop_hard_swish_mobilenet(dY: Any, X: Any, dX: Any) -> None:
     """dy (2 x + 3) / 6, the factor 0 below -3 and 1 above 3"""
     for i in range(X.shape[0]):
@@ -120,7 +121,7 @@ def backprop_hard_swish_mobilenet(dY: Any, X: Any, dX: Any) -> None:
         dX[i] = dY[i] * (_ZERO if X[i] < -_THREE else factor)
 
 
-@kernel
+@ordered_kernel
 def dish(X: Any, Y: Any) -> None:
     """x (x / sqrt(1 + x²) + 1) / 2"""
     for i in range(X.shape[0]):
@@ -130,7 +131,7 @@ def dish(X: Any, Y: Any) -> None:
         Y[i] = x * _HALF * (_ONE / (root * (root - x)) if x < _ZERO else x / root + _ONE)
 
 
-@kernel
+@ordered_kernel
 def backprop_dish(dY: Any, X: Any, dX: Any) -> None:
     """dy (x / r - x³ / (2 r³) + 1/2), r = sqrt(1 + x²)"""
     for i in range(X.shape[0]):
@@ -140,14 +141,14 @@ def backprop_dish(dY: Any, X: Any, dX: Any) -> None:
         dX[i] = dY[i] * (x / root - _HALF * x * (x * x) / (square * root) + _HALF)
 
 
-@kernel
+@ordered_kernel
 def gelu(X: Any, Y: Any) -> None:
     """x times the normal distribution's probability of less than x"""
     for i in range(X.shape[0]):
         Y[i] = X[i] * (_HALF * (_ONE + erf(X[i] * _ROOT_HALF)))
 
 
-@kernel
+@ordered_kernel
 def backprop_gelu(dY: Any, X: Any, dX: Any) -> None:
     """dy (that probability + x times its density)"""
     for i in range(X.shape[0]):
@@ -156,7 +157,7 @@ def backprop_gelu(dY: Any, X: Any, dX: Any) -> None:
         dX[i] = dY[i] * (_HALF * (_ONE + erf(x * _ROOT_HALF)) + x * density)
 
 
-@kernel
+@ordered_kernel
 def gelu_approx(X: Any, Y: Any) -> None:
     """x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x³)"""
     for i in range(X.shape[0]):
@@ -165,7 +166,7 @@ def gelu_approx(X: Any, Y: Any) -> None:
         Y[i] = x * sigmoid(_TWO * _GELU_SLOPE * (x + _GELU_CUBE * (x * x * x)))
 
 
-@kernel
+@ordered_kernel
 def backprop_gelu_approx(dY: Any, X: Any, dX: Any) -> None:
     """dy times the derivative of that"""
     for i in range(X.shape[0]):
@@ -176,7 +177,7 @@ def backprop_gelu_approx(dY: Any, X: Any, dX: Any) -> None:
         dX[i] = dY[i] * (s + (_P3 * cube + _P1 * x) * slope)
 
 
-@kernel
+@ordered_kernel
 def mish(X: Any, threshold: float, Y: Any) -> None:
     """x tanh(log(1 + exp(x))), or x from the threshold on"""
     end = _F(threshold)
@@ -187,7 +188,7 @@ def mish(X: Any, threshold: float, Y: Any) -> None:
         Y[i] = X[i] if X[i] >= end else X[i] * (n / (n + _TWO))
 
 
-@kernel
+@ordered_kernel
 def backprop_mish(dY: Any, X: Any, threshold: float, dX: Any) -> None:
     """dy times the derivative of that"""
     end = _F(threshold)
