@@ -7,6 +7,8 @@ from .vectors import add, dot, place, sum_rows
 
 # Shorter vectors are not stretched to length 1: as in the layer L2Normalise.
 _SHORTEST = np.float32(1e-6)
+# Floats; more than a compiled loop reads at once.
+_GAP = 128
 
 
 @kernel
@@ -61,16 +63,14 @@ def train_examples(
         squared norms before clipping (a row counts as often as the example has it).
     """
     n_candidates = candidates.shape[1]
-    X = np.empty(width, np.float32)
-    Y = np.empty((n_candidates, width), np.float32)
-    dX = np.empty(width, np.float32)
-    dY = np.empty(width, np.float32)
-    factors = np.empty(n_candidates, np.float32)
-    is_free = np.empty(n_candidates, np.bool_)
-    cosines = np.empty(n_candidates, np.float32)
-    scores = np.empty(n_candidates, np.float32)
-    d_scores = np.empty(n_candidates, np.float32)
-    squares_of = np.empty(n_candidates, np.float32)
+    # A compiled loop takes another path, with other roundings, where two arrays lie close
+    # to each other: these lie equally far apart in every run, and far from all others.
+    vectors = np.empty((n_candidates + 4, width + _GAP), np.float32)
+    X, dX, dY = vectors[1][:width], vectors[2][:width], vectors[3][:width]
+    numbers = np.empty((7, n_candidates + _GAP), np.float32)
+    factors, cosines = numbers[1][:n_candidates], numbers[2][:n_candidates]
+    scores, d_scores = numbers[3][:n_candidates], numbers[4][:n_candidates]
+    are_unit, squares_of = numbers[5][:n_candidates], numbers[6][:n_candidates]
     scale, margin, power = np.float32(scale), np.float32(margin), np.float32(power)
     rate, eps, grad_clip = np.float32(rate), np.float32(eps), np.float32(grad_clip)
     total = 0.0
@@ -81,9 +81,10 @@ def train_examples(
         for c in range(n_candidates):
             label = candidates[example, c]
             first, last = label_starts[label], label_starts[label + 1]
-            sum_rows(values, label_table, label_ids, first, last, Y[c])
-            factors[c], is_free[c] = _factor(Y[c], last - first, power, is_cosine)
-            cosines[c] = factor * factors[c] * dot(X, Y[c])
+            Y = vectors[4 + c][:width]
+            sum_rows(values, label_table, label_ids, first, last, Y)
+            factors[c], are_unit[c] = _factor(Y, last - first, power, is_cosine)
+            cosines[c] = factor * factors[c] * dot(X, Y)
             scores[c] = scale * cosines[c]
         loss = _softmax(scores, d_scores) if is_softmax else _hinge(scores, margin, d_scores)
         if not np.isfinite(loss):
@@ -97,7 +98,7 @@ def train_examples(
             d_scores[c] *= scale
             if d_scores[c] != 0:
                 along += d_scores[c] * cosines[c]
-                add(dX, factor * factors[c] * d_scores[c], Y[c])
+                add(dX, factor * factors[c] * d_scores[c], vectors[4 + c][:width])
         if is_unit:
             add(dX, -factor * factor * along, X)
         square = dot(dX, dX)
@@ -105,7 +106,7 @@ def train_examples(
         of_x = factor * factor * dot(X, X)
         for c in range(n_candidates):
             # |dY_c|^2, without another look at Y_c.
-            along = cosines[c] * cosines[c] if is_free[c] else np.float32(0)
+            along = cosines[c] * cosines[c] if are_unit[c] else np.float32(0)
             squares_of[c] = (factors[c] * d_scores[c]) ** 2 * max(of_x - along, np.float32(0))
             label = candidates[example, c]
             norm += squares_of[c] * (label_starts[label + 1] - label_starts[label])
@@ -119,9 +120,10 @@ def train_examples(
                 label = candidates[example, c]
                 other = factors[c] * d_scores[c] * factor
                 own = factors[c] * factors[c] * d_scores[c] * cosines[c]
-                own = own if is_free[c] else np.float32(0)
+                own = own if are_unit[c] else np.float32(0)
+                Y = vectors[4 + c][:width]
                 for j in range(width):
-                    dY[j] = other * X[j] - own * Y[c, j]
+                    dY[j] = other * X[j] - own * Y[j]
                 first, last = label_starts[label], label_starts[label + 1]
                 _update(
                     values,
