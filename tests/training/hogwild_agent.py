@@ -67,9 +67,11 @@ class Noting(RankerAgent):
 
 
 @registry.agents("tests.hogwild.v1")
-def hogwild_agent(model: Model, use_reply: str = "label", max_context: int = 256) -> Noting:
-    loss = configure_ranking_softmax()
-    return Noting(model, loss=loss, use_reply=use_reply, max_context=max_context)
+def hogwild_agent(
+    model: Model, candidates: str = "batch", use_reply: str = "label", max_context: int = 256
+) -> Noting:
+    options = {"candidates": candidates, "use_reply": use_reply, "max_context": max_context}
+    return Noting(model, loss=configure_ranking_softmax(), **options)
 
 
 @registry.teachers("tests.gaps.v1")

@@ -2,13 +2,20 @@
 
 import io
 import json
+import os
+import sys
+import threading
 import zlib
 from pathlib import Path
 
 import numpy
 import pytest
 
+from tests.cli.mistakes import CONFIG as SMALL
+from tests.cli.mistakes import TALK
 from thincdialog.api import ConfigError, train
+from thincdialog.config import load_config, resolve_config
+from thincdialog.training.hogwild_checks import check_hogwild
 
 from .examples import RANKER
 from .resuming import (
@@ -19,10 +26,12 @@ from .resuming import (
     LAZY_SCHEDULE,
     LIVE,
     MODEL_REPLIES,
+    MOMENTUM,
     PARTNER,
     SCHEDULE,
     SORTED,
     STREAM,
+    UNSAVED,
     WORDS,
     config,
 )
@@ -262,3 +271,139 @@ def test_resume_with_another_number_of_workers_is_refused(make):
         make(text, first.output, resume=True, overrides={"hogwild.workers": 3})
     assert "[hogwild] workers = 3, but " in str(refused.value)
     assert "has 2" in str(refused.value) and "give the old value to go on" in str(refused.value)
+
+
+# --- what is shared, and what is not ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        'HashNgrams.v1"\nngrams = 2\nn_rows = 5000',
+        pytest.param('Words.v1"', marks=pytest.mark.slow),
+        pytest.param('Bytes.v1"', marks=pytest.mark.slow),
+    ],
+)
+def test_threads_read_text_as_one_does(make, tokenizer):
+    """They have tokenizer and caches in common. Weights that stay tell what they read."""
+    text = RANKER.replace('Words.v1"', tokenizer).replace("dropout = 0.2", "dropout = 0.0")
+    text = text.replace(
+        'Adam.v1"\nlearn_rate = 0.01', 'SGD.v1"\nuse_averages = false\nlearn_rate = 0.0'
+    )
+    text = text.replace("n_train = 40", "n_train = 120").replace("size = 16", "size = 2")
+    text = text.replace("thincdialog.Ranker.v1", AGENT[1])
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(1e-5)
+        run = make(hogwild(text, 4))
+    finally:
+        sys.setswitchinterval(before)
+    single = make(text)
+    losses = [row["loss_per_example"] for row in run.rows[1:]]
+    assert losses == pytest.approx([single.rows[1]["loss_per_example"]] * 2, rel=1e-6)
+    assert run.weights().tobytes() == single.weights().tobytes()
+
+
+def test_schedules_of_batch_sizes_are_read_by_all_threads(make):
+    """Each worker counts its own batches."""
+    sizes = (
+        "size = 4",
+        '\n[world.batcher.size]\n@schedules = "compounding.v1"\n'
+        "start = 1.0\nstop = 8.0\ncompound = 1.1",
+    )
+    run = make(hogwild(config(FIXED, sizes, flat=True), 4))
+    check_epochs(run, BOTH)
+    assert max(len(note["ids"]) for note in run.notes) > 1
+
+
+@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+def test_worlds_without_a_state_are_saved_between_epochs(make, executor):
+    text = hogwild(config(UNSAVED, tasks=1), 2, executor)
+    run = make(text.replace("n_samples", "checkpoint_every_steps = 2\nn_samples"))
+    check_epochs(run, COLOURS)
+    assert checkpoints(run) == [15, 30]
+
+
+def test_endless_data_ends_at_max_steps(make):
+    endless = ("turns = [1, 3", "endless = true\nturns = [1, 3")
+    limited = ("max_epochs = 2.0", "max_epochs = 0\nmax_steps = 25")
+    run = make(hogwild(config(FIXED, endless, limited, tasks=1), 3))
+    assert len(run.notes) == run.rows[-1]["step"] == 25
+    assert run.rows[-1]["examples"] == 100
+
+
+def test_evaluation_takes_a_sample_as_one_worker_does(make):
+    text = config(FIXED).replace("n_candidates = 4", "n_candidates = 4\nmax_examples = 9")
+    run = make(hogwild(text, 3))
+    check_epochs(run, BOTH)
+    assert run.result.scores["dev"]["examples"] == 18
+
+
+def test_epochs_that_end_while_nobody_looks(make):
+    """Many short epochs: their ends fall between any two questions."""
+    text = config(FIXED, flat=True, tasks=1).replace("max_epochs = 2.0", "max_epochs = 60.0")
+    text = text.replace("eval_every_epochs = 0.5", "eval_every_epochs = 60.0")
+    check_epochs(make(hogwild(text, 4)), COLOURS, 60)
+
+
+# --- configs --------------------------------------------------------------------------
+
+
+def test_one_worker_goes_on_from_none(make):
+    text = config(LIVE, tasks=1)
+    first = make(hogwild(text, 0), overrides={"training.max_steps": 3})
+    gone_on = make(hogwild(text, 1), first.output, resume=True)
+    assert gone_on.weights().tobytes() == make(hogwild(text, 0)).weights().tobytes()
+
+
+def test_agents_without_weights_need_no_workers(tmp_path):
+    text = RANKER[: RANKER.index("[agent]")] + '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    text += RANKER[RANKER.index("[world]") - 1 :]
+    stdout = io.StringIO()
+    changes = {"hogwild.workers": 3, "hogwild.executor": "process"}
+    result = train(text, output=tmp_path / "out", overrides=changes, stdout=stdout)
+    assert result.stopped_because == "it has no weights to train"
+
+
+def test_configs_that_do_not_go_with_workers_are_refused(tmp_path):
+    # Asked directly: without a GPU, there is an earlier error.
+    text = hogwild(config(FIXED, MOMENTUM, tasks=1)).replace(AGENT[1], AGENT[0])
+    checked = load_config(text, {"system.gpu_id": 0})
+    parts = {**resolve_config(checked)}
+    with pytest.raises(ConfigError) as refused:
+        check_hogwild(checked, parts)
+    shown = str(refused.value)
+    assert "[hogwild] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
+    assert "[training.optimizer] is none of Thinc's" in shown
+
+
+@pytest.mark.parametrize(
+    "changes, is_refused",
+    [
+        ({"hogwild.executor": "process"}, True),
+        ({"tasks.talk.streaming": True}, True),
+        ({}, False),
+    ],
+)
+def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
+    pipe = tmp_path / "talk.jsonl"
+    os.mkfifo(pipe)
+    given = {"paths.train": str(pipe), "hogwild.workers": 2, **changes}
+    writer = threading.Thread(target=lambda: pipe.write_text(TALK * 4), daemon=True)
+    if is_refused:
+        with pytest.raises(ConfigError) as refused:
+            train(SMALL, overrides=given)
+        assert f"{pipe} is no file, and each of the [hogwild] workers" in str(refused.value)
+    else:
+        writer.start()
+        assert train(SMALL, overrides=given, stdout=io.StringIO()).stopped_because
+
+
+def test_processes_say_nothing_of_their_own(make, capfd):
+    """The table and the bar are the parent's."""
+    run = make(hogwild(config(FIXED, tasks=1), 2, "process"))
+    shown = run.stdout.getvalue()
+    rows = [line for line in shown.splitlines() if line.strip()[:1].isdigit()]
+    assert len(rows) == len(run.rows) == 5
+    captured = capfd.readouterr()
+    assert captured.out == "" and captured.err == "" and run.stderr.getvalue() == ""

@@ -12,7 +12,7 @@ from thinc.api import Optimizer, set_current_ops
 
 from ..agents.model_agent import ModelAgent
 from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
-from ..errors import ConfigError, DialogError, Problem
+from ..errors import ConfigError, DialogError
 from ..metrics import Metric
 from ..models.parameters import KEY
 from ..ops.choice import ops_to_train
@@ -146,30 +146,6 @@ class HogwildSteps(Steps):
 
     def set_metrics_state(self, state: Any) -> None:
         self.world.ask_all("set_metrics_state", state)
-
-
-def check_hogwild(checked: CheckedConfig, parts: Mapping[str, Any]) -> bool:
-    """Whether a config asks for several workers.
-
-    checked (CheckedConfig): The config that ``parts`` were built from.
-    parts (Mapping[str, Any]): From ``resolve_config``.
-    RAISES (ConfigError): If it does, and something in it does not go with that.
-    """
-    if parts["hogwild"]["workers"] < 2:
-        return False
-    problems = []
-    if parts["system"]["gpu_id"] >= 0:
-        text = "[hogwild] workers share memory of the CPU, but gpu_id asks for a GPU"
-        hint = "set workers = 0, or --gpu-id -1"
-        problems.append(Problem(checked.reading.where("hogwild", "workers"), text, hint))
-    if not isinstance(parts["training"]["optimizer"], Optimizer):
-        text = "[training.optimizer] is none of Thinc's, whose state [hogwild] workers can share"
-        hint = "set workers = 0, or choose another optimizer"
-        where = checked.reading.where("training", "optimizer")
-        problems.append(Problem(where, text, hint))
-    if problems:
-        raise ConfigError(problems, checked.name)
-    return True
 
 
 def hogwild_world(

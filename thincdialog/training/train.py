@@ -18,7 +18,8 @@ from ..teachers import Teacher
 from ..worlds import batch_world
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .final_scores import count_training, score_split
-from .hogwild import HogwildSteps, check_hogwild, hogwild_world, side_by_side
+from .hogwild import HogwildSteps, hogwild_world, side_by_side
+from .hogwild_checks import check_hogwild
 from .interruption import Interrupted, Interruption
 from .loop import TrainingLoop
 from .loop_settings import LoopSettings
