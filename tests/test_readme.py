@@ -36,7 +36,8 @@ def readme(root):
 
 
 def blocks(text, language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [block for name, block in found if name == language]
 
 
 def run(command, folder):
