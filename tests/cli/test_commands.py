@@ -224,6 +224,12 @@ def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
     # As many examples of each class.
     assert found["macro_f1"] == found["weighted_f1"]
     assert f"{found['macro_f1']:.4f}" in out
+    models = f"{tmp_path}/out/model-best {tmp_path}/out/model-last"
+    code, out, _ = run(f"compare {models} --json {tmp_path}/differences.json")
+    shown = {line.split()[0] for line in out.splitlines()[2:] if line}
+    assert code == 0 and "macro_f1" in shown and " f1" not in out and " precision" not in out
+    assert not {"f1", "precision", "recall"} & shown
+    assert '"precision"' in (tmp_path / "differences.json").read_text()
 
 
 def test_evaluate_names_the_option_for_missing_data(run):

@@ -34,6 +34,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Compare, and show or write the differences."""
     from ..api import compare
     from ..loggers.row_file import finite
+    from ..training.results import is_of_words
 
     found = compare(
         arguments.a,
@@ -48,16 +49,18 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         print(text)
         return 0
     rows = [["metric", "A", "B", "B - A", "95 % interval", "p"]]
-    for one in found.differences:
+    names = {one.metric for one in found.differences}
+    shown = [one for one in found.differences if not is_of_words(one.metric, names)]
+    for one in shown:
         ends = f"{one.low:+.4f} to {one.high:+.4f}"
         values = [f"{value:.4f}" for value in (one.a, one.b)]
         rows.append([one.metric, *values, f"{one.difference:+.4f}", ends, f"{one.p_value:.3f}"])
     print(table(rows))
     print()
-    for one in found.differences:
+    for one in shown:
         if one.winner:
             print(f"{one.verdict()}.")
-    alike = [one.metric for one in found.differences if not one.winner]
+    alike = [one.metric for one in shown if not one.winner]
     if alike:
         print(f"No difference can be told in {', '.join(alike)}.")
     messages = Messages(sys.stderr)

@@ -19,8 +19,6 @@ EXAMPLES = [
     "evaluate output/intent/model-best --per-class --confusion --confusion-png matrix.png",
 ]
 
-# Of the words of a reply; the f1 of classes is macro_f1 or weighted_f1.
-OF_WORDS = ("precision", "recall", "f1")
 OF_CLASSES = ("examples", "accuracy", "macro_f1", "weighted_f1", "loss")
 
 
@@ -107,7 +105,9 @@ def _show_scores(found: Any, report_parts: Any, task_table: Any) -> None:
 def of_classes(scores: Dict[str, float]) -> Dict[str, float]:
     """The scores of a classifier without those of single words, which would look like scores
     of classes; accuracy and what else tells of classes first. All are in ``--json``."""
-    kept = {name: value for name, value in scores.items() if name not in OF_WORDS}
+    from ..training.results import is_of_words
+
+    kept = {name: value for name, value in scores.items() if not is_of_words(name, scores)}
     return {name: kept[name] for name in dict.fromkeys((*OF_CLASSES, *kept)) if name in kept}
 
 

@@ -18,7 +18,7 @@ from ..agents.json_file import read_json
 from ..errors import OutputError
 from ..registry import registry
 from ..whole_file import whole_file
-from .results import COUNT, Result
+from .results import COUNT, Result, is_of_words
 
 CARD = "README.md"
 PACKAGES = ("thinc", "numpy")
@@ -32,7 +32,6 @@ SETTINGS = (
 )  # fmt: skip
 # What was read, not how well it was answered.
 ABOUT_READING = re.compile(rf"{COUNT}|tokens|padding_fraction|truncated_\w+")
-OF_WORDS = ("precision", "recall", "f1")
 SPLITS = ("train", "dev", "test")
 
 
@@ -122,20 +121,17 @@ def _values(
 ) -> Iterator[List[str]]:
     """A row for each metric: the value of each agent, and the interval of the first's."""
     own, *others = agents.values()
-    names = [name for name in own if _is_telling(name, own)]
+    names = [
+        name
+        for name in own
+        if not ABOUT_READING.fullmatch(name.rpartition("/")[2]) and not is_of_words(name, own)
+    ]
     for name in sorted(names, key=lambda name: name != first):
         row = [f"`{name}`", _number(own[name])]
         if ends:
             low, high = ends.get(name, (None, None))
             row.append("" if low is None else f"{_number(low)} to {_number(high)}")
         yield [*row, *(_number(other[name]) if name in other else "" for other in others)]
-
-
-def _is_telling(name: str, scores: Mapping[str, Any]) -> bool:
-    """Not of what was read; and of classes, not of the words in their names."""
-    task, _, last = name.rpartition("/")
-    is_of_classes = (f"{task}/macro_f1" if task else "macro_f1") in scores
-    return not ABOUT_READING.fullmatch(last) and not (is_of_classes and last in OF_WORDS)
 
 
 def _number(value: Any) -> str:

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Container, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..messages import Message
 
 Exchange = Tuple[Message, Message]
 # Shown first, in this order, where they were measured.
 FIRST = ("hits@1", "accuracy", "macro_f1", "mrr", "hits@5", "hits@10", "f1", "perplexity", "loss")
+# Of the words of a reply; the f1 of classes is macro_f1 or weighted_f1.
+OF_WORDS = ("precision", "recall", "f1")
 COUNT = "examples"
 MACRO, ALL = "macro", "all"
 
@@ -107,6 +109,16 @@ def shown_metrics(reports: Sequence[Mapping[str, float]], first: str, most: int 
     """Names of the metrics worth a column: the optimised one, then the usual ones."""
     found = {name for report in reports for name in report}
     return [name for name in dict.fromkeys((first, *FIRST)) if name in found][:most]
+
+
+def is_of_words(name: str, names: Container[str]) -> bool:
+    """Whether a score is one of single words where there are ones of classes, of which it
+    would seem to be.
+
+    names (Container[str]): Of all scores; of several tasks, each task has its own.
+    """
+    task, slash, last = name.rpartition("/")
+    return last in OF_WORDS and f"{task}{slash}macro_f1" in names
 
 
 def cells(report: Mapping[str, float], names: Sequence[str]) -> List[str]:
