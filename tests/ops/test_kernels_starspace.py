@@ -254,13 +254,18 @@ def test_kernels_starspace_threads_touch_nothing_but_their_rows():
 def test_kernels_starspace_has_the_same_bits_wherever_memory_lies(loss):
     """Compiled loops look at addresses: what is free there must not show in the result."""
     rng = np.random.default_rng(0)
-    contexts = [rng.integers(0, N_IDS, size=rng.integers(1, 9)).tolist() for _ in range(40)]
-    candidates = [rng.choice(len(LABELS), size=4, replace=False).tolist() for _ in contexts]
-    step = Step(contexts, LABELS, candidates, loss, scale=5.0)
+    contexts, labels = (
+        [rng.integers(0, N_IDS, size=rng.integers(1, 9)).tolist() for _ in range(40)]
+        for _ in range(2)
+    )
+    candidates = [rng.choice(40, size=11, replace=False).tolist() for _ in contexts]
+    step = Step(contexts, labels, candidates, loss, scale=5.0)
     before, seen, kept = step.parameters.values.copy(), set(), []
-    for size in range(60):
+    for _ in range(60):
         step.parameters.values[:] = before
-        kept.append(np.zeros(size + 1, dtype="f"))
+        # Many small pieces of memory, half of them free again.
+        kept.append([np.zeros(int(size), dtype="f") for size in rng.integers(8, 48, size=99)])
+        kept[-1] = kept[-1][::2]
         losses = step.by_kernel(0.1, clip=1.0)[2]
         seen.add((losses.tobytes(), step.parameters.values.tobytes()))
     assert len(seen) == 1

@@ -12,8 +12,8 @@ class RowsApart:
 
     Rows of frequent words are read and written many times in a batch. If two cores do so
     in the same memory, each waits for the other's cache again and again. On natural text,
-    an example of StarSpace (softmax, batches of 128) took 4.5 us in one thread and 6.0 in
-    each of two; with the rows apart it took 5.2 and 5.0.
+    an example of StarSpace (softmax, batches of 128) took 4.0 us in one thread and 6.4 in
+    each of two; with the rows apart it took 4.7 and 5.5 (tests/benchmarks/bench_starspace.py).
 
     Nothing is kept between batches but the room.
     """
