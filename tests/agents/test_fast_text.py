@@ -19,6 +19,8 @@ from thincdialog.api import (
     Fixed,
     IterableTeacher,
     Message,
+    debug_overfit,
+    dry_run,
     evaluate,
     load,
     registry,
@@ -147,6 +149,21 @@ def test_fast_text_counts_loss_and_examples_of_all_microbatches_in_update():
     assert agent.counters.state()["examples"] == AverageMetric(0, 9).denominator.state()
     assert agent.counters.examples == 0
     assert not agent.parameters.gradients.any()
+
+
+def test_fast_text_tells_the_loss_of_what_is_kept():
+    agent, teacher = build(negatives=2)
+    learn(agent, teacher, epochs=5)
+    before = agent.parameters.values.copy()
+    agent.batch_act(observed(agent, EXAMPLES[:4]))
+    agent.counters.updated()  # Given up.
+    for row in EXAMPLES[4:6]:
+        agent.batch_act(observed(agent, [row]))
+    told = agent.kept_loss()
+    assert np.array_equal(agent.parameters.values, before)
+    agent.reset_metrics()
+    agent.update(registry.optimizers.get(SGD)(1e-6))
+    assert agent.report()["loss"].value() == pytest.approx(told, rel=1e-3)
 
 
 def test_fast_text_takes_the_learning_rate_of_its_schedule():
@@ -315,6 +332,17 @@ def test_fast_text_saved_models_need_no_numba(config, tmp_path, monkeypatch):
     assert load(best).respond("green yonder") == "go"
     with pytest.raises(MissingPackageError, match=r"pip install 'thincdialog\[fast\]'"):
         run(config)
+
+
+def test_fast_text_can_learn_a_batch_by_heart(config):
+    found = debug_overfit(config, steps=100)
+    assert found.losses[0] > 2.0 and found.is_learnt  # Three logistic losses at first.
+    assert found.without_gradient == found.unchanged == []
+
+
+def test_fast_text_dry_run_tells_the_loss_of_the_first_step(config):
+    found = dry_run(config, overrides={"agent.negatives": 0})
+    assert found.loss == pytest.approx(np.log(4), rel=1e-3)
 
 
 def test_fast_text_resumes_to_the_bit(config, tmp_path):

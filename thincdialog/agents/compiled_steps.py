@@ -12,6 +12,7 @@ from ..metrics import AverageMetric
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
 from ..optimizers.row_sparse import RowSparseOptimizer
+from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
 from ..teachers import Teacher
 from .model_agent import ModelAgent
@@ -63,7 +64,8 @@ class CompiledSteps(ModelAgent):
 
     def keep(self, packed: Any, observations: Observations) -> None:
         """Keep a batch till ``update``."""
-        self._packed = (*self._packed, Kept(packed, len(observations)))
+        before = self._packed if self.counters.examples else ()  # Or nobody waits for them.
+        self._packed = (*before, Kept(packed, len(observations)))
         self.counters.ids.extend(column(observations, "id"))
         self.counters.examples += len(observations)
 
@@ -96,6 +98,18 @@ class CompiledSteps(ModelAgent):
         known.update_parts(KEY, values, values, [])
         known.step_schedules()
         return math.sqrt(square / max(1, n_before))
+
+    def kept_loss(self) -> float:
+        """The mean loss of what is kept, with the weights as they are before its steps."""
+        total, n_examples = 0.0, 0
+        for packed, n in self._packed:
+            losses = np.zeros(n, dtype="f")
+            n_learnt, _ = self.learn_pack(packed, SparseSGD(0.0), losses)
+            if n_learnt < n:
+                raise not_finite("loss", [self.counters.ids[n_examples + n_learnt]])
+            total += float(losses.sum(dtype="d"))
+            n_examples += n
+        return total / n_examples
 
     def _known(self, optimizer: Optimizer) -> RowSparseOptimizer:
         """The optimizer, if the kernel can do what it does."""

@@ -13,6 +13,7 @@ from ..config.reading import ConfigLike
 from ..errors import DialogError, TrainingError
 from ..messages import Message
 from ..models.node_names import node_names
+from .gradients import gathered_loss
 from .trial import Trial, prepared
 
 # Share of what can be learnt of the batch that must be.
@@ -135,7 +136,10 @@ def _learn(trial: Trial, batch: List[Message], steps: int) -> Overfit:
         first_score=first_score,
         last_score=_score(agent, batch),
         best_possible=_best_possible(batch),
-        without_gradient=[name for name, has_some in has_gradient.items() if not has_some],
+        # Some agents make their steps without leaving a gradient.
+        without_gradient=[
+            name for name, has_some in has_gradient.items() if not (has_some or changed[name])
+        ],
         unchanged=[name for name in changed if has_gradient[name] and not changed[name]],
         hints=hints,
     )
@@ -161,7 +165,7 @@ def _gather(agent: ModelAgent, batch: List[Message], seed: int, step: int) -> fl
     agent.counters.updated()
     agent.seed(seed, step, 0)
     agent.train_batch(batch)
-    return agent.counters.loss.value()
+    return gathered_loss(agent)
 
 
 def _score(agent: ModelAgent, batch: List[Message]) -> float:

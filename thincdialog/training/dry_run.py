@@ -16,7 +16,7 @@ from ..errors import ConfigError, DataError
 from ..ops.choice import ops_to_train, using_ops
 from ..worlds import World
 from .evaluation import evaluate_agent
-from .gradients import gather_gradient
+from .gradients import gather_gradient, gathered_loss
 from .interruption import Interruption
 from .output_folder import check_contents, check_output
 from .reading_bar import reading_bar
@@ -125,7 +125,7 @@ def _take_step(run: TrainingRun, agent: ModelAgent, found: DryRun) -> None:
         peak = _end_measuring(ops, on_gpu) - before
         if not examples:
             raise DataError(run.teacher.data_name, "no training example has a label")
-        found.loss = agent.counters.loss.value()
+        found.loss = gathered_loss(agent)
         agent.update(training["optimizer"])
         per_step = float(examples)
         if getattr(getattr(world, "batcher", None), "needs_lengths", False):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DialogError, Problem, TrainingError
+from .gradients import gathered_loss
 from .trial import Trial, prepared
 
 # Width of the bell that smooths the curve, as a share of all steps.
@@ -106,7 +107,7 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
         try:
             next(gathered)
             optimizer.learn_rate = rate
-            losses.append(agent.counters.loss.value())
+            losses.append(gathered_loss(agent))
             agent.update(optimizer)
         except TrainingError:
             return losses, True

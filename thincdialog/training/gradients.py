@@ -8,6 +8,7 @@ from typing import List, Tuple
 
 from thinc.types import Floats1d
 
+from ..agents.compiled_steps import CompiledSteps
 from ..agents.model_agent import ModelAgent
 from ..worlds import World
 
@@ -44,6 +45,14 @@ class GradientTree:
         while self._partial:
             total = self._partial.pop()[1] + total
         into[:] = total
+
+
+def gathered_loss(agent: ModelAgent) -> float:
+    """Mean loss of the examples whose gradient waits for ``update``, where the metrics were
+    reset before them."""
+    if isinstance(agent, CompiledSteps):
+        return agent.kept_loss()
+    return float(agent.counters.loss.value())
 
 
 def gather_gradient(agent: ModelAgent, world: World, seed: int, step: int, n: int) -> int:
