@@ -137,7 +137,7 @@ EPOCHS = {
     "some labels missing": (config(FIXED, NO_LABELS, tasks=1), LABELLED, 2),
     "accumulated": (config(WORDS, ACCUMULATE, flat=True), BOTH, 2),
 }
-IN_PROCESSES = ("columns, Words, two tasks", "dynamic, Batchsort, a stream")
+IN_PROCESSES = ("dynamic, Batchsort, a stream",)
 
 
 @pytest.mark.parametrize("name", EPOCHS)
@@ -187,13 +187,13 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
         assert note["rate"] == rates.get(note["step"], note["rate"])
 
 
-@pytest.mark.parametrize("epochs, evaluations", [(1.25, 0.25), (0.6, 0.2), (2.5, 1.0)])
+@pytest.mark.parametrize("epochs, evaluations", [(1.25, 0.25), (0.6, 0.2)])
 def test_fractions_of_epochs_end_where_one_worker_ends(make, epochs, evaluations):
     text = config(FIXED, flat=True).replace("max_epochs = 2.0", f"max_epochs = {epochs}")
     text = text.replace("eval_every_epochs = 0.5", f"eval_every_epochs = {evaluations}")
     text = text.replace("size = 4", "size = 1").replace(*NO_CHECKPOINTS)
     expected = make(text.replace(*AGENT)).values("epoch", "step", "examples")
-    for _ in range(3):
+    for _ in range(2):
         assert make(hogwild(text, 3)).values("epoch", "step", "examples") == expected
 
 
@@ -232,7 +232,7 @@ def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
     assert several[-1] < 0.8 * several[0]
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
 def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
     averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2\n' + SCHEDULE
     text = config(LIVE, (ADAM, averages), tasks=1)

@@ -3,6 +3,7 @@ what was saved before stays."""
 
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from .resuming import FIXED, config
 from .test_hogwild import AGENT, CODE, EXECUTORS
 
-# 30 steps of one example each an epoch, for ever; evaluated and saved at step 10, 20, ...
+# 15 steps of an example each in an epoch; evaluated and saved at step 10, 20, ...
 TEXT = (
     config(FIXED, tasks=1)
     .replace(*AGENT)
@@ -26,6 +27,10 @@ TEXT = (
 )
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 class Command:
     """Starts ``train`` in a process of its own, and looks at what is left of it."""
 
@@ -33,9 +38,9 @@ class Command:
         self.folder, self.out = folder, folder / "out"
         (folder / "config.cfg").write_text(TEXT)
 
-    def start(self, *more: str, mischief: str = "", executor: str = "process", code: bool = True):
+    def start(self, *more: str, mischief: str = "", executor: str = "process"):
         arguments = ["config.cfg", "-o", "out", "--hogwild.workers", "2", *more]
-        arguments += ["--hogwild.executor", executor, *(["--code", str(CODE)] * code)]
+        arguments += ["--hogwild.executor", executor, "--code", str(CODE)]
         environment = {
             **os.environ,
             "PYTHONPATH": ":".join(sys.path),
@@ -81,7 +86,7 @@ class Command:
         lines = path.read_text().split("\n")[:-1] if path.exists() else []
         return [json.loads(line) for line in lines]
 
-    def await_steps(self, process, n: int, **wanted) -> dict:
+    def await_steps(self, process, n: int) -> dict:
         """The last note, as soon as there are so many of steps."""
         while sum("step" in note for note in self.notes()) < n:
             assert process.poll() is None, process.communicate()[1]
@@ -100,17 +105,11 @@ def command(tmp_path):
     return Command(tmp_path)
 
 
-def lines_of(stderr: str):
-    """What is said about the end; not the reading bar or the note of a resume."""
-    return [line for line in stderr.splitlines() if line.startswith(("✘", "⚠", "ℹ", " "))]
-
-
 # --- errors ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", [slow("thread"), "process"])
 def test_errors_stop_the_run_with_traceback_and_examples(command, executor):
-    # First seen in the second epoch... of the worker that has it: checkpoints are there.
     stderr = command.run(1, mischief="raise train3/0", executor=executor)
     assert re.search(r"✘ Worker [01]: ValueError: out of tea\n", stderr)
     assert "Examples at hand: train3/0\n" in stderr
@@ -120,15 +119,15 @@ def test_errors_stop_the_run_with_traceback_and_examples(command, executor):
     assert stderr.count("Traceback") == 1
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize(
-    "what, line",
-    [
-        ("data", r"✘ Worker [01]: tea.jsonl:7  the cup is empty"),
-        ("nan", r"✘ Worker [01]: .*not finite.*train3/0.*"),
-    ],
-)
-def test_errors_that_a_user_can_mend_are_one_line(command, executor, what, line):
+    "what, executor", [("data", "process"), ("nan", "thread"), slow("data", "thread"),
+                       slow("nan", "process")],
+)  # fmt: skip
+def test_errors_that_a_user_can_mend_are_one_line(command, executor, what):
+    line = {
+        "data": r"✘ Worker [01]: tea.jsonl:7  the cup is empty",
+        "nan": r"✘ Worker [01]: .*not finite.*train3/0.*",
+    }[what]
     stderr = command.run(1, mischief=f"{what} train3/0", executor=executor)
     assert re.fullmatch(line, stderr.strip().splitlines()[-1]), stderr
     assert "Traceback" not in stderr
@@ -163,8 +162,15 @@ def test_workers_end_with_a_parent_that_is_killed(command):
     assert command.left_over(process.pid) == []
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 75), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    "number, code, executor",
+    [
+        (signal.SIGTERM, 75, "process"),
+        (signal.SIGINT, 130, "thread"),
+        slow(signal.SIGTERM, 75, "thread"),
+        slow(signal.SIGINT, 130, "process"),
+    ],
+)
 def test_signals_end_the_steps_under_way_and_save(command, executor, number, code):
     process = command.start(mischief="slow -", executor=executor)
     command.await_steps(process, 13)
@@ -208,3 +214,29 @@ if __name__ == "__main__":
         done.stdout.strip(),
     ), done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_signals_at_any_moment_leave_a_run_that_goes_on(command, executor):
+    rng = random.Random(executor)
+    limits = ["--training.max_steps", "60", "--resume"]
+    codes = []
+    for _ in range(12):
+        process = command.start(*limits, mischief="slow -", executor=executor)
+        time.sleep(rng.uniform(0.3, 5.0))
+        number = rng.choice([signal.SIGTERM, signal.SIGINT])
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        stderr = process.communicate(timeout=60)[1]
+        # Before anything is set up, Python itself may be hit.
+        codes.append(process.returncode)
+        assert process.returncode in (0, 75, 130, 143, -number), stderr
+        assert "Traceback" not in stderr or "thincdialog/training" not in stderr, stderr
+        assert command.left_over(process.pid) == []
+    command.run(0, *limits, executor=executor)
+    assert len(set(codes)) > 1, codes
+    assert [row["step"] for row in command.rows()] == list(range(0, 61, 10))
+    assert command.rows()[-1]["examples"] == 60

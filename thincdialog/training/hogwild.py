@@ -241,6 +241,7 @@ def make_process_worker(
     agent: ModelAgent = parts["agent"]
     agent.from_disk(Path(folder), tokenizer=parts["tokenizer"])
     agent.parameters.move(arrays[VALUES])
+    agent = agent.replica()  # It learns as one of several.
     optimizer = for_a_worker(parts["training"]["optimizer"])
     use_state(optimizer, KEY, arrays)
     # As in threads: a replica knows that others change the same weights.
