@@ -16,7 +16,8 @@ import numpy as np
 from thincdialog.config import load_config, resolve_config
 from thincdialog.ops.choice import ops_to_train, using_ops
 from thincdialog.parallel import ProcessWorkers, Recipe, ThreadWorkers
-from thincdialog.training.hogwild import Order, check_hogwild, hogwild_world
+from thincdialog.training.hogwild import Order, hogwild_world
+from thincdialog.training.hogwild_checks import check_hogwild
 from thincdialog.training.task import split_of
 from thincdialog.worlds import HogwildWorld, World, WorldWorker
 
