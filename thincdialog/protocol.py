@@ -136,6 +136,12 @@ class Agent:
         """
         self.reset()
 
+    def check_optimizer(self, optimizer: Any) -> None:
+        """See, before any data is read, that the agent can learn with an optimizer.
+
+        RAISES (ConfigError): If it cannot; it names the section [training.optimizer].
+        """
+
     def initialize(
         self,
         train: Any,

@@ -351,3 +351,11 @@ def test_star_space_resumes_to_the_bit(config, tmp_path):
     run(config, output=parts, resume=True)
     first, second = ((out / "model-last" / "weights.npy").read_bytes() for out in (whole, parts))
     assert first == second
+
+
+def test_star_space_other_optimizers_are_refused_before_data_is_read(tmp_path):
+    text = CONFIG.format(path=tmp_path / "missing.jsonl").replace(ADAGRAD, "Adam.v1")
+    line = text.split("\n").index("[training.optimizer]") + 1
+    with pytest.raises(ConfigError) as error:
+        run(text)
+    assert f"config:{line}  [training.optimizer] is Optimizer, which star_space" in str(error.value)

@@ -79,7 +79,8 @@ class CompiledSteps(ModelAgent):
         RAISES (TrainingError): If an example's loss is not finite; the weights are as
             those before it left them.
         """
-        known = self._known(optimizer)
+        self.check_optimizer(optimizer)
+        known: Any = optimizer
         packs, self._packed = self._packed, ()
         loss, n_before, square = 0.0, 0, 0.0
         for packed, n_examples in packs:
@@ -111,15 +112,16 @@ class CompiledSteps(ModelAgent):
             n_examples += n
         return total / n_examples
 
-    def _known(self, optimizer: Optimizer) -> RowSparseOptimizer:
-        """The optimizer, if the kernel can do what it does."""
+    def check_optimizer(self, optimizer: Any) -> None:
+        """See that the kernel can do what the optimizer does."""
         names = " or ".join(f'"thincdialog.{each.__name__}.v1"' for each in self.optimizers)
         problem = f"is {type(optimizer).__name__}, which {self.id} cannot use"
         hint = f"set @optimizers = {names}"
-        if isinstance(optimizer, RowSparseOptimizer) and isinstance(optimizer, self.optimizers):
-            if not optimizer.L2:
-                return optimizer
-            problem, hint = f"has L2 = {optimizer.L2}, but {self.id} knows no decay", "set L2 = 0"
+        if isinstance(optimizer, self.optimizers):
+            if not optimizer.L2:  # type: ignore[attr-defined]
+                return
+            l2 = optimizer.L2  # type: ignore[attr-defined]
+            problem, hint = f"has L2 = {l2}, but {self.id} knows no decay", "set L2 = 0"
         raise ConfigError([Problem("", f"[training.optimizer] {problem}", hint)])
 
 

@@ -118,6 +118,7 @@ class TrainingRun:
         self.make_world = parts["world"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
         self._check_baselines()
+        self._check_optimizer()
         self.is_hogwild = check_hogwild(checked, parts)
         self.code: Optional[str] = None  # For processes, which import it, too.
         self.parts = parts
@@ -142,6 +143,14 @@ class TrainingRun:
         ]
         if problems:
             raise ConfigError(problems, self.checked.name)
+
+    def _check_optimizer(self) -> None:
+        try:
+            self.agent.check_optimizer(self.training["optimizer"])
+        except ConfigError as error:
+            where = self.checked.reading.where("training", "optimizer")
+            problems = [problem._replace(where=where) for problem in error.problems]
+            raise ConfigError(problems, self.checked.name) from None
 
     def _check_end(self) -> None:
         training = self.training
