@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from thincdialog.api import WorkerError, train
+from thincdialog.config import load_code
+
 from .resuming import FIXED, config
 from .test_hogwild import AGENT, CODE, EXECUTORS
 
@@ -186,34 +189,18 @@ def test_signals_end_the_steps_under_way_and_save(command, executor, number, cod
     assert len(command.notes()) == 40
 
 
-def test_processes_need_to_know_the_users_code(command, tmp_path):
-    """A script that registers functions itself, and gives no code to import."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"""
-import runpy, sys
-from thincdialog.api import DialogError, train
-
-if __name__ == "__main__":
-    runpy.run_path({str(CODE)!r})
-    changes = {{"hogwild.workers": 2, "hogwild.executor": "process"}}
-    try:
-        train("config.cfg", output="out", overrides=changes)
-    except DialogError as error:
-        print("ERROR", type(error).__name__, error)
-"""
-    )
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+def test_processes_need_to_know_the_users_code(tmp_path):
+    """What the parent has registered by itself, and gives no file for."""
+    load_code(CODE)
+    changes = {"hogwild.workers": 2, "hogwild.executor": "process"}
+    with pytest.raises(WorkerError) as error:
+        train(TEXT, output=tmp_path / "out", overrides=changes)
     assert re.fullmatch(
-        r"ERROR WorkerError Worker [01]: .*'tests.hogwild.v1' is not in 'agents'\. A process "
-        r"knows only .*--code \(in Python: train\(\.\.\., code=\"FILE\.py\"\)\), or set "
+        r"Worker [01]: .*'tests.hogwild.v1' is not in 'agents'\. A process knows only .*"
+        r"--code \(in Python: train\(\.\.\., code=\"FILE\.py\"\)\), or set "
         r'\[hogwild\] executor = "thread"\.',
-        done.stdout.strip(),
-    ), done.stdout
-    assert done.stderr == ""
+        str(error.value),
+    )
 
 
 @pytest.mark.slow
