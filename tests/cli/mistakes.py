@@ -185,6 +185,18 @@ MISTAKES = {
         "max_steps = 2", "accumulate_gradient = 0", "", 1, "=accumulate_gradient",
         ["[training] 'accumulate_gradient' should be an integer, 1 or more, got 0"],
     ),
+    "fewer workers than none": (
+        "", "", "--hogwild.workers -1", 1, "--hogwild.workers",
+        ["[hogwild] 'workers' should be an integer, 0 or more, got -1 - How many, each"],
+    ),
+    "workers in words": (
+        "[training]", '[hogwild]\nworkers = "two"\n\n[training]', "", 1, "=workers",
+        ["[hogwild] 'workers' should be an integer, 0 or more, got \"two\""],
+    ),
+    "another kind of workers": (
+        "[training]", '[hogwild]\nexecutor = "fork"\n\n[training]', "", 1, "=executor",
+        ["[hogwild] 'executor' should be \"thread\" or \"process\", got \"fork\""],
+    ),
     "another kind of block": (
         '@models = "thincdialog.BagEncoder.v1"\nwidth = 16', '@optimizers = "Adam.v1"\n'
         "learn_rate = 0.1", "", 1, "=[agent.model.encoder]|=@optimizers",

@@ -15,6 +15,7 @@ from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import TALK
 from thincdialog.api import ConfigError, train
 from thincdialog.config import load_config, resolve_config
+from thincdialog.training.dry_run import dry_run
 from thincdialog.training.hogwild_checks import check_hogwild
 
 from .examples import RANKER
@@ -410,3 +411,10 @@ def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
     else:
         writer.start()
         assert train(SMALL, overrides=given, stdout=io.StringIO()).stopped_because
+
+
+def test_dry_run_counts_what_each_worker_needs():
+    one, four = (dry_run(RANKER, overrides={"hogwild.workers": n}) for n in (0, 4))
+    assert four.memory["gradients"] == 4 * one.memory["gradients"] > 0
+    assert four.memory["weights"] == one.memory["weights"]
+    assert four.n_parameters == one.n_parameters and four.loss == one.loss

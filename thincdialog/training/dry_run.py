@@ -138,12 +138,13 @@ def _take_step(run: TrainingRun, agent: ModelAgent, found: DryRun) -> None:
     limits = Limits(training["max_epochs"], training["max_steps"], training["max_seconds"])
     found.total_steps = limits.total_steps(found.steps_per_epoch)
     weights = int(agent.parameters.values.nbytes)
+    n_workers = max(1, run.parts["hogwild"]["workers"])  # All have the same weights.
     found.memory = {
         "weights": weights,
-        "gradients": int(agent.parameters.gradients.nbytes),
+        "gradients": int(agent.parameters.gradients.nbytes) * n_workers,
         "optimizer": _optimizer_bytes(training["optimizer"], weights),
         "best weights": weights,
-        "batch": max(0, peak),
+        "batch": max(0, peak) * n_workers,
     }
 
 
