@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -393,6 +394,7 @@ def test_info(run):
     code, out, err = run(f"info {MODEL} --markdown")
     assert code == 0 and "- **agent:** thincdialog.Ranker.v1\n" in out
     assert "- **dev.hits@1:** 1.0000\n" in out and "agent.json" not in out
+    assert re.search(r"- \*\*dev\.examples:\*\* \d+\n", out)
 
 
 def test_every_example_of_the_help_can_be_parsed(monkeypatch, root):

@@ -20,7 +20,7 @@ def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monke
     lines = shown.err.splitlines()
     assert lines[0].endswith("in.jsonl looks like conversations; if not, say --from")
     assert "There is no place for: names of speakers; turns that nobody answers" in lines[1]
-    assert lines[2].endswith("out.txt: 1 episodes, 1 examples, as parlai")
+    assert lines[2].endswith("out.txt: 1 episode, 1 example, as parlai")
     expected = "id:1/0\ttext:A speaks\tlabels:B speaks\tepisode_done:True\n"
     assert (tmp_path / "out.txt").read_text() == expected
     assert main("convert in.jsonl out.txt --to parlai".split()) == 1
@@ -39,7 +39,7 @@ def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, capsys):
     assert main(f"{command} --drop n".split()) == 1
     assert "example '2/0' does not fit" in capsys.readouterr().err
     assert main(f"{command} --drop n --skip".split()) == 0
-    assert "1 episodes skipped; the first: example '2/0': " in capsys.readouterr().err
+    assert "1 episode skipped; the first: example '2/0': " in capsys.readouterr().err
     assert (tmp_path / "out.tsv").read_text() == "text\tlabel\na\tx\n"
 
 

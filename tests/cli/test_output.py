@@ -2,7 +2,15 @@ import io
 
 import pytest
 
-from thincdialog.cli.output import Messages, coloured, has_colour, shorten, table
+from thincdialog.cli.output import (
+    Messages,
+    coloured,
+    counted,
+    has_colour,
+    number_of,
+    shorten,
+    table,
+)
 
 
 class Terminal(io.StringIO):
@@ -43,3 +51,13 @@ def test_output_table_lines_up_letters_of_double_width():
 def test_output_shorten():
     assert shorten("a\nb", 10) == "a\\nb"
     assert shorten("abcdefgh", 6) == "abc..." and shorten("abcdefgh", 0) == "abcdefgh"
+
+
+def test_output_counts():
+    assert [counted(n, "turn") for n in (0, 1, 2, 1200)] == [
+        "0 turns", "1 turn", "2 turns", "1,200 turns",
+    ]  # fmt: skip
+    values = [("dev.examples", 1.0), ("tokens", 496.0), ("x/examples", 0.0), ("mine", 3.0)]
+    assert [number_of(*pair) for pair in values] == ["1", "496", "0", "3"]
+    values = [("accuracy", 1.0), ("loss", 2.5), ("loss", float("nan")), ("examples/x", 0.0)]
+    assert [number_of(*pair) for pair in values] == ["1.0000", "2.5000", "nan", "0.0000"]

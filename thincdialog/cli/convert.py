@@ -5,7 +5,7 @@ import sys
 from typing import Dict, Iterable, List
 
 from .arguments import suggest
-from .output import Messages
+from .output import Messages, counted
 
 EXAMPLES = [
     "convert parlai_train.txt train.jsonl.gz --to conversations",
@@ -81,10 +81,10 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         ]
         messages.warn(f"There is no place for: {'; '.join(kinds)}")
     if done.n_skipped:
-        messages.warn(f"{done.n_skipped:,} episodes skipped; the first: {done.first_skipped}")
+        skipped = counted(done.n_skipped, "episode")
+        messages.warn(f"{skipped} skipped; the first: {done.first_skipped}")
     between = "conversations" in done.from_format and "conversations" in done.to_format
-    counted = (
-        f"{done.n_episodes:,} episodes, {done.n_examples:,} {'turns' if between else 'examples'}"
-    )
-    messages.good(f"{arguments.target}: {counted}, as {done.to_format}")
+    examples = counted(done.n_examples, "turn" if between else "example")
+    episodes = counted(done.n_episodes, "episode")
+    messages.good(f"{arguments.target}: {episodes}, {examples}, as {done.to_format}")
     return 0

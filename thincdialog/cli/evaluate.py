@@ -8,7 +8,7 @@ from typing import Any, Dict
 from .arguments import add_code, add_gpu, add_model, add_resamples, add_split, count, with_gpu
 from .classes import classes_as_json, show_classes
 from .json_output import add_json_file
-from .output import Messages, table
+from .output import Messages, number_of, table
 from .writing import write_text
 
 EXAMPLES = [
@@ -98,7 +98,7 @@ def _show_scores(found: Any, report_parts: Any, task_table: Any) -> None:
     for name, value in scores.items():
         ends = found.intervals.get(name)
         shown = [f"{ends[0]:.4f} to {ends[1]:.4f}" if ends else ""] if found.intervals else []
-        rows.append([name, _show(value), *shown])
+        rows.append([name, number_of(name, value), *shown])
     print(table(rows))
 
 
@@ -115,7 +115,3 @@ def about_intervals(found: Any) -> str:
     """What the intervals are, in a line."""
     times = f"{found.n_resamples:,} times anew"
     return f"95 % intervals: bootstrap, {found.n_drawn:,} {found.drawn} drawn {times}"
-
-
-def _show(value: float) -> str:
-    return str(int(value)) if float(value).is_integer() and abs(value) >= 2 else f"{value:.4f}"

@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 
 from .. import __version__
 from .json_output import add_json, print_json
-from .output import Messages, table
+from .output import Messages, number_of, table
 
 EXAMPLES = ["info", "info --markdown", "info --json", "info output/quickstart/model-best"]
 
@@ -69,7 +69,7 @@ def _of_model(folder: str) -> Dict[str, Any]:
 
 def _flatten(value: Any, name: str) -> List[List[str]]:
     if not isinstance(value, dict):
-        return [[name, f"{value:.4f}" if isinstance(value, float) else str(value)]]
+        return [[name, number_of(name, value) if isinstance(value, float) else str(value)]]
     parts = []
     for key, inner in value.items():
         parts += _flatten(inner, f"{name}.{key}" if name else key)

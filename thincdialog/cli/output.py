@@ -16,6 +16,9 @@ _SIGNS = {
     "fail": ("✘", "[x]", 31),
 }
 
+# Metrics that count, so that 1 is a whole number, too, and no share.
+_COUNTS = ("examples", "tokens")
+
 
 def has_colour(stream: TextIO) -> bool:
     """Whether to colour what goes to a stream."""
@@ -106,6 +109,25 @@ def _width(text: str) -> int:
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     marks = sum(unicodedata.combining(letter) > 0 for letter in text)
     return len(text) + wide - marks
+
+
+def counted(number: int, name: str) -> str:
+    """How many there are of something: ``1 example``, ``1,200 examples``.
+
+    number (int): How many.
+    name (str): What one is called; of more, with an s.
+    """
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def number_of(name: str, value: float) -> str:
+    """A metric's value: counts as whole numbers, others with four decimals.
+
+    name (str): The metric's, perhaps behind a split's or a task's.
+    value (float): What a report holds, where counts are floats, too.
+    """
+    is_count = name.replace("/", ".").rpartition(".")[2] in _COUNTS or abs(value) >= 2
+    return f"{value:.0f}" if is_count and float(value).is_integer() else f"{value:.4f}"
 
 
 def shorten(text: str, limit: int) -> str:
