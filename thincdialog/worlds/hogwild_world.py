@@ -232,4 +232,8 @@ class HogwildWorld(World):
     def shutdown(self) -> None:
         """End the workers, in bounded time; what they are at is given up."""
         super().shutdown()
-        self.workers.stop()
+        try:
+            self.workers.stop()
+        except WorkerError:
+            if self._failure is None:  # Or it hides why they were stopped.
+                raise
