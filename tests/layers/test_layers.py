@@ -16,6 +16,7 @@ from thincdialog.layers.layer_norm import LayerNorm
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.pool import pool
+from thincdialog.layers.projection import Projection
 from thincdialog.layers.scale import Scale
 from thincdialog.layers.times import times
 from thincdialog.layers.token_embed import TokenEmbed
@@ -70,6 +71,7 @@ LAYERS = {
         (lambda: MemoryHops(3, n_hops=1), vectors, {}),
     ],
     "thincdialog.ResidualFeedForward.v1": [(lambda: ResidualFeedForward(6), matrix, {})],
+    "thincdialog.Projection.v1": [(lambda: Projection(4), matrix, {})],
     "thincdialog.Scale.v1": [(lambda: Scale(3.0), matrix, {})],
     "thincdialog.TokenEmbed.v1": [(lambda: TokenEmbed(6, N_IDS, n_segments=3), tokens, {})],
     "thincdialog.WindowBlock.v1": [

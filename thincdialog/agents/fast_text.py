@@ -147,9 +147,8 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         )
         return learnt
 
-    def _places(self) -> Tuple[int, int, int, int]:
-        """Where embeddings, output layer and bias begin in the weights; the width."""
+    def _places(self) -> Tuple[int, int, int]:
+        """Where embeddings and output layer begin in the weights; the width."""
         table, output = map(self.model.get_ref, ("table", "output"))
         offset_of = self.parameters.offset_of
-        offsets = (offset_of(table, "E"), offset_of(output, "W"), offset_of(output, "b"))
-        return (*offsets, table.get_dim("nO"))
+        return offset_of(table, "E"), offset_of(output, "W"), table.get_dim("nO")

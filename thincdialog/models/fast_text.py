@@ -2,22 +2,24 @@
 
 from typing import Callable, Optional, cast
 
-from thinc.api import Linear, Model, chain
+from thinc.api import Model, chain
 from thinc.initializers import uniform_init, zero_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import partial
 
 from ..layers.bag_embed import BagEmbed
+from ..layers.projection import Projection
 from ..registry import registry
 
 
 @registry.models("thincdialog.FastText.v1")
 def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragged, Floats2d]:
     """A linear classifier through a bottleneck: the mean of the embeddings of all tokens
-    (words and n-grams), then a linear layer. For the agent ``thincdialog.FastText.v1``,
-    which trains it in one compiled kernel; ``thincdialog.Classifier.v1`` can train it, too.
+    (words and n-grams), then a linear layer without a bias. For the agent
+    ``thincdialog.FastText.v1``, which trains it in one compiled kernel;
+    ``thincdialog.Classifier.v1`` can train it, too.
 
-        Y[b] = W (sum_t E[id_t] / n) + bias
+        Y[b] = W (sum_t E[id_t] / n)
 
     width (int): Width of an embedding; a multiple of 16 keeps rows apart in memory, so
         that several workers do not write to the same cache line.
@@ -32,7 +34,7 @@ def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragge
     table = BagEmbed(
         width, pooling="mean", init_E=init_E or partial(uniform_init, lo=-1 / width, hi=1 / width)
     )
-    output = Linear(None, width, init_W=zero_init)
+    output = Projection(None, width, init_W=zero_init)
     model = cast(Model[Ragged, Floats2d], chain(table, output))
     model.name = "fast_text"
     model.set_ref("table", table)

@@ -11,7 +11,7 @@ from .vectors import add, dot, place, sum_rows
 
 _F = np.float32
 # Examples between two meetings of a worker's own output layer with everybody's.
-_ALONE = 16
+_ALONE = 64
 
 
 @kernel
@@ -19,7 +19,6 @@ def train_examples(
     values: Any,
     table: int,
     output: int,
-    bias: int,
     width: int,
     n_classes: int,
     ids: Any,
@@ -43,7 +42,6 @@ def train_examples(
     values (Floats1d): All weights, float32; changed in place.
     table (int): Where the table of embeddings begins in ``values``.
     output (int): Where the output layer's rows begin, one for each class.
-    bias (int): Where its bias begins.
     width (int): Floats in a row of either.
     n_classes (int): Number of classes.
     ids (Ints1d): Tokens of all texts one after another, int32.
@@ -68,11 +66,10 @@ def train_examples(
     d = np.empty(n, np.float32)
     rows = np.arange(n).astype(np.int32)
     step, limit = _F(rate), _F(grad_clip)
-    everybodys = (values[output:][: n_classes * width], values[bias:][:n_classes])
-    W, b = everybodys
-    before_W, before_b = W, b
+    everybodys = values[output:][: n_classes * width]
+    W = before = everybodys
     if is_shared:
-        W, b, before_W, before_b = W.copy(), b.copy(), W.copy(), b.copy()
+        W, before = W.copy(), W.copy()
     total, n_learnt = 0.0, 0
     for example in range(len(targets)):
         begin, end = starts[example], starts[example + 1]
@@ -82,7 +79,7 @@ def train_examples(
             X[j] *= share
         if not is_softmax:
             rows = candidates[example]
-        _scores(W, b, rows, X, d)
+        _scores(W, rows, X, d)
         right = targets[example]
         loss = _softmax(d, right) if is_softmax else _sigmoids(d)
         weight = class_weights[right]
@@ -95,7 +92,7 @@ def train_examples(
         for c in range(n):
             d[c] *= weight
             of_scores += d[c] * d[c]
-        norm = of_scores * (dot(X, X) + _F(1))
+        norm = of_scores * dot(X, X)
         clipped = step
         dX[:] = 0
         if limit > 0 or not is_softmax:  # Two wrong candidates may be the same class.
@@ -110,26 +107,22 @@ def train_examples(
             for c in range(n):
                 _exchange(dX, d[c], W[place(0, rows[c], width) :][:width], -step * d[c], X)
             norm += dot(dX, dX) * share * share * (end - begin)
-        for c in range(n):
-            b[rows[c]] -= clipped * d[c]
         for t in range(begin, end):
             add(values[place(table, ids[t], width) :][:width], -clipped * share, dX)
         total += norm
         if is_shared and n_learnt % _ALONE == 0:
-            _meet(everybodys[0], W, before_W)
-            _meet(everybodys[1], b, before_b)
+            _meet(everybodys, W, before)
     if is_shared:
-        _meet(everybodys[0], W, before_W)
-        _meet(everybodys[1], b, before_b)
+        _meet(everybodys, W, before)
     return n_learnt, total
 
 
 @kernel
-def _scores(W: Any, b: Any, rows: Any, X: Any, scores: Any) -> None:
+def _scores(W: Any, rows: Any, X: Any, scores: Any) -> None:
     """Of the classes that have these rows."""
     width = len(X)
     for c in range(len(scores)):
-        scores[c] = dot(X, W[place(0, rows[c], width) :][:width]) + b[rows[c]]
+        scores[c] = dot(X, W[place(0, rows[c], width) :][:width])
 
 
 @kernel
