@@ -1,7 +1,6 @@
 """The fastText-like classifier: learns in its kernel, answers as a classifier, needs numba
 only to learn."""
 
-import io
 import json
 import sys
 
@@ -13,31 +12,26 @@ from thinc.api import Adam
 
 from thincdialog.agents.negatives import draw_classes
 from thincdialog.api import (
-    BatchWorld,
     ConfigError,
     DataError,
-    Fixed,
     IterableTeacher,
-    Message,
     debug_overfit,
     dry_run,
     evaluate,
     load,
     registry,
-    train,
 )
 from thincdialog.errors import MissingPackageError, TrainingError
 from thincdialog.metrics import AverageMetric
 from thincdialog.ops import compiled
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 
+from . import colours
+from .colours import answer, observed, run
+
 pytest.importorskip("numba")
 CLASSES = {"red": "stop", "green": "go", "amber": "wait", "blue": "swim"}
-EXAMPLES = [
-    {"text": f"{colour} {place}", "labels": [label]}
-    for place in ("here", "there", "yonder")
-    for colour, label in CLASSES.items()
-]
+EXAMPLES = colours.examples(CLASSES)
 SGD = "thincdialog.SparseSGD.v1"
 
 
@@ -52,24 +46,7 @@ def build(examples=EXAMPLES, agent="thincdialog.FastText.v1", ngrams=2, **option
 
 
 def learn(agent, teacher, optimizer=None, epochs=60, size=5):
-    optimizer = optimizer or registry.optimizers.get(SGD)(0.5)
-    with BatchWorld(teacher, agent, Fixed(size)) as world:
-        for epoch in range(epochs):
-            world.start_epoch(epoch, 0)
-            while not world.epoch_done():
-                agent.seed(0, epoch, 0)
-                world.parley()
-                agent.update(optimizer)
-
-
-def answer(agent, text):
-    copy = agent.clone()
-    copy.observe(Message(text=text, episode_done=True))
-    return copy.act()["text"]
-
-
-def observed(agent, rows):
-    return agent.batch_observe([Message(row, id=str(i)) for i, row in enumerate(rows)])
+    colours.learn(agent, teacher, optimizer or registry.optimizers.get(SGD)(0.5), epochs, size)
 
 
 @pytest.mark.parametrize("options", [{}, {"negatives": 2}, {"class_weights": "balanced"}])
@@ -316,10 +293,6 @@ def config(tmp_path):
     rows = [{"text": row["text"], "label": row["labels"][0]} for row in EXAMPLES]
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
     return CONFIG.format(path=file.as_posix())
-
-
-def run(config, **options):
-    return train(config, stdout=io.StringIO(), stderr=io.StringIO(), **options)
 
 
 def test_fast_text_saved_models_need_no_numba(config, tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """The embedding agent: learns in its kernel, answers as a ranker, needs numba only to learn."""
 
-import io
 import sys
 
 import numpy as np
@@ -11,29 +10,24 @@ from thinc.api import Adam
 
 from thincdialog.agents.negatives import draw_negatives
 from thincdialog.api import (
-    BatchWorld,
     ConfigError,
     DataError,
-    Fixed,
     IterableTeacher,
-    Message,
     evaluate,
     load,
     registry,
-    train,
 )
 from thincdialog.errors import MissingPackageError, TrainingError
 from thincdialog.metrics import AverageMetric
 from thincdialog.ops import compiled
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 
+from . import colours
+from .colours import answer, learn, observed, run
+
 pytest.importorskip("numba")
 ANSWERS = {"red": "stop now", "green": "go on", "amber": "wait a bit", "blue": "swim"}
-EXAMPLES = [
-    {"text": f"{colour} {place}", "labels": [answer]}
-    for place in ("here", "there", "yonder")
-    for colour, answer in ANSWERS.items()
-]
+EXAMPLES = colours.examples(ANSWERS)
 SGD = "thincdialog.SparseSGD.v1"
 ADAGRAD = "thincdialog.SparseAdagrad.v1"
 
@@ -47,26 +41,6 @@ def build(examples=EXAMPLES, loss=None, agent="thincdialog.StarSpace.v1", model=
         teacher = IterableTeacher({"train": examples}).for_split("train", training=True)
         agent.initialize(teacher, tokenizer=registry.tokenizers.get("thincdialog.Words.v1")())
     return agent, teacher
-
-
-def learn(agent, teacher, optimizer, epochs=30, size=4):
-    with BatchWorld(teacher, agent, Fixed(size)) as world:
-        for epoch in range(epochs):
-            world.start_epoch(epoch, 0)
-            while not world.epoch_done():
-                agent.seed(0, epoch, 0)
-                world.parley()
-                agent.update(optimizer)
-
-
-def answer(agent, text):
-    copy = agent.clone()
-    copy.observe(Message(text=text, episode_done=True))
-    return copy.act()["text"]
-
-
-def observed(agent, rows):
-    return agent.batch_observe([Message(row, id=str(i)) for i, row in enumerate(rows)])
 
 
 @pytest.mark.parametrize(
@@ -322,10 +296,6 @@ def config(tmp_path):
     lines = [f'{{"text": "{row["text"]}", "label": "{row["labels"][0]}"}}' for row in EXAMPLES]
     file.write_text("\n".join(lines), encoding="utf8")
     return CONFIG.format(path=file.as_posix())
-
-
-def run(config, **options):
-    return train(config, stdout=io.StringIO(), stderr=io.StringIO(), **options)
 
 
 def without_numba(monkeypatch):
