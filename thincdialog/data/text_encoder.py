@@ -2,6 +2,7 @@
 
 import copy
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -207,21 +208,18 @@ class TextEncoder:
         """The store's entry of each turn; shape (n_turns,), int64."""
         self._store.trim()
         known = self._store.rows
-        if self.speaker_tokens:
-            numbers = list(map(known.get, map(tuple, turns)))
-        else:
-            numbers = [known.get(text) for _, text in turns]
-        if None in numbers:
-            numbers = [
-                self._add(turn) if number is None else number
-                for turn, number in zip(turns, numbers)
-            ]
+        keys = list(map(tuple, turns) if self.speaker_tokens else map(itemgetter(1), turns))
+        try:
+            # Mostly all are known: then it takes two thirds of the time of a loop.
+            numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
+        except KeyError:
+            numbers = tuple(map(self._add, turns))
         return np.array(numbers, dtype=np.int64)
 
     def _add(self, turn: Turn) -> int:
         role, text = turn
         key: Any = (role, text) if self.speaker_tokens else text
-        number = self._store.rows.get(key)  # added for an earlier turn of this batch?
+        number = self._store.rows.get(key)
         if number is not None:
             return number
         lines = [text]

@@ -1,6 +1,7 @@
 """Rows of single-turn data in columns, on their way to a batch."""
 
-from typing import Any, Dict, NamedTuple, Sequence
+from operator import itemgetter
+from typing import Any, Dict, List, NamedTuple, Sequence
 
 Columns = Dict[str, Sequence[Any]]
 
@@ -19,11 +20,17 @@ class Rows(NamedTuple):
 
     def take(self, numbers: Sequence[int]) -> "Rows":
         """Some of the rows, in the given order."""
-        columns: Columns = {
-            name: [values[number] for number in numbers] for name, values in self.columns.items()
-        }
-        tasks = [self.tasks[number] for number in numbers] if self.tasks else ()
+        columns: Columns = {name: pick(values, numbers) for name, values in self.columns.items()}
+        tasks = pick(self.tasks, numbers) if self.tasks else ()
         return Rows(columns, len(numbers), tasks)
+
+
+def pick(values: Sequence[Any], numbers: Sequence[int]) -> List[Any]:
+    """Some of the values, in the order of the numbers."""
+    if len(numbers) < 2:
+        return [values[number] for number in numbers]
+    # Half the time of a loop.
+    return list(itemgetter(*numbers)(values))
 
 
 def join_rows(parts: Sequence[Rows]) -> Rows:

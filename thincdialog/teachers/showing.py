@@ -9,7 +9,7 @@ from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .candidates import CandidateSampler
 from .cursor import Block, Cursor, other_data
 from .order import block_order, sample_episodes
-from .rows import Columns, Rows, join_rows
+from .rows import Columns, Rows, join_rows, pick
 from .split import Split, Start
 from .store import Unit
 
@@ -151,9 +151,7 @@ class Showing:
         block (Block): Where they stand.
         episodes (Sequence[int]): Their numbers in the block's store.
         """
-        columns: Columns = {
-            name: [values[row] for row in episodes] for name, values in block.fields
-        }
+        columns: Columns = {name: pick(values, episodes) for name, values in block.fields}
         columns["episode_done"] = [True] * len(episodes)
         if self.n_candidates and self.label_name in columns:
             given = columns.get("label_candidates", [None] * len(episodes))
