@@ -1,0 +1,144 @@
+"""Inputs that atheris finds by coverage, for the readers of configs and data.
+
+Needs ``pip install atheris``. Longer, and from elsewhere:
+``FUZZ_TIMES=100 FUZZ_SEED=7 python -m pytest -m slow tests/test_atheris.py``.
+"""
+
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from importlib.util import find_spec
+
+import pytest
+
+from tests.config.test_damaged_configs import CONFIGS, check
+from tests.fuzzing import ODD
+from tests.teachers.test_damaged_data import READERS, convert_any, read
+
+SEED = os.environ.get("FUZZ_SEED", "1")
+TIMES = int(os.environ.get("FUZZ_TIMES", "1"))
+NAMES = list(READERS)
+tried: Counter = Counter()
+
+
+def read_config(folder, data):
+    """The config reader, given the bytes."""
+    check(folder / "fuzzed.cfg", data)
+
+
+def read_data(folder, data):
+    """The reader that the first byte says, given the others."""
+    name = NAMES[data[0] % len(NAMES)] if data else NAMES[0]
+    read(name, folder / f"fuzzed{READERS[name][1]}", data[1:])
+    tried[name] += 1
+    (folder / "tried").write_text("\n".join(tried))
+
+
+def convert_data(folder, data):
+    """A conversion of the bytes after the first; all of them say to what."""
+    name = NAMES[data[0] % len(NAMES)] if data else NAMES[0]
+    path = folder / f"fuzzed{READERS[name][1]}"
+    convert_any(path, data[1:], random.Random(data))
+    path.unlink()
+
+
+def raise_error(folder, data):
+    """What a reader must not do."""
+    raise KeyError("planted")
+
+
+def hang(folder, data):
+    """What a reader must not do."""
+    while True:
+        time.sleep(0.01)
+
+
+def grow(folder, data):
+    """What a reader must not do."""
+    kept = b"x" * (3 << 30)
+    time.sleep(3)
+    assert kept
+
+
+NUMBERED = [bytes([place]) + READERS[name][2] for place, name in enumerate(NAMES)]
+FUZZ = """
+import sys
+from functools import partial
+from pathlib import Path
+root, check, folder, *options = sys.argv[1:]
+sys.path.insert(0, root)
+import atheris
+with atheris.instrument_imports(include=["thincdialog"]):
+    from tests import test_atheris
+from tests.fuzzing import within_time
+action = getattr(test_atheris, check)
+run = lambda data: within_time(lambda: action(Path(folder), data))
+atheris.Setup([sys.argv[0], *options], run)
+atheris.Fuzz()
+"""
+
+
+def fuzz(root, folder, check, good, n_runs, seconds=60):
+    """Let atheris try inputs on a check, from good files on; what it said of it."""
+    for name in ("corpus", "work"):
+        (folder / name).mkdir()
+    for place, content in enumerate(good):
+        (folder / "corpus" / str(place)).write_bytes(content)
+    escaped = ["".join(f"\\x{byte:02x}" for byte in odd) for odd in ODD if len(odd) <= 60]
+    (folder / "dictionary").write_text("".join(f'"{word}"\n' for word in escaped))
+    options = {
+        "runs": n_runs, "seed": SEED, "max_total_time": 40 * TIMES, "timeout": seconds,
+        "rss_limit_mb": 2048, "max_len": 16384, "dict": folder / "dictionary",
+        "artifact_prefix": f"{folder}/",
+    }  # fmt: skip
+    return subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-c", FUZZ, str(root), check, str(folder / "work")),
+            *(f"-{name}={value}" for name, value in options.items()),
+            str(folder / "corpus"),
+        ],
+        capture_output=True, text=True, errors="replace", timeout=600 + 120 * TIMES,
+    )  # fmt: skip
+
+
+needs_atheris = pytest.mark.skipif(not find_spec("atheris"), reason="needs pip install atheris")
+
+
+@pytest.mark.slow
+@needs_atheris
+@pytest.mark.parametrize(
+    "check, good, n_runs",
+    [(read_config, CONFIGS, 300), (read_data, NUMBERED, 3000), (convert_data, NUMBERED, 1000)],
+    ids=["configs", "data", "conversion"],
+)
+def test_fuzzed_inputs_never_crash_hang_or_fill_the_memory(
+    root, tmp_path, capsys, check, good, n_runs
+):
+    done = fuzz(root, tmp_path, check.__name__, good, n_runs * TIMES)
+    inputs = [path for path in tmp_path.iterdir() if "-" in path.name]
+    assert done.returncode == 0 and not inputs, (
+        done.stdout[-2000:] + done.stderr[-5000:] + "".join(str(i.read_bytes()) for i in inputs)
+    )
+    n_tried = int(re.search(r"Done (\d+) runs", done.stderr)[1])
+    with capsys.disabled():
+        sys.stdout.write(f"\n{check.__name__}: {n_tried:,} inputs tried\n")
+    # Fewer than asked for only where the time was up.
+    assert n_tried >= len(good)
+    if check is read_data:
+        assert set((tmp_path / "work" / "tried").read_text().split("\n")) == set(NAMES)
+
+
+@pytest.mark.slow
+@needs_atheris
+@pytest.mark.parametrize(
+    "check, words, seconds",
+    [(raise_error, "planted", 60), (hang, "timeout", 5), (grow, "out-of-memory", 60)],
+    ids=["error", "hang", "memory"],
+)
+def test_planted_faults_are_found(root, tmp_path, check, words, seconds):
+    done = fuzz(root, tmp_path, check.__name__, [b"x"], 50, seconds)
+    assert done.returncode != 0 and words in done.stdout + done.stderr
