@@ -45,8 +45,9 @@ def make_fast_text(
 
     model (Model): ``thincdialog.FastText.v1``.
     negatives (int): Wrong classes that each example is told from, drawn by the root of
-        their frequency, each by a logistic loss of its own: for thousands of classes. 0
-        for the softmax over all classes.
+        their frequency, each by a logistic loss of its own: for thousands of classes
+        (probabilities of replies are the softmax of the scores all the same). 0 for the
+        softmax over all classes.
     classes (Optional[List[str]]): All classes; from the training labels if None.
     class_weights (Union[Dict[str, float], str, None]): See ``thincdialog.Classifier.v1``.
     reject_class (Optional[str]): Reply when the best class is less probable than
