@@ -36,6 +36,7 @@ from tests.benchmarks.hogwild_picture import draw  # noqa: E402
 
 SECONDS, REST, N_ROUNDS = 0.3, 1.5, int(os.environ.get("BENCH_ROUNDS", "7"))
 N_WORKERS = [n for n in (1, 2, 4, 8, 16) if n <= max(2, os.cpu_count() or 1)]
+MANY = {"thread": "threads", "process": "processes"}
 PICTURE = ROOT / "output" / "benchmarks" / "hogwild.png"
 
 
@@ -72,14 +73,16 @@ def parts(folder: Path, has_numba: bool) -> List[Part]:
         for executor, ops in (("thread", "numpy"), ("thread", "fast"), ("process", "fast")):
             if has_numba or ops == "numpy":
                 overrides = {**paths, "system.ops": ops}
-                found.append(Part(f"{name}, {executor}s, {ops} ops", config, executor, overrides))
+                found.append(
+                    Part(f"{name}, {MANY[executor]}, {ops} ops", config, executor, overrides)
+                )
     for name, overrides in (("starspace.cfg", paths), ("fasttext.cfg", texts)):
         path = works.CONFIGS / name
         if not (has_numba and path.exists()):
             print(f"{name}: left out, {'numba' if path.exists() else 'the config'} is missing")
             continue
         for executor in ("thread", "process"):
-            found.append(Part(f"{name}, {executor}s", path, executor, overrides))
+            found.append(Part(f"{name}, {MANY[executor]}", path, executor, overrides))
     if not has_numba:
         print("fast ops: left out, numba is missing")
     return found
