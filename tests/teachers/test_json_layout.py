@@ -179,7 +179,7 @@ def test_layout_names_the_line_of_what_is_wrong(tmp_path):
         DataError, match=r"a.jsonl:2  the record has no 'completion' \(there is: 'p"
     ):
         rows(JSONLayout("prompt-completion", train=path))
-    (tmp_path / "b.json").write_text('[\n{"prompt": "a",}\n]')
+    (tmp_path / "b.json").write_text('[\n{"prompt": "a" 1}\n]')
     with pytest.raises(DataError, match="b.json:2  not valid JSON at column 16"):
         rows(JSONLayout("prompt-completion", train=str(tmp_path / "b.json")))
     with pytest.raises(DataError, match="a.jsonl  holds JSON lines: the layout's 'records'"):
