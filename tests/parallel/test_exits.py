@@ -140,7 +140,7 @@ def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
     time.sleep(0.2)
     (os.killpg if to_group else os.kill)(process.pid, number)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == -number
+    assert process.returncode == -number, err
     assert_gone(pids)
     assert segments() <= before
     # Only the parent speaks of Ctrl-C.
