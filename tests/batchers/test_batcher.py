@@ -191,7 +191,7 @@ class Given(Batcher):
         None,
         ([row] for row in range(4)),
     ],
-    ids=str,
+    ids=lambda batches: "generator" if hasattr(batches, "send") else str(batches),
 )
 def test_batcher_plan_that_loses_or_repeats_a_row_is_an_error(batches):
     with pytest.raises(ProtocolError, match=r"Given.plan\(\) must give every row"):

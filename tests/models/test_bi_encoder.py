@@ -127,7 +127,9 @@ def test_bi_encoder_learns_to_pair(share):
 
 
 @pytest.mark.parametrize(
-    "other", [CNNEncoder(8), BagEncoder(12), BagEncoder(8, pooling="sum")], ids=str
+    "other",
+    [CNNEncoder(8), BagEncoder(12), BagEncoder(8, pooling="sum")],
+    ids=["layers", "width", "pooling"],
 )
 def test_bi_encoder_tables_with_other_settings_are_refused(other):
     with pytest.raises(ValueError, match="different settings.*share = 'nothing'"):
