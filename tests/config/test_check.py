@@ -315,3 +315,9 @@ def test_check_what_a_function_finds_wrong_has_the_line_of_its_argument():
     assert found("budget = 1\nbuffer = 0").startswith(
         f"config:{line + 1}  [world.batcher] 'buffer'"
     )
+
+
+def test_check_name_of_a_function_on_two_lines_is_shown_on_one():
+    text = changed('"thincdialog.Words.v1"', r'"thincdialog.Wor\nds.v1"')
+    problems = check_config(text)
+    assert problems and all("\n" not in str(problem) for problem in problems)

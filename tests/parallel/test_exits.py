@@ -40,7 +40,9 @@ def main(mode):
         print("waiting", flush=True)
         with world:
             world.start_epoch(0, 0)
-    assert shared.arrays["counts"].sum() == (50 if mode == "normal" else 0), shared.arrays
+    # Of one that was abandoned, the worker may or may not have come to its parley yet.
+    wanted = {"normal": [50], "abandoned": [0, 1]}.get(mode, [0])
+    assert shared.arrays["counts"].sum() in wanted, shared.arrays
     return shared
 """
 RUN_MODULE = """

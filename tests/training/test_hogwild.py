@@ -219,9 +219,9 @@ def test_one_worker_is_no_worker(make, workers):
 OPTIMIZERS = {
     "Adam": 'Adam.v1"\nlearn_rate = 0.01\ngrad_clip = 0.5\nuse_averages = true',
     "RAdam": 'RAdam.v1"\nlearn_rate = 0.02',
-    "SGD": 'SGD.v1"\nlearn_rate = 1.0\nL2 = 0.0001\nuse_averages = true',
+    "SGD": 'SGD.v1"\nlearn_rate = 0.5\nL2 = 0.0001\nuse_averages = true',
     "LazyAdam": 'thincdialog.LazyAdam.v1"\nlearn_rate = 0.01\nuse_averages = true',
-    "SparseSGD": 'thincdialog.SparseSGD.v1"\nlearn_rate = 1.0\ngrad_clip = 1.0',
+    "SparseSGD": 'thincdialog.SparseSGD.v1"\nlearn_rate = 0.5\ngrad_clip = 1.0',
     "SparseAdagrad": 'thincdialog.SparseAdagrad.v1"\nlearn_rate = 0.1',
 }
 

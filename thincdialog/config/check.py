@@ -24,7 +24,7 @@ from .schemas import (
     known_keys,
 )
 from .suggestions import close_functions, close_to, value_hint
-from .values import show_value
+from .values import shorten, show_value
 from .variables import Path, variables_in
 
 
@@ -218,6 +218,6 @@ class Checker:
                     f"python -m thincdialog find-function --list {registry_name}"
                 )
             )
-        text = f"[{'.'.join(path[:-1])}] '{name}' is not in '{registry_name}'"
+        text = f"[{'.'.join(path[:-1])}] '{shorten(name)}' is not in '{registry_name}'"
         self.add(path, text, hint)
         return False
