@@ -1,13 +1,12 @@
 """Adam that updates only the rows of an embedding table that the batch used."""
 
-from typing import Any, List, Optional
+from typing import Any, List, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import ADAM_DEFAULTS, FloatOrSeq
-from thinc.types import Floats1d, Ints1d
+from thinc.types import Floats1d
 from thinc.util import get_array_module
 
-from ..ops.compiled import load_kernels
 from ..registry import registry
 from .row_sparse import Key, RowSparseOptimizer
 
@@ -16,6 +15,8 @@ class LazyAdam(RowSparseOptimizer):
     """Adam whose moments, too, stay as they are for table rows without a gradient (as in
     PyTorch's SparseAdam; the bias correction counts all steps).
     """
+
+    kernels = "adam"
 
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
         if key not in self.mom1:
@@ -28,11 +29,8 @@ class LazyAdam(RowSparseOptimizer):
         fix = (1.0 - self.b2**n_updates) ** 0.5 / (1.0 - self.b1**n_updates)
         return self.learn_rate * fix
 
-    def step_block(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
+    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
         W, dW, mom1, mom2 = block
-        dW = dW * xp.float32(scale)
-        if self.L2 and not self.L2_is_weight_decay:
-            dW += xp.float32(self.L2) * W
         mom1 *= xp.float32(self.b1)
         mom1 += xp.float32(1 - self.b1) * dW
         dW *= dW
@@ -44,22 +42,9 @@ class LazyAdam(RowSparseOptimizer):
         xp.divide(mom1, step, out=step)
         step *= xp.float32(self._rate(n_updates))
         W -= step
-        if self.L2 and self.L2_is_weight_decay:
-            W *= xp.float32(1 - self.learn_rate * self.L2)
 
-    def step_compiled(
-        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
-    ) -> bool:
-        if self.L2 and not self.L2_is_weight_decay:
-            return False
-        kernels = load_kernels("adam")
-        settings = (self.b1, self.b2, self.eps, self._rate(n_updates), self.learn_rate * self.L2)
-        floats = [float(value) for value in (scale, *settings)]
-        if rows is None:
-            kernels.adam_dense(*views, *floats)
-        else:
-            kernels.adam_rows(*views, rows, *floats)
-        return True
+    def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
+        return (scale, self.b1, self.b2, self.eps, self._rate(n_updates))
 
 
 @registry.optimizers("thincdialog.LazyAdam.v1")

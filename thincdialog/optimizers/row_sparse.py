@@ -87,7 +87,12 @@ class RowSparseOptimizer(Optimizer):
     ``update_parts`` is the sparse step: weights, state, and weight decay of table rows
     without a gradient stay as they are. Averages of the weights are taken every
     ``average_every`` steps, with the decay of that many steps.
+
+    kernels (str): Family of ``ops/kernels``, which has `<family>_dense` and
+        `<family>_rows`: the same step, compiled, for models on compiled ops.
     """
+
+    kernels = ""
 
     def __init__(self, learn_rate: FloatOrSeq, *, average_every: int = 8, **settings: Any):
         super().__init__(learn_rate, **settings)
@@ -103,25 +108,22 @@ class RowSparseOptimizer(Optimizer):
         """
         raise NotImplementedError
 
-    def step_block(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
-        """Change a block in place, but for the gradient.
+    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
+        """Change a block in place, but for weight decay.
 
-        block (List[Any]): Weights, gradient, and each of ``state_arrays``, of one shape.
-        scale (float): The gradient is multiplied by this first.
+        block (List[Any]): Weights, gradient (a copy that may be used up), and each of
+            ``state_arrays``, of one shape.
         n_updates (int): Number of this step, from 1.
         """
         raise NotImplementedError
 
-    def step_compiled(
-        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
-    ) -> bool:
-        """The same for a whole part at once, by a compiled kernel, without the GIL.
+    def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
+        """What the kernels take behind the arrays, but for the weight decay, their last.
 
-        views (List[Any]): As a block; 2-d for rows.
-        rows (Optional[Ints1d]): Rows to change; None for all.
-        RETURNS (bool): False if there is no kernel for these settings; nothing is done.
+        scale (float): The gradient is multiplied by this first.
+        n_updates (int): Number of this step, from 1.
         """
-        return False
+        raise NotImplementedError
 
     def update_parts(
         self,
@@ -150,16 +152,38 @@ class RowSparseOptimizer(Optimizer):
         is_compiled = isinstance(ops, CompiledTables)
         for part in parts:
             views = [part.view(array) for array in arrays]
-            if is_compiled and self.step_compiled(views, part.rows, scale, n_updates):
+            # The kernels know decay of the weights, not of the gradient.
+            if is_compiled and (self.L2_is_weight_decay or not self.L2):
+                self._step_compiled(views, part.rows, scale, n_updates)
                 continue
             for index in part.blocks(views[0]):
                 block = [view[index] for view in views]  # copies if index is an array
-                self.step_block(xp, block, scale, n_updates)
+                self._step(xp, block, scale, n_updates)
                 if part.rows is not None:
                     for view, changed in zip(views[:1] + views[2:], block[:1] + block[2:]):
                         view[index] = changed
         if self.averages is not None and n_updates % self.average_every == 0:
             self._update_averages(key, values, n_updates, is_compiled)
+
+    def _step(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
+        W, dW, *arrays = block
+        dW = dW * xp.float32(scale)
+        if self.L2 and not self.L2_is_weight_decay:
+            dW += xp.float32(self.L2) * W
+        self.step_block(xp, [W, dW, *arrays], n_updates)
+        if self.L2 and self.L2_is_weight_decay:
+            W *= xp.float32(1 - self.learn_rate * self.L2)
+
+    def _step_compiled(
+        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
+    ) -> None:
+        kernels = load_kernels(self.kernels)
+        settings = (*self.kernel_settings(scale, n_updates), self.learn_rate * self.L2)
+        floats = [float(value) for value in settings]
+        if rows is None:
+            getattr(kernels, f"{self.kernels}_dense")(*views, *floats)
+        else:
+            getattr(kernels, f"{self.kernels}_rows")(*views, rows, *floats)
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0

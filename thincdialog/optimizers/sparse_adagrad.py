@@ -1,13 +1,12 @@
 """Adagrad that touches only the rows of an embedding table that the batch used."""
 
-from typing import Any, List, Optional
+from typing import Any, List, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
-from thinc.types import Floats1d, Ints1d
+from thinc.types import Floats1d
 from thinc.util import get_array_module
 
-from ..ops.compiled import load_kernels
 from ..registry import registry
 from .row_sparse import Key, RowSparseOptimizer
 
@@ -19,6 +18,8 @@ class SparseAdagrad(RowSparseOptimizer):
     mom2 (Dict): Holds S.
     """
 
+    kernels = "adagrad"
+
     def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
         super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
 
@@ -27,33 +28,17 @@ class SparseAdagrad(RowSparseOptimizer):
             self.mom2[key] = get_array_module(values).zeros_like(values)
         return [self.mom2[key]]
 
-    def step_block(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
+    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
         W, dW, squares = block
-        dW = dW * xp.float32(scale)
-        if self.L2 and not self.L2_is_weight_decay:
-            dW += xp.float32(self.L2) * W
         squares += dW * dW
         root = xp.sqrt(squares)
         root += xp.float32(self.eps)
         dW /= root
         dW *= xp.float32(self.learn_rate)
         W -= dW
-        if self.L2 and self.L2_is_weight_decay:
-            W *= xp.float32(1 - self.learn_rate * self.L2)
 
-    def step_compiled(
-        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
-    ) -> bool:
-        if self.L2 and not self.L2_is_weight_decay:
-            return False
-        kernels = load_kernels("adagrad")
-        settings = (scale, self.eps, self.learn_rate, self.learn_rate * self.L2)
-        floats = [float(value) for value in settings]
-        if rows is None:
-            kernels.adagrad_dense(*views, *floats)
-        else:
-            kernels.adagrad_rows(*views, rows, *floats)
-        return True
+    def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
+        return (scale, self.eps, self.learn_rate)
 
 
 @registry.optimizers("thincdialog.SparseAdagrad.v1")

@@ -1,12 +1,11 @@
 """SGD that touches only the rows of an embedding table that the batch used."""
 
-from typing import Any, List, Optional
+from typing import Any, List, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
-from thinc.types import Floats1d, Ints1d
+from thinc.types import Floats1d
 
-from ..ops.compiled import load_kernels
 from ..registry import registry
 from .row_sparse import Key, RowSparseOptimizer
 
@@ -14,33 +13,21 @@ from .row_sparse import Key, RowSparseOptimizer
 class SparseSGD(RowSparseOptimizer):
     """Plain stochastic gradient descent: W -= learn_rate dW. It keeps nothing."""
 
+    kernels = "sgd"
+
     def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
         super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
 
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
         return []
 
-    def step_block(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
+    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
         W, dW = block
-        step = dW * xp.float32(scale * self.learn_rate)
-        if self.L2 and not self.L2_is_weight_decay:
-            step += xp.float32(self.learn_rate * self.L2) * W
-        W -= step
-        if self.L2 and self.L2_is_weight_decay:
-            W *= xp.float32(1 - self.learn_rate * self.L2)
+        dW *= xp.float32(self.learn_rate)
+        W -= dW
 
-    def step_compiled(
-        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
-    ) -> bool:
-        if self.L2 and not self.L2_is_weight_decay:
-            return False
-        kernels = load_kernels("sgd")
-        rate, decay = float(scale * self.learn_rate), float(self.learn_rate * self.L2)
-        if rows is None:
-            kernels.sgd_dense(*views, rate, decay)
-        else:
-            kernels.sgd_rows(*views, rows, rate, decay)
-        return True
+    def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
+        return (scale * self.learn_rate,)
 
 
 @registry.optimizers("thincdialog.SparseSGD.v1")
