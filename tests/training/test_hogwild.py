@@ -247,6 +247,20 @@ def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
 
 
 @pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+def test_weights_are_saved_as_they_are_before_an_average_is_taken(make, executor):
+    averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 5\n' + SCHEDULE
+    text = hogwild(config(FIXED, (ADAM, averages), tasks=1), 2, executor)
+    run = make(text, overrides={"training.max_steps": 4})
+    learnt = numpy.load(run.output / "checkpoint-4" / "weights.npy")
+    assert numpy.array_equal(run.weights(), learnt)
+    run = make(text, overrides={"training.max_steps": 5})
+    learnt = numpy.load(run.output / "checkpoint-5" / "weights.npy")
+    average = numpy.load(next((run.output / "checkpoint-5" / "optimizer").glob("averages*")))
+    assert numpy.array_equal(run.weights(), average.reshape(-1))
+    assert not numpy.array_equal(run.weights(), learnt)
+
+
+@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
 def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
     averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2\n' + SCHEDULE
     text = config(LIVE, (ADAM, averages), tasks=1)

@@ -12,10 +12,12 @@ def averaged_weights(parameters: FlatParameters, optimizer: Any) -> Iterator[boo
 
     parameters (FlatParameters): Whose values are exchanged and restored.
     optimizer (Optimizer): With ``averages``, a dict by key, or None.
-    YIELDS (bool): Whether there is an average; if not, the weights stay.
+    YIELDS (bool): Whether an average was taken; if not, the weights stay.
     """
     averages = getattr(optimizer, "averages", None) or {}
-    if KEY not in averages:
+    # Workers have room for one before the first is taken: it holds the weights of the start.
+    first = getattr(optimizer, "average_every", 0)
+    if KEY not in averages or (first and optimizer.nr_update[KEY] < first):
         yield False
         return
     with parameters.using(averages[KEY]):
