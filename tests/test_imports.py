@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "thincdialog"
 # Parts of the package, left to right; the parts of one group do not import each other.
 ORDER = [
     ["errors"],
-    ["messages", "whole_file"],
+    ["columns", "messages", "whole_file"],
     ["protocol"],
     ["registry"],
     ["config"],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from thincdialog.agents.conversation import ConversationAgent
 from thincdialog.batchers import Fixed
 from thincdialog.data import TextEncoder
-from thincdialog.messages import SILENCE, Message
+from thincdialog.messages import SILENCE, Message, MessageBatch, column
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.registry import registry
 from thincdialog.teachers.iterable import IterableTeacher
@@ -103,3 +103,35 @@ def test_history_examples_of_a_teacher_carry_the_context_that_flattening_gives(d
     for one, other in zip(plain, flat, strict=True):
         assert list(one.get("context", ())) == list(other["context"])
         assert (one["id"], one["text"]) == (other["id"], other["text"])
+
+
+class Changing(ConversationAgent):
+    """Puts a word before what it hears, another one in each epoch; keeps what it read."""
+
+    def __init__(self):
+        super().__init__(history_size=2)
+        self.encoder = TextEncoder(TOKENIZER, history_size=2)
+        self.word = ""
+        self.read = []
+
+    def batch_observe(self, messages):
+        observed = super().batch_observe(messages)
+        texts = observed.columns["text"]
+        observed.columns["text"] = [f"{self.word}{text}" for text in texts]
+        return super().batch_observe(observed) if self.word else observed
+
+    def batch_act(self, observations):
+        rows, _ = self.encoder.contexts(column(observations, "turns"))
+        self.read.append(TOKENIZER.decode(rows[:, 0].tolist()))
+        return MessageBatch({}, len(observations))
+
+
+def test_agent_that_changes_what_it_observes_reads_the_change():
+    """Examples are remembered by their place in the data, but only what is the data's."""
+    teacher = IterableTeacher({"train": [[{"text": "a", "labels": ["x"]}]]})
+    agent = Changing()
+    with BatchWorld(teacher.for_split("train", training=True), agent, Fixed(4)) as world:
+        for epoch, agent.word in enumerate(["", "d", "", "e", "d"]):
+            world.start_epoch(epoch, 0)
+            world.parley()
+    assert agent.read == ["a", "da", "a", "ea", "da"]

@@ -116,8 +116,11 @@ def test_ranker_candidates_of_the_batch_are_distinct_texts(teacher):
     """Two examples with the same reply are not told from each other."""
     agent = build(teacher)
     rows = [Message(labels=[text], id="x") for text in ("go", "stop", "go")]
-    texts, targets, allowed = agent._training_candidates(rows)
-    assert (texts, targets, allowed) == (["go", "stop"], [0, 1, 0], None)
+    candidates, targets, allowed = agent._training_candidates(rows)
+    expected = agent.replies(["go", "stop"])
+    assert candidates.dataXd.tolist() == expected.dataXd.tolist()
+    assert candidates.lengths.tolist() == expected.lengths.tolist()
+    assert (targets.tolist(), allowed) == ([0, 1, 0], None)
 
 
 def test_ranker_fixed_candidates_are_encoded_once_until_weights_change(teacher):

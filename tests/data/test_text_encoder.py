@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thincdialog.columns import PickedColumn
 from thincdialog.data import TextEncoder
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
@@ -176,3 +177,67 @@ def test_encoder_memory_is_bounded():
 def test_encoder_settings_out_of_range_are_errors(options, message):
     with pytest.raises(ValueError, match=message):
         TextEncoder(ByteTokenizer(), **options)
+
+
+class Stored:
+    """Conversations and replies as a teacher holds them, for columns that point at them."""
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(TURNS, max_size=5), min_size=1, max_size=8),
+    st.lists(st.lists(st.integers(0, 7), max_size=6), max_size=5),
+    OPTIONS,
+    TOKENIZERS,
+    st.data(),
+)
+def test_encoder_remembers_examples_by_their_rows(
+    is_compiled, conversations, batches, options, tokenizer, data
+):
+    """Columns that tell their rows give what plain lists give, however often and in
+    whatever batches they come, and whatever was forgotten meanwhile."""
+    if is_compiled:
+        pytest.importorskip("numba")
+    owner = Stored()
+    texts = [turns[-1][1] if turns else "" for turns in conversations]
+    encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
+    encoder.is_compiled = is_compiled
+    for batch in batches:
+        rows = np.array([row % len(texts) for row in batch], dtype=np.int64)
+        n = len(rows)
+        limits = data.draw(st.none() | st.lists(st.integers(0, 9), min_size=n, max_size=n))
+        limits = None if limits is None else np.array(limits, dtype=np.int64)
+        turns = PickedColumn(conversations, rows, owner, "turns")
+        labels = PickedColumn(texts, rows, owner, "labels")
+        for lazy, name, lengths in (
+            (turns, "contexts", "context_lengths"),
+            (labels, "labels", "label_lengths"),
+        ):
+            found = getattr(encoder, name)(lazy, limits)
+            expected = getattr(plain, name)(list(lazy), limits)
+            assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+            measured = getattr(encoder, lengths)(lazy, limits)
+            assert measured.tolist() == expected[1].tolist()
+    assert encoder.report() == plain.report()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=8), OPTIONS, TOKENIZERS, st.data())
+def test_encoder_distinct_labels_are_those_of_first_sight(texts, options, tokenizer, data):
+    n = len(texts)
+    limits = data.draw(st.none() | st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
+    different = list(dict.fromkeys(texts))
+    lowest = limits and [
+        min(limit for limit, text in zip(limits, texts) if text == each) for each in different
+    ]
+    as_array = lambda numbers: None if numbers is None else np.array(numbers)  # noqa: E731
+    distinct = encoder.distinct_labels(texts, as_array(limits))
+    assert distinct.numbers.tolist() == [different.index(text) for text in texts]
+    found, expected = (
+        encoder.encode_distinct(distinct),
+        plain.labels(different, as_array(lowest)),
+    )
+    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+    assert encoder.report() == plain.report()

@@ -64,10 +64,10 @@ class CompiledSteps(ModelAgent):
 
     def keep(self, packed: Any, observations: Observations) -> None:
         """Keep a batch till ``update``."""
+        self.text.is_compiled = True  # Who learns has the kernels.
         before = self._packed if self.counters.examples else ()  # Or nobody waits for them.
         self._packed = (*before, Kept(packed, len(observations)))
-        self.counters.ids.extend(column(observations, "id"))
-        self.counters.examples += len(observations)
+        self.counters.read(column(observations, "id"))
 
     def update(self, optimizer: Optimizer) -> float:
         """Learn from the examples kept, one after another, with the optimizer's learning

@@ -1,7 +1,9 @@
 """The conversation as an agent sees it, and agents that keep one."""
 
-from typing import Any, List, Sequence
+from functools import partial
+from typing import Any, List, Optional, Sequence
 
+from ..columns import derive
 from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn, column
 from ..protocol import Agent
 
@@ -132,16 +134,26 @@ class ConversationAgent(Agent):
         texts = columns.get("text") or [None] * len(messages)
         contexts = columns.get("context")
         if contexts is None or self.history_size == 1:
-            columns["turns"] = [[(PARTNER, text or "")] for text in texts]
+            columns["turns"] = derive("turns", _current_turns, texts)
         else:
             # The last history_size - 1 turns before the current one; all for -1.
-            kept = slice(1 - self.history_size if self.history_size > 0 else None, None)
-            columns["turns"] = [
-                [*(context or ())[kept], (PARTNER, text or "")]
-                for context, text in zip(contexts, texts)
-            ]
+            before = slice(1 - self.history_size if self.history_size > 0 else None, None)
+            all_turns = partial(_all_turns, before)
+            columns["turns"] = derive(("turns", self.history_size), all_turns, contexts, texts)
         return MessageBatch(columns, len(messages))
 
     def reset(self) -> None:
         super().reset()
         self.conversation = Conversation(self.history_size)
+
+
+def _current_turns(texts: Sequence[Optional[str]]) -> List[List[Turn]]:
+    return [[(PARTNER, text or "")] for text in texts]
+
+
+def _all_turns(
+    before: slice, contexts: Sequence[Any], texts: Sequence[Optional[str]]
+) -> List[List[Turn]]:
+    return [
+        [*(context or ())[before], (PARTNER, text or "")] for context, text in zip(contexts, texts)
+    ]

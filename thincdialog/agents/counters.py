@@ -11,7 +11,6 @@ class Counters:
     """Since the last update of the weights, and since the last reset of the metrics.
 
     examples (int): Learnt from since the last update.
-    ids (List[Optional[str]]): Of those examples, to name them in an error.
     loss (AverageMetric): Loss per example since the reset.
     tokens (int): Tokens read since the reset.
     cells (int): Of the rectangles that held them; as many as tokens without padding.
@@ -24,7 +23,16 @@ class Counters:
     def updated(self) -> None:
         """The weights were updated."""
         self.examples = 0
-        self.ids: List[Optional[str]] = []
+        self._ids: List[Optional[str]] = []
+        self._more_ids: List[Sequence[Optional[str]]] = []
+
+    @property
+    def ids(self) -> List[Optional[str]]:
+        """Of the examples learnt from since the last update."""
+        for ids in self._more_ids:
+            self._ids.extend(ids)
+        self._more_ids = []
+        return self._ids
 
     def count_tokens(self, lengths: np.ndarray, padded: bool) -> None:
         """A batch is read.
@@ -49,8 +57,15 @@ class Counters:
         ids (Sequence[Optional[str]]): Of its examples.
         loss (float): Sum of theirs.
         """
-        self.ids.extend(ids)
         self.loss = self.loss + AverageMetric(loss, len(ids))
+        self.read(ids)
+
+    def read(self, ids: Sequence[Optional[str]]) -> None:
+        """Examples count for the next update.
+
+        ids (Sequence[Optional[str]]): Theirs, looked at only to name them in an error.
+        """
+        self._more_ids.append(ids)
         self.examples += len(ids)
 
     def report(self, of_text: Optional[Mapping[str, Metric]]) -> Dict[str, Metric]:

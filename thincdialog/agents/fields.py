@@ -1,6 +1,6 @@
 """The fields of an observation that a model encodes, each by itself."""
 
-from typing import Optional
+from typing import Optional, Sequence
 
 import numpy as np
 from thinc.api import Model
@@ -27,6 +27,24 @@ def token_limits(observations: Observations, field: int) -> Optional[np.ndarray]
     return np.array(
         [NO_LIMIT if limits is None else limits[field] for limits in asked], dtype=np.int64
     )
+
+
+def candidate_limits(
+    observations: Observations, n_candidates: int, targets: Sequence[int]
+) -> Optional[np.ndarray]:
+    """What ``max_tokens`` of the observations says about candidates: the lowest limit of the
+    rows whose label each is.
+
+    targets (Sequence[int]): Of each observation the number of its label among them.
+    RETURNS (Optional[np.ndarray]): Tokens of each candidate at most, shape (n_candidates,),
+        int64; None if no row has a limit.
+    """
+    of_rows = token_limits(observations, LABEL)
+    if of_rows is None:
+        return None
+    limits = np.full(n_candidates, NO_LIMIT)
+    np.minimum.at(limits, targets, of_rows)
+    return limits
 
 
 def has_rectangles(model: Model) -> bool:

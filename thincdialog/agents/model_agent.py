@@ -14,6 +14,7 @@ from ..metrics import Metric
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
+from ..ops.compiled_tables import CompiledTables
 from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import ConversationAgent
@@ -22,6 +23,7 @@ from .fields import CONTEXT, LABEL, has_rectangles, token_limits
 from .json_file import read_state, write_json
 from .not_finite import not_finite
 from .setup_errors import misfit, no_tokenizer
+from .training_labels import with_labels
 from .weights_file import read_weights, restore_dimensions, write_weights
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
@@ -125,6 +127,7 @@ class ModelAgent(ConversationAgent):
         self.tokenizer = tokenizer
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
+            self._text.is_compiled = isinstance(self.model.ops, CompiledTables)
             set_vocabulary(self.model, tokenizer.n_ids)
 
     def lay_out_weights(self) -> None:
@@ -202,14 +205,11 @@ class ModelAgent(ConversationAgent):
 
         The gradient is added to ``parameters.gradients``; ``update`` applies it.
         """
-        labels = column(observations, "labels")
-        known = [index for index, answers in enumerate(labels) if answers]
-        if not known:
+        labelled = with_labels(observations)
+        if not len(labelled):
             return self.answer(observations)
-        if len(known) < len(labels):
-            observations = [observations[index] for index in known]
-        self.train_batch(observations)
-        return MessageBatch({}, len(labels))
+        self.train_batch(labelled)
+        return MessageBatch({}, len(observations))
 
     def train_batch(self, observations: Observations) -> None:
         """Add the gradient of a batch; every observation has ``labels``."""
@@ -276,13 +276,13 @@ class ModelAgent(ConversationAgent):
 
         limits (Optional[np.ndarray]): Tokens to read of each at most, shape (n,), int64.
         """
-        return self._ragged(CONTEXT, *self.text.contexts(conversations, limits))
+        return self.ragged(CONTEXT, *self.text.contexts(conversations, limits))
 
     def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
         """Reply texts as the model's input, on its device; ``limits`` as above."""
-        return self._ragged(LABEL, *self.text.labels(texts, limits))
+        return self.ragged(LABEL, *self.text.labels(texts, limits))
 
-    def _ragged(self, field: int, ids: Any, lengths: Any) -> Ragged:
+    def ragged(self, field: int, ids: Any, lengths: Any) -> Ragged:
         # A model that names no second field lays out all it reads in one way.
         self.counters.count_tokens(lengths, self.padded[min(field, len(self.padded) - 1)])
         ops = self.model.ops

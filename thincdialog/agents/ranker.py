@@ -5,10 +5,11 @@ from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
-from thinc.types import Floats2d
+from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
 from ..data import Tokenizer
+from ..data.found_text import DistinctLabels
 from ..errors import ConfigError, Problem
 from ..losses.ranking_softmax import configure_ranking_softmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, column
@@ -19,7 +20,7 @@ from ..teachers import Teacher
 from ..teachers.reading import read_list
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
-from .fields import LABEL, NO_LIMIT, has_rectangles, token_limits
+from .fields import LABEL, candidate_limits, has_rectangles, token_limits
 from .model_agent import ModelAgent
 from .training_labels import check_labels, first_labels, no_labels, training_labels
 
@@ -182,9 +183,8 @@ class RankerAgent(ModelAgent):
 
     def train_batch(self, observations: Observations) -> None:
         ops = self.model.ops
-        texts, targets, allowed = self._training_candidates(observations)
-        limits = self._candidate_limits(observations, texts, targets)
-        X = (self.observed_contexts(observations), self.replies(texts, limits))
+        replies, targets, allowed = self._training_candidates(observations)
+        X = (self.observed_contexts(observations), replies)
         (contexts, candidates), backprop = self.model.begin_update(X)
         scores = ops.gemm(contexts, candidates, trans2=True)
         mask = None if allowed is None else ops.asarray(allowed)
@@ -194,41 +194,34 @@ class RankerAgent(ModelAgent):
         d_candidates = ops.gemm(d_scores, contexts, trans1=True)
         backprop((d_contexts, d_candidates))
 
-    def _training_candidates(
-        self, observations: Observations
-    ) -> Tuple[List[str], List[int], Optional[Any]]:
-        """Distinct candidate texts of the batch, where each example's right one is,
+    def _training_candidates(self, observations: Observations) -> Tuple[Ragged, Any, Optional[Any]]:
+        """Distinct candidates of the batch, where each example's right one is,
         and which of them each example may be told from (all if None)."""
         labels = first_labels(observations)
         if self.candidates == "batch":
-            rows = _number(labels)
-            return list(rows), [rows[text] for text in labels], None
+            limits = token_limits(observations, LABEL)
+            distinct = self.text.distinct_labels(labels, limits)
+            return self.distinct_replies(distinct), distinct.numbers, None
+        allowed = None
         if self.candidates in ("fixed", "vocab"):
             rows = _number(self.fixed)
             check_labels(
                 observations, labels, [rows] * len(labels), f"{self.candidates} candidates"
             )
-            return self.fixed, [rows[text] for text in labels], None
-        lists = column(observations, "label_candidates")
-        check_labels(observations, labels, [c or () for c in lists], "label_candidates")
-        rows = _number(text for row in lists for text in row)
-        allowed = np.zeros((len(labels), len(rows)), dtype=bool)
-        for index, texts in enumerate(lists):
-            allowed[index, [rows[text] for text in texts]] = True
-        return list(rows), [rows[text] for text in labels], allowed
+        else:
+            lists = column(observations, "label_candidates")
+            check_labels(observations, labels, [c or () for c in lists], "label_candidates")
+            rows = _number(text for row in lists for text in row)
+            allowed = np.zeros((len(labels), len(rows)), dtype=bool)
+            for index, texts in enumerate(lists):
+                allowed[index, [rows[text] for text in texts]] = True
+        targets = [rows[text] for text in labels]
+        limits = candidate_limits(observations, len(rows), targets)
+        return self.replies(list(rows), limits), targets, allowed
 
-    @staticmethod
-    def _candidate_limits(
-        observations: Observations, texts: List[str], targets: List[int]
-    ) -> Optional[np.ndarray]:
-        """What ``max_tokens`` says about each candidate text: the lowest limit of the
-        rows whose label it is."""
-        of_rows = token_limits(observations, LABEL)
-        if of_rows is None:
-            return None
-        limits = np.full(len(texts), NO_LIMIT)
-        np.minimum.at(limits, targets, of_rows)
-        return limits
+    def distinct_replies(self, distinct: DistinctLabels) -> Ragged:
+        """Different replies, from ``text.distinct_labels``, as the model's input."""
+        return self.ragged(LABEL, *self.text.encode_distinct(distinct))
 
     # --- answering --------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """A ranker of bags of embeddings whose training step is one compiled kernel."""
 
-from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Literal, NamedTuple, Optional, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -19,6 +19,7 @@ from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .compiled_steps import CompiledSteps, starts_of
+from .fields import LABEL, NO_LIMIT, token_limits
 from .negatives import draw_negatives
 from .ranker import RankerAgent
 from .training_labels import first_labels
@@ -138,20 +139,17 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     def train_batch(self, observations: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        rights = first_labels(observations)
-        pool: List[str] = rights
-        if self.candidates == "fixed" or rights.count(rights[0]) == len(rights):
+        rights, limits = first_labels(observations), token_limits(observations, LABEL)
+        distinct = self.text.distinct_labels(rights, limits)
+        targets = places = distinct.numbers
+        if self.candidates == "fixed" or not targets.any():
             pool = self._some_fixed(len(rights) + self.negatives)
-        numbers = _number(rights)
-        rows = [numbers[text] for text in rights]
-        targets = np.array(rows, dtype=np.int32)
-        places = targets
-        if pool is not rights:
-            numbers = _number([*numbers, *pool])
-            places = np.array([numbers[text] for text in pool], dtype=np.int32)
-        texts = list(numbers)
+            if limits is not None:
+                limits = np.concatenate((limits, np.full(len(pool), NO_LIMIT)))
+            distinct = self.text.distinct_labels([*rights, *pool], limits)
+            targets, places = np.split(distinct.numbers, [len(rights)])
+        labels: Any = self.distinct_replies(distinct)
         contexts: Any = self.observed_contexts(observations)
-        labels: Any = self.replies(texts, self._candidate_limits(observations, texts, rows))
         ops, table = self.model.ops, self.model.get_ref("context_table")
         tokens: Any = rows_of_segments(ops, contexts.dataXd, table.get_dim("nS"))
         packed = Packed(
@@ -238,7 +236,3 @@ class Tables(NamedTuple):
     width: int
     n_context_rows: int
     n_label_rows: int
-
-
-def _number(texts: Sequence[str]) -> Dict[str, int]:
-    return {text: number for number, text in enumerate(dict.fromkeys(texts))}

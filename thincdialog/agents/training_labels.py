@@ -1,7 +1,10 @@
 """The labels of the training data."""
 
-from typing import Iterator, List, Sequence
+from typing import Any, Iterator, List, Sequence
 
+import numpy as np
+
+from ..columns import RowNumbers, derive
 from ..errors import DataError
 from ..messages import column
 from ..protocol import Observations
@@ -14,12 +17,34 @@ def training_labels(train: Teacher) -> Iterator[str]:
         yield from example.all_labels
 
 
-def first_labels(observations: Observations) -> List[str]:
+def with_labels(observations: Observations) -> Observations:
+    """Those that have ``labels`` to learn from."""
+    known = np.flatnonzero(_COUNTS.of(column(observations, "labels"), _count))
+    if len(known) == len(observations):
+        return observations
+    return [observations[row] for row in known.tolist()]
+
+
+def first_labels(observations: Observations) -> Sequence[str]:
     """The first right answer of every training example of a batch."""
-    return [answers[0] for answers in column(observations, "labels")]
+    return derive("first", _firsts, column(observations, "labels"))
 
 
-def check_labels(observations: Observations, labels: List[str], known: Sequence, what: str) -> None:
+# How many labels each example has: the same for every agent.
+_COUNTS = RowNumbers()
+
+
+def _count(labels: Sequence[Any]) -> List[int]:
+    return [len(answers or ()) for answers in labels]
+
+
+def _firsts(labels: Sequence[Sequence[str]]) -> List[str]:
+    return [answers[0] for answers in labels]
+
+
+def check_labels(
+    observations: Observations, labels: Sequence[str], known: Sequence, what: str
+) -> None:
     """See that every label of a batch is among the texts that its example may have.
 
     known (Sequence): Of each example, its texts (anything with ``in``).

@@ -3,12 +3,22 @@
 import copy
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ..columns import LazyColumn
 from ..messages import SELF, Turn
 from ..metrics import AverageMetric, Metric
+from .found_text import (
+    Contexts,
+    DistinctLabels,
+    Slices,
+    by_first_sight,
+    excess_of,
+    sums_before,
+    without,
+)
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from .tokenizers import Tokenizer
 from .tokenizers.contract import encoder_of
@@ -43,6 +53,8 @@ class TextEncoder:
     segments (str): Units that segments count: "turn", or "line" (of all turns; lines
         of nothing but white space do not count).
     max_cached (int): Token rows to remember, about 16 bytes each with their texts.
+    is_compiled (bool): Whether batches are put together by a compiled kernel; False until
+        someone who knows that there are kernels sets it.
     RAISES (ValueError): If a value is out of range.
     """
 
@@ -73,6 +85,7 @@ class TextEncoder:
         self.delimiter = delimiter
         self.speaker_tokens = speaker_tokens
         self.segments = segments
+        self.is_compiled = False
         self._store = TurnStore(max_cached)
         self.reset_metrics()
 
@@ -87,22 +100,22 @@ class TextEncoder:
             and the number of tokens of each conversation, shape (n,), int32.
         """
         found = self._find_contexts(conversations)
-        excess = _excess(found.totals, self.max_context, limits)
+        excess = excess_of(found.totals, self.max_context, limits)
         starts, lengths = found.starts, found.lengths
         # Units behind each turn, to the end of its conversation.
         units = found.n_units.cumsum()
-        segments = _at(units, found.last).repeat(found.n_turns) - units
+        segments = sums_before(units, found.last).repeat(found.n_turns) - units
         self._n_contexts += len(found.totals)
         if excess is not None:
             first = found.last - found.n_turns
-            before = found.ends - lengths - _at(found.ends, first).repeat(found.n_turns)
+            before = found.ends - lengths - sums_before(found.ends, first).repeat(found.n_turns)
             cut = np.clip(excess.repeat(found.n_turns) - before, 0, lengths)
             starts = starts + cut
             lengths = lengths - cut
             self._n_truncated_contexts += int(np.count_nonzero(excess))
             self._n_cut_of_contexts += int(excess.sum())
-        totals = _without(found.totals, excess)
-        rows = gather(found.tokens, starts, lengths, segments)
+        totals = without(found.totals, excess)
+        rows = gather(found.tokens, starts, lengths, segments, self.is_compiled)
         return rows, totals.astype(np.int32)
 
     def context_lengths(
@@ -110,7 +123,7 @@ class TextEncoder:
     ) -> np.ndarray:
         """How many tokens ``contexts`` gives for each conversation; shape (n,), int64."""
         totals = self._find_contexts(conversations).totals
-        return _without(totals, _excess(totals, self.max_context, limits))
+        return without(totals, excess_of(totals, self.max_context, limits))
 
     def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> Encoded:
         """Encode replies. No speaker and no delimiter is added.
@@ -119,22 +132,33 @@ class TextEncoder:
             0 or more; shape (n,), int64. What ``max_label`` cuts is cut all the same.
         RETURNS (Tuple[np.ndarray, np.ndarray]): As from ``contexts``.
         """
-        tokens, starts, lengths = self._find_labels(texts)
-        excess = _excess(lengths, self.max_label, limits)
-        self._n_labels += len(lengths)
-        if excess is not None:
-            self._n_truncated_labels += int(np.count_nonzero(excess))
-            self._n_cut_of_labels += int(excess.sum())
-        lengths = _without(lengths, excess)
-        rows = gather(tokens, starts, lengths, np.zeros_like(lengths))
-        return rows, lengths.astype(np.int32)
+        return self._cut_labels(self._find_labels(texts)[0], limits)
+
+    def distinct_labels(
+        self, texts: Sequence[str], limits: Optional[np.ndarray] = None
+    ) -> DistinctLabels:
+        """Find replies, equal ones once, for ``encode_distinct``.
+
+        limits (Optional[np.ndarray]): As for ``labels``; equal replies have their lowest.
+        """
+        (tokens, starts, lengths), entries = self._find_labels(texts)
+        numbers, firsts = by_first_sight(entries)
+        if limits is not None:
+            lowest = np.full(len(firsts), limits.max())
+            np.minimum.at(lowest, numbers, limits)
+            limits = lowest
+        return DistinctLabels(numbers, Slices(tokens, starts[firsts], lengths[firsts]), limits)
+
+    def encode_distinct(self, distinct: DistinctLabels) -> Encoded:
+        """What ``labels`` gives for the different replies."""
+        return self._cut_labels(distinct.found, distinct.limits)
 
     def label_lengths(
         self, texts: Sequence[str], limits: Optional[np.ndarray] = None
     ) -> np.ndarray:
         """How many tokens ``labels`` gives for each reply; shape (n,), int64."""
-        _, _, lengths = self._find_labels(texts)
-        return _without(lengths, _excess(lengths, self.max_label, limits))
+        lengths = self._find_labels(texts)[0].lengths
+        return without(lengths, excess_of(lengths, self.max_label, limits))
 
     def replica(self) -> "TextEncoder":
         """One that counts for itself and remembers turns together with this one; both may
@@ -171,42 +195,67 @@ class TextEncoder:
         for name, value in zip(_COUNTS, state):
             setattr(self, name, value)
 
-    def _find_contexts(self, conversations: Sequence[Sequence[Turn]]) -> "_Contexts":
-        if self.history_size > 0:
-            kept = slice(-self.history_size, None)
-            conversations = [turns[kept] for turns in conversations]
-        n_turns = np.array(list(map(len, conversations)), dtype=np.int64)
-        tokens, entries = self._look_up(list(chain.from_iterable(conversations)))
-        starts, lengths, n_units = entries
+    def _find_contexts(self, conversations: Sequence[Sequence[Turn]]) -> Contexts:
+        store = self._store
+        with store.lock:
+            store.trim()
+            if isinstance(conversations, LazyColumn):
+                known = store.known_contexts.of(conversations, self._add_conversations)
+                numbers, n_turns = store.turns_of(known)
+            else:
+                numbers, n_turns = self._turns(conversations)
+            tokens, (starts, lengths, n_units) = store.tokens, store.entries[:, numbers]
         last = n_turns.cumsum()
         if self.delimiter:
             lengths[last[n_turns > 0] - 1] -= 1
         else:
             lengths -= 1  # the store keeps a delimiter behind every turn
         ends = lengths.cumsum()
-        totals = _at(ends, last) - _at(ends, last - n_turns)
-        return _Contexts(tokens, n_turns, last, starts, lengths, n_units, ends, totals)
+        totals = sums_before(ends, last) - sums_before(ends, last - n_turns)
+        return Contexts(tokens, n_turns, last, starts, lengths, n_units, ends, totals)
 
-    def _find_labels(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The store's tokens, and of each reply its first row and number of tokens, before
-        truncation."""
-        tokens, (starts, lengths, _) = self._look_up([(SELF, text) for text in texts])
+    def _find_labels(self, texts: Sequence[str]) -> Tuple[Slices, np.ndarray]:
+        """Where replies stand in the store, before truncation, and their entries."""
+        store = self._store
+        with store.lock:
+            store.trim()
+            numbers = store.known_labels.of(texts, self._label_numbers)
+            tokens, (starts, lengths, _) = store.tokens, store.entries[:, numbers]
         lengths -= 1  # the delimiter
         if self.speaker_tokens:
             starts += 1
             lengths -= 1
-        return tokens, starts, lengths
+        return Slices(tokens, starts, lengths), numbers
 
-    def _look_up(self, turns: Sequence[Turn]) -> Tuple[np.ndarray, np.ndarray]:
-        """The store's tokens, and the entries of some turns; shape (3, n_turns), int64."""
-        store = self._store
-        with store.lock:
-            numbers = self._numbers(turns)
-            return store.tokens, store.entries[:, numbers]
+    def _cut_labels(self, found: Slices, limits: Optional[np.ndarray]) -> Encoded:
+        tokens, starts, lengths = found
+        excess = excess_of(lengths, self.max_label, limits)
+        self._n_labels += len(lengths)
+        if excess is not None:
+            self._n_truncated_labels += int(np.count_nonzero(excess))
+            self._n_cut_of_labels += int(excess.sum())
+        lengths = without(lengths, excess)
+        rows = gather(tokens, starts, lengths, np.zeros_like(lengths), self.is_compiled)
+        return rows, lengths.astype(np.int32)
+
+    # What follows is called with the store's lock held.
+
+    def _turns(self, conversations: Sequence[Sequence[Turn]]) -> Tuple[np.ndarray, np.ndarray]:
+        """The store's entries of all turns, and the number of turns of each conversation."""
+        if self.history_size > 0:
+            kept = slice(-self.history_size, None)
+            conversations = [turns[kept] for turns in conversations]
+        n_turns = np.array(list(map(len, conversations)), dtype=np.int64)
+        return self._numbers(list(chain.from_iterable(conversations))), n_turns
+
+    def _add_conversations(self, conversations: Sequence[Sequence[Turn]]) -> np.ndarray:
+        return self._store.add_conversations(*self._turns(conversations))
+
+    def _label_numbers(self, texts: Sequence[str]) -> np.ndarray:
+        return self._numbers([(SELF, text) for text in texts])
 
     def _numbers(self, turns: Sequence[Turn]) -> np.ndarray:
         """The store's entry of each turn; shape (n_turns,), int64."""
-        self._store.trim()
         known = self._store.rows
         keys = list(map(tuple, turns) if self.speaker_tokens else map(itemgetter(1), turns))
         try:
@@ -231,39 +280,3 @@ class TextEncoder:
             units[0] = np.concatenate(([speaker], units[0]))
         units[-1] = np.concatenate((units[-1], [TURN]))
         return self._store.add(key, units)
-
-
-class _Contexts(NamedTuple):
-    """Conversations in the store, before truncation; all int64."""
-
-    tokens: np.ndarray  # of the store
-    n_turns: np.ndarray  # of each conversation
-    last: np.ndarray  # one past the last turn of each conversation
-    starts: np.ndarray  # first row of each turn
-    lengths: np.ndarray  # tokens of each turn
-    n_units: np.ndarray  # of each turn
-    ends: np.ndarray  # running sum of lengths
-    totals: np.ndarray  # tokens of each conversation
-
-
-def _excess(
-    totals: np.ndarray, max_tokens: int, limits: Optional[np.ndarray]
-) -> Optional[np.ndarray]:
-    """How many tokens of each row are too many; None where nothing is to be cut."""
-    most: Any = limits
-    if max_tokens:
-        most = max_tokens if limits is None else np.minimum(limits, max_tokens)
-    if most is None or not (totals > most).any():
-        return None
-    return np.maximum(totals - most, 0)
-
-
-def _without(totals: np.ndarray, excess: Optional[np.ndarray]) -> np.ndarray:
-    return totals if excess is None else totals - excess
-
-
-def _at(sums: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """Running sums up to, and without, each index."""
-    if not len(sums):
-        return np.zeros(len(index), dtype=np.int64)
-    return np.where(index > 0, sums[index - 1], 0)

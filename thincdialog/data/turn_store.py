@@ -5,6 +5,9 @@ from typing import Dict, Hashable, Sequence, Tuple
 
 import numpy as np
 
+from ..columns import RowNumbers
+from ..ops.compiled import load_kernels
+
 
 class TurnStore:
     """An append-only array of token rows; an entry is a slice of it.
@@ -22,6 +25,8 @@ class TurnStore:
     tokens (np.ndarray): Token rows, shape (capacity,), int64.
     entries (np.ndarray): Of each entry: first row, number of rows, number of units
         (lines, or 1); shape (3, capacity), int64.
+    known_contexts (RowNumbers): Of examples of the data, the numbers of conversations.
+    known_labels (RowNumbers): And the entries of their labels.
     """
 
     def __init__(self, max_rows: int):
@@ -35,12 +40,20 @@ class TurnStore:
         self.tokens = np.empty(4096, dtype=np.int64)
         self.entries = np.empty((3, 256), dtype=np.int64)
         self._n_tokens = 0
+        # Of conversations: their turns' entries one after the other, and where each begins.
+        self._turns = np.empty(1024, dtype=np.int32)
+        self._bounds = np.zeros(256, dtype=np.int64)
+        self._n_conversations = 0
+        self.known_contexts, self.known_labels = RowNumbers(), RowNumbers()
 
     def trim(self) -> None:
         """Forget all entries if they take more rows than allowed; call it between
         batches, never while numbers of entries are in use."""
         # An entry costs more than its rows, above all its text as the key.
-        if self._n_tokens + 8 * len(self.rows) > self.max_rows:
+        n_rows = self._n_tokens + 8 * len(self.rows)
+        # In units of 8 bytes.
+        n_rows += 2 * self._n_conversations + int(self._bounds[self._n_conversations]) // 2
+        if n_rows > self.max_rows:
             self.forget()
 
     def add(self, key: Hashable, ids: Sequence[np.ndarray]) -> int:
@@ -67,24 +80,69 @@ class TurnStore:
         self.rows[key] = number
         return number
 
+    def add_conversations(self, turns: np.ndarray, n_turns: np.ndarray) -> np.ndarray:
+        """Remember which turns conversations consist of.
+
+        turns (np.ndarray): Entries of all turns, shape (n_turns,), int64.
+        n_turns (np.ndarray): Of each conversation, shape (n,), int64.
+        RETURNS (np.ndarray): Numbers of the conversations, shape (n,), int64.
+        """
+        first, n = self._n_conversations, len(n_turns)
+        start = self._bounds[first]
+        ends = start + n_turns.cumsum()
+        if first + n >= len(self._bounds):
+            self._bounds = _grown(self._bounds, first + n + 1)
+        self._bounds[first + 1 : first + n + 1] = ends
+        end = int(self._bounds[first + n])
+        if end > len(self._turns):
+            self._turns = _grown(self._turns, end)
+        self._turns[start:end] = turns
+        self._n_conversations = first + n
+        return np.arange(first, first + n)
+
+    def turns_of(self, conversations: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """What ``add_conversations`` was told.
+
+        conversations (np.ndarray): Their numbers, shape (n,), int64.
+        RETURNS (Tuple[np.ndarray, np.ndarray]): Entries of all turns, int32, and the
+            number of turns of each conversation, int64.
+        """
+        starts = self._bounds[conversations]
+        n_turns = self._bounds[conversations + 1] - starts
+        return self._turns[_slices(starts, n_turns)], n_turns
+
 
 def gather(
-    tokens: np.ndarray, starts: np.ndarray, lengths: np.ndarray, segments: np.ndarray
+    tokens: np.ndarray,
+    starts: np.ndarray,
+    lengths: np.ndarray,
+    segments: np.ndarray,
+    is_compiled: bool,
 ) -> np.ndarray:
     """Slices of a store's tokens, one after the other.
 
     tokens (np.ndarray): As the store had them when the slices were looked up.
     starts, lengths, segments (np.ndarray): Of each slice, shape (n_slices,), int64:
         its first row, its number of rows, and what to add to their segment.
+    is_compiled (bool): Whether a compiled kernel does it.
     RETURNS (np.ndarray): Token rows, shape (n_tokens, 2), int32.
     """
-    ends = lengths.cumsum()
-    n_tokens = int(ends[-1]) if len(ends) else 0
-    index = (starts - ends + lengths).repeat(lengths)
-    index += np.arange(n_tokens)
-    rows = tokens[index]
-    rows += (segments * _ONE_SEGMENT).repeat(lengths)
+    added = segments * _ONE_SEGMENT
+    if is_compiled:
+        rows = np.empty(int(lengths.sum()), dtype=np.int64)
+        load_kernels("slices").gather_slices(tokens, starts, lengths, added, rows)
+    else:
+        rows = tokens[_slices(starts, lengths)]
+        rows += added.repeat(lengths)
     return rows.view(np.int32).reshape(-1, 2)
+
+
+def _slices(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The places within slices, one slice after the other."""
+    ends = lengths.cumsum()
+    places: np.ndarray = (starts - ends + lengths).repeat(lengths)
+    places += np.arange(len(places))
+    return places
 
 
 # What to add to a token row to add 1 to its segment, on machines of either byte order.

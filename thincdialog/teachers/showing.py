@@ -5,11 +5,14 @@ from bisect import bisect_right
 from itertools import islice
 from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence
 
+import numpy as np
+
+from ..columns import PickedColumn
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .candidates import CandidateSampler
 from .cursor import Block, Cursor, other_data
 from .order import block_order, sample_episodes
-from .rows import Columns, Rows, join_rows, pick
+from .rows import Columns, Rows, join_rows
 from .split import Split, Start
 from .store import Unit
 
@@ -151,7 +154,10 @@ class Showing:
         block (Block): Where they stand.
         episodes (Sequence[int]): Their numbers in the block's store.
         """
-        columns: Columns = {name: pick(values, episodes) for name, values in block.fields}
+        rows, store = np.array(episodes, dtype=np.int64), block.store
+        columns: Columns = {
+            name: PickedColumn(values, rows, store, name) for name, values in block.fields
+        }
         columns["episode_done"] = [True] * len(episodes)
         if self.n_candidates and self.label_name in columns:
             given = columns.get("label_candidates", [None] * len(episodes))
