@@ -95,6 +95,21 @@ def test_sweep_notes_a_failed_run_and_goes_on(tmp_path):
     assert retried.runs[0].state == "finished" and retried.runs[0].error is None
 
 
+def test_sweep_gives_the_users_code_to_worker_processes(tmp_path):
+    code = tmp_path / "flat.py"
+    code.write_text(
+        "from thincdialog.api import registry\n\n"
+        '@registry.schedules("tests.flat_in_sweep.v1")\n'
+        "def flat(rate: float):\n    while True:\n        yield rate\n"
+    )
+    config = RANKER.replace("learn_rate = 0.01\n", "") + (
+        '\n[training.optimizer.learn_rate]\n@schedules = "tests.flat_in_sweep.v1"\nrate = 0.01\n'
+        '\n[hogwild]\nworkers = 2\nexecutor = "process"\n'
+    )
+    found, shown = run_sweep(tmp_path / "s", {"system.seed": [1]}, config=config, code=code)
+    assert [run.state for run in found.runs] == ["finished"], shown
+
+
 def test_sweep_finds_all_mistakes_before_it_trains(tmp_path):
     over = {"training.patience": [2, "many"], "training.max_stepz": [1], RATE: ["fast", 0.1]}
     with pytest.raises(ConfigError) as caught:

@@ -120,7 +120,7 @@ def sweep(
         stream.write(f"\nRun {number} of {len(runs)}: {run.name}\n")
         run.state, run.error = BEGUN, None
         state.write(runs)
-        _train(config, {**common, **run.overrides}, folder / run.name, run, stream)
+        _train(config, {**common, **run.overrides}, folder / run.name, run, code, stream)
         state.write(runs)
     found = Sweep(folder, runs)
     finished = [str(folder / run.name) for run in runs if run.state == FINISHED]
@@ -130,7 +130,12 @@ def sweep(
 
 
 def _train(
-    config: ConfigLike, overrides: Dict[str, Any], folder: Path, run: SweepRun, stream: TextIO
+    config: ConfigLike,
+    overrides: Dict[str, Any],
+    folder: Path,
+    run: SweepRun,
+    code: Union[str, Path, None],
+    stream: TextIO,
 ) -> None:
     resume = folder.is_dir() and any(folder.iterdir())
     try:
@@ -141,6 +146,7 @@ def _train(
             overrides=overrides,
             resume=resume,
             force=resume,
+            code=code,  # Imported already, but not yet in a worker's process.
             stdout=stream,
             stderr=stream,
         )
