@@ -7,7 +7,6 @@ from thinc.api import NumpyOps
 from tests.ops.array_backends import BACKENDS, backend
 from thincdialog.ops.bags import bag_numbers, row_gradients, split_bags, sum_bags, sum_by_key
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
-from thincdialog.ops.touched_rows import TouchedRows
 
 LENGTHS = st.lists(st.integers(0, 30), min_size=1, max_size=20)
 
@@ -99,20 +98,3 @@ def test_bags_sum_by_key_has_the_same_bits_each_time(gpu_id):
         keys = ops.asarray1i(rng.integers(0, 7, size=5000))
         first = sum_by_key(ops, values, keys)[1]
         assert all((sum_by_key(ops, values, keys)[1] == first).all() for _ in range(5))
-
-
-def test_touched_rows_watch_add_clear():
-    ops, gradient = NumpyOps(), np.zeros((6, 2), dtype="f")
-    touched = TouchedRows()
-    rows = np.array([1, 4], dtype="i")
-    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
-    assert gradient.sum(axis=1).tolist() == [0, 2, 0, 0, 2, 0]
-    with pytest.raises(ValueError, match="before watch"):
-        touched.rows()
-    touched.watch(ops, 6)
-    assert touched.rows().tolist() == []
-    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
-    touched.add(ops, gradient, np.array([0, 4], dtype="i"), np.ones((2, 2), dtype="f"))
-    assert touched.rows().tolist() == [0, 1, 4]
-    touched.clear()
-    assert touched.rows().tolist() == []

@@ -37,13 +37,12 @@ def test_adam_rows_changes_only_its_rows(rows, width):
     state = arrays((6, width))
     before, expected = [a.copy() for a in state], adam(*state, **SETTINGS)
     numbers = np.asarray(rows, dtype="int64")
-    load_kernels("adam").adam_rows(*state, numbers, *SETTINGS.values(), True)
+    W, dW, *moments = state
+    load_kernels("adam").adam_rows(W, dW[numbers], *moments, numbers, *SETTINGS.values())
     others = np.setdiff1d(np.arange(6), rows)
     for found, was, wanted in zip([state[0], *state[2:]], [before[0], *before[2:]], expected):
         np.testing.assert_allclose(found[numbers], wanted[numbers], rtol=2e-6, atol=1e-7)
         np.testing.assert_array_equal(found[others], was[others])
-    assert not state[1][numbers].any()
-    np.testing.assert_array_equal(state[1][others], before[1][others])
 
 
 def test_adam_of_a_gradient_that_is_not_finite_is_not_finite():

@@ -9,6 +9,7 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats1d
 
 from ..errors import ModelError, TrainingError
+from ..ops.table_gradient import TableGradient
 from ..ops.touched_rows import TouchedRows
 from ..optimizers.row_sparse import Part, RowSparseOptimizer
 
@@ -52,6 +53,9 @@ class FlatParameters:
     through ``inc_grad`` and in-place optimizers. (``model.from_bytes`` would replace
     them: use ``load``.) Arrays that several nodes share are laid once.
 
+    Gradients of embedding tables are kept as rows, and are in the vector, and so in the
+    nodes' views of it, from when ``gradients`` is read.
+
     model (Model): An initialised model of native Thinc layers, all on the same ops.
     values (Floats1d): All parameters; the few floats between them are zero.
     gradients (Floats1d): Their gradients, laid out alike; zero at first.
@@ -89,10 +93,18 @@ class FlatParameters:
                 self.slots.append(Slot(index, node.name, name, array.shape, offset))
         self.n_parameters = sum(array.size for array in arrays.values())
         self.values = _aligned_zeros(self.ops, length)
-        self.gradients = _aligned_zeros(self.ops, length)
+        self._gradients = _aligned_zeros(self.ops, length)
         for slot in self.slots:
             slot.of(self.values)[...] = nodes[slot.node].get_param(slot.param)
         self._bind(nodes)
+
+    @property
+    def gradients(self) -> Floats1d:
+        """All gradients: to be read, changed and written, but not kept beyond the next
+        backward pass."""
+        for _, table in self._tables:
+            table.write()
+        return self._gradients
 
     def _bind(self, nodes: List[Model]) -> None:
         """Make the nodes' parameters and gradients views of the vectors."""
@@ -100,7 +112,7 @@ class FlatParameters:
         self._tables = self._watch_tables(nodes)
         for slot in self.slots:
             nodes[slot.node].set_param(slot.param, slot.of(self.values))
-            nodes[slot.node].set_grad(slot.param, slot.of(self.gradients))
+            nodes[slot.node].set_grad(slot.param, slot.of(self._gradients))
 
     def replica(self, model: Model) -> "FlatParameters":
         """Another model's, over the same values: whoever updates them updates both. The
@@ -110,7 +122,7 @@ class FlatParameters:
         """
         replica = copy.copy(self)
         replica.ops = model.ops
-        replica.gradients = _aligned_zeros(model.ops, self.gradients.shape[0])
+        replica._gradients = _aligned_zeros(model.ops, self._gradients.shape[0])
         replica._bind(list(model.walk()))
         return replica
 
@@ -177,9 +189,11 @@ class FlatParameters:
         RETURNS (float): Norm of the scaled gradient before clipping.
         RAISES (TrainingError): If the gradient is not finite; nothing is changed then.
         """
-        is_sparse = isinstance(optimizer, RowSparseOptimizer)
-        parts = self._parts() if is_sparse else [Part(0, self.gradients.shape[0])]
-        square = sum(part.square_sum(self.gradients, self.ops) for part in parts)
+        if isinstance(optimizer, RowSparseOptimizer):
+            gradients, parts = self._gradients, self._parts()
+        else:
+            gradients, parts = self.gradients, [Part(0, self.gradients.shape[0])]
+        square = sum(part.square_sum(gradients, self.ops) for part in parts)
         norm = abs(scale) * math.sqrt(square)
         if not math.isfinite(norm):
             raise TrainingError(
@@ -188,25 +202,23 @@ class FlatParameters:
             )
         if isinstance(optimizer, RowSparseOptimizer):
             scale *= optimizer.clip_scale(norm)
-            vectors = (self.values, self.gradients)
-            optimizer.update_parts(KEY, *vectors, parts, scale=scale, ops=self.ops)
-            for part in parts:
-                part.clear(self.gradients, self.ops)
+            optimizer.update_parts(KEY, self.values, gradients, parts, scale=scale, ops=self.ops)
         else:
             if scale != 1.0:
-                self.gradients *= scale
-            values, _ = optimizer(KEY, self.values, self.gradients)
+                gradients *= scale
+            values, _ = optimizer(KEY, self.values, gradients)
             if _address(values) != _address(self.values):  # an optimizer not in place
                 self.values[:] = values
-            self.gradients.fill(0)
-        for _, touched in self._tables:
-            for rows in touched:
-                rows.clear()
+        for part in parts:
+            if part.rows is None:
+                part.view(gradients).fill(0)
+        for _, table in self._tables:
+            table.clear()
         optimizer.step_schedules()
         return norm
 
-    def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Slot, List[TouchedRows]]]:
-        """Tables whose every owner notes the rows it adds to."""
+    def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Slot, TableGradient]]:
+        """Tables whose every owner says which rows it adds to: they are kept from now on."""
         owners: Dict[int, List[Slot]] = {}
         for slot in self.slots:
             owners.setdefault(slot.offset, []).append(slot)
@@ -217,24 +229,23 @@ class FlatParameters:
                 isinstance(rows, TouchedRows) and rows.param == slot.param
                 for rows, slot in zip(touched, slots)
             ):
+                table = TableGradient(self.ops, slots[0].of(self._gradients))
                 for rows in touched:
-                    rows.watch(self.ops, slots[0].shape[0])
-                tables.append((slots[0], touched))
+                    rows.keep_in(table)
+                tables.append((slots[0], table))
         return tables
 
     def _parts(self) -> List[Part]:
-        """What can have a gradient: touched rows of tables, and all that lies between."""
+        """What can have a gradient: rows of tables, and all that lies between."""
         parts, start = [], 0
-        for slot, touched in self._tables:
+        for slot, table in self._tables:
             if slot.offset > start:
                 parts.append(Part(start, slot.offset))
-            rows = touched[0].rows()
-            if len(touched) > 1:
-                rows = self.ops.xp.unique(self.ops.xp.concatenate([t.rows() for t in touched]))
-            parts.append(Part(slot.offset, slot.offset + slot.size, slot.shape[1], rows))
+            width = slot.shape[1]
+            parts.append(Part(slot.offset, slot.offset + slot.size, width, *table.rows()))
             start = slot.offset + _aligned(slot.size)
-        if self.gradients.shape[0] > start:
-            parts.append(Part(start, self.gradients.shape[0]))
+        if self._gradients.shape[0] > start:
+            parts.append(Part(start, self._gradients.shape[0]))
         return parts
 
 

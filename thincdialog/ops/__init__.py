@@ -8,10 +8,11 @@ from . import (
     dialog_numpy_ops,
     exact_products,
     random_stream,
+    table_gradient,
     touched_rows,
 )
 
 __all__ = [
     "bags", "choice", "dialog_cupy_ops", "dialog_fast_ops", "dialog_numpy_ops",
-    "exact_products", "random_stream", "touched_rows",
+    "exact_products", "random_stream", "table_gradient", "touched_rows",
 ]  # fmt: skip

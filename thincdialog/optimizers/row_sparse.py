@@ -4,7 +4,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from thinc.api import Ops, Optimizer
 from thinc.optimizers import FloatOrSeq
-from thinc.types import Floats1d, FloatsXd, Ints1d
+from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
 from thinc.util import get_array_module, is_numpy_array
 
 from ..ops.compiled import load_kernels
@@ -23,29 +23,38 @@ class Part(NamedTuple):
     start (int): Where it begins.
     stop (int): Where it ends (exclusive).
     width (int): Floats in a row, if it is a table of rows; 0 if it is not.
-    rows (Optional[Ints1d]): Rows of the table that have a gradient; None for all of it.
+    rows (Optional[Ints1d]): Distinct rows of the table that have a gradient, int64; None
+        for all of it.
+    d_rows (Optional[Floats2d]): The gradient of these rows, shape (n_rows, width), if it
+        is not in the flat vector of gradients.
     """
 
     start: int
     stop: int
     width: int = 0
     rows: Optional[Ints1d] = None
+    d_rows: Optional[Floats2d] = None
 
     def view(self, vector: Floats1d) -> Any:
         """This stretch of a flat vector: 1-d, or (n_rows, width) if it is a table."""
         stretch = vector[self.start : self.stop]
         return stretch if self.rows is None else stretch.reshape((-1, self.width))
 
-    def blocks(self, view: Any) -> Iterator[Any]:
-        """Indices into ``view`` (slices, or row numbers) that cover what has a gradient:
-        cache-sized pieces on the CPU, one piece on a GPU."""
-        n = view.shape[0] if self.rows is None else self.rows.shape[0]
+    def gradient(self, vector: Floats1d) -> Any:
+        """Of all gradients those of this part: 1-d, or (n_rows, width) of the rows alone."""
+        if self.d_rows is not None:
+            return self.d_rows
+        view = self.view(vector)
+        return view if self.rows is None else view.take(self.rows, axis=0)
+
+    def blocks(self, gradient: Any) -> Iterator[slice]:
+        """Slices of the gradient: cache-sized pieces on the CPU, one piece on a GPU."""
+        n = gradient.shape[0]
         size = _BLOCK_FLOATS if self.rows is None else max(1, _BLOCK_FLOATS // self.width)
-        if not is_numpy_array(view):
+        if not is_numpy_array(gradient):
             size = max(1, n)
         for start in range(0, n, size):
-            index = slice(start, min(n, start + size))
-            yield index if self.rows is None else self.rows[index]
+            yield slice(start, start + size)
 
     def square_sum(self, vector: Floats1d, ops: Optional[Ops] = None) -> float:
         """Sum of the squares of a gradient, in an order that does not depend on threads.
@@ -53,31 +62,14 @@ class Part(NamedTuple):
         vector (Floats1d): All gradients.
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the sum.
         """
-        view = self.view(vector)
+        gradient = self.gradient(vector)
         if isinstance(ops, CompiledTables):
-            kernels = load_kernels("gradients")
-            if self.rows is None:
-                return kernels.square_sum(view)
-            return kernels.square_sum_of_rows(view, self.rows)
+            return load_kernels("gradients").square_sum(gradient.reshape(-1))
         xp, total = get_array_module(vector), 0.0
-        for index in self.blocks(view):
-            block = view[index].reshape(-1)
+        for now in self.blocks(gradient):
+            block = gradient[now].reshape(-1)
             total += float(xp.einsum("i,i->", block, block))
         return total
-
-    def clear(self, vector: Floats1d, ops: Optional[Ops] = None) -> None:
-        """Set a gradient to zero.
-
-        vector (Floats1d): All gradients.
-        ops (Optional[Ops]): As for ``square_sum``.
-        """
-        view = self.view(vector)
-        if self.rows is None:
-            view[:] = 0
-        elif isinstance(ops, CompiledTables):
-            load_kernels("gradients").clear_rows(view, self.rows)
-        else:
-            view[self.rows] = 0
 
 
 class RowSparseOptimizer(Optimizer):
@@ -145,29 +137,32 @@ class RowSparseOptimizer(Optimizer):
             global norm is the caller's part of it (see ``clip_scale``).
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the step.
         """
-        xp = get_array_module(values)
-        arrays: List[Any] = [values, gradients, *self.state_arrays(key, values)]
+        arrays: List[Any] = [values, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
         is_compiled = isinstance(ops, CompiledTables)
         for part in parts:
-            views = [part.view(array) for array in arrays]
+            views, gradient = [part.view(array) for array in arrays], part.gradient(gradients)
             # The kernels know decay of the weights, not of the gradient.
             if is_compiled and (self.L2_is_weight_decay or not self.L2):
-                self._step_compiled(views, part.rows, scale, n_updates)
+                self._step_compiled(views, gradient, part.rows, scale, n_updates)
                 continue
-            for index in part.blocks(views[0]):
-                block = [view[index] for view in views]  # copies if index is an array
-                self._step(xp, block, scale, n_updates)
-                if part.rows is not None:
-                    for view, changed in zip(views[:1] + views[2:], block[:1] + block[2:]):
-                        view[index] = changed
+            for now in part.blocks(gradient):
+                if part.rows is None:
+                    self._step([view[now] for view in views], gradient[now], scale, n_updates)
+                    continue
+                rows = part.rows[now]
+                block = [view.take(rows, axis=0) for view in views]
+                self._step(block, gradient[now], scale, n_updates)
+                for view, changed in zip(views, block):
+                    view[rows] = changed
         if self.averages is not None and n_updates % self.average_every == 0:
             self._update_averages(key, values, n_updates, is_compiled)
 
-    def _step(self, xp: Any, block: List[Any], scale: float, n_updates: int) -> None:
-        W, dW, *arrays = block
-        dW = dW * xp.float32(scale)
+    def _step(self, block: List[Any], gradient: Any, scale: float, n_updates: int) -> None:
+        W, *arrays = block
+        xp = get_array_module(W)
+        dW = gradient * xp.float32(scale)
         if self.L2 and not self.L2_is_weight_decay:
             dW += xp.float32(self.L2) * W
         self.step_block(xp, [W, dW, *arrays], n_updates)
@@ -175,15 +170,15 @@ class RowSparseOptimizer(Optimizer):
             W *= xp.float32(1 - self.learn_rate * self.L2)
 
     def _step_compiled(
-        self, views: List[Any], rows: Optional[Ints1d], scale: float, n_updates: int
+        self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
     ) -> None:
-        kernels = load_kernels(self.kernels)
+        kernels, (W, *arrays) = load_kernels(self.kernels), views
         settings = (*self.kernel_settings(scale, n_updates), self.learn_rate * self.L2)
         floats = [float(value) for value in settings]
         if rows is None:
-            getattr(kernels, f"{self.kernels}_dense")(*views, *floats)
+            getattr(kernels, f"{self.kernels}_dense")(W, dW, *arrays, *floats)
         else:
-            getattr(kernels, f"{self.kernels}_rows")(*views, rows, *floats)
+            getattr(kernels, f"{self.kernels}_rows")(W, dW, *arrays, rows, *floats)
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
+from .prefetch import fetch_row
 
 
 @kernel
@@ -41,9 +42,12 @@ def adagrad_rows(
 ) -> None:
     """The same over some rows of a table; the others stay as they are.
 
-    W (Floats2d): Weights, shape (n_rows, width), float32; likewise ``dW`` and ``S``.
-    rows (IntsXd): Distinct row numbers, shape (n,), int64.
+    W (Floats2d): Weights, shape (n_rows, width), float32; likewise ``S``.
+    dW (Floats2d): Gradient of the rows in question, shape (n, width).
+    rows (IntsXd): Their numbers, distinct, shape (n,), int64.
     """
     for place in range(rows.shape[0]):
+        fetch_row(W, rows, place)
+        fetch_row(S, rows, place)
         row = rows[place]
-        adagrad_dense(W[row], dW[row], S[row], scale, eps, rate, decay)
+        adagrad_dense(W[row], dW[place], S[row], scale, eps, rate, decay)

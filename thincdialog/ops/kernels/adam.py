@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
+from .prefetch import fetch_row
 
 
 @kernel
@@ -65,15 +66,19 @@ def adam_dense(
 @kernel
 def adam_rows(
     W: Any, dW: Any, m1: Any, m2: Any, rows: Any, scale: float, b1: float, b2: float, eps: float,
-    rate: float, decay: float, clear: bool = False,
+    rate: float, decay: float,
 ) -> None:  # fmt: skip
     """The same over some rows of a table; the others stay as they are.
 
-    W (Floats2d): Weights, shape (n_rows, width), float32; likewise ``dW, m1, m2``.
-    rows (IntsXd): Distinct row numbers, shape (n,), int64.
+    W (Floats2d): Weights, shape (n_rows, width), float32; likewise ``m1, m2``.
+    dW (Floats2d): Gradient of the rows in question, shape (n, width).
+    rows (IntsXd): Their numbers, distinct, shape (n,), int64.
     """
     for place in range(rows.shape[0]):
+        fetch_row(W, rows, place)
+        fetch_row(m1, rows, place)
+        fetch_row(m2, rows, place)
         row = rows[place]
         _adam_run(
-            W[row], dW[row], m1[row], m2[row], scale, b1, b2, eps, rate, decay, clear
+            W[row], dW[place], m1[row], m2[row], scale, b1, b2, eps, rate, decay, False
         )  # fmt: skip

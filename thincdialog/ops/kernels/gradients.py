@@ -1,4 +1,4 @@
-"""What a step does with flat vectors besides its formula: sums of squares, zeros, averages."""
+"""What a step does with flat vectors besides its formula: sums of squares, averages."""
 
 from typing import Any
 
@@ -19,28 +19,6 @@ def square_sum(X: Any) -> float:
             part += run[i] * run[i]
         total += part
     return total
-
-
-@kernel
-def square_sum_of_rows(X: Any, rows: Any) -> float:
-    """The same of some rows of a table.
-
-    X (Floats2d): Shape (n_rows, width), float32.
-    rows (IntsXd): Row numbers, shape (n,), int64.
-    """
-    total = 0.0
-    for place in range(rows.shape[0]):
-        total += square_sum(X[rows[place]])
-    return total
-
-
-@kernel
-def clear_rows(X: Any, rows: Any) -> None:
-    """Set some rows of a table to zero."""
-    for place in range(rows.shape[0]):
-        row = X[rows[place]]
-        for j in range(row.shape[0]):
-            row[j] = 0
 
 
 @kernel

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
+from .prefetch import fetch_row
 
 
 @kernel
@@ -25,9 +26,10 @@ def sgd_dense(W: Any, dW: Any, rate: float, decay: float) -> None:
 def sgd_rows(W: Any, dW: Any, rows: Any, rate: float, decay: float) -> None:
     """The same over some rows of a table; the others stay as they are.
 
-    W (Floats2d): Weights, shape (n_rows, width), float32; likewise ``dW``.
-    rows (IntsXd): Distinct row numbers, shape (n,), int64.
+    W (Floats2d): Weights, shape (n_rows, width), float32.
+    dW (Floats2d): Gradient of the rows in question, shape (n, width).
+    rows (IntsXd): Their numbers, distinct, shape (n,), int64.
     """
     for place in range(rows.shape[0]):
-        row = rows[place]
-        sgd_dense(W[row], dW[row], rate, decay)
+        fetch_row(W, rows, place)
+        sgd_dense(W[rows[place]], dW[place], rate, decay)

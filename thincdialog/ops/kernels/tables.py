@@ -131,15 +131,20 @@ def sum_by_key(values: Any, keys: Any, sources: Any) -> Tuple[Any, Any]:
         if i == 0 or in_order[i] != in_order[i - 1]:
             n_distinct += 1
     distinct = np.empty(n_distinct, np.int32)
-    sums = np.zeros((n_distinct, values.shape[1]), np.float32)
+    sums = np.empty((n_distinct, values.shape[1]), np.float32)
     group = -1
     for i in range(n):
+        value = values[sources[places[i]]]
         if i == 0 or in_order[i] != in_order[i - 1]:
             group += 1
             distinct[group] = in_order[i]
-        total, value = sums[group], values[sources[places[i]]]
-        for j in range(total.shape[0]):
-            total[j] += value[j]
+            total = sums[group]
+            for j in range(total.shape[0]):
+                total[j] = value[j]
+        else:
+            total = sums[group]
+            for j in range(total.shape[0]):
+                total[j] += value[j]
     return distinct, sums
 
 
