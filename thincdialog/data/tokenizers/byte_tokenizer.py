@@ -1,4 +1,4 @@
-from typing import Iterable, List
+from typing import Iterable, List, Sequence, Tuple
 
 import numpy as np
 
@@ -26,6 +26,11 @@ class ByteTokenizer(Tokenizer):
 
     def encode(self, text: str) -> np.ndarray:
         return np.frombuffer(to_bytes(text), dtype=np.uint8).astype(np.int32) + N_SPECIAL
+
+    def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+        parts = list(map(to_bytes, texts))
+        ids = np.frombuffer(b"".join(parts), dtype=np.uint8).astype(np.int32) + N_SPECIAL
+        return ids, np.fromiter(map(len, parts), np.int64, len(parts))
 
     def decode(self, ids: Iterable[int]) -> str:
         return from_bytes(bytes(each - N_SPECIAL for each in ids if each >= N_SPECIAL))

@@ -1,13 +1,13 @@
 """Sees that a tokenizer of a user's gives ids as it must."""
 
 from functools import partial
-from typing import Callable
+from typing import Any, Callable, Sequence, Tuple
 
 import numpy as np
 
 from ...config.functions import locate
 from ...errors import DataError
-from .tokenizer import Tokenizer
+from .tokenizer import Tokenizer, encode_each
 
 _OURS = "thincdialog."
 
@@ -17,20 +17,64 @@ def encoder_of(tokenizer: Tokenizer) -> Callable[[str], np.ndarray]:
 
     RAISES (DataError): When called, if something else comes than ids of it.
     """
-    if type(tokenizer).__module__.startswith(_OURS):
+    if _is_ours(type(tokenizer)):
         return tokenizer.encode
     return partial(_encode, tokenizer)
 
 
+def many_encoder_of(
+    tokenizer: Tokenizer,
+) -> Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]:
+    """The tokenizer's ``encode_many``; of one that is not ours, the ids are looked at.
+
+    A user's tokenizer may be made from one of ours: unless it brings an ``encode_many``
+    of its own, its ``encode`` says what the ids are.
+
+    RAISES (DataError): When called, if something else comes than ids.
+    """
+    if _is_ours(type(tokenizer)):
+        return tokenizer.encode_many
+    owners = [each for each in type(tokenizer).__mro__ if "encode_many" in vars(each)]
+    if owners and not _is_ours(owners[0]):
+        return partial(_encode_many, tokenizer)
+    return partial(encode_each, encoder_of(tokenizer))
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith(_OURS)
+
+
 def _encode(tokenizer: Tokenizer, text: str) -> np.ndarray:
     ids = tokenizer.encode(text)
-    is_array = isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iu"
-    if is_array and not (len(ids) and (ids.min() < 0 or ids.max() >= tokenizer.n_ids)):
+    if _are_ids(ids, tokenizer.n_ids):
         return ids
-    shown = " ".join(repr(ids).split())
-    raise DataError(
+    raise _error(tokenizer, "encode", ids, repr(text[:60]), "an array")
+
+
+def _encode_many(tokenizer: Tokenizer, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+    given = tokenizer.encode_many(texts)
+    if isinstance(given, tuple) and len(given) == 2:
+        ids, lengths = given
+        if (
+            _are_ids(ids, tokenizer.n_ids)
+            and _are_ids(lengths, len(ids) + 1)
+            and len(lengths) == len(texts)
+            and lengths.sum() == len(ids)
+        ):
+            return ids.astype(np.int32, copy=False), lengths.astype(np.int64, copy=False)
+    expected = f"the ids of all texts, {len(texts)} lengths that sum to their number; ids are"
+    raise _error(tokenizer, "encode_many", given, f"{len(texts)} texts", f"{expected} an array")
+
+
+def _are_ids(ids: Any, n_ids: int) -> bool:
+    is_array = isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iu"
+    return is_array and not (len(ids) and (ids.min() < 0 or ids.max() >= n_ids))
+
+
+def _error(tokenizer: Tokenizer, method: str, given: Any, texts: str, expected: str) -> DataError:
+    return DataError(
         "[tokenizer]",
-        f"{type(tokenizer).__name__}.encode() ({locate(type(tokenizer))}) gave {shown[:80]} "
-        f"for {text[:60]!r}: expected an array of whole numbers of one dimension, each 0 to "
-        f"{tokenizer.n_ids - 1} (n_ids is {tokenizer.n_ids})",
+        f"{type(tokenizer).__name__}.{method}() ({locate(type(tokenizer))}) gave "
+        f"{' '.join(repr(given).split())[:80]} for {texts}: expected {expected} of whole "
+        f"numbers of one dimension, each 0 to {tokenizer.n_ids - 1} (n_ids is {tokenizer.n_ids})",
     )

@@ -1,4 +1,4 @@
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 from murmurhash.mrmr import hash_bytes
@@ -6,13 +6,16 @@ from murmurhash.mrmr import hash_bytes
 from ...registry import registry
 from ..special_tokens import N_SPECIAL
 from ..words import NormalForm, normalise, split_words
-from .byte_ids import to_bytes
+from .byte_ids import from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
+from .word_bytes import WordBytes, are_worthwhile, find_words, spread
+from .word_table import SEED
 
 # Joins the hashes of neighbouring words: an odd number, so nothing of them is lost.
 _JOIN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _MAX_WORDS = 1 << 18  # remembered; more are hashed again when they come
+_NO_IDS = np.zeros(0, dtype=np.int32)
 
 
 @registry.tokenizers("thincdialog.HashNgrams.v1")
@@ -35,6 +38,7 @@ class HashNgramTokenizer(Tokenizer):
     """
 
     needs_texts = False
+    _end_mark = ""  # a word behind those of each text, if not empty
 
     def __init__(
         self,
@@ -56,6 +60,8 @@ class HashNgramTokenizer(Tokenizer):
         self.normalize = normalize
         # Its hash, its ids as a word, and those of its character n-grams.
         self._words: Dict[str, Tuple[int, List[int], List[int]]] = {}
+        # A word in UTF-8, and the bytes of the ids of its character n-grams.
+        self._characters: Dict[bytes, bytes] = {}
 
     @property
     def n_ids(self) -> int:
@@ -91,6 +97,55 @@ class HashNgramTokenizer(Tokenizer):
             before = ending[:longest]
         return np.array(ids, dtype=np.int32)
 
+    def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+        if not are_worthwhile(texts):
+            return super()._encode_group(texts)
+        words = find_words(texts, self.normalize, self.lower, self._end_mark)
+        hashes = words.hashes(SEED)
+        own = self._own_ids(words, hashes)
+        has_own = own >= 0
+        texts_end = words.n_words.cumsum()
+        place = np.arange(len(own)) - (texts_end - words.n_words).repeat(words.n_words)
+        n_ngrams = np.minimum(place, self.ngrams - 1)
+        characters, n_characters = self._of_characters(words)
+        n_ids = has_own + n_ngrams + n_characters
+        ends = n_ids.cumsum()
+        ids = np.empty(n_ids.sum(), dtype=np.int32)
+        at = ends - n_ids
+        ids[at[has_own]] = own[has_own]
+        at += has_own
+        word_hashes = ending = hashes.astype(np.uint64)
+        for n in range(1, int(n_ngrams.max(initial=0)) + 1):
+            # Junk where n-grams would begin before their text.
+            ending = np.append(ending[:1], (ending[:-1] * _JOIN + word_hashes[1:]) * _JOIN)
+            here = np.flatnonzero(n_ngrams >= n)
+            ids[at[here] + n - 1] = (ending[here] >> 32) % self.n_rows + N_SPECIAL
+        ids[spread(at + n_ngrams, n_characters)] = characters
+        return ids, np.diff(np.append(0, ends)[texts_end], prepend=0)
+
+    def _own_ids(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
+        """The id of each word as a word, -1 where it has none."""
+        return (hashes % self.n_rows).astype(np.int64) + N_SPECIAL
+
+    def _of_characters(self, words: WordBytes) -> Tuple[np.ndarray, np.ndarray]:
+        """Ids of the character n-grams of each word in turn, and how many it has."""
+        if self.char_ngrams is None:
+            return _NO_IDS, np.zeros_like(words.lengths)
+        known = self._characters.get
+        found = [
+            self._add_characters(word) if (ids := known(word)) is None else ids
+            for word in words.words()
+        ]
+        sizes = np.fromiter(map(len, found), np.int64, len(found))
+        return np.frombuffer(b"".join(found), dtype=np.int32), sizes // 4
+
+    def _add_characters(self, word: bytes) -> bytes:
+        if len(self._characters) >= _MAX_WORDS:
+            self._characters.clear()
+        ids = np.array(self._char_ids(from_bytes(word)), dtype=np.int32).tobytes()
+        self._characters[word] = ids
+        return ids
+
     def decode(self, ids: Iterable[int]) -> str:
         """Rows cannot be turned back into text: their numbers, as in "#12 #7"."""
         return " ".join(f"#{each - N_SPECIAL}" for each in ids if each >= N_SPECIAL)
@@ -115,12 +170,17 @@ class HashNgramTokenizer(Tokenizer):
     def _add(self, word: str) -> Tuple[int, List[int], List[int]]:
         if len(self._words) >= _MAX_WORDS:
             self._words.clear()
-        # Seeds keep a word apart from the same characters within a word.
-        word_hash = hash_bytes(to_bytes(word), 1) & 0xFFFFFFFF
-        hashes = [hash_bytes(to_bytes(piece), 2) & 0xFFFFFFFF for piece in self._char_pieces(word)]
-        of_characters = [each % self.n_rows + N_SPECIAL for each in hashes]
-        self._words[word] = entry = (word_hash, self._word_ids(word, word_hash), of_characters)
+        word_hash = hash_bytes(to_bytes(word), SEED) & 0xFFFFFFFF
+        entry = (word_hash, self._word_ids(word, word_hash), self._char_ids(word))
+        self._words[word] = entry
         return entry
+
+    def _char_ids(self, word: str) -> List[int]:
+        # Another seed keeps a word apart from the same characters within a word.
+        hashes = [
+            hash_bytes(to_bytes(piece), SEED + 1) & 0xFFFFFFFF for piece in self._char_pieces(word)
+        ]
+        return [each % self.n_rows + N_SPECIAL for each in hashes]
 
     def _word_ids(self, word: str, word_hash: int) -> List[int]:
         return [word_hash % self.n_rows + N_SPECIAL]

@@ -1,11 +1,13 @@
 """What every tokenizer can do."""
 
 from pathlib import Path
-from typing import Iterable, List, Optional
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..vocabulary import Progress
+
+_GROUP = 1 << 16  # characters encoded at once: more would take memory, and no less time
 
 
 class Tokenizer:
@@ -40,6 +42,23 @@ class Tokenizer:
         """RETURNS (np.ndarray): Ids, shape (n_tokens,), int32."""
         raise NotImplementedError
 
+    def encode_many(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+        """The ids that ``encode`` gives for each text, several times as fast for many texts.
+
+        RETURNS (Tuple[np.ndarray, np.ndarray]): Ids of all texts, one text after the other,
+            shape (n_tokens,), int32; number of ids of each text, shape (n_texts,), int64.
+        """
+        parts = [self._encode_group(group) for group in _groups(texts)]
+        if len(parts) == 1:
+            return parts[0]
+        ids = [np.zeros(0, dtype=np.int32), *(each for each, _ in parts)]
+        lengths = [np.zeros(0, dtype=np.int64), *(each for _, each in parts)]
+        return np.concatenate(ids), np.concatenate(lengths)
+
+    def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+        """``encode_many`` of some texts; not too many for one piece of work."""
+        return encode_each(self.encode, texts)
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids. Special tokens are left out, the unknown token is "<unk>"."""
         raise NotImplementedError
@@ -63,3 +82,27 @@ def check_range(name: str, value: int, least: int) -> int:
     if value < least:
         raise ValueError(f"{name} = {value}, expected {least} or more")
     return value
+
+
+def encode_each(
+    encode: Callable[[str], np.ndarray], texts: Sequence[str]
+) -> Tuple[np.ndarray, np.ndarray]:
+    """As ``Tokenizer.encode_many``, text by text.
+
+    encode (Callable): Gives the ids of a text.
+    """
+    ids = list(map(encode, texts))
+    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    joined = np.concatenate([np.zeros(0, dtype=np.int32), *ids])
+    return joined.astype(np.int32, copy=False), lengths
+
+
+def _groups(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    first = n_characters = 0
+    for i, text in enumerate(texts, 1):
+        n_characters += len(text)
+        if n_characters >= _GROUP:
+            yield texts[first:i]
+            first, n_characters = i, 0
+    if first < len(texts):
+        yield texts[first:]

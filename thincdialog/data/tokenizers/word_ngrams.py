@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Dict, Iterable, List, Optional
 
+import numpy as np
+
 from ...registry import registry
 from ..special_tokens import N_SPECIAL
 from ..vocabulary import Progress, Vocabulary
@@ -10,6 +12,8 @@ from ..words import NormalForm, join_words
 from .hash_ngrams import HashNgramTokenizer
 from .tokenizer import check_range
 from .vocabulary_tokenizer import VOCABULARY, built
+from .word_bytes import WordBytes
+from .word_table import WordTable
 
 # Ends every text; no word of a text looks like this.
 END_MARK = "</s>"
@@ -54,6 +58,7 @@ class WordNgramTokenizer(HashNgramTokenizer):
             n_rows=n_rows, ngrams=ngrams, char_ngrams=char_ngrams, lower=lower, normalize=normalize
         )
         self.mark_end = mark_end
+        self._end_mark = END_MARK if mark_end else ""
         # Behind special tokens and n-grams: the end of a text, if it is marked, and words.
         self._end = N_SPECIAL + n_rows
         self._first_word = self._end + mark_end
@@ -61,6 +66,7 @@ class WordNgramTokenizer(HashNgramTokenizer):
         self.max_size = check_range("max_size", max_size, 0)
         self._vocabulary: Optional[Vocabulary] = None
         self._ids: Dict[str, int] = {}
+        self._table: Optional[WordTable] = None
 
     @property
     def n_ids(self) -> int:
@@ -81,6 +87,7 @@ class WordNgramTokenizer(HashNgramTokenizer):
         if self.mark_end:
             self._ids[END_MARK] = self._end
         self._words.clear()
+        self._table = None
 
     def decode(self, ids: Iterable[int]) -> str:
         """The known words; n-grams say nothing new."""
@@ -100,6 +107,11 @@ class WordNgramTokenizer(HashNgramTokenizer):
     def _word_ids(self, word: str, word_hash: int) -> List[int]:
         number = self._known().get(word)
         return [] if number is None else [number]
+
+    def _own_ids(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
+        if self._table is None:
+            self._table = WordTable(self._known())
+        return self._table.find(words, hashes)
 
     def _known(self) -> Dict[str, int]:
         built(self, self._vocabulary)

@@ -1,8 +1,14 @@
-from typing import Iterable, List
+from typing import Iterable, List, Optional, Sequence, Tuple
+
+import numpy as np
 
 from ...registry import registry
+from ..special_tokens import N_SPECIAL, UNKNOWN
+from ..vocabulary import Vocabulary
 from ..words import NormalForm, join_words, normalise, split_words
 from .vocabulary_tokenizer import VocabularyTokenizer
+from .word_bytes import WordBytes, are_worthwhile, find_words, spread
+from .word_table import SEED, WordTable
 
 
 @registry.tokenizers("thincdialog.Words.v1")
@@ -26,9 +32,46 @@ class WordTokenizer(VocabularyTokenizer):
         super().__init__(min_freq=min_freq, max_size=max_size, byte_fallback=byte_fallback)
         self.lower = lower
         self.normalize = normalize
+        self._table: Optional[WordTable] = None
+
+    def _set(self, vocabulary: Vocabulary) -> None:
+        super()._set(vocabulary)
+        self._table = None
 
     def split(self, text: str) -> List[str]:
         return split_words(normalise(text, self.normalize, self.lower))
 
     def join(self, pieces: Iterable[str]) -> str:
         return join_words(pieces)
+
+    def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
+        if not are_worthwhile(texts):
+            return super()._encode_group(texts)
+        if self._table is None:
+            self._table = WordTable(self._ids or self._index())
+        words = find_words(texts, self.normalize, self.lower)
+        ids = self._table.find(words, words.hashes(SEED))
+        unknown = ids < 0
+        if self.byte_fallback and unknown.any():
+            return self._filled_with_bytes(words, ids, unknown)
+        ids[unknown] = UNKNOWN
+        return ids.astype(np.int32), words.n_words
+
+    def _filled_with_bytes(
+        self, words: WordBytes, known: np.ndarray, unknown: np.ndarray
+    ) -> Tuple[np.ndarray, np.ndarray]:
+        texts_end = words.n_words.cumsum()
+        after_bytes = np.append(False, unknown[1:] & unknown[:-1])
+        opening = (texts_end - words.n_words)[words.n_words > 0]
+        after_bytes[opening] = False
+        n_ids = np.where(unknown, words.lengths + after_bytes, 1)
+        ends = n_ids.cumsum()
+        at = ends - n_ids
+        ids = np.empty(n_ids.sum(), dtype=np.int32)
+        ids[at[~unknown]] = known[~unknown]
+        ids[at[after_bytes]] = self.separator[0] + N_SPECIAL
+        at += after_bytes
+        lengths = words.lengths[unknown]
+        data = words.data[spread(words.starts[unknown], lengths)]
+        ids[spread(at[unknown], lengths)] = data.astype(np.int32) + N_SPECIAL
+        return ids, np.diff(np.append(0, ends)[texts_end], prepend=0)

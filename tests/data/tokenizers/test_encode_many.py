@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from murmurhash.mrmr import hash_bytes
+
+from thincdialog.data.tokenizers import Tokenizer, WordTokenizer
+from thincdialog.data.tokenizers.contract import many_encoder_of
+from thincdialog.data.tokenizers.word_bytes import find_words
+from thincdialog.data.tokenizers.word_table import SEED, WordTable
+from thincdialog.data.words import normalise, split_words
+from thincdialog.errors import DataError
+from thincdialog.registry import registry
+
+TEXTS = ["Hello there, how are you?", "It's 1,000.5 $ (or 6)!", "你好吗", "naïve café’s", "Σίσυφος"]
+# Together with these, any texts are enough to be encoded at once.
+MANY = [*TEXTS, "", "x" * 63, "y" * 64, "é" * 40, "z" * 200, "it's what it is . " * 80]
+# What words, and ASCII and all the rest, are told apart by.
+CHARACTERS = (
+    "aZ09_ '.,-!\n\x1c\x00\x7f\x85\u3000éÀß’\u0301\u200d\u200bşΣσİ好かกา🏽👍🇩🇪\ud800\udc00ﬁ"
+)
+ANY_TEXTS = st.lists(st.text(st.sampled_from(CHARACTERS)) | st.text() | st.sampled_from(TEXTS))
+SETTINGS = {
+    "Bytes": [{}],
+    "Characters": [{}, {"byte_fallback": True}],
+    "HashNgrams": [
+        {"n_rows": 65536, "ngrams": 1},
+        {"n_rows": 1009, "ngrams": 2, "lower": False},
+        {"n_rows": 1 << 30, "ngrams": 4, "char_ngrams": [2, 4], "normalize": "NFKC"},
+    ],
+    "Subwords": [{"size": 300}],
+    "Whitespace": [{}],
+    "WordNgrams": [
+        {"n_rows": 65536},
+        {"n_rows": 10007, "ngrams": 3, "mark_end": False, "min_freq": 2},
+        {"n_rows": 10007, "ngrams": 1, "char_ngrams": [3, 5], "normalize": "none"},
+    ],
+    "Words": [{}, {"min_freq": 2, "lower": False}, {"max_size": 3, "byte_fallback": True}],
+}
+CASES = [(name, number) for name, all_of in SETTINGS.items() for number in range(len(all_of))]
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    made = {}
+    for name, number in CASES:
+        tokenizer = registry.tokenizers.get(f"thincdialog.{name}.v1")(**SETTINGS[name][number])
+        tokenizer.build([*MANY, *TEXTS[:2]])
+        made[name, number] = tokenizer
+    return made
+
+
+def check(tokenizer, texts):
+    """That the ids are those of one text after the other."""
+    expected = [tokenizer.encode(text).tolist() for text in texts]
+    ids, lengths = tokenizer.encode_many(texts)
+    assert ids.dtype == np.int32 and lengths.dtype == np.int64
+    assert lengths.tolist() == list(map(len, expected))
+    assert ids.tolist() == [each for ids in expected for each in ids]
+
+
+@pytest.mark.parametrize("name, number", CASES)
+@given(texts=ANY_TEXTS, is_short=st.booleans())
+@settings(max_examples=60)
+def test_encode_many_gives_the_ids_of_encode(tokenizers, name, number, texts, is_short):
+    check(tokenizers[name, number], texts if is_short else [*texts, *MANY, *texts[::-1]])
+
+
+@pytest.mark.parametrize("name, number", CASES)
+def test_encode_many_of_more_texts_than_are_done_at_once(tokenizers, name, number):
+    check(tokenizers[name, number], [f"{text} n{i} {i}.5" for i in range(300) for text in MANY])
+
+
+@pytest.mark.parametrize("name, number", CASES)
+def test_encode_many_of_nothing(tokenizers, name, number):
+    for texts in ([], [""], [" " * 3000], ["", "\n" * 3000, ""]):
+        check(tokenizers[name, number], texts)
+
+
+def test_encode_many_forgets_words_but_not_their_ids(monkeypatch):
+    monkeypatch.setattr("thincdialog.data.tokenizers.hash_ngrams._MAX_WORDS", 2)
+    check(registry.tokenizers.get("thincdialog.HashNgrams.v1")(char_ngrams=[3, 5]), MANY)
+
+
+def test_encode_many_follows_the_vocabulary():
+    tokenizer = WordTokenizer()
+    for texts in (["a b c"], ["c", "it what"], ["nothing of it"]):
+        tokenizer.build(texts)
+        check(tokenizer, MANY)
+
+
+@given(ANY_TEXTS, st.sampled_from(["NFC", "NFKC", "none"]), st.booleans(), st.booleans())
+def test_words_of_many_texts_are_those_of_each(texts, form, lower, is_marked):
+    found = find_words(texts, form, lower, "</s>" if is_marked else "")
+    words = [split_words(normalise(text, form, lower)) + ["</s>"] * is_marked for text in texts]
+    assert found.n_words.tolist() == list(map(len, words))
+    expected = [word.encode("utf-8", "surrogatepass") for each in words for word in each]
+    assert found.words() == expected
+    assert found.hashes(7).tolist() == [hash_bytes(word, 7) & 0xFFFFFFFF for word in expected]
+
+
+@pytest.mark.parametrize("before, behind", [("w", ""), ("w" * 15, ""), ("w", "w" * 15)])
+def test_words_with_the_same_hash_are_told_apart(before, behind):
+    seen, pairs = {}, []
+    for i in range(300_000):
+        word = f"{before}{i:06}{behind}"
+        other = seen.setdefault(hash_bytes(word.encode(), SEED), word)
+        if other != word:
+            pairs.append((other, word))
+    (a, b), (c, d), (e, f) = pairs[:3]
+    known = {a: 3, b: 1, c: 4, f: 0}
+    words = find_words([" ".join([d, a, f, e, c, b])], "none", False)
+    found = WordTable(known).find(words, words.hashes(SEED))
+    assert found.tolist() == [known.get(word, -1) for word in [d, a, f, e, c, b]]
+
+
+def test_words_of_any_length_are_found():
+    known = {("abcdefgh" * 12)[:size]: size for size in range(1, 97)}
+    words = find_words([" ".join(known), " ".join(f"{word}X" for word in known)], "none", False)
+    found = WordTable(known).find(words, words.hashes(SEED))
+    assert found.tolist() == [*known.values(), *[-1] * len(known)]
+
+
+# --- tokenizers of users -------------------------------------------------------------
+
+
+class Letters(WordTokenizer):
+    """Made from one of ours, with an ``encode`` of its own."""
+
+    def encode(self, text):
+        return np.full(len(text), 20)
+
+    n_ids = 21
+
+
+class Own(Letters):
+    given = None
+
+    def encode_many(self, texts):
+        return self.given
+
+
+def test_encode_many_of_a_users_tokenizer_follows_its_encode():
+    ids, lengths = many_encoder_of(Letters())(["abc", "", "x" * 3000])
+    assert ids.tolist() == [20] * 3003 and lengths.tolist() == [3, 0, 3000]
+    assert ids.dtype == np.int32
+    Letters.n_ids = 20
+    with pytest.raises(DataError, match=r"Letters.encode\(\) \(.*\) gave array.* for 'abc': exp"):
+        many_encoder_of(Letters())(["abc"])
+    Letters.n_ids = 21
+
+
+def test_encode_many_of_a_users_own_is_used_and_looked_at():
+    tokenizer = Own()
+    encode = many_encoder_of(tokenizer)
+    tokenizer.given = np.array([20, 0, 1]), np.array([1, 2])
+    ids, lengths = encode(["a", "b"])
+    assert ids.tolist() == [20, 0, 1] and lengths.tolist() == [1, 2]
+    for given_ids, given_lengths in (
+        ([20], [1]),
+        ([20, 21], [1, 1]),
+        ([20, 20], [1, 2]),
+        ([20, 20], [2.0, 0.0]),
+        ([20, 20], [3, -1]),
+    ):
+        tokenizer.given = np.array(given_ids), np.array(given_lengths)
+        with pytest.raises(DataError, match=r"Own.encode_many\(\) \(.*\) gave .* for 2 texts: ex"):
+            encode(["a", "b"])
+    tokenizer.given = None
+    with pytest.raises(DataError, match="gave None for 2 texts: expected the ids of all texts"):
+        encode(["a", "b"])
+
+
+def test_encode_many_of_a_tokenizer_that_only_encodes():
+    class Plain(Tokenizer):
+        def encode(self, text):
+            return np.arange(len(text))
+
+    ids, lengths = Plain().encode_many(["ab", "", "c"])
+    assert ids.tolist() == [0, 1, 0] and lengths.tolist() == [2, 0, 1]

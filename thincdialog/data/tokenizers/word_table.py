@@ -1,0 +1,84 @@
+"""Known words, found again among the words of many texts at once."""
+
+from typing import Dict
+
+import numpy as np
+
+from .byte_ids import to_bytes
+from .word_bytes import WordBytes, pack_words
+
+SEED = 1  # of the hashes that words are found by
+_BLOCK = np.dtype("<u8")
+_FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=_BLOCK)
+
+
+class WordTable:
+    """A hash table with open addressing; a word found by its hash is compared with the
+    known one byte by byte.
+
+    ids (Dict[str, int]): Words and their ids; those that come first are found fastest.
+    """
+
+    def __init__(self, ids: Dict[str, int]):
+        self._words = words = pack_words(list(map(to_bytes, ids)))
+        self._ids = np.fromiter(ids.values(), np.int64, len(ids))
+        self._hashes = words.hashes(SEED)
+        blocks = words.blocks(_BLOCK)[words.starts]
+        self._first = blocks & _FIRST_BYTES[np.minimum(words.lengths, 8)]
+        self._slots = np.full(4 << len(ids).bit_length(), -1, dtype=np.int64)
+        self._last = self._slots.size - 1
+        _, first = np.unique(self._hashes, return_index=True)
+        numbers = np.sort(first)
+        slots = self._hashes[numbers] & self._last
+        while len(numbers):
+            free = self._slots[slots] < 0
+            # Of several words for one slot, the last assignment stays.
+            self._slots[slots[free][::-1]] = numbers[free][::-1]
+            left = self._slots[slots] != numbers
+            numbers, slots = numbers[left], (slots[left] + 1) & self._last
+        # Words with the hash of another, which is in the table: hardly ever any.
+        others = np.setdiff1d(np.arange(len(ids)), first)
+        self._others = {words.word(i): self._ids[i] for i in others.tolist()}
+
+    def find(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
+        """The id of each word, -1 for unknown ones; shape (n_words,), int64.
+
+        hashes (np.ndarray): Of the words, with ``SEED``.
+        """
+        numbers = self._with_hash(hashes)
+        found = np.flatnonzero(numbers >= 0)
+        same = self._are_equal(words, found, numbers[found])
+        ids = np.full(len(numbers), -1, dtype=np.int64)
+        ids[found[same]] = self._ids[numbers[found[same]]]
+        if self._others:
+            for i in found[~same].tolist():
+                ids[i] = self._others.get(words.word(i), -1)
+        return ids
+
+    def _with_hash(self, hashes: np.ndarray) -> np.ndarray:
+        """The known word with each hash, or -1."""
+        numbers = self._slots[hashes & self._last]
+        left = np.flatnonzero((numbers >= 0) & (self._hashes[numbers] != hashes))
+        step = 1
+        while len(left):
+            number = self._slots[(hashes[left] + step) & self._last]
+            numbers[left] = number
+            left = left[(number >= 0) & (self._hashes[number] != hashes[left])]
+            step += 1
+        return numbers
+
+    def _are_equal(self, words: WordBytes, which: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Whether some of the words are the known ones with these numbers."""
+        starts, lengths = words.starts[which], words.lengths[which]
+        blocks = words.blocks(_BLOCK)
+        first = blocks[starts] & _FIRST_BYTES[np.minimum(lengths, 8)]
+        same = (first == self._first[known]) & (lengths == self._words.lengths[known])
+        known_blocks = self._words.blocks(_BLOCK)
+        going, i = np.flatnonzero(same & (lengths > 8)), 8
+        while len(going):
+            differ = blocks[starts[going] + i] ^ known_blocks[self._words.starts[known[going]] + i]
+            left = np.minimum(lengths[going] - i, 8)
+            same[going] = (differ & _FIRST_BYTES[left]) == 0
+            i += 8
+            going = going[same[going] & (lengths[going] > i)]
+        return same
