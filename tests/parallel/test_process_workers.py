@@ -1,7 +1,9 @@
 """Workers that are processes: real ones, that die in all ways."""
 
 import gc
+import multiprocessing
 import os
+import resource
 import signal
 import threading
 import time
@@ -246,6 +248,20 @@ def test_process_workers_that_cannot_be_made(how, text):
 def test_process_workers_that_take_too_long_to_be_made():
     with pytest.raises(WorkerError, match="^Worker 0: was not ready within 0.2 seconds$"):
         ProcessWorkers(Recipe(toys.broken_worker, {"how": "hang"}), 1, start_seconds=0.2)
+
+
+def test_process_workers_that_the_system_does_not_start():
+    ProcessWorkers(toys.recipe(), 1).stop()  # Starts what Python keeps.
+    children = multiprocessing.active_children()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 12, hard))
+    text = "its process could not be started: Too many open files. Set .hogwild. workers lower"
+    try:
+        with pytest.raises(WorkerError, match=f"^Worker [1-7]: {text}, or raise the limit"):
+            ProcessWorkers(toys.recipe(), 8)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert multiprocessing.active_children() == children
 
 
 @pytest.mark.slow

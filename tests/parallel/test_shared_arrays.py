@@ -2,11 +2,13 @@ import gc
 import multiprocessing
 import os
 import pickle
+import resource
 from pathlib import Path
 
 import numpy
 import pytest
 
+from thincdialog.errors import DialogError
 from thincdialog.parallel import SharedArrays
 from thincdialog.parallel.shared_arrays import ALIGNMENT
 
@@ -84,3 +86,16 @@ def test_shared_arrays_work_without_memfd(monkeypatch):
     monkeypatch.delattr(os, "memfd_create", raising=False)
     shared = SharedArrays({"values": numpy.arange(3, dtype="f")})
     assert shared.arrays["values"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["RLIMIT_FSIZE", "RLIMIT_NOFILE"])
+def test_shared_arrays_beyond_a_limit_say_so(kind):
+    before, limit = descriptors(), getattr(resource, kind)
+    soft, hard = resource.getrlimit(limit)
+    resource.setrlimit(limit, (4096 if kind == "RLIMIT_FSIZE" else 3, hard))
+    try:
+        with pytest.raises(DialogError, match="^400,000 bytes .* Raise the limit .ulimit -a shows"):
+            SharedArrays({"values": numpy.zeros(100_000, dtype="f")})
+    finally:
+        resource.setrlimit(limit, (soft, hard))
+    assert descriptors() == before

@@ -95,6 +95,24 @@ def test_thread_workers_that_cannot_be_made_leave_nothing():
     assert threading.active_count() == n_before
 
 
+def test_thread_workers_that_the_system_does_not_start_leave_nothing():
+    n_before, size = threading.active_count(), threading.stack_size()
+    interval = sys.getswitchinterval()
+
+    def make_worker(worker: int) -> toys.NotingWorker:
+        if worker == 2:
+            threading.stack_size(1 << 46)  # More than there can be.
+        return toys.make_worker(worker, {})
+
+    try:
+        with pytest.raises(WorkerError, match=r"^Worker 0: .*thread.* Set \[hogwild\] workers"):
+            ThreadWorkers(make_worker, 3)
+    finally:
+        threading.stack_size(size)
+    assert threading.active_count() == n_before
+    assert sys.getswitchinterval() == interval
+
+
 def test_thread_workers_leave_out_what_they_have_not_begun():
     workers = make(1, delay=0.05, n_episodes=1000)
     for _ in range(200):

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple, Optional, Sequence
 from ..errors import DialogError, WorkerError
 from ..worlds.world_worker import WorldWorker
 
+# What helps where the system gives no more threads or processes.
+FEWER = "Set [hogwild] workers lower, or raise the limit (ulimit -a shows all)"
+
 
 class Failure(NamedTuple):
     """An error that a call has raised, in words, so that it can go to another process.

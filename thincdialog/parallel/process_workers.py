@@ -16,7 +16,7 @@ from typing import Any, Deque, Iterator, List, Optional, Set
 
 from ..errors import ConfigError, Problem, ProtocolError, WorkerError
 from ..worlds.world_worker import Answer
-from .calls import Failure
+from .calls import FEWER, Failure
 from .channel import Channel, pack
 from .shared_arrays import SharedArrays, check_platform
 from .worker_process import READY, SIGNALS, STARTED, Recipe, run_worker
@@ -76,7 +76,11 @@ class ProcessWorkers:
         try:
             with _signals_blocked():
                 for number in range(n_workers):
-                    self._start(number, recipe, shared)
+                    try:
+                        self._start(number, recipe, shared)
+                    except OSError as error:
+                        text = f"its process could not be started: {error.strerror}"
+                        raise WorkerError(number, f"{text}. {FEWER}") from None
             self._await_all(start_seconds)
         except BaseException:
             self.stop()

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, DialogError, Problem
 
 # Arrays begin at lines of the cache, so that none shares one with another.
 ALIGNMENT = 64
@@ -28,6 +28,7 @@ class SharedArrays:
 
     arrays (Mapping[str, numpy.ndarray]): What the shared ones hold at first; it is copied.
     RAISES (ConfigError): Where memory cannot be shared in this way (Windows).
+    RAISES (DialogError): If there is not so much, or a limit forbids it.
     """
 
     arrays: Dict[str, numpy.ndarray]
@@ -38,8 +39,14 @@ class SharedArrays:
         for name, array in arrays.items():
             layout.append((name, array.shape, array.dtype.str, size))
             size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-        handle = _new_memory(max(size, ALIGNMENT))
-        self._take(handle, layout)
+        try:
+            self._take(_new_memory(max(size, ALIGNMENT)), layout)
+        except OSError as error:  # Here a file's size, and the number of open ones, count, too.
+            raise DialogError(
+                f"{size:,} bytes of memory cannot be shared with worker processes: "
+                f"{error.strerror}. Raise the limit (ulimit -a shows all), or set "
+                '[hogwild] executor = "thread".'
+            ) from None
         for name, array in arrays.items():
             self.arrays[name][...] = array
 
@@ -71,7 +78,11 @@ def _new_memory(size: int) -> int:
     else:
         with tempfile.TemporaryFile() as file:
             handle = os.dup(file.fileno())
-    os.ftruncate(handle, size)
+    try:
+        os.ftruncate(handle, size)
+    except OSError:
+        os.close(handle)
+        raise
     return handle
 
 

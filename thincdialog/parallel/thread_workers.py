@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from ..errors import ProtocolError, WorkerError
 from ..worlds.world_worker import Answer, WorldWorker
 from .blas_threads import limit_this_thread, one_blas_thread
-from .calls import Failure, carry_out
+from .calls import FEWER, Failure, carry_out
 from .process_wide import frequent_switches
 
 # How often one looks whether the threads are still there, while waiting.
@@ -55,7 +55,10 @@ class ThreadWorkers:
                 thread = threading.Thread(
                     target=context.run, args=target, name=f"worker {number}", daemon=True
                 )
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    raise WorkerError(number, f"{error}. {FEWER}") from None
                 self._threads.append(thread)
         except BaseException:
             self._has_failed = True
