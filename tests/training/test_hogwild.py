@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from thinc.api import Optimizer
 
 from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import TALK
@@ -403,6 +404,31 @@ def test_configs_that_do_not_go_with_workers_are_refused(tmp_path):
     shown = str(refused.value)
     assert "[hogwild] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
     assert "[training.optimizer] is none of Thinc's" in shown
+
+
+class Slow(Optimizer):
+    """Keeps weights that workers know nothing of."""
+
+    def __call__(self, key, weights, gradient, *, lr_scale=1.0):
+        self.slow = weights.copy()
+        return super().__call__(key, weights, gradient, lr_scale=lr_scale)
+
+
+class Noted(Optimizer):
+    def state(self):
+        return {"noted": 1}, {}
+
+
+@pytest.mark.parametrize("kind, is_refused", [(Slow, True), (Noted, True), (Optimizer, False)])
+def test_optimizers_that_keep_something_of_their_own_are_refused(kind, is_refused):
+    checked = load_config(hogwild(RANKER), {})
+    parts = resolve_config(checked)
+    parts["training"]["optimizer"] = kind(0.01)
+    if not is_refused:
+        assert check_hogwild(checked, parts)
+        return
+    with pytest.raises(ConfigError, match=r"\[training.optimizer\] is none of Thinc's"):
+        check_hogwild(checked, parts)
 
 
 @pytest.mark.parametrize(
