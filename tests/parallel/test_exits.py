@@ -59,11 +59,12 @@ def segments():
     return {path.name for path in folder.glob("psm_*")} if folder.is_dir() else set()
 
 
-def start(root: Path, *arguments: str) -> subprocess.Popen:
+def start(root: Path, *arguments: str, stdin=None) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, "-W", "error", *arguments],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -161,6 +162,16 @@ def test_exits_of_a_script_without_a_guard_say_what_is_wrong(root, tmp_path):
     assert 'put all that the script does under `if __name__ == "__main__":`' in last
     assert 'or set executor = "thread"' in last
     assert "was met while a worker was importing the script" in err
+
+
+def test_exits_of_a_script_that_is_no_file_say_what_is_wrong(root, script):
+    with Path(script).open(encoding="utf8") as stdin:
+        process = start(root, "-", "normal", stdin=stdin)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and out == ""
+    last = err.strip().splitlines()[-1]
+    assert "before it could begin; see its own message. A worker that is a process" in last
+    assert "this one is no file, as from standard input: save it as one, or set exec" in last
 
 
 @pytest.mark.slow

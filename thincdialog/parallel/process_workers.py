@@ -2,6 +2,7 @@
 
 import atexit
 import multiprocessing
+import os
 import selectors
 import signal
 import socket
@@ -28,6 +29,10 @@ SEND_SECONDS = 60.0
 GUARD = (
     "A worker that is a process imports the script that was started: put all that the script "
     'does under `if __name__ == "__main__":`, or set executor = "thread"'
+)
+NO_FILE = (
+    "A worker that is a process imports the script that was started, and this one is no file, "
+    'as from standard input: save it as one, or set executor = "thread"'
 )
 
 
@@ -197,7 +202,7 @@ class ProcessWorkers:
         else:
             text += f"ended, with exit code {code}"
         if not self._has_started[worker]:
-            text += " before it could begin; see its own message. " + GUARD * _runs_script()
+            text += " before it could begin; see its own message. " + _advice()
         return WorkerError(worker, text.rstrip())
 
     def stop(self) -> None:
@@ -268,7 +273,10 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _runs_script() -> bool:
-    """Whether a script was started, rather than a module (-m), or nothing with a name."""
+def _advice() -> str:
+    """What to do if a script was started, rather than a module (-m), or nothing with a name."""
     main = sys.modules["__main__"]
-    return hasattr(main, "__file__") and getattr(main, "__spec__", None) is None
+    path = getattr(main, "__file__", None)
+    if path is None or getattr(main, "__spec__", None) is not None:
+        return ""
+    return GUARD if os.path.isfile(path) else NO_FILE
