@@ -47,11 +47,10 @@ class Step:
         losses = np.zeros(len(targets), dtype="f")
         learnt, norms = load_kernels("fast_text").train_examples(
             self.values,
-            offset_of(table, "E"),
             offset_of(output, "W"),
             WIDTH,
             N_CLASSES,
-            np.ascontiguousarray(self.texts.dataXd[:, 0]),
+            offset_of(table, "E") + WIDTH * self.texts.dataXd[:, 0].astype("i8"),
             np.cumsum([0, *self.texts.lengths])[first:].astype(np.int64),
             targets,
             self.candidates[examples],

@@ -50,15 +50,18 @@ class Step:
         losses = np.zeros(len(candidates), dtype="f")
         rows = self.contexts.dataXd[:, 0] * self.n_segments
         rows += np.minimum(self.contexts.dataXd[:, 1], self.n_segments - 1)
+        contexts = tables[id(self.model.get_ref("context_table"))] + WIDTH * rows.astype("i8")
+        of_labels = tables[id(self.model.get_ref("label_table"))]
+        labels = of_labels + WIDTH * self.labels.dataXd[:, 0].astype("i8")
         learnt, norms = load_kernels("starspace").train_examples(
             values,
             squares,
-            tables[id(self.model.get_ref("context_table"))],
-            tables[id(self.model.get_ref("label_table"))],
             WIDTH,
-            rows,
+            contexts,
+            contexts,
             offsets,
-            np.ascontiguousarray(self.labels.dataXd[:, 0]),
+            labels,
+            labels,
             np.cumsum([0, *self.labels.lengths]),
             candidates,
             self.options["similarity"] == "cosine",

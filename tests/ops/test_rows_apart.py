@@ -1,51 +1,70 @@
 """Rows apart: copies are those of the tokens, changes come back, others' stay."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thincdialog.ops.rows_apart import RowsApart
+from thincdialog.ops.rows_apart import RowsApart, Tokens
 
 pytest.importorskip("numba")
 WIDTH, N_FIRST, N_SECOND = 5, 7, 4
 SECOND = 48  # The second table; some floats between them belong to neither.
-ROOM = RowsApart()  # The same for all examples: nothing may be left of one in the next.
+# The same for all examples: nothing may be left of one in the next.
+ROOMS = {least: RowsApart(least) for least in (1, 2, 5)}
 
 ids = {n: st.lists(st.integers(0, n - 1), max_size=12) for n in (N_FIRST, N_SECOND)}
 
 
-@given(first=ids[N_FIRST], second=ids[N_SECOND], again=ids[N_FIRST], adagrad=st.booleans())
-@settings(max_examples=60)
-def test_rows_apart_come_and_go(first, second, again, adagrad):
+@given(
+    first=ids[N_FIRST],
+    second=ids[N_SECOND],
+    again=ids[N_FIRST],
+    adagrad=st.booleans(),
+    least=st.sampled_from(list(ROOMS)),
+)
+@settings(max_examples=100)
+def test_rows_apart_come_and_go(first, second, again, adagrad, least):
     rng = np.random.default_rng(0)
     values = rng.normal(size=80).astype("f")
     squares = rng.random(80 if adagrad else 0).astype("f")
     before, squares_before = values.copy(), squares.copy()
     tables = [
-        (0, N_FIRST, np.array(first, dtype="i")),
-        (SECOND, N_SECOND, np.array(second, dtype="i")),
-        (0, N_FIRST, np.array(again, dtype="i")),
+        Tokens(0, N_FIRST, np.array(first, dtype="i")),
+        Tokens(SECOND, N_SECOND, np.array(second, dtype="i"), uses=2),
+        Tokens(0, N_FIRST, np.array(again, dtype="i")),
     ]
-    copies, sums, numbers = ROOM.take(values, squares, WIDTH, tables)
-    distinct = {(table, row) for table, _, rows in tables for row in rows.tolist()}
-    assert len(copies) == WIDTH * len(distinct)
-    rows = copies.reshape(-1, WIDTH)
-    number_of = {}
-    for (table, _, tokens), mine in zip(tables, numbers):
-        for token, number in zip(tokens.tolist(), mine.tolist()):
+    uses = Counter()
+    for table, _, tokens, each in tables:
+        for token in tokens.tolist():
+            uses[table + token * WIDTH] += each
+    often = {at for at, n in uses.items() if n >= least}
+    placed = ROOMS[least].take(values, squares, WIDTH, tables)
+    assert placed.values[placed.start :][:80].tolist() == values.tolist()
+    found = zip(tables, placed.places, placed.squares_at)
+    copies = {}
+    for (table, _, tokens, _), places, squares_at in found:
+        for token, place, square_at in zip(tokens.tolist(), places.tolist(), squares_at.tolist()):
             at = table + token * WIDTH
-            assert number_of.setdefault(at, number) == number
-            assert rows[number].tolist() == values[at : at + WIDTH].tolist()
+            row = placed.values[place : place + WIDTH]
+            assert np.shares_memory(row, values[at : at + WIDTH]) == (at not in often)
+            assert row.tolist() == values[at : at + WIDTH].tolist()
+            assert copies.setdefault(at, (place, square_at)) == (place, square_at)
             if adagrad:
-                assert sums[number * WIDTH] == squares[at]
-    rows += 1
-    sums[::WIDTH] += 2
+                assert placed.squares[square_at] == squares[at]
+    assert len({place for place, _ in copies.values()}) == len(copies)
+    for at in often:
+        place, square_at = copies[at]
+        placed.values[place : place + WIDTH] += 1
+        if adagrad:
+            placed.squares[square_at] += 2
     values += 10  # Somebody else learns, too.
     squares += 20
-    ROOM.put_back(values, squares)
+    ROOMS[least].put_back(values, squares)
     expected, expected_squares = before + 10, squares_before + 20
-    for at in number_of:
+    for at in often:
         expected[at : at + WIDTH] += 1
         if adagrad:
             expected_squares[at] += 2

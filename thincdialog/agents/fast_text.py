@@ -7,6 +7,7 @@ from thinc.api import Model
 
 from ..losses.class_softmax import configure_class_softmax
 from ..ops.compiled import load_kernels
+from ..ops.rows_apart import RowsApart, Tokens, place_rows
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
@@ -18,6 +19,8 @@ from .negatives import draw_classes
 # Negative sampling draws a class as often as the root of its examples' number says, times
 # this, as a whole number.
 _UNIT = 1000
+# In a batch, from which on a worker has a copy of an embedding for itself.
+LEAST_USES = 4
 
 
 @registry.agents("thincdialog.FastText.v1")
@@ -104,6 +107,12 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     def __init__(self, model: Model, *, negatives: int = 0, **options: Any):
         super().__init__(model, **options)
         self.negatives = negatives
+        self._apart = RowsApart(LEAST_USES)
+
+    def replica(self) -> "FastTextAgent":
+        replica = super().replica()
+        replica._apart = RowsApart(LEAST_USES)
+        return replica
 
     def state(self) -> Dict[str, Any]:
         return {**super().state(), "class_counts": self.class_counts}
@@ -136,16 +145,25 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         n_classes = len(self.classes)
         weights = np.ones(n_classes) if self.weights is None else np.array(self.weights)
         steps = (float(optimizer.learn_rate), float(optimizer.grad_clip))
+        values, nothing = self.parameters.values, np.zeros(0, dtype="f")
+        table, output, width = self._places()
+        n_rows = len(self.model.get_ref("table").get_param("E"))
+        place = self._apart.take if self.is_replica else place_rows
+        placed = place(values, nothing, width, [Tokens(table, n_rows, packed.ids)])
         learnt: Tuple[int, float] = load_kernels("fast_text").train_examples(
-            self.parameters.values,
-            *self._places(),
+            placed.values,
+            placed.start + output,
+            width,
             n_classes,
-            *packed,
+            placed.places[0],
+            *packed[1:],
             weights.astype("f"),
             self.is_replica,
             *steps,
             losses,
         )
+        if self.is_replica:
+            self._apart.put_back(values, nothing)
         return learnt
 
     def _places(self) -> Tuple[int, int, int]:

@@ -11,7 +11,7 @@ from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import RowsApart
+from ..ops.rows_apart import RowsApart, Tokens, place_rows
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_adagrad import SparseAdagrad
 from ..optimizers.sparse_sgd import SparseSGD
@@ -24,6 +24,8 @@ from .negatives import draw_negatives
 from .ranker import RankerAgent
 from .training_labels import first_labels
 
+# In a batch, from which on a worker has a copy of a row for itself.
+LEAST_USES = 4
 _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 
 
@@ -120,11 +122,11 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             )
         super().__init__(model, loss=loss, **options)
         self.negatives = negatives
-        self._apart = RowsApart()
+        self._apart = RowsApart(LEAST_USES)
 
     def replica(self) -> "StarSpaceAgent":
         replica = super().replica()
-        replica._apart = RowsApart()
+        replica._apart = RowsApart(LEAST_USES)
         return replica
 
     def learn(self, train: Teacher) -> None:
@@ -177,34 +179,31 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         values = self.parameters.values
         squares = [*optimizer.state_arrays(KEY, values), np.zeros(0, dtype="f")][0]
         tables = self._tables()
-        if not self.is_replica:
-            return self._train(values, squares, tables, packed, optimizer, losses)
-        width = tables.width
-        rows = [
-            (tables.contexts, tables.n_context_rows, packed.contexts),
-            (tables.labels, tables.n_label_rows, packed.labels),
-        ]
-        copies, sums, (contexts, labels) = self._apart.take(values, squares, width, rows)
-        packed = packed._replace(contexts=contexts, labels=labels)
-        at_0 = tables._replace(contexts=0, labels=0)
-        learnt = self._train(copies, sums, at_0, packed, optimizer, losses)
-        self._apart.put_back(values, squares)
-        return learnt
-
-    def _train(
-        self,
-        values: Any,
-        squares: Any,
-        tables: "Tables",
-        packed: Packed,
-        optimizer: RowSparseOptimizer,
-        losses: np.ndarray,
-    ) -> Tuple[int, float]:
         steps = map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip))
-        train_examples = load_kernels("starspace").train_examples
-        learnt: Tuple[int, float] = train_examples(
-            values, squares, *tables[:3], *packed, *self._settings(), *steps, losses
+        needed = [
+            Tokens(tables.contexts, tables.n_context_rows, packed.contexts),
+            Tokens(tables.labels, tables.n_label_rows, packed.labels, uses=1 + self.negatives),
+        ]
+        place = self._apart.take if self.is_replica else place_rows
+        placed = place(values, squares, tables.width, needed)
+        (contexts, labels), (context_squares, label_squares) = placed.places, placed.squares_at
+        learnt: Tuple[int, float] = load_kernels("starspace").train_examples(
+            placed.values,
+            placed.squares,
+            tables.width,
+            contexts,
+            context_squares,
+            packed.context_starts,
+            labels,
+            label_squares,
+            packed.label_starts,
+            packed.candidates,
+            *self._settings(),
+            *steps,
+            losses,
         )
+        if self.is_replica:
+            self._apart.put_back(values, squares)
         return learnt
 
     def _settings(self) -> Tuple[bool, bool, float, float, float]:

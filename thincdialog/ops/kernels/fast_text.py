@@ -17,11 +17,10 @@ _ALONE = 64
 @kernel
 def train_examples(
     values: Any,
-    table: int,
     output: int,
     width: int,
     n_classes: int,
-    ids: Any,
+    places: Any,
     starts: Any,
     targets: Any,
     candidates: Any,
@@ -39,12 +38,12 @@ def train_examples(
     between workers: each has a copy of its own, whose changes are added to everybody's
     after every few examples.
 
-    values (Floats1d): All weights, float32; changed in place.
-    table (int): Where the table of embeddings begins in ``values``.
+    values (Floats1d): Where the weights lie, float32; changed in place.
     output (int): Where the output layer's rows begin, one for each class.
     width (int): Floats in a row of either.
     n_classes (int): Number of classes.
-    ids (Ints1d): Tokens of all texts one after another, int32.
+    places (Ints1d): Tokens of all texts one after another: where in ``values`` the
+        embedding of each begins; int64.
     starts (Ints1d): Where each begins, and the end of the last; int64.
     targets (Ints1d): The right class of each example, int32.
     candidates (Ints2d): Of each example the right class and then wrong ones, int32, for the
@@ -74,7 +73,7 @@ def train_examples(
     for example in range(len(targets)):
         begin, end = starts[example], starts[example + 1]
         share = _F(1) / _F(max(end - begin, 1))
-        sum_rows(values, table, ids, begin, end, X)
+        sum_rows(values, places, begin, end, X)
         for j in range(width):
             X[j] *= share
         if not is_softmax:
@@ -108,7 +107,7 @@ def train_examples(
                 _exchange(dX, d[c], W[place(0, rows[c], width) :][:width], -step * d[c], X)
             norm += dot(dX, dX) * share * share * (end - begin)
         for t in range(begin, end):
-            add(values[place(table, ids[t], width) :][:width], -clipped * share, dX)
+            add(values[places[t] :][:width], -clipped * share, dX)
         total += norm
         if is_shared and n_learnt % _ALONE == 0:
             _meet(everybodys, W, before)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .kernel import kernel
-from .vectors import add, dot, place, sum_rows
+from .vectors import add, dot, sum_rows
 
 # Shorter vectors are not stretched to length 1: as in the layer L2Normalise.
 _SHORTEST = np.float32(1e-6)
@@ -15,12 +15,12 @@ _GAP = 128
 def train_examples(
     values,
     squares,
-    context_table,
-    label_table,
     width,
-    context_ids,
+    context_places,
+    context_squares,
     context_starts,
-    label_ids,
+    label_places,
+    label_squares,
     label_starts,
     candidates,
     is_cosine,
@@ -37,15 +37,15 @@ def train_examples(
     of the rows that it has. Several threads or processes may do so at once with the same
     weights: each reads and writes nothing else but its own examples, nothing is locked.
 
-    values (Floats1d): All weights, float32; changed in place.
-    squares (Floats1d): As long, for Adagrad: a row's first place has the sum of the means
-        of its squared gradients. Empty for plain SGD.
-    context_table (int): Where the table of the contexts begins in ``values``.
-    label_table (int): Where that of the labels begins; the same if they share one.
-    width (int): Floats in a row of either.
-    context_ids (Ints1d): Tokens of all contexts one after another, int32.
+    values (Floats1d): Where the rows of the tables lie, float32; changed in place.
+    squares (Floats1d): Where the sums of Adagrad lie: for each row, that of the means of
+        its squared gradients. Empty for plain SGD.
+    width (int): Floats in a row of either table.
+    context_places (Ints1d): Tokens of all contexts one after another: where in ``values``
+        the row of each begins; int64.
+    context_squares (Ints1d): And where in ``squares`` its sum stands; int64.
     context_starts (Ints1d): Where each begins, and the end of the last; int64.
-    label_ids (Ints1d): Tokens of all labels, int32.
+    label_places, label_squares (Ints1d): The same for the tokens of all labels.
     label_starts (Ints1d): Where each begins, and the end of the last; int64.
     candidates (Ints2d): Of each example the right label and then the wrong ones, int32,
         shape (n_examples, 1 + n_negatives).
@@ -76,13 +76,13 @@ def train_examples(
     total = 0.0
     for example in range(len(candidates)):
         begin, end = context_starts[example], context_starts[example + 1]
-        sum_rows(values, context_table, context_ids, begin, end, X)
+        sum_rows(values, context_places, begin, end, X)
         factor, is_unit = _factor(X, end - begin, power, is_cosine)
         for c in range(n_candidates):
             label = candidates[example, c]
             first, last = label_starts[label], label_starts[label + 1]
             Y = vectors[4 + c][:width]
-            sum_rows(values, label_table, label_ids, first, last, Y)
+            sum_rows(values, label_places, first, last, Y)
             factors[c], are_unit[c] = _factor(Y, last - first, power, is_cosine)
             cosines[c] = factor * factors[c] * dot(X, Y)
             scores[c] = scale * cosines[c]
@@ -128,15 +128,15 @@ def train_examples(
                 _update(
                     values,
                     squares,
-                    label_table,
-                    label_ids,
+                    label_places,
+                    label_squares,
                     first,
                     last,
                     dY,
                     squares_of[c],
                     settings,
                 )
-        _update(values, squares, context_table, context_ids, begin, end, dX, square, settings)
+        _update(values, squares, context_places, context_squares, begin, end, dX, square, settings)
     return len(candidates), total
 
 
@@ -181,15 +181,15 @@ def _softmax(scores, d_scores):
 
 
 @kernel
-def _update(values, squares, table, ids, begin, end, d, square, settings):
+def _update(values, squares, places, squares_at, begin, end, d, square, settings):
     """Step of the rows of a text: all have the gradient d, of squared norm ``square``."""
     rate, eps, to_mean = settings
     width, step = len(d), rate
     for t in range(begin, end):
-        at = place(table, ids[t], width)
         if len(squares):
+            at = squares_at[t]
             squares[at] += square * to_mean
             step = rate / (np.sqrt(squares[at]) + eps)
-        row = values[at:][:width]
+        row = values[places[t] :][:width]
         for j in range(width):
             row[j] -= step * d[j]

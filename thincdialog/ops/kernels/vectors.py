@@ -15,21 +15,26 @@ def place(table: int, row: int, width: int) -> Any:
 
 
 @kernel
-def sum_rows(values: Any, table: int, ids: Any, begin: int, end: int, X: Any) -> None:
-    """Sum of the table's rows of some tokens, into X."""
+def sum_rows(values: Any, places: Any, begin: int, end: int, X: Any) -> None:
+    """Sum of some tokens' rows, into X.
+
+    values (Floats1d): Where the rows lie.
+    places (Ints1d): Of each token where its row begins, int64.
+    begin, end (int): The tokens.
+    """
     width = len(X)
     X[:] = 0
     t = begin
     while t + 4 <= end:  # Four at a time: X is read and written less often.
-        a = values[place(table, ids[t], width) :][:width]
-        b = values[place(table, ids[t + 1], width) :][:width]
-        c = values[place(table, ids[t + 2], width) :][:width]
-        d = values[place(table, ids[t + 3], width) :][:width]
+        a = values[places[t] :][:width]
+        b = values[places[t + 1] :][:width]
+        c = values[places[t + 2] :][:width]
+        d = values[places[t + 3] :][:width]
         for j in range(width):
             X[j] += (a[j] + b[j]) + (c[j] + d[j])
         t += 4
     while t < end:
-        a = values[place(table, ids[t], width) :][:width]
+        a = values[places[t] :][:width]
         for j in range(width):
             X[j] += a[j]
         t += 1
