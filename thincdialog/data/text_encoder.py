@@ -21,8 +21,8 @@ from .found_text import (
 )
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from .tokenizers import Tokenizer
-from .tokenizers.contract import encoder_of
-from .turn_store import TurnStore, gather
+from .tokenizers.contract import many_encoder_of
+from .turn_store import TurnStore, gather, slice_places
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 
@@ -78,7 +78,7 @@ class TextEncoder:
         if segments not in ("turn", "line"):
             raise ValueError(f"segments = '{segments}', expected 'turn' or 'line'")
         self.tokenizer = tokenizer
-        self._encode = encoder_of(tokenizer)
+        self._encode_many = many_encoder_of(tokenizer)
         self.history_size = history_size
         self.max_context = max_context
         self.max_label = max_label
@@ -262,21 +262,38 @@ class TextEncoder:
             # Mostly all are known: then it takes two thirds of the time of a loop.
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
-            numbers = tuple(map(self._add, turns))
+            new = {key: turn for key, turn in zip(keys, turns) if key not in known}
+            self._add(list(new), list(new.values()))
+            numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)
 
-    def _add(self, turn: Turn) -> int:
-        role, text = turn
-        key: Any = (role, text) if self.speaker_tokens else text
-        number = self._store.rows.get(key)
-        if number is not None:
-            return number
-        lines = [text]
+    def _add(self, keys: List[Any], turns: List[Turn]) -> None:
+        """Tokenize turns and take them into the store."""
+        texts = [text for _, text in turns]
+        n_units = np.ones(len(turns), dtype=np.int64)
         if self.segments == "line":
-            lines = [line for line in text.split("\n") if line.strip()] or [""]
-        units: List[np.ndarray] = [self._encode(line) for line in lines]
+            of_turns = [_lines(text) for text in texts]
+            texts = list(chain.from_iterable(of_turns))
+            n_units = np.array(list(map(len, of_turns)), dtype=np.int64)
+        ids, lengths = self._encode_many(texts)
+        last = n_units.cumsum() - 1
+        first = last - n_units + 1
+        begins = np.zeros(len(texts), dtype=np.int64)  # Whether a speaker's token does.
+        begins[first] = self.speaker_tokens
+        totals = lengths + begins
+        totals[last] += 1  # <turn>
+        ends = totals.cumsum()
+        rows = np.empty((int(ends[-1]), 2), dtype=np.int32)
+        rows[slice_places(ends - totals + begins, lengths), 0] = ids
+        rows[ends[last] - 1, 0] = TURN
         if self.speaker_tokens:
-            speaker = SELF_SPEAKS if role == SELF else PARTNER_SPEAKS
-            units[0] = np.concatenate(([speaker], units[0]))
-        units[-1] = np.concatenate((units[-1], [TURN]))
-        return self._store.add(key, units)
+            speakers = [SELF_SPEAKS if role == SELF else PARTNER_SPEAKS for role, _ in turns]
+            rows[(ends - totals)[first], 0] = speakers
+        # How many units of its turn come behind each.
+        rows[:, 1] = (last.repeat(n_units) - np.arange(len(texts))).repeat(totals)
+        in_entries = np.add.reduceat(totals, first)
+        self._store.add(keys, rows.view(np.int64).ravel(), in_entries, n_units)
+
+
+def _lines(text: str) -> List[str]:
+    return [line for line in text.split("\n") if line.strip()] or [""]

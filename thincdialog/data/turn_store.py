@@ -56,29 +56,26 @@ class TurnStore:
         if n_rows > self.max_rows:
             self.forget()
 
-    def add(self, key: Hashable, ids: Sequence[np.ndarray]) -> int:
-        """Add an entry.
+    def add(
+        self, keys: Sequence[Hashable], tokens: np.ndarray, lengths: np.ndarray, units: np.ndarray
+    ) -> None:
+        """Add entries, numbered in their order.
 
-        ids (Sequence[np.ndarray]): Token ids of each unit, the last one newest; int32.
-        RETURNS (int): The number of the entry.
+        keys (Sequence[Hashable]): None of them is in ``rows``, and none comes twice.
+        tokens (np.ndarray): Token rows of all entries, shape (n_tokens,), int64.
+        lengths (np.ndarray): Token rows of each entry, int64.
+        units (np.ndarray): Units of each entry, int64.
         """
-        number = len(self.rows)
-        start = self._n_tokens
-        end = start + sum(map(len, ids))
+        number, start = len(self.rows), self._n_tokens
+        last, end = number + len(keys), start + len(tokens)
         if end > len(self.tokens):
             self.tokens = _grown(self.tokens, end)
-        if number == self.entries.shape[1]:
-            self.entries = _grown(self.entries, number + 1)
-        at = start
-        for back, unit in zip(range(len(ids) - 1, -1, -1), ids):
-            rows = self.tokens[at : at + len(unit)].view(np.int32).reshape(-1, 2)
-            rows[:, 0] = unit
-            rows[:, 1] = back
-            at += len(unit)
-        self.entries[:, number] = start, end - start, len(ids)
+        if last > self.entries.shape[1]:
+            self.entries = _grown(self.entries, last)
+        self.tokens[start:end] = tokens
+        self.entries[:, number:last] = start + lengths.cumsum() - lengths, lengths, units
         self._n_tokens = end
-        self.rows[key] = number
-        return number
+        self.rows.update(zip(keys, range(number, last)))
 
     def add_conversations(self, turns: np.ndarray, n_turns: np.ndarray) -> np.ndarray:
         """Remember which turns conversations consist of.
@@ -109,7 +106,7 @@ class TurnStore:
         """
         starts = self._bounds[conversations]
         n_turns = self._bounds[conversations + 1] - starts
-        return self._turns[_slices(starts, n_turns)], n_turns
+        return self._turns[slice_places(starts, n_turns)], n_turns
 
 
 def gather(
@@ -132,12 +129,12 @@ def gather(
         rows = np.empty(int(lengths.sum()), dtype=np.int64)
         load_kernels("slices").gather_slices(tokens, starts, lengths, added, rows)
     else:
-        rows = tokens[_slices(starts, lengths)]
+        rows = tokens[slice_places(starts, lengths)]
         rows += added.repeat(lengths)
     return rows.view(np.int32).reshape(-1, 2)
 
 
-def _slices(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def slice_places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The places within slices, one slice after the other."""
     ends = lengths.cumsum()
     places: np.ndarray = (starts - ends + lengths).repeat(lengths)
