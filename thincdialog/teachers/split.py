@@ -18,7 +18,7 @@ from ..errors import DataError
 from .bookmark import Bookmark
 from .mutating import Episode, Source, mutated, own_mutator
 from .reading import check_readable, short
-from .store import EpisodeStore
+from .store import EpisodeStore, collection_paused
 from .strictness import refuses_outside_labels
 
 Members = Sequence[int]
@@ -139,8 +139,9 @@ class Split:
         """All episodes, read once."""
         if self._store is None:
             store = EpisodeStore()
-            for episode in self.episodes():
-                store.append(episode)
+            with collection_paused():
+                for episode in self.episodes():
+                    store.append(episode)
             self._store = store
         return self._store
 

@@ -1,6 +1,8 @@
 """Episodes held as columns: one list for each field, not one dict for each message."""
 
+import gc
 from array import array
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
 
@@ -14,6 +16,19 @@ Field = Tuple[str, List[Any]]
 
 # What shares of tasks are counted in.
 Unit = Literal["episodes", "examples", "words"]
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Leave Python's search for unreachable objects alone meanwhile: millions are made and
+    none is garbage, but looking for it takes half of the time of reading."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class EpisodeStore:
