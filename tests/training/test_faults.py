@@ -10,9 +10,18 @@ import sys
 
 import pytest
 
-from thincdialog.api import ConfigError, DataError, ModelError, OutputError, load, train
+from thincdialog.api import (
+    ConfigError,
+    DataError,
+    MissingPackageError,
+    ModelError,
+    OutputError,
+    load,
+    train,
+)
 from thincdialog.training.changes import N_PIECES, PIECE, _fingerprint
 from thincdialog.training.checkpoints import Checkpoints, damage
+from thincdialog.training.output_folder import taken_back
 
 from .examples import RANKER
 from .resuming import Crash, remains, same
@@ -190,6 +199,23 @@ def test_faults_a_folder_without_checkpoints(tmp_path):
     assert "starting afresh" in shown
     with pytest.raises(OutputError, match="--resume goes on with a run: .*--output"):
         run(None, resume=True)
+
+
+def test_faults_a_missing_package_leaves_no_folder(tmp_path):
+    folder = tmp_path / "out"
+    with pytest.raises(MissingPackageError), taken_back(folder):
+        folder.mkdir()
+        (folder / "config.cfg").write_text("[paths]")
+        raise MissingPackageError("numba", "fast", "[agent]")
+    assert not folder.exists()
+
+
+def test_faults_force_takes_away_what_a_killed_run_left_half_done(tmp_path):
+    run(tmp_path)
+    for name in (".checkpoint-8.0123abcd", ".model-best.0123abcd", ".notes.0123abcd"):
+        (tmp_path / name).mkdir()
+    run(tmp_path, force=True)
+    assert [path.name for path in tmp_path.glob(".*")] == [".notes.0123abcd"]
 
 
 def test_faults_force_forgets_the_run_before(tmp_path):

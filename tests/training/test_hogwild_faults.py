@@ -201,6 +201,8 @@ def test_processes_need_to_know_the_users_code(tmp_path):
         r'\[hogwild\] executor = "thread"\.',
         str(error.value),
     )
+    # Nothing is in the way of the next try.
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

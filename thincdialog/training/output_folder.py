@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Optional
 
-from ..errors import ConfigError, DataError, OutputError
+from ..errors import ConfigError, DataError, MissingPackageError, OutputError, WorkerError
 from .checkpoints import Checkpoints
 from .model_folder import holds_something_else
 from .run_keeper import BEST, CONFIG, LAST
@@ -79,9 +79,9 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
 
 @contextmanager
 def taken_back(folder: Optional[Path]) -> Iterator[None]:
-    """If a config turns out wrong only with the data, or the data itself before the first
-    step, leave a folder that was empty, or was not there, as it was: the next try shall
-    not find it taken.
+    """If a config turns out wrong only with the data, or with what is installed or known to
+    worker processes, or the data itself before the first step, leave a folder that was
+    empty, or was not there, as it was: the next try shall not find it taken.
 
     folder (Optional[Path]): The folder; None to save nothing.
     """
@@ -89,7 +89,7 @@ def taken_back(folder: Optional[Path]) -> Iterator[None]:
     was_empty = folder is not None and not (was_there and any(folder.iterdir()))
     try:
         yield
-    except (ConfigError, DataError):
+    except (ConfigError, DataError, MissingPackageError, WorkerError):
         if folder is not None and was_empty and folder.is_dir() and not _has_learnt(folder):
             Checkpoints(folder).remove()
             for name in (CONFIG, LOG):

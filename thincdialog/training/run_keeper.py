@@ -28,6 +28,7 @@ WEIGHTS = "weights.npy"
 # In a checkpoint: those of the best model.
 BEST_WEIGHTS = "best.npy"
 CONFIG = "config.cfg"
+WRITTEN_WHOLE = (BEST, LAST, CONFIG, SCORES)
 
 
 class RunKeeper(Keeper):
@@ -70,7 +71,9 @@ class RunKeeper(Keeper):
         if self.folder is None:
             return
         if anew:
-            Checkpoints(self.folder).remove()
+            old = Checkpoints(self.folder)
+            old.mend(*WRITTEN_WHOLE)  # What a killed run left half done goes, too.
+            old.remove()
         try:
             with whole_file(self.folder / CONFIG) as beside:
                 beside.write_text(write_config(self.checked.config), encoding="utf8")
@@ -149,7 +152,7 @@ class RunKeeper(Keeper):
         if self.checkpoints is None:
             note("There are no checkpoints of such an agent or optimizer: starting afresh.")
             return None
-        self.checkpoints.mend(BEST, LAST, CONFIG, SCORES)
+        self.checkpoints.mend(*WRITTEN_WHOLE)
         newest = self.checkpoints.newest(note)
         if newest is None:
             note(f"There is no checkpoint in {self.folder}: starting afresh.")
