@@ -1,15 +1,17 @@
 """Conversations and replies as arrays of token ids."""
 
 import copy
+from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple
+from typing import Dict, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..columns import LazyColumn
 from ..messages import SELF, Turn
 from ..metrics import AverageMetric, Metric
+from .compiled_texts import FirstSight, KnownConversations
 from .found_text import (
     Contexts,
     DistinctLabels,
@@ -19,10 +21,10 @@ from .found_text import (
     sums_before,
     without,
 )
-from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
+from .new_turns import lay_out_turns
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
-from .turn_store import TurnStore, gather, slice_places
+from .turn_store import TurnStore, gather
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 
@@ -78,7 +80,8 @@ class TextEncoder:
         if segments not in ("turn", "line"):
             raise ValueError(f"segments = '{segments}', expected 'turn' or 'line'")
         self.tokenizer = tokenizer
-        self._encode_many = many_encoder_of(tokenizer)
+        encode_many = many_encoder_of(tokenizer)
+        self._lay_out = partial(lay_out_turns, encode_many, segments, speaker_tokens)
         self.history_size = history_size
         self.max_context = max_context
         self.max_label = max_label
@@ -87,6 +90,7 @@ class TextEncoder:
         self.segments = segments
         self.is_compiled = False
         self._store = TurnStore(max_cached)
+        self._first_sight = FirstSight()
         self.reset_metrics()
 
     def contexts(
@@ -99,21 +103,24 @@ class TextEncoder:
         RETURNS (Tuple[np.ndarray, np.ndarray]): Token rows, shape (n_tokens, 2), int32,
             and the number of tokens of each conversation, shape (n,), int32.
         """
+        if self.is_compiled and isinstance(conversations, LazyColumn):
+            known = self._known(conversations)
+            totals = known.totals()
+            excess = self._count_excess(totals, limits)
+            totals = without(totals, excess)
+            return known.gather(totals), totals.astype(np.int32)
         found = self._find_contexts(conversations)
-        excess = excess_of(found.totals, self.max_context, limits)
+        excess = self._count_excess(found.totals, limits)
         starts, lengths = found.starts, found.lengths
         # Units behind each turn, to the end of its conversation.
         units = found.n_units.cumsum()
         segments = sums_before(units, found.last).repeat(found.n_turns) - units
-        self._n_contexts += len(found.totals)
         if excess is not None:
             first = found.last - found.n_turns
             before = found.ends - lengths - sums_before(found.ends, first).repeat(found.n_turns)
             cut = np.clip(excess.repeat(found.n_turns) - before, 0, lengths)
             starts = starts + cut
             lengths = lengths - cut
-            self._n_truncated_contexts += int(np.count_nonzero(excess))
-            self._n_cut_of_contexts += int(excess.sum())
         totals = without(found.totals, excess)
         rows = gather(found.tokens, starts, lengths, segments, self.is_compiled)
         return rows, totals.astype(np.int32)
@@ -122,7 +129,10 @@ class TextEncoder:
         self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
     ) -> np.ndarray:
         """How many tokens ``contexts`` gives for each conversation; shape (n,), int64."""
-        totals = self._find_contexts(conversations).totals
+        if self.is_compiled and isinstance(conversations, LazyColumn):
+            totals = self._known(conversations).totals()
+        else:
+            totals = self._find_contexts(conversations).totals
         return without(totals, excess_of(totals, self.max_context, limits))
 
     def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> Encoded:
@@ -142,7 +152,8 @@ class TextEncoder:
         limits (Optional[np.ndarray]): As for ``labels``; equal replies have their lowest.
         """
         (tokens, starts, lengths), entries = self._find_labels(texts)
-        numbers, firsts = by_first_sight(entries)
+        number = self._first_sight if self.is_compiled else by_first_sight
+        numbers, firsts = number(entries)
         if limits is not None:
             lowest = np.full(len(firsts), limits.max())
             np.minimum.at(lowest, numbers, limits)
@@ -164,6 +175,7 @@ class TextEncoder:
         """One that counts for itself and remembers turns together with this one; both may
         be used at once, each by a thread."""
         replica = copy.copy(self)
+        replica._first_sight = FirstSight()
         replica.reset_metrics()
         return replica
 
@@ -214,6 +226,23 @@ class TextEncoder:
         totals = sums_before(ends, last) - sums_before(ends, last - n_turns)
         return Contexts(tokens, n_turns, last, starts, lengths, n_units, ends, totals)
 
+    def _known(self, conversations: LazyColumn) -> KnownConversations:
+        store = self._store
+        with store.lock:
+            store.trim()
+            numbers = store.known_contexts.of(conversations, self._add_conversations)
+            return KnownConversations(store.now(), numbers, self.delimiter)
+
+    def _count_excess(
+        self, totals: np.ndarray, limits: Optional[np.ndarray]
+    ) -> Optional[np.ndarray]:
+        excess = excess_of(totals, self.max_context, limits)
+        self._n_contexts += len(totals)
+        if excess is not None:
+            self._n_truncated_contexts += int(np.count_nonzero(excess))
+            self._n_cut_of_contexts += int(excess.sum())
+        return excess
+
     def _find_labels(self, texts: Sequence[str]) -> Tuple[Slices, np.ndarray]:
         """Where replies stand in the store, before truncation, and their entries."""
         store = self._store
@@ -263,37 +292,6 @@ class TextEncoder:
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
             new = {key: turn for key, turn in zip(keys, turns) if key not in known}
-            self._add(list(new), list(new.values()))
+            self._store.add(list(new), *self._lay_out(list(new.values())))
             numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)
-
-    def _add(self, keys: List[Any], turns: List[Turn]) -> None:
-        """Tokenize turns and take them into the store."""
-        texts = [text for _, text in turns]
-        n_units = np.ones(len(turns), dtype=np.int64)
-        if self.segments == "line":
-            of_turns = [_lines(text) for text in texts]
-            texts = list(chain.from_iterable(of_turns))
-            n_units = np.array(list(map(len, of_turns)), dtype=np.int64)
-        ids, lengths = self._encode_many(texts)
-        last = n_units.cumsum() - 1
-        first = last - n_units + 1
-        begins = np.zeros(len(texts), dtype=np.int64)  # Whether a speaker's token does.
-        begins[first] = self.speaker_tokens
-        totals = lengths + begins
-        totals[last] += 1  # <turn>
-        ends = totals.cumsum()
-        rows = np.empty((int(ends[-1]), 2), dtype=np.int32)
-        rows[slice_places(ends - totals + begins, lengths), 0] = ids
-        rows[ends[last] - 1, 0] = TURN
-        if self.speaker_tokens:
-            speakers = [SELF_SPEAKS if role == SELF else PARTNER_SPEAKS for role, _ in turns]
-            rows[(ends - totals)[first], 0] = speakers
-        # How many units of its turn come behind each.
-        rows[:, 1] = (last.repeat(n_units) - np.arange(len(texts))).repeat(totals)
-        in_entries = np.add.reduceat(totals, first)
-        self._store.add(keys, rows.view(np.int64).ravel(), in_entries, n_units)
-
-
-def _lines(text: str) -> List[str]:
-    return [line for line in text.split("\n") if line.strip()] or [""]

@@ -1,12 +1,26 @@
 """The tokens of turns already met, in one array, so that a batch is one gather."""
 
 from threading import Lock
-from typing import Dict, Hashable, Sequence, Tuple
+from typing import Dict, Hashable, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
 from ..columns import RowNumbers
 from ..ops.compiled import load_kernels
+
+
+class StoredTurns(NamedTuple):
+    """What a store held at a time; rows and entries never change, new arrays replace these.
+
+    bounds (np.ndarray): Where the turns of each conversation begin, and end; int64.
+    turns (np.ndarray): Entries of all their turns, int32.
+    entries, tokens (np.ndarray): As in ``TurnStore``.
+    """
+
+    bounds: np.ndarray
+    turns: np.ndarray
+    entries: np.ndarray
+    tokens: np.ndarray
 
 
 class TurnStore:
@@ -97,6 +111,10 @@ class TurnStore:
         self._n_conversations = first + n
         return np.arange(first, first + n)
 
+    def now(self) -> StoredTurns:
+        """All that is held, to be read when the lock is no longer held."""
+        return StoredTurns(self._bounds, self._turns, self.entries, self.tokens)
+
     def turns_of(self, conversations: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """What ``add_conversations`` was told.
 
@@ -124,10 +142,10 @@ def gather(
     is_compiled (bool): Whether a compiled kernel does it.
     RETURNS (np.ndarray): Token rows, shape (n_tokens, 2), int32.
     """
-    added = segments * _ONE_SEGMENT
+    added = segments * ONE_SEGMENT
     if is_compiled:
         rows = np.empty(int(lengths.sum()), dtype=np.int64)
-        load_kernels("slices").gather_slices(tokens, starts, lengths, added, rows)
+        load_kernels("texts").gather_slices(tokens, starts, lengths, added, rows)
     else:
         rows = tokens[slice_places(starts, lengths)]
         rows += added.repeat(lengths)
@@ -143,7 +161,7 @@ def slice_places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 # What to add to a token row to add 1 to its segment, on machines of either byte order.
-_ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
+ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
 
 
 def _grown(array: np.ndarray, least: int) -> np.ndarray:

@@ -47,8 +47,16 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
 
     def seed(self, seed: int, step: int = 0, microbatch: int = 0) -> None:
         """Start the random draws of one microbatch (see ``stream_seed``)."""
-        bits = numpy.random.SFC64(stream_seed(seed, step, microbatch))
-        self.generator = numpy.random.Generator(bits)
+        self._stream = (seed, step, microbatch)
+        self._generator: Optional[numpy.random.Generator] = None
+
+    @property
+    def generator(self) -> numpy.random.Generator:
+        """Of all random draws since ``seed``; made when the first one is drawn."""
+        if self._generator is None:
+            bits = numpy.random.SFC64(stream_seed(*self._stream))
+            self._generator = numpy.random.Generator(bits)
+        return self._generator
 
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
         """Factors for dropout: 0 with probability ``drop`` (to the nearest 1/65536),

@@ -1,0 +1,56 @@
+"""What a TextEncoder does for a batch of known examples, by compiled kernels."""
+
+from typing import Tuple
+
+import numpy as np
+
+from ..ops.compiled import load_kernels
+from .turn_store import ONE_SEGMENT, StoredTurns
+
+
+class KnownConversations:
+    """Conversations that a store knows by number; found with its lock held, read without.
+
+    store (StoredTurns): What the store held then.
+    numbers (np.ndarray): Of the conversations, shape (n,), int64.
+    delimiter (bool): Whether all turns but the last end with a token of their own.
+    """
+
+    def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
+        self.store, self.numbers, self.delimiter = store, numbers, delimiter
+
+    def totals(self) -> np.ndarray:
+        """Tokens of each before truncation, shape (n,), int64."""
+        bounds, turns, entries, _ = self.store
+        totals = np.empty(len(self.numbers), dtype=np.int64)
+        load_kernels("texts").measure_conversations(
+            self.numbers, bounds, turns, entries, self.delimiter, totals
+        )
+        return totals
+
+    def gather(self, totals: np.ndarray) -> np.ndarray:
+        """The last token rows of each; shape (n_tokens, 2), int32.
+
+        totals (np.ndarray): How many of each, shape (n,), int64.
+        """
+        rows = np.empty(int(totals.sum()), dtype=np.int64)
+        kept = (self.delimiter, ONE_SEGMENT, totals, rows)
+        load_kernels("texts").gather_conversations(self.numbers, *self.store, *kept)
+        return rows.view(np.int32).reshape(-1, 2)
+
+
+class FirstSight:
+    """``found_text.by_first_sight`` for keys that are small whole numbers."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(0, dtype=np.int32)
+
+    def __call__(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """See there. Not for two threads at once."""
+        highest = int(keys.max(initial=-1))
+        if highest >= len(self._slots):
+            self._slots = np.zeros(2 * highest + 1, dtype=np.int32)
+        numbers = np.empty(len(keys), dtype=np.int32)
+        firsts = np.empty(len(keys), dtype=np.int64)
+        n = load_kernels("texts").number_by_first_sight(keys, self._slots, numbers, firsts)
+        return numbers, firsts[:n]
