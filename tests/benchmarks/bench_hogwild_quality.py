@@ -6,10 +6,8 @@ the coffee orders of configs/quickstart.cfg, which are generated. Threads.
 
     python tests/benchmarks/bench_hogwild_quality.py [part of a config's name ...]
 
-Workers begin their steps from the same weights, and Adam's are as long however many do: n
-steps at once go n times as far, where one with the n-fold batch should go sqrt(n) as far (the
-square root rule, Malladi et al. 2022, https://arxiv.org/abs/2205.10287). So Adam is shown with its
-learning rate divided by sqrt(n), too.
+Workers' gradients are of weights some steps old; what that changes of Adam's settings is in
+thincdialog/optimizers/stale_steps.py.
 
 Real data is left out where ../shared/data is missing.
 """
@@ -25,13 +23,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from thincdialog.config import load_config
 from thincdialog.training.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
-# Workers, and the share of the config's learning rate.
-RUNS = ((1, 1.0), (2, 1.0), (4, 1.0), (2, 2**-0.5), (4, 0.5))
+WORKERS = (1, 2, 4)
 SEEDS = (0, 1, 2)
 OPS = os.environ.get("BENCH_OPS", "fast")
 # Of the training conversations: 73,000 examples.
@@ -84,36 +80,21 @@ def scores(name: str, n: int, overrides: Dict[str, Any], score: str) -> List[flo
     return found
 
 
-def adams_rate(name: str) -> float:
-    """The learning rate of a config's Adam; 0 if it has none."""
-    optimizer = load_config(ROOT / "configs" / f"{name}.cfg", {}).interpolated["training"][
-        "optimizer"
-    ]
-    return optimizer["learn_rate"] if "Adam" in optimizer["@optimizers"] else 0.0
-
-
 def main() -> None:
-    print(
-        f"{'config':12}{'workers':>8}{'rate':>7}{'mean':>8}{'to one':>8}{'seconds':>9}   each seed"
-    )
+    print(f"{'config':12}{'workers':>8}{'mean':>8}{'to one':>8}{'seconds':>9}   each seed")
     with tempfile.TemporaryDirectory() as folder:
         for name, overrides, score in works(Path(folder)):
             if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
                 continue
             one = None
-            for n, share in RUNS:
-                asked = dict(overrides)
-                if share != 1.0:
-                    if not adams_rate(name):
-                        continue
-                    asked["training.optimizer.learn_rate"] = adams_rate(name) * share
+            for n in WORKERS:
                 began = time.perf_counter()
-                found = scores(name, n, asked, score)
+                found = scores(name, n, overrides, score)
                 seconds = (time.perf_counter() - began) / len(SEEDS)
                 mean = statistics.mean(found)
                 one = mean if one is None else one
                 each = ", ".join(f"{value:.2f}" for value in found)
-                shown = f"{name:12}{n:8}{share:7.2f}{mean:8.2f}{mean - one:+8.2f}{seconds:9.0f}"
+                shown = f"{name:12}{n:8}{mean:8.2f}{mean - one:+8.2f}{seconds:9.0f}"
                 print(f"{shown}   {each}", flush=True)
 
 

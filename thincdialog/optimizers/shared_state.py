@@ -79,9 +79,10 @@ class StepsAhead:
         self.optimizer, self.key = optimizer, key
         self._n_made: int = optimizer.nr_update[key]
         self._last = self._n_made + 1  # The schedules are at this step.
-        self._known = {self._last: self._settings()}
+        self._known = {self._last: self.now()}
 
-    def _settings(self) -> Dict[str, float]:
+    def now(self) -> Dict[str, float]:
+        """The optimizer's settings as they are."""
         return {name: float(getattr(self.optimizer, name)) for name in SETTINGS}
 
     def settings(self, number: int) -> Dict[str, float]:
@@ -94,7 +95,7 @@ class StepsAhead:
             self._set(self._known[self._last])
             self.optimizer.step_schedules()
             self._last += 1
-            self._known[self._last] = self._settings()
+            self._known[self._last] = self.now()
         return self._known[number]
 
     def made(self) -> Dict[str, float]:

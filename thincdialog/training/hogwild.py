@@ -5,7 +5,7 @@ SOURCE: Niu, Recht, Re and Wright 2011, https://arxiv.org/abs/1106.5730
 
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import numpy
 from thinc.api import Optimizer, set_current_ops
@@ -23,6 +23,7 @@ from ..optimizers.shared_state import (
     set_step,
     use_state,
 )
+from ..optimizers.stale_steps import describe_stale, stale_settings
 from ..parallel import ProcessWorkers, Recipe, SharedArrays, ThreadWorkers
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -94,16 +95,28 @@ class LearningWorker(WorldWorker):
 class HogwildSteps(Steps):
     """Steps of all workers of a world, counted in the order in which they come back.
 
-    Any step has the settings of the optimizer that it would have with one worker: this
-    process steps the schedules, ahead of the steps. No more are released than there is room
-    for before something is due, so evaluations, checkpoints and max_steps come at exact steps.
+    Any step has the settings of the optimizer that it would have with one worker, but for
+    what Adam needs to learn from stale gradients (``stale_settings``): this process steps the
+    schedules, ahead of the steps. No more are released than there is room for before something
+    is due, so evaluations, checkpoints and max_steps come at exact steps.
+
+    note (Callable[[str], None]): Told in a line what Adam needs, if it is Adam.
     """
 
     world: HogwildWorld
 
-    def __init__(self, agent: ModelAgent, world: HogwildWorld, settings: LoopSettings):
+    def __init__(
+        self,
+        agent: ModelAgent,
+        world: HogwildWorld,
+        settings: LoopSettings,
+        note: Callable[[str], None],
+    ):
         super().__init__(agent, world, settings)
         self._ahead = StepsAhead(settings.optimizer, KEY)
+        line = describe_stale(self._ahead.now(), world.workers.n_workers)
+        if line:
+            note(line)
 
     def take(self, step: int, room: float) -> List[Learnt]:
         world = self.world
@@ -114,7 +127,7 @@ class HogwildSteps(Steps):
         n_taken = len(learnt) + world.n_running
         if n_taken < room:
             number = step + n_taken + 1
-            world.parley(Order(number, self._ahead.settings(number)))
+            world.parley(Order(number, self._for_workers(self._ahead.settings(number))))
         else:
             world.drain()
         return learnt + self._made()
@@ -130,10 +143,13 @@ class HogwildSteps(Steps):
         place among them. (At the end of an epoch, some orders find nothing left; their
         numbers are given again, and the last steps may have settings of a later one.)"""
         return [
-            learnt._replace(learn_rate=self._ahead.made()["learn_rate"])
+            learnt._replace(learn_rate=self._for_workers(self._ahead.made())["learn_rate"])
             for learnt in self.world.finished()
             if learnt.examples
         ]
+
+    def _for_workers(self, settings: Mapping[str, float]) -> Dict[str, float]:
+        return stale_settings(settings, self.world.workers.n_workers)
 
     def report(self) -> Dict[str, Metric]:
         return self.world.report()

@@ -265,7 +265,7 @@ class TrainingRun:
         else:
             parts = (self.checked, self.parts, agent, self.teacher, self.code)
             with hogwild_world(*parts) as workers:
-                yield HogwildSteps(agent, workers, settings)
+                yield HogwildSteps(agent, workers, settings, self._note)
 
     def _evaluate(self, agent: Agent, teacher: Teacher) -> Dict[str, float]:
         make_world = self.parts["evaluation"]["world"]
