@@ -23,7 +23,8 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
         learn_rate / n ** 0.75
         1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more
 
-    which was measured to lose least, with 2 and 4 workers, over several configs
+    a compromise of measurements with 2 and 4 workers: a ranker of real conversations would
+    have longer steps, that of configs/quickstart.cfg shorter ones with no momentum
     (tests/benchmarks/bench_hogwild_quality.py). Others are left as they are: they lose little.
 
     settings (Mapping[str, float]): Those for one worker, by the optimizer's names of them.
