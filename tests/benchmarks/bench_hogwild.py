@@ -6,7 +6,9 @@ no GIL, on as many. Medians of rounds of
 
     work        examples a second on n workers over those on one
     ceiling     the same of pure computing
-    efficiency  their quotient
+    efficiency  work over ceiling
+    apart       the same of as many trainings that share nothing, each in a process of its own:
+                what this work, with its caches and its memory, can gain here at all
     per CPU     examples per second of CPU time, on n workers over one: contention
     waiting     share of the workers' time that they waited for something else than a core
                 (the GIL, an order), on n workers
@@ -58,6 +60,7 @@ class Scaling(NamedTuple):
     work: Dict[int, float]
     ceiling: Dict[int, float]
     efficiency: Dict[int, float]
+    apart: Dict[int, float]
     per_cpu: Dict[int, float]
     waiting: Dict[int, float]
 
@@ -92,10 +95,15 @@ def measure(part: Part) -> Scaling:
     """Bursts of all kinds, one after the other, round for round."""
     found: Dict[Any, List[works.Burst]] = {}
     with ExitStack() as stack:
-        teams = {}
+        teams: Dict[Any, Any] = {}
+        alone = [
+            stack.enter_context(closing(works.train(part.config, "process", 1, part.overrides)))
+            for _ in range(N_WORKERS[-1])
+        ]
         for n in N_WORKERS:
             work = works.train(part.config, part.executor, n, part.overrides)
             teams["work", n] = stack.enter_context(closing(work))
+            teams["apart", n] = works.Apart(alone[:n])
             teams["spin", n] = stack.enter_context(closing(works.spin(part.executor, n)))
         for each in teams.values():  # Compiles kernels, tokenizes.
             each.burst(1.0)
@@ -118,10 +126,12 @@ def measure(part: Part) -> Scaling:
     print(f"{part.name:34}{rates:11,.0f}{cpu:11,.0f}", end="")
     work = {n: over_one("work", "rate", n) for n in N_WORKERS}
     ceiling = {n: over_one("spin", "rate", n) for n in N_WORKERS}
+    apart = {n: median(over_one("apart", "rate", n)) for n in N_WORKERS}
     return Scaling(
         {n: median(work[n]) for n in N_WORKERS},
         {n: median(ceiling[n]) for n in N_WORKERS},
         {n: median(work[n]) / median(ceiling[n]) for n in N_WORKERS},
+        apart,
         {n: median(over_one("work", "per_cpu", n)) for n in N_WORKERS},
         {n: median(burst.waiting for burst in found["work", n]) for n in N_WORKERS},
     )
@@ -146,7 +156,7 @@ def main() -> None:
         print(f"{os.cpu_count()} cores; medians of {N_ROUNDS} rounds")
         print(
             f"\n{'':34}{'ex/s of 1':>11}{'ex/CPU-s':>11}{'workers':>9}{'work':>7}{'ceiling':>9}"
-            f"{'efficiency':>12}{'per CPU':>9}{'waiting':>9}"
+            f"{'efficiency':>12}{'apart':>7}{'per CPU':>9}{'waiting':>9}"
         )
         scalings = {}
         for part in chosen:
@@ -154,7 +164,7 @@ def main() -> None:
             for n in N_WORKERS[1:]:
                 print(
                     f"{' ' * (n > 2) * 56}{n:9}{scaling.work[n]:7.2f}{scaling.ceiling[n]:9.2f}"
-                    f"{scaling.efficiency[n]:12.2f}{scaling.per_cpu[n]:9.2f}"
+                    f"{scaling.efficiency[n]:12.2f}{scaling.apart[n]:7.2f}{scaling.per_cpu[n]:9.2f}"
                     f"{scaling.waiting[1]:5.0%}>{scaling.waiting[n]:4.0%}",
                     flush=True,
                 )

@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -109,6 +110,26 @@ class Work:
         self.world.shutdown()
 
 
+class Apart:
+    """Trainings that share nothing but the machine, each in a process of its own.
+
+    works (List[Work]): Of one worker each.
+    """
+
+    def __init__(self, works: List[Work]):
+        self.works = works
+
+    def burst(self, seconds: float) -> Burst:
+        """All of them at once; of CPU time and waiting nothing is said."""
+        with ThreadPoolExecutor(len(self.works)) as pool:
+            bursts = list(pool.map(lambda work: work.burst(seconds), self.works))
+        return Burst(sum(burst.rate for burst in bursts), float("nan"), float("nan"))
+
+    def close(self) -> None:
+        for work in self.works:
+            work.close()
+
+
 def _tasks() -> Dict[str, bool]:
     """Threads of this process and of its children: where Linux counts their time, and
     whether they are workers."""
@@ -126,7 +147,10 @@ def _cpu(tasks: Dict[str, bool], of_workers: bool = False) -> float:
     """Seconds computed; of workers, those spent in line for a core, too."""
     total = 0
     for path, is_worker in tasks.items():
-        computed, in_line, _ = map(int, Path(path).read_text().split())
+        try:
+            computed, in_line, _ = map(int, Path(path).read_text().split())
+        except OSError:  # A thread that has ended meanwhile.
+            continue
         if not of_workers:
             total += computed
         elif is_worker:
