@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -28,10 +29,13 @@ class Recipe(NamedTuple):
     make_worker (Callable[..., WorldWorker]): A function of a module, called with the
         number of the worker, the shared arrays by name, and the arguments.
     arguments (Dict[str, Any]): By name; JSON values, so that they mean the same there.
+    folder (Optional[str]): A temporary one that it is made from, which the parent takes away
+        afterwards; if the parent is gone before, the process does.
     """
 
     make_worker: Callable[..., WorldWorker]
     arguments: Dict[str, Any]
+    folder: Optional[str] = None
 
 
 def run_worker(
@@ -47,7 +51,7 @@ def run_worker(
     for each in SIGNALS:  # They go to the whole group: the parent decides what they mean.
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(recipe.folder,), daemon=True).start()
     end.settimeout(None)
     channel = Channel(end)
     _answer(channel, Answer(number, STARTED, None))
@@ -85,11 +89,13 @@ def _answer(channel: Channel, answer: Answer) -> None:
         _leave()
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(folder: Optional[str]) -> None:
     """Wait until the parent is gone, and end the process wherever it is."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)  # Several may try at once.
         _leave()
 
 

@@ -3,93 +3,22 @@
 SOURCE: Niu, Recht, Re and Wright 2011, https://arxiv.org/abs/1106.5730
 """
 
-import tempfile
-from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
-
-import numpy
-from thinc.api import Optimizer, set_current_ops
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ..agents.model_agent import ModelAgent
-from ..config import CheckedConfig, load_code, load_config, resolve_config, write_config
-from ..errors import ConfigError, DialogError
+from ..config import CheckedConfig
 from ..metrics import Metric
 from ..models.parameters import KEY
-from ..ops.choice import ops_to_train
-from ..optimizers.shared_state import (
-    StepsAhead,
-    for_a_worker,
-    lay_out_state,
-    set_step,
-    use_state,
-)
+from ..optimizers.shared_state import StepsAhead, for_a_worker, lay_out_state
 from ..optimizers.stale_steps import describe_stale, stale_settings
-from ..parallel import ProcessWorkers, Recipe, SharedArrays, ThreadWorkers
+from ..parallel import ThreadWorkers
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..worlds import HogwildWorld, World, WorldFactory, WorldWorker
-from ..worlds.world_worker import Workers
+from .hogwild_processes import worker_processes
+from .learning_worker import LearningWorker, Order, learning_worker
 from .loop_settings import LoopSettings
-from .steps import Learnt, Steps, one_step
-from .task import split_of
-
-VALUES = "values"
-
-
-class Order(NamedTuple):
-    """What a worker is told of the step that it is to make.
-
-    step (int): Its number among all workers', from 1.
-    settings (Mapping[str, float]): Of the optimizer.
-    """
-
-    step: int
-    settings: Mapping[str, float]
-
-
-class LearningWorker(WorldWorker):
-    """Makes steps with a replica of the agent.
-
-    number (int): Of the worker, from 0.
-    agent (ModelAgent): Of the world; its weights are everybody's.
-    optimizer (Optimizer): From ``for_a_worker``.
-    seed (int): The run's.
-    n_microbatches (int): Parleys for one step.
-    """
-
-    def __init__(
-        self,
-        number: int,
-        world: World,
-        agent: ModelAgent,
-        optimizer: Optimizer,
-        seed: int,
-        n_microbatches: int,
-    ):
-        super().__init__(world)
-        self.number = number
-        self.agent, self.optimizer = agent, optimizer
-        self.seed, self.n_microbatches = seed, n_microbatches
-
-    def learn(self, order: Order) -> Learnt:
-        set_step(self.optimizer, KEY, order.step - 1, order.settings)
-        # Overflow ends in an error that names the examples.
-        with numpy.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return one_step(
-                self.agent, self.world, self.optimizer, self.seed, order.step, self.n_microbatches
-            )
-
-    def report(self) -> Dict[str, Metric]:
-        return dict(self.agent.report())
-
-    def metrics_state(self) -> Any:
-        """What ``report`` is made of, as JSON values."""
-        return self.agent.metrics_state()
-
-    def set_metrics_state(self, states: List[Mapping[str, Any]]) -> None:
-        """Take back this worker's part of what all ``metrics_state`` gave."""
-        self.agent.reset_metrics()
-        self.agent.set_metrics_state(states[self.number])
+from .steps import Learnt, Steps
 
 
 class HogwildSteps(Steps):
@@ -178,90 +107,19 @@ def hogwild_world(
     agent (ModelAgent): Whose weights are learnt; in place from now on for all workers.
     teacher (Teacher): Of the training data.
     code (Optional[str]): Python file that was imported first.
-    RAISES (WorkerError): If a worker process cannot begin.
+    RAISES (WorkerError): If a worker process cannot begin, or reads other training data.
     """
     optimizer, settings = parts["training"]["optimizer"], parts["hogwild"]
     state = lay_out_state(optimizer, KEY, agent.parameters.values)
     n_workers: int = settings["workers"]
     if settings["executor"] == "process":
-        return HogwildWorld(_processes(checked, agent, optimizer, state, n_workers, code))
+        return HogwildWorld(worker_processes(checked, agent, teacher, optimizer, state, code))
 
     def make_worker(number: int) -> LearningWorker:
         share, replica = teacher.share_of(number, n_workers), agent.replica()
-        return _learning_worker(number, parts, share, replica, for_a_worker(optimizer))
+        return learning_worker(number, parts, share, replica, for_a_worker(optimizer))
 
     return HogwildWorld(ThreadWorkers(make_worker, n_workers))
-
-
-def _learning_worker(
-    number: int, parts: Mapping[str, Any], teacher: Teacher, agent: ModelAgent, optimizer: Any
-) -> LearningWorker:
-    seed, n = parts["system"]["seed"], parts["training"]["accumulate_gradient"]
-    return LearningWorker(number, parts["world"](teacher, agent), agent, optimizer, seed, n)
-
-
-def _processes(
-    checked: CheckedConfig,
-    agent: ModelAgent,
-    optimizer: Optimizer,
-    state: Dict[str, Any],
-    n_workers: int,
-    code: Optional[str],
-) -> Workers:
-    values: Any = agent.parameters.values
-    shared = SharedArrays({VALUES: values, **state})
-    agent.parameters.move(shared.arrays[VALUES])  # type: ignore[arg-type]
-    use_state(optimizer, KEY, shared.arrays)
-    with tempfile.TemporaryDirectory() as folder:
-        agent.to_disk(Path(folder))
-        arguments = {
-            "config": write_config(checked.config),
-            "code": code,
-            "folder": folder,
-            "n_workers": n_workers,
-        }
-        return ProcessWorkers(Recipe(make_process_worker, arguments), n_workers, shared)
-
-
-def make_process_worker(
-    number: int,
-    arrays: Mapping[str, Any],
-    config: str,
-    code: Optional[str],
-    folder: str,
-    n_workers: int,
-) -> LearningWorker:
-    """What the process of a worker runs first: the same as its parent, from the config.
-
-    number (int): Of the worker, from 0.
-    arrays (Mapping[str, Any]): The weights, and the state of the optimizer.
-    config (str): Its text.
-    code (Optional[str]): Python file to import first.
-    folder (str): Where the agent was saved; not needed afterwards.
-    n_workers (int): How many there are.
-    RAISES (DialogError): If the config names functions that nobody has registered here.
-    """
-    load_code(code)
-    try:
-        checked = load_config(config, {})
-    except ConfigError as error:  # The parent found nothing wrong: it knows more names.
-        problems = "; ".join(problem.text for problem in error.problems)
-        raise DialogError(
-            f"{problems}. A process knows only functions that it has imported itself: put your "
-            'own into a file given with --code (in Python: train(..., code="FILE.py")), or set '
-            '[hogwild] executor = "thread".'
-        ) from None
-    set_current_ops(ops_to_train(checked.interpolated["system"]))
-    parts = resolve_config(checked)
-    teacher = split_of(checked, parts, "train", training=True).share_of(number, n_workers)
-    agent: ModelAgent = parts["agent"]
-    agent.from_disk(Path(folder), tokenizer=parts["tokenizer"])
-    agent.parameters.move(arrays[VALUES])
-    agent = agent.replica()  # It learns as one of several.
-    optimizer = for_a_worker(parts["training"]["optimizer"])
-    use_state(optimizer, KEY, arrays)
-    # As in threads: a replica knows that others change the same weights.
-    return _learning_worker(number, parts, teacher, agent.replica(), optimizer)
 
 
 def side_by_side(make_world: WorldFactory, n_workers: int) -> WorldFactory:
