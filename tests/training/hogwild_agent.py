@@ -3,6 +3,7 @@ fails as it is told to.
 
 HOGWILD_NOTES: the file to note in. HOGWILD_MISCHIEF: "what id", what is to happen before a
 step that learns from that example ("raise", "data", "nan", "kill", "hang", "slow").
+HOGWILD_END: seconds to wait for workers after a signal.
 """
 
 import json
@@ -18,6 +19,9 @@ from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import DataError, IterableTeacher, registry
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
 from thincdialog.messages import column
+from thincdialog.training import hogwild
+
+hogwild.END_SECONDS = float(os.environ.get("HOGWILD_END", hogwild.END_SECONDS))
 
 if not registry.has("teachers", "tests.tiny.v1"):
     # For processes that import nothing else; a second import would put other functions, with

@@ -49,6 +49,7 @@ class Command:
             "PYTHONPATH": ":".join(sys.path),
             "HOGWILD_NOTES": str(self.folder / "notes"),
             "HOGWILD_MISCHIEF": mischief,
+            "HOGWILD_END": "2",
         }
         return subprocess.Popen(
             [sys.executable, "-m", "thincdialog", "train", *arguments],
@@ -95,6 +96,15 @@ class Command:
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
         return self.notes()[-1]
+
+    def start_hanging(self, executor: str):
+        """A run one of whose workers hangs."""
+        process = self.start(mischief="hang train3/0", executor=executor)
+        while not any("mischief" in note for note in self.notes()):
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.01)
+        time.sleep(0.5)  # The others go on till there is no room for more.
+        return process
 
     def steps(self):
         return sorted(int(path.name.rpartition("-")[2]) for path in self.out.glob("checkpoint-*"))
@@ -187,6 +197,48 @@ def test_signals_end_the_steps_under_way_and_save(command, executor, number, cod
     assert command.run(0, "--resume", "--training.max_steps", "40", executor=executor)
     assert command.rows()[-1]["step"] == 40
     assert len(command.notes()) == 40
+
+
+@pytest.mark.parametrize(
+    "number, code, executor",
+    [
+        (signal.SIGTERM, 75, "process"),
+        slow(signal.SIGINT, 130, "process"),
+        slow(signal.SIGTERM, 75, "thread"),
+        slow(signal.SIGINT, 130, "thread"),
+    ],
+)
+def test_signals_end_a_run_whose_worker_hangs(command, executor, number, code):
+    process = command.start_hanging(executor)
+    newest = command.steps()[-1]
+    os.killpg(process.pid, number)
+    began = time.monotonic()
+    stderr = command.finish(process, code)
+    assert 2 <= time.monotonic() - began < 12
+    *_, late, saved = stderr.splitlines()
+    assert re.fullmatch(
+        r"Worker [01]: no answer 2 seconds after the run was to end: it hangs, or is very slow\. "
+        r"Nothing more can be saved\.",
+        late,
+    )
+    assert f"Saved out/checkpoint-{newest}. Go on with: " in saved
+    assert "Traceback" not in stderr
+    command.run(0, "--resume", "--training.max_steps", "20", executor=executor)
+    assert command.rows()[-1]["step"] == 20
+
+
+@pytest.mark.parametrize("executor", ["thread", slow("process")])
+def test_signals_a_second_interrupt_waits_for_nobody(command, executor):
+    process = command.start_hanging(executor)
+    newest = command.steps()[-1]
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    began = time.monotonic()
+    stderr = command.finish(process, 130)
+    assert time.monotonic() - began < 6
+    assert f"Saved out/checkpoint-{newest}. Go on with: " in stderr.splitlines()[-1]
+    assert "no answer" not in stderr and "Traceback" not in stderr
 
 
 def test_processes_need_to_know_the_users_code(tmp_path):

@@ -13,7 +13,7 @@ from tests.parallel import toys
 from thincdialog.errors import ConfigError, ProtocolError, WorkerError
 from thincdialog.parallel import ThreadWorkers
 from thincdialog.worlds import HogwildWorld, World, WorldWorker
-from thincdialog.worlds.hogwild_world import AHEAD
+from thincdialog.worlds.hogwild_world import AHEAD, LateWorkerError
 
 
 def make_world(
@@ -277,6 +277,37 @@ def test_hogwild_world_waits_no_longer_than_it_may():
         )
         for gate in gates:
             gate.gate.release(5)
+
+
+def test_hogwild_world_waits_a_while_for_all_when_the_run_is_to_end():
+    asked: List[float] = []
+    gates, world = make_gates(3)
+    world.is_ending, world.end_seconds = lambda: bool(asked), 1.5
+    with world:
+        for _ in range(6):
+            world.parley()
+        threading.Timer(0.2, lambda: asked.append(time.monotonic())).start()
+        # One goes on: it is no matter of how long ago the last answer was.
+        for tenth in range(5, 40, 5):
+            threading.Timer(tenth / 10, gates[1].gate.release).start()
+        with pytest.raises(LateWorkerError) as caught:
+            world.drain()
+        assert 1.4 <= time.monotonic() - asked[0] < 4.5
+        text = (
+            "no answer 1.5 seconds after the run was to end (nor from 2): it hangs, or is very slow"
+        )
+        assert str(caught.value) == f"Worker 0: {text}"
+        began = time.monotonic()
+    # They hang, so there is nothing to wait for.
+    assert time.monotonic() - began < 5
+    for gate in gates:
+        gate.gate.release(5)
+
+
+def test_hogwild_world_that_is_to_end_goes_on_while_workers_answer():
+    with make_world(2, n_episodes=20, delay=0.01) as world:
+        world.is_ending, world.end_seconds = lambda: True, 0.0
+        assert toys.ids_of(toys.run_epoch(world)) == toys.all_ids(20)
 
 
 def test_hogwild_world_an_interrupt_leaves_only_shutdown():

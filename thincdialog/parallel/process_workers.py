@@ -205,9 +205,12 @@ class ProcessWorkers:
             text += " before it could begin; see its own message. " + _advice()
         return WorkerError(worker, text.rstrip())
 
-    def stop(self) -> None:
+    def stop(self, seconds: Optional[float] = None) -> None:
         """End all processes, in bounded time; those in the middle of a call for longer
-        than ``stop_seconds`` are killed."""
+        are killed.
+
+        seconds (Optional[float]): In place of ``stop_seconds``.
+        """
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -220,7 +223,7 @@ class ProcessWorkers:
             except OSError:
                 pass
         try:
-            self._await_end()
+            self._await_end(self.stop_seconds if seconds is None else seconds)
         finally:
             for process in self._processes:
                 process.kill()
@@ -231,9 +234,9 @@ class ProcessWorkers:
             for channel in self._channels:
                 channel.close()
 
-    def _await_end(self) -> None:
+    def _await_end(self, seconds: float) -> None:
         going = [process.sentinel for process in self._processes]
-        until = time.monotonic() + self.stop_seconds
+        until = time.monotonic() + seconds
         while going and time.monotonic() < until:
             ended = connection.wait(going, until - time.monotonic())
             going = [sentinel for sentinel in going if sentinel not in ended]

@@ -100,10 +100,11 @@ class ThreadWorkers:
                 self._has_failed = True
                 raise WorkerError(number, "its thread has ended")
 
-    def stop(self) -> None:
+    def stop(self, seconds: Optional[float] = None) -> None:
         """End all threads, in bounded time; what they were asked and have not begun is
         left out.
 
+        seconds (Optional[float]): In place of ``stop_seconds``.
         RAISES (WorkerError): If a thread does not end, and no worker has failed before: it
             may go on changing the weights.
         """
@@ -113,7 +114,8 @@ class ThreadWorkers:
         self._ends.set()
         for calls in self._calls:
             calls.put(("", ()))  # Wakes a thread that waits.
-        until = time.monotonic() + self.stop_seconds
+        seconds = self.stop_seconds if seconds is None else seconds
+        until = time.monotonic() + seconds
         try:
             for thread in self._threads:
                 thread.join(max(0.0, until - time.monotonic()))
@@ -122,7 +124,7 @@ class ThreadWorkers:
             one_blas_thread.end()
         going = [number for number, thread in enumerate(self._threads) if thread.is_alive()]
         if going and not self._has_failed:
-            text = f"still in the middle of a call {self.stop_seconds:g} seconds after stop()"
+            text = f"still in the middle of a call {seconds:g} seconds after stop()"
             raise WorkerError(going[0], text)
 
     def __del__(self) -> None:

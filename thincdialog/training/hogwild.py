@@ -3,7 +3,8 @@
 SOURCE: Niu, Recht, Re and Wright 2011, https://arxiv.org/abs/1106.5730
 """
 
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from ..agents.model_agent import ModelAgent
 from ..config import CheckedConfig
@@ -14,11 +15,16 @@ from ..optimizers.stale_steps import describe_stale, stale_settings
 from ..parallel import ThreadWorkers
 from ..protocol import Agent
 from ..teachers import Teacher
-from ..worlds import HogwildWorld, World, WorldFactory, WorldWorker
+from ..worlds import HogwildWorld, LateWorkerError, World, WorldFactory, WorldWorker
 from .hogwild_processes import worker_processes
+from .interruption import Interrupted, Interruption
 from .learning_worker import LearningWorker, Order, learning_worker
 from .loop_settings import LoopSettings
 from .steps import Learnt, Steps
+
+# How long workers may take, after a signal, to end the steps that they are at: schedulers kill
+# some 30 seconds after SIGTERM.
+END_SECONDS = 25.0
 
 
 class HogwildSteps(Steps):
@@ -99,6 +105,7 @@ def hogwild_world(
     agent: ModelAgent,
     teacher: Teacher,
     code: Optional[str] = None,
+    is_ending: Callable[[], bool] = lambda: False,
 ) -> HogwildWorld:
     """The world of all workers that a config asks for, to be used with ``HogwildSteps``.
 
@@ -107,19 +114,47 @@ def hogwild_world(
     agent (ModelAgent): Whose weights are learnt; in place from now on for all workers.
     teacher (Teacher): Of the training data.
     code (Optional[str]): Python file that was imported first.
+    is_ending (Callable[[], bool]): Whether the run is to end soon.
     RAISES (WorkerError): If a worker process cannot begin, or reads other training data.
     """
     optimizer, settings = parts["training"]["optimizer"], parts["hogwild"]
     state = lay_out_state(optimizer, KEY, agent.parameters.values)
     n_workers: int = settings["workers"]
     if settings["executor"] == "process":
-        return HogwildWorld(worker_processes(checked, agent, teacher, optimizer, state, code))
+        processes = worker_processes(checked, agent, teacher, optimizer, state, code)
+        return HogwildWorld(processes, is_ending=is_ending, end_seconds=END_SECONDS)
 
     def make_worker(number: int) -> LearningWorker:
         share, replica = teacher.share_of(number, n_workers), agent.replica()
         return learning_worker(number, parts, share, replica, for_a_worker(optimizer))
 
-    return HogwildWorld(ThreadWorkers(make_worker, n_workers))
+    threads = ThreadWorkers(make_worker, n_workers)
+    return HogwildWorld(threads, is_ending=is_ending, end_seconds=END_SECONDS)
+
+
+@contextmanager
+def hogwild_steps(
+    world: HogwildWorld,
+    agent: ModelAgent,
+    settings: LoopSettings,
+    interruption: Interruption,
+    note: Callable[[str], None],
+) -> Iterator[Steps]:
+    """The steps of all workers, which end with them.
+
+    world (HogwildWorld): From ``hogwild_world``; it is to end if a signal came.
+    interruption (Interruption): Receives signals.
+    note (Callable[[str], None]): Told in a line what the user should know.
+    RAISES (Interrupted): If a worker that hangs is in the way of what a signal asks for:
+        what was saved before is what is left.
+    """
+    with world:
+        try:
+            yield HogwildSteps(agent, world, settings, note)
+        except LateWorkerError as error:
+            note(f"{error}. Nothing more can be saved.")
+            assert interruption.received is not None  # Or nobody would be late.
+            raise Interrupted(interruption.received) from None
 
 
 def side_by_side(make_world: WorldFactory, n_workers: int) -> WorldFactory:

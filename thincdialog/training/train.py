@@ -18,7 +18,7 @@ from ..teachers import Teacher
 from ..worlds import batch_world
 from .evaluation import evaluate_agent, evaluation_teacher, sample_exchanges
 from .final_scores import count_training, score_split
-from .hogwild import HogwildSteps, hogwild_world, side_by_side
+from .hogwild import hogwild_steps, hogwild_world, side_by_side
 from .hogwild_checks import check_hogwild
 from .interruption import Interrupted, Interruption
 from .loop import TrainingLoop
@@ -264,8 +264,9 @@ class TrainingRun:
                 yield Steps(agent, world, settings)
         else:
             parts = (self.checked, self.parts, agent, self.teacher, self.code)
-            with hogwild_world(*parts) as workers:
-                yield HogwildSteps(agent, workers, settings, self._note)
+            world = hogwild_world(*parts, is_ending=lambda: self.interruption.received is not None)
+            with hogwild_steps(world, agent, settings, self.interruption, self._note) as steps:
+                yield steps
 
     def _evaluate(self, agent: Agent, teacher: Teacher) -> Dict[str, float]:
         make_world = self.parts["evaluation"]["world"]

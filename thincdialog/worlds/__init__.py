@@ -2,7 +2,7 @@
 
 from .batch_world import BatchWorld, batch_world
 from .dynamic_batch_world import DynamicBatchWorld
-from .hogwild_world import HogwildWorld
+from .hogwild_world import HogwildWorld, LateWorkerError
 from .multi_agent_world import MultiAgentWorld
 from .partner_world import PartnerWorld
 from .world import World, WorldFactory
@@ -13,6 +13,7 @@ __all__ = [
     "BatchWorld",
     "DynamicBatchWorld",
     "HogwildWorld",
+    "LateWorkerError",
     "MultiAgentWorld",
     "Parleyed",
     "PartnerWorld",

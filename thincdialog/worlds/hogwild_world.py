@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from typing import Any, Deque, Dict, List, Mapping, Optional
+from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
 
 from ..errors import ConfigError, Problem, ProtocolError, WorkerError
 from ..metrics import Metric, merge_reports
@@ -12,6 +12,13 @@ from .world_worker import Answer, Parleyed, Workers
 # Parleys that a worker has waiting, with the one that it is at: so that it need not wait
 # for us before the next one, and little is under way when all have to stop.
 AHEAD = 2
+# How often one looks, while waiting, whether the run is to end; and how long workers may
+# take to stop where it is.
+LOOK_SECONDS, SHORT_STOP = 1.0, 1.0
+
+
+class LateWorkerError(WorkerError):
+    """A run was to end, and a worker has not come to the end of what it is at."""
 
 
 class HogwildWorld(World):
@@ -26,12 +33,24 @@ class HogwildWorld(World):
     workers (Workers): From ``thincdialog.parallel``; they end with this world.
     max_wait (float): Seconds without an answer of anybody, while one is due, that are
         taken for a failure.
+    is_ending (Callable[[], bool]): Whether the run is to end, as after a signal.
+    end_seconds (float): How long workers are waited for, all in all, once it is; then, a
+        ``LateWorkerError`` says who is late.
     """
 
-    def __init__(self, workers: Workers, *, max_wait: float = 600.0):
+    def __init__(
+        self,
+        workers: Workers,
+        *,
+        max_wait: float = 600.0,
+        is_ending: Callable[[], bool] = lambda: False,
+        end_seconds: float = 30.0,
+    ):
         super().__init__([])
         self.workers = workers
         self.max_wait = max_wait
+        self.is_ending, self.end_seconds = is_ending, end_seconds
+        self._end = float("inf")  # Till when workers are waited for.
         n = workers.n_workers
         # By worker: orders that were not answered, and whether its epoch is done.
         self._orders: List[Deque[Any]] = [deque() for _ in range(n)]
@@ -180,13 +199,25 @@ class HogwildWorld(World):
 
     def _await(self) -> None:
         """Take one answer, which must come in time."""
-        if not self._take(self.max_wait):
-            due = [worker for worker, orders in enumerate(self._orders) if orders]
-            due = due or [w for w in range(self.workers.n_workers) if w not in self._answers]
-            others = f" (nor from {', '.join(map(str, due[1:]))})" if len(due) > 1 else ""
-            text = f"no answer within {self.max_wait:g} seconds{others}: it hangs, or is very slow"
-            self._failure = WorkerError(due[0], text)
-            raise self._failure
+        until = time.monotonic() + self.max_wait
+        left = self.max_wait
+        while not self._take(min(max(0.0, left), LOOK_SECONDS)):
+            if left <= 0:
+                self._failure = self._late()
+                raise self._failure
+            if self._end == float("inf") and self.is_ending():
+                self._end = time.monotonic() + self.end_seconds
+            left = min(until, self._end) - time.monotonic()
+
+    def _late(self) -> WorkerError:
+        due = [worker for worker, orders in enumerate(self._orders) if orders]
+        due = due or [w for w in range(self.workers.n_workers) if w not in self._answers]
+        others = f" (nor from {', '.join(map(str, due[1:]))})" if len(due) > 1 else ""
+        tail = f"{others}: it hangs, or is very slow"
+        if time.monotonic() < self._end:
+            return WorkerError(due[0], f"no answer within {self.max_wait:g} seconds{tail}")
+        text = f"no answer {self.end_seconds:g} seconds after the run was to end{tail}"
+        return LateWorkerError(due[0], text)
 
     def _collect(self) -> None:
         """Take all answers that are there."""
@@ -232,8 +263,9 @@ class HogwildWorld(World):
     def shutdown(self) -> None:
         """End the workers, in bounded time; what they are at is given up."""
         super().shutdown()
+        is_ending = self.is_ending()
         try:
-            self.workers.stop()
+            self.workers.stop(SHORT_STOP if is_ending else None)
         except WorkerError:
-            if self._failure is None:  # Or it hides why they were stopped.
+            if self._failure is None and not is_ending:  # Or it hides why they were stopped.
                 raise

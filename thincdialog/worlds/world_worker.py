@@ -56,9 +56,13 @@ class Workers(Protocol):
         RAISES (WorkerError): If a worker has raised an error, or has died.
         """
 
-    def stop(self) -> None:
+    def stop(self, seconds: Optional[float] = None) -> None:
         """End all workers, in bounded time, and restore what was changed for them.
-        Calling it again does nothing."""
+        Calling it again does nothing.
+
+        seconds (Optional[float]): How long those in the middle of a call may take for it;
+            None: as long as is usual.
+        """
 
 
 class WorldWorker:
