@@ -312,10 +312,12 @@ def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
 def test_resume_with_another_number_of_workers_is_refused(make):
     text = hogwild(config(LIVE, tasks=1), 2)
     first = make(text)
-    with pytest.raises(ConfigError) as refused:
-        make(text, first.output, resume=True, overrides={"hogwild.workers": 3})
-    assert "[hogwild] workers = 3, but " in str(refused.value)
-    assert "has 2" in str(refused.value) and "give the old value to go on" in str(refused.value)
+    for workers in (3, 1, 0):
+        with pytest.raises(ConfigError) as refused:
+            make(text, first.output, resume=True, overrides={"hogwild.workers": workers})
+        said = str(refused.value)
+        assert f"--hogwild.workers  [hogwild] workers = {workers}, but " in said
+        assert "has 2" in said and "give the old value to go on" in said
 
 
 # --- what is shared, and what is not ---------------------------------------------------
@@ -398,6 +400,9 @@ def test_one_worker_goes_on_from_none(make):
     text = config(LIVE, tasks=1)
     first = make(hogwild(text, 0), overrides={"training.max_steps": 3})
     gone_on = make(hogwild(text, 1), first.output, resume=True)
+    assert "workers" not in gone_on.stderr.getvalue()
+    with pytest.raises(ConfigError, match=r"\[hogwild\] workers = 2, but .* has 1 - "):
+        make(hogwild(text, 2), first.output, resume=True)
     assert gone_on.weights().tobytes() == make(hogwild(text, 0)).weights().tobytes()
 
 

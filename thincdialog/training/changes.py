@@ -21,6 +21,7 @@ ADDABLE = ("evaluation.metrics.*",)
 # Of a large file, so many pieces are compared, each of so many bytes.
 N_PIECES, PIECE = 64, 1 << 16
 MISSING = "(none)"
+WORKERS = "hogwild.workers"
 
 # Size and checksum of a file.
 Print = List[Any]
@@ -130,11 +131,12 @@ def check_config(
     RETURNS (List[Change]): Harmless changes.
     RAISES (ConfigError): With every change that is not harmless.
     """
-    old, new = _settings(before), _settings(checked.interpolated)
+    old, new = dict(_flat(before)), dict(_flat(checked.interpolated))
+    old.setdefault(WORKERS, 0)  # Runs of before there were any had none.
     changes = [
         Change(name, old.get(name, MISSING), new.get(name, MISSING))
         for name in [*new, *(name for name in old if name not in new)]
-        if (name in old) != (name in new) or old[name] != new[name]
+        if (name in old) != (name in new) or _meant(name, old[name]) != _meant(name, new[name])
     ]
     # Files may lie elsewhere: check_data looks at what is in them.
     paths = []
@@ -156,12 +158,9 @@ def check_config(
     return changes
 
 
-def _settings(config: Mapping[str, Any]) -> Dict[str, Any]:
-    settings = dict(_flat(config))
-    # One worker is none, and runs of before there were any had none.
-    if settings.get("hogwild.workers", 0) < 2:
-        settings["hogwild.workers"] = 0
-    return settings
+def _meant(name: str, value: Any) -> Any:
+    """A value without what makes no difference: one worker is none."""
+    return 0 if name == WORKERS and value == 1 else value
 
 
 def _flat(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
