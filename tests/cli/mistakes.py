@@ -187,11 +187,15 @@ MISTAKES = {
     ),
     "fewer workers than none": (
         "", "", "--hogwild.workers -1", 1, "--hogwild.workers",
-        ["[hogwild] 'workers' should be an integer, 0 or more, got -1 - How many, each"],
+        ["[hogwild] 'workers' should be an integer, 0 to 1,024, got -1 - How many, each"],
+    ),
+    "more workers than anybody has cores": (
+        "", "", "--hogwild.workers 1025", 1, "--hogwild.workers",
+        ["[hogwild] 'workers' should be an integer, 0 to 1,024, got 1025 - How many, each"],
     ),
     "workers in words": (
         "[training]", '[hogwild]\nworkers = "two"\n\n[training]', "", 1, "=workers",
-        ["[hogwild] 'workers' should be an integer, 0 or more, got \"two\""],
+        ["[hogwild] 'workers' should be an integer, 0 to 1,024, got \"two\""],
     ),
     "another kind of workers": (
         "[training]", '[hogwild]\nexecutor = "fork"\n\n[training]', "", 1, "=executor",

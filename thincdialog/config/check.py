@@ -118,10 +118,11 @@ class Checker:
         if ".".join(path) == WEIGHTS and isinstance(value, dict):
             return  # check_weights() looks at each of them.
         wanted = describe(setting.annotation)
-        if setting.least is not None:
-            wanted += f", {setting.least:g} or more"
+        least, most = setting.least, setting.most
+        if least is not None:
+            wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
         if fits(value, setting.annotation):
-            if setting.least is None or value >= setting.least:
+            if (least is None or value >= least) and (most is None or value <= most):
                 return
             hint = ""
         else:

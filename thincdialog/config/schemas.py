@@ -14,10 +14,12 @@ class Setting(NamedTuple):
 
     annotation (Any): Its type.
     least (Optional[float]): Smallest allowed value.
+    most (Optional[float]): Largest allowed value, of one that has a smallest.
     """
 
     annotation: Any
     least: Optional[float] = None
+    most: Optional[float] = None
 
 
 class Blocks(NamedTuple):
@@ -66,7 +68,7 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "n_samples": Setting(int, 0),
     },
     "hogwild": {
-        "workers": Setting(int, 0),
+        "workers": Setting(int, 0, 1024),  # More would be a slip that takes hours to start.
         "executor": Setting(Literal["thread", "process"]),
     },
 }
