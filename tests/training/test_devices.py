@@ -6,8 +6,10 @@ import sys
 import pytest
 
 from tests.ops.array_backends import BACKENDS
-from thincdialog.api import DialogError, evaluate, load, train
+from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
+from thincdialog.cli.main import main
 from thincdialog.ops.compiled import load_kernels
+from thincdialog.training.dry_run import dry_run
 from thincdialog.training.run_keeper import BEST, LAST
 
 from .examples import RANKER
@@ -84,9 +86,36 @@ def test_devices_fast_ops_without_numba_are_an_error_before_any_work(
     quietly_train, no_numba, tmp_path
 ):
     no_numba()
-    with pytest.raises(DialogError, match=r"numba.*pip install 'thincdialog\[fast\]'$"):
-        quietly_train()
+    said = (
+        r"--system.ops  \[system\] ops = \"fast\" needs the package 'numba', which is not "
+        r"installed. Install it with: pip install 'thincdialog\[fast\]', or set ops = \"numpy\"$"
+    )
+    for dry in (False, True):
+        with pytest.raises(ConfigError, match=said):
+            dry_run(LAZY, overrides={"system.ops": "fast"}) if dry else quietly_train()
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["starspace", "fasttext"])
+def test_devices_agents_without_numba_say_who_needs_it(no_numba, root, tmp_path, capsys, name):
+    no_numba()
+    agent = {"starspace": "star_space", "fasttext": "fast_text"}[name]
+    said = f"[agent] {agent} needs the package 'numba', which is not installed. Install it with: "
+    said += "pip install 'thincdialog[fast]'"
+    config, data = root / "configs" / f"{name}.cfg", tmp_path / "data.jsonl"
+    data.write_text("")
+    with pytest.raises(MissingPackageError) as missing:
+        train(config, output=tmp_path / "out", overrides={"paths.train": str(data)})
+    assert str(missing.value) == said
+    # Known before anything is tried.
+    command = ["debug", "config", str(config), "--paths.train", "none.jsonl"]
+    assert main(command) == 1
+    line = next(n for n, text in enumerate(config.read_text().splitlines(), 1) if text == "[agent]")
+    assert f"  {config}:{line}  {said}\n" in capsys.readouterr().err
+    assert main([*command, "--system.ops", "fast"]) == 1
+    shown = capsys.readouterr().err
+    assert "2 problems in" in shown and '--system.ops  [system] ops = "fast" needs' in shown
+    assert main(["debug", "config", str(root / "configs" / "ranker.cfg"), *command[3:]]) == 0
 
 
 def test_devices_model_of_fast_ops_answers_without_numba(quietly_train, no_numba):

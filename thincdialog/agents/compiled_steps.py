@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Tuple
 import numpy as np
 from thinc.api import Optimizer
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, MissingPackageError, Problem
 from ..messages import column
 from ..metrics import AverageMetric
 from ..models.parameters import KEY
@@ -55,8 +55,18 @@ class CompiledSteps(ModelAgent):
         replica.is_replica = True
         return replica
 
+    def check_kernels(self) -> None:
+        """See that the kernels can be had.
+
+        RAISES (MissingPackageError): If not.
+        """
+        try:
+            load_kernels(self.kernels)
+        except MissingPackageError:
+            raise MissingPackageError("numba", "fast", f"[agent] {self.id}") from None
+
     def initialize(self, train: Teacher, **options: Any) -> None:
-        load_kernels(self.kernels)  # Before any data is read: are they there?
+        self.check_kernels()  # Before any data is read.
         if self.model.ops.device_type != "cpu":
             text = f"[agent] {self.id} learns on the CPU only"
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])

@@ -13,12 +13,13 @@ from ..agents import ModelAgent
 from ..config import load_code, load_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DataError
-from ..ops.choice import ops_to_train, using_ops
+from ..ops.choice import using_ops
 from ..worlds import World
 from .evaluation import evaluate_agent
 from .gradients import gather_gradient, gathered_loss
 from .interruption import Interruption
 from .output_folder import check_contents, check_output
+from .packages import training_ops
 from .reading_bar import reading_bar
 from .selection import Selection
 from .stopping import Limits
@@ -81,7 +82,7 @@ def dry_run(
     load_code(code)
     checked = load_config(config, overrides or {})
     stream = stderr or sys.stderr
-    ops = ops_to_train(checked.interpolated["system"])
+    ops = training_ops(checked)
     errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
     with using_ops(ops), errors:
         run = TrainingRun(checked, None, stream, stream, Interruption())

@@ -15,8 +15,9 @@ from ..config import check_config, load_code, load_config, resolve_config
 from ..config.diff import diff_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DialogError, OutputError, Problem
-from ..ops.choice import ops_to_train, using_ops
+from ..ops.choice import using_ops
 from ..whole_file import whole_file
+from .packages import training_ops
 from .run_table import RunResult, results
 from .scores_file import read_scores
 from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
@@ -181,7 +182,7 @@ def _check(
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)), path)
     checked = load_config(config, {**common, **combinations[0]})
-    with using_ops(ops_to_train(checked.interpolated["system"])):
+    with using_ops(training_ops(checked)):
         parts = resolve_config(checked)
         tasks_of(checked, parts, "train")
         for task in parts["tasks"].values():

@@ -12,7 +12,7 @@ from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, Problem
 from ..loggers.logger import LoggedRun
-from ..ops.choice import ops_to_train, using_ops
+from ..ops.choice import using_ops
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..worlds import batch_world
@@ -25,6 +25,7 @@ from .loop import TrainingLoop
 from .loop_settings import LoopSettings
 from .model_card import write_card
 from .output_folder import check_output, taken_back
+from .packages import training_ops
 from .reading_bar import reading_bar
 from .results import Result
 from .run_keeper import BEST, RunKeeper
@@ -74,7 +75,7 @@ def train(
     load_code(code)
     checked = load_config(config, overrides or {})
     folder = None if output is None else Path(output)
-    ops = ops_to_train(checked.interpolated["system"])
+    ops = training_ops(checked)
     with using_ops(ops), taken_back(folder), Interruption() as interruption:
         run = TrainingRun(checked, folder, stdout or sys.stdout, stderr or sys.stderr, interruption)
         run.code = None if code is None else str(code)

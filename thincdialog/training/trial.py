@@ -11,9 +11,10 @@ from ..agents import ModelAgent
 from ..config import CheckedConfig, load_code, load_config, resolve_config
 from ..config.reading import ConfigLike
 from ..errors import ConfigError, DataError, Problem
-from ..ops.choice import ops_to_train, using_ops
+from ..ops.choice import using_ops
 from ..teachers import Teacher
 from .gradients import gather_gradient
+from .packages import training_ops
 from .reading_bar import reading_bar
 from .task import split_of, tasks_of
 
@@ -94,7 +95,7 @@ def prepared(
     """
     load_code(code)
     checked = load_config(config, overrides or {})
-    ops = ops_to_train(checked.interpolated["system"])
+    ops = training_ops(checked)
     # Overflow ends in an error that names the examples, as in training.
     with using_ops(ops), numpy.errstate(over="ignore", invalid="ignore", divide="ignore"):
         try:
