@@ -10,14 +10,19 @@ from pathlib import Path
 
 import numpy
 import pytest
-from thinc.api import Optimizer
+from thinc.api import Optimizer, chain, noop, with_padded
 
 from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import TALK
-from thincdialog.api import ConfigError, train
+from thincdialog.api import ConfigError, registry, train
 from thincdialog.config import load_config, resolve_config
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.training.dry_run import dry_run
+from thincdialog.training.evaluation import evaluate_agent, evaluation_teacher
+from thincdialog.training.hogwild import side_by_side
 from thincdialog.training.hogwild_checks import check_hogwild
+from thincdialog.training.task import split_of
 
 from .examples import RANKER
 from .resuming import (
@@ -170,6 +175,29 @@ def test_epochs_of_processes_show_every_example_once(make, name, capfd):
     assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
     assert tuple(capfd.readouterr()) == ("", "")
     assert run.stderr.getvalue() == STALE[min(workers, 4)]
+
+
+@registry.layers("tests.padded_words.v1")
+def padded_words(width: int):
+    return chain(TokenEmbed(width), with_padded(noop()), pool("max"))
+
+
+def test_evaluations_by_several_differ_only_in_what_was_read():
+    text = RANKER.replace('"inline"', '"inline"\nmax_label = 9\nmax_context = 40')
+    text = text.replace(
+        '@models = "thincdialog.BagEncoder.v1"', '@layers = "tests.padded_words.v1"'
+    )
+    checked = load_config(text.replace("dropout = 0.2\n", ""), {})
+    parts = resolve_config(checked)
+    train_teacher, agent = split_of(checked, parts, "train", training=True), parts["agent"]
+    agent.initialize(train_teacher, tokenizer=parts["tokenizer"], seed=0)
+    dev, make_world = evaluation_teacher(checked, parts, "dev"), parts["evaluation"]["world"]
+    one = evaluate_agent(agent, dev, make_world)
+    several = evaluate_agent(agent, dev, side_by_side(make_world, 3))
+    assert one.keys() == several.keys() and one["truncated_contexts"] > 0
+    assert {name for name in one if one[name] != several[name]} == {
+        "tokens", "truncated_labels", "truncated_label_tokens", "padding_fraction",
+    }  # fmt: skip
 
 
 # --- exact steps --------------------------------------------------------------------
