@@ -34,8 +34,10 @@ class MessageBatch(Sequence[Message]):
     """Messages held as columns, so that a batch costs no dict for each row.
 
     A row is a ``Message`` made when it is asked for, so a consumer that knows
-    nothing of columns treats it as a list of messages. A column missing from
-    ``columns`` is missing from every row; a ``None`` cell is missing from its row.
+    nothing of columns treats it as a list of messages. A column is any sequence, often
+    one that is made when it is looked at (``columns.LazyColumn``): to change its cells,
+    put another one in its place. A column missing from ``columns`` is missing from every
+    row; a ``None`` cell is missing from its row.
 
     columns (Dict[str, Sequence]): Field name to one value a row; all of one length.
     n_rows (int): Number of rows.
