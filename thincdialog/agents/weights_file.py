@@ -14,15 +14,14 @@ from thinc.api import Model
 
 from ..errors import ModelError
 from ..models.parameters import FlatParameters
-from .array_file import read_array
+from .array_file import read_array, write_array
 from .json_file import read_json, write_json
 
 
 def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> None:
     """Write ``weights.npy`` and ``layout.json``."""
     vector = model.ops.to_numpy(parameters.values)
-    with (folder / "weights.npy").open("wb") as file:
-        np.save(file, vector, allow_pickle=False)
+    write_array(folder / "weights.npy", vector)
     write_json(
         folder / "layout.json",
         {

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 import numpy
 
 from ..agents import ModelAgent
-from ..agents.array_file import read_array
+from ..agents.array_file import read_array, write_array
 from ..agents.json_file import read_json
 from ..config import CheckedConfig, write_config
 from ..errors import ModelError, OutputError, TrainingError
@@ -131,11 +131,11 @@ class RunKeeper(Keeper):
             self.agent.to_disk(folder)
             (folder / ARRAYS).mkdir()
             for name, array in arrays.items():
-                _write_array(folder / ARRAYS / f"{name}.npy", array)
+                write_array(folder / ARRAYS / f"{name}.npy", array)
             if self._best is not None:
                 # No link to model-best's: one damaged file shall not damage all checkpoints.
                 values = self.agent.model.ops.to_numpy(self.best_values)
-                _write_array(folder / BEST_WEIGHTS, values)
+                write_array(folder / BEST_WEIGHTS, values)
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
         self.newest = str(self.checkpoints.at(step))
 
@@ -197,11 +197,6 @@ class RunKeeper(Keeper):
         if any(known.get(key) != value for key, value in meta.items()):
             with parameters.using(self.best_values):
                 self._save_model(BEST, meta)
-
-
-def _write_array(path: Path, array: Any) -> None:
-    with path.open("wb") as file:
-        numpy.save(file, array, allow_pickle=False)
 
 
 def _is_same(first: Path, second: Path) -> bool:
