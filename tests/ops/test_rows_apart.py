@@ -70,3 +70,14 @@ def test_rows_apart_come_and_go(first, second, again, adagrad, least):
             expected_squares[at] += 2
     np.testing.assert_allclose(values, expected, rtol=1e-6)
     np.testing.assert_allclose(squares, expected_squares, rtol=1e-6)
+
+
+def test_rows_apart_of_a_row_that_is_needed_more_often_than_an_int32_counts():
+    values, tokens = np.arange(10, dtype="f"), np.ones(3, dtype="i")
+    apart = RowsApart(4)
+    placed = apart.take(values, np.zeros(0, dtype="f"), WIDTH, [Tokens(0, 2, tokens, uses=2**30)])
+    (place,) = set(placed.places[0].tolist())
+    assert placed.values[place : place + WIDTH].tolist() == [5, 6, 7, 8, 9]
+    placed.values[place] = 50
+    apart.put_back(values, np.zeros(0, dtype="f"))
+    assert values.tolist() == [0, 1, 2, 3, 4, 50, 6, 7, 8, 9]

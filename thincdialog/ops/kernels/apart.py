@@ -15,13 +15,14 @@ def count_rows(ids: Any, uses: int, least: int, slots: Any) -> int:
     ids (Ints1d): Rows of the table, int32.
     uses (int): What each counts.
     least (int): What often is.
-    slots (Ints1d): Of each row of the table its count, int32; added to.
+    slots (Ints1d): Of each row of the table its count, int32; added to, up to ``least``: a
+        sum might be too large for it.
     RETURNS (int): Rows that are needed often, and were not before.
     """
     n = 0
     for t in range(len(ids)):
         before = slots[ids[t]]
-        slots[ids[t]] = before + uses
+        slots[ids[t]] = min(before + uses, least)
         n += before < least <= before + uses
     return n
 
