@@ -27,7 +27,7 @@ class TurnStore:
     """An append-only array of token rows; an entry is a slice of it.
 
     A token row is (id, segment), two int32 held as one int64, so that gathering
-    and adding to the segment are one operation each. ``room_for`` forgets
+    and adding to the segment are one operation each. ``trim`` forgets
     everything once more than ``max_rows`` rows are held: what is used is then
     encoded anew, so memory stays bounded and results stay the same.
 
