@@ -30,7 +30,9 @@ class Rows(NamedTuple):
         for name, values in self.columns.items():
             if isinstance(values, PickedColumn):
                 rows = values.origin.rows
-                columns[name] = values.take(taken.setdefault(id(rows), rows[places]))
+                if id(rows) not in taken:
+                    taken[id(rows)] = rows[places]
+                columns[name] = values.take(taken[id(rows)])
             else:
                 columns[name] = pick(values, numbers)
         tasks = pick(self.tasks, numbers) if self.tasks else ()
