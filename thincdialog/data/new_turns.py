@@ -6,8 +6,8 @@ from typing import Callable, List, Sequence, Tuple
 import numpy as np
 
 from ..messages import SELF, Turn
+from .slices import slice_places
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
-from .turn_store import slice_places
 
 EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..columns import RowNumbers
 from ..ops.compiled import load_kernels
+from .slices import slice_places
 
 
 class StoredTurns(NamedTuple):
@@ -150,14 +151,6 @@ def gather(
         rows = tokens[slice_places(starts, lengths)]
         rows += added.repeat(lengths)
     return rows.view(np.int32).reshape(-1, 2)
-
-
-def slice_places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The places within slices, one slice after the other."""
-    ends = lengths.cumsum()
-    places: np.ndarray = (starts - ends + lengths).repeat(lengths)
-    places += np.arange(len(places))
-    return places
 
 
 # What to add to a token row to add 1 to its segment, on machines of either byte order.

@@ -4,11 +4,12 @@ import numpy as np
 from murmurhash.mrmr import hash_bytes
 
 from ...registry import registry
+from ..slices import slice_places
 from ..special_tokens import N_SPECIAL
 from ..words import NormalForm, normalise, split_words
 from .byte_ids import from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
-from .word_bytes import WordBytes, are_worthwhile, find_words, spread
+from .word_bytes import WordBytes, are_worthwhile, find_words
 from .word_table import SEED
 
 # Joins the hashes of neighbouring words: an odd number, so nothing of them is lost.
@@ -120,7 +121,7 @@ class HashNgramTokenizer(Tokenizer):
             ending = np.append(ending[:1], (ending[:-1] * _JOIN + word_hashes[1:]) * _JOIN)
             here = np.flatnonzero(n_ngrams >= n)
             ids[at[here] + n - 1] = (ending[here] >> 32) % self.n_rows + N_SPECIAL
-        ids[spread(at + n_ngrams, n_characters)] = characters
+        ids[slice_places(at + n_ngrams, n_characters)] = characters
         return ids, np.diff(np.append(0, ends)[texts_end], prepend=0)
 
     def _own_ids(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:

@@ -82,12 +82,6 @@ def are_worthwhile(texts: Sequence[str]) -> bool:
     return sum(map(len, texts)) >= _WORTHWHILE
 
 
-def spread(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The indices within slices of an array, one slice after the other; int64."""
-    ends = lengths.cumsum()
-    return (starts - ends + lengths).repeat(lengths) + np.arange(lengths.sum())
-
-
 def pack_words(words: Sequence[bytes]) -> WordBytes:
     """Words that are there already, as those of one text."""
     lengths = np.fromiter(map(len, words), np.int64, len(words))

@@ -3,11 +3,12 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ...registry import registry
+from ..slices import slice_places
 from ..special_tokens import N_SPECIAL, UNKNOWN
 from ..vocabulary import Vocabulary
 from ..words import NormalForm, join_words, normalise, split_words
 from .vocabulary_tokenizer import VocabularyTokenizer
-from .word_bytes import WordBytes, are_worthwhile, find_words, spread
+from .word_bytes import WordBytes, are_worthwhile, find_words
 from .word_table import SEED, WordTable
 
 
@@ -72,6 +73,6 @@ class WordTokenizer(VocabularyTokenizer):
         ids[at[after_bytes]] = self.separator[0] + N_SPECIAL
         at += after_bytes
         lengths = words.lengths[unknown]
-        data = words.data[spread(words.starts[unknown], lengths)]
-        ids[spread(at[unknown], lengths)] = data.astype(np.int32) + N_SPECIAL
+        data = words.data[slice_places(words.starts[unknown], lengths)]
+        ids[slice_places(at[unknown], lengths)] = data.astype(np.int32) + N_SPECIAL
         return ids, np.diff(np.append(0, ends)[texts_end], prepend=0)
