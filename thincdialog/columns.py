@@ -65,6 +65,15 @@ class LazyColumn(Sequence[Any]):
             self._cells = self._make()
         return self._cells
 
+    def new_cells(self) -> List[Any]:
+        """The same, but nobody else will get these."""
+        return self._make()
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether somebody who got the cells may have changed one, a list, in place."""
+        return self._cells is not None
+
     @overload
     def __getitem__(self, index: int) -> Any: ...
 
@@ -103,6 +112,11 @@ class PickedColumn(LazyColumn):
 
     def _pick(self) -> List[Any]:
         return pick(self.values, self.origin.rows.tolist())
+
+    @property
+    def may_differ(self) -> bool:
+        """Never: what stands in the data stays as it is."""
+        return False
 
     def take(self, rows: np.ndarray) -> "PickedColumn":
         """Other rows of the same column of the data."""
@@ -148,7 +162,7 @@ class RowNumbers:
             more; always the same number for the same cell.
         RETURNS (np.ndarray): Shape (n_cells,), int64.
         """
-        if not isinstance(column, LazyColumn):
+        if not isinstance(column, LazyColumn) or column.may_differ:
             return np.array(compute(column), dtype=np.int64)
         owner, key, rows, n_rows = column.origin
         known = self._known.setdefault(owner, {})
@@ -157,6 +171,8 @@ class RowNumbers:
         numbers: np.ndarray = known[key][rows]
         new = np.flatnonzero(numbers == UNKNOWN)
         if len(new):
-            cells = column.cells() if len(new) == len(rows) else pick(column, new.tolist())
+            cells = column.new_cells()
+            if len(new) < len(rows):
+                cells = pick(cells, new.tolist())
             known[key][rows[new]] = numbers[new] = compute(cells)
         return numbers

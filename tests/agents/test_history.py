@@ -126,7 +126,19 @@ class Changing(ConversationAgent):
         return MessageBatch({}, len(observations))
 
 
-def test_agent_that_changes_what_it_observes_reads_the_change():
+class ChangingInPlace(Changing):
+    """Changes the turns themselves."""
+
+    def batch_observe(self, messages):
+        observed = ConversationAgent.batch_observe(self, messages)
+        if self.word:
+            for turns in observed.columns["turns"]:
+                turns[-1] = (turns[-1][0], f"{self.word}{turns[-1][1]}")
+        return observed
+
+
+@pytest.mark.parametrize("Changing", [Changing, ChangingInPlace])
+def test_agent_that_changes_what_it_observes_reads_the_change(Changing):
     """Examples are remembered by their place in the data, but only what is the data's."""
     teacher = IterableTeacher({"train": [[{"text": "a", "labels": ["x"]}]]})
     agent = Changing()
