@@ -1,6 +1,8 @@
 """How kernels are compiled."""
 
-from typing import Any, Callable, Set
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Callable, Set, Tuple
 
 import numba
 
@@ -26,6 +28,21 @@ def ordered_kernel(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], liberties: Set[str]) -> Any:
     settings: Any = {"nogil": True, "error_model": "numpy", "fastmath": liberties}
     try:
-        return numba.njit(cache=True, **settings)(function)
+        compiled = numba.njit(cache=True, **settings)(function)
     except RuntimeError:  # There is no folder that it could be kept in.
         return numba.njit(**settings)(function)
+    # What is kept is numba's to use while the function's file is as it was; but the kernels
+    # that it calls are part of it, and they may stand in other files.
+    kept: Any = getattr(compiled._cache, "_cache_file", None)
+    if hasattr(kept, "_source_stamp"):
+        folder = Path(function.__code__.co_filename).parent
+        kept._source_stamp = (kept._source_stamp, _stamp(folder))
+    return compiled
+
+
+@lru_cache(maxsize=None)
+def _stamp(folder: Path) -> Tuple[Tuple[str, int, int], ...]:
+    """What changes with any Python file of a folder."""
+    files = sorted(folder.glob("*.py"))
+    facts = [(file.name, file.stat()) for file in files]
+    return tuple((name, fact.st_mtime_ns, fact.st_size) for name, fact in facts)
