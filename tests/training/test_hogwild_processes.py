@@ -121,7 +121,7 @@ def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, 
         )
     replica = worker.agent
     assert replica.is_replica and not agent.is_replica
-    assert replica._apart is not agent._apart
+    assert replica._apart is not agent.replica()._apart
     assert numpy.shares_memory(replica.parameters.values, agent.parameters.values)
     assert not numpy.shares_memory(replica.parameters.gradients, agent.parameters.gradients)
     assert replica.state() == agent.state()

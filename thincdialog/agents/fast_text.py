@@ -7,7 +7,7 @@ from thinc.api import Model
 
 from ..losses.class_softmax import configure_class_softmax
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import RowsApart, Tokens, place_rows
+from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
@@ -19,8 +19,6 @@ from .negatives import draw_classes
 # Negative sampling draws a class as often as the root of its examples' number says, times
 # this, as a whole number.
 _UNIT = 1000
-# In a batch, from which on a worker has a copy of an embedding for itself.
-LEAST_USES = 4
 
 
 @registry.agents("thincdialog.FastText.v1")
@@ -107,12 +105,6 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     def __init__(self, model: Model, *, negatives: int = 0, **options: Any):
         super().__init__(model, **options)
         self.negatives = negatives
-        self._apart = RowsApart(LEAST_USES)
-
-    def replica(self) -> "FastTextAgent":
-        replica = super().replica()
-        replica._apart = RowsApart(LEAST_USES)
-        return replica
 
     def state(self) -> Dict[str, Any]:
         return {**super().state(), "class_counts": self.class_counts}
@@ -145,11 +137,10 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         n_classes = len(self.classes)
         weights = np.ones(n_classes) if self.weights is None else np.array(self.weights)
         steps = (float(optimizer.learn_rate), float(optimizer.grad_clip))
-        values, nothing = self.parameters.values, np.zeros(0, dtype="f")
+        nothing = np.zeros(0, dtype="f")
         table, output, width = self._places()
         n_rows = len(self.model.get_ref("table").get_param("E"))
-        place = self._apart.take if self.is_replica else place_rows
-        placed = place(values, nothing, width, [Tokens(table, n_rows, packed.ids)])
+        placed = self.place(nothing, width, [Tokens(table, n_rows, packed.ids)])
         learnt: Tuple[int, float] = load_kernels("fast_text").train_examples(
             placed.values,
             placed.start + output,
@@ -162,8 +153,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
             *steps,
             losses,
         )
-        if self.is_replica:
-            self._apart.put_back(values, nothing)
+        self.put_back(nothing)
         return learnt
 
     def _places(self) -> Tuple[int, int, int]:

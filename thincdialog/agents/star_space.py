@@ -11,7 +11,7 @@ from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import RowsApart, Tokens, place_rows
+from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_adagrad import SparseAdagrad
 from ..optimizers.sparse_sgd import SparseSGD
@@ -24,8 +24,6 @@ from .negatives import draw_negatives
 from .ranker import RankerAgent
 from .training_labels import first_labels
 
-# In a batch, from which on a worker has a copy of a row for itself.
-LEAST_USES = 4
 _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 
 
@@ -122,12 +120,6 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             )
         super().__init__(model, loss=loss, **options)
         self.negatives = negatives
-        self._apart = RowsApart(LEAST_USES)
-
-    def replica(self) -> "StarSpaceAgent":
-        replica = super().replica()
-        replica._apart = RowsApart(LEAST_USES)
-        return replica
 
     def learn(self, train: Teacher) -> None:
         super().learn(train)
@@ -184,8 +176,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             Tokens(tables.contexts, tables.n_context_rows, packed.contexts),
             Tokens(tables.labels, tables.n_label_rows, packed.labels, uses=1 + self.negatives),
         ]
-        place = self._apart.take if self.is_replica else place_rows
-        placed = place(values, squares, tables.width, needed)
+        placed = self.place(squares, tables.width, needed)
         (contexts, labels), (context_squares, label_squares) = placed.places, placed.squares_at
         learnt: Tuple[int, float] = load_kernels("starspace").train_examples(
             placed.values,
@@ -202,8 +193,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             *steps,
             losses,
         )
-        if self.is_replica:
-            self._apart.put_back(values, squares)
+        self.put_back(squares)
         return learnt
 
     def _settings(self) -> Tuple[bool, bool, float, float, float]:

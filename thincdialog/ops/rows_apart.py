@@ -64,7 +64,7 @@ class RowsApart:
     least (int): Uses in a batch from which on a row is copied.
     """
 
-    def __init__(self, least: int = 1) -> None:
+    def __init__(self, least: int = 4) -> None:
         self.least = least
         self._slots: Dict[int, np.ndarray] = {}
         self._rows, self._sums = np.zeros(0, dtype="f"), np.zeros(0, dtype="f")
