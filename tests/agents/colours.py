@@ -1,4 +1,4 @@
-"""Small talk about colours that agents whose step is a kernel can learn."""
+"""Small talk about colours that agents can learn."""
 
 import io
 

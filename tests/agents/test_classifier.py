@@ -5,16 +5,16 @@ import pytest
 
 from thincdialog.api import (
     PARTNER,
-    BatchWorld,
     ConfigError,
     DataError,
-    Fixed,
     IterableTeacher,
     Message,
     TrainingError,
     registry,
 )
 from thincdialog.ops.choice import get_dialog_ops, using_ops
+
+from . import colours
 
 ROWS = [
     {"text": f"{word} {n}", "labels": [label]}
@@ -41,13 +41,7 @@ def build(rows, *, encoder=None, tokenizer=True, **options):
 
 def learn(agent, teacher, epochs=20):
     optimizer = registry.optimizers.get("Adam.v1")(0.02)
-    with BatchWorld(teacher, agent, Fixed(4)) as world:
-        for epoch in range(epochs):
-            world.start_epoch(epoch, 0)
-            while not world.epoch_done():
-                agent.seed(0, epoch, 0)
-                world.parley()
-                agent.update(optimizer)
+    colours.learn(agent, teacher, optimizer, epochs)
 
 
 def answers(agent, *texts, **fields):

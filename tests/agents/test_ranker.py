@@ -6,16 +6,16 @@ from thinc.api import fix_random_seed
 
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import (
-    BatchWorld,
     ConfigError,
     DataError,
-    Fixed,
     IterableTeacher,
     Message,
     ProtocolError,
     registry,
 )
 from thincdialog.ops.choice import get_dialog_ops, using_ops
+
+from . import colours
 
 ANSWERS = {"red": "stop", "green": "go", "amber": "wait", "blue": "swim"}
 EXAMPLES = [
@@ -38,13 +38,7 @@ def build(train, **options):
 
 def learn(agent, teacher, epochs=30, size=4):
     optimizer = registry.optimizers.get("Adam.v1")(0.01)
-    with BatchWorld(teacher, agent, Fixed(size)) as world:
-        for epoch in range(epochs):
-            world.start_epoch(epoch, 0)
-            while not world.epoch_done():
-                agent.seed(0, epoch, 0)
-                world.parley()
-                agent.update(optimizer)
+    colours.learn(agent, teacher, optimizer, epochs, size)
 
 
 def answer(agent, text, **fields):
