@@ -196,7 +196,8 @@ def test_encoder_remembers_examples_by_their_rows(
     is_compiled, conversations, batches, options, tokenizer, data
 ):
     """Columns that tell their rows give what plain lists give, however often and in
-    whatever batches they come, and whatever was forgotten meanwhile."""
+    whatever batches they come, by themselves or in between such lists, with compiled
+    kernels or without, and whatever was forgotten meanwhile."""
     if is_compiled:
         pytest.importorskip("numba")
     owner = Stored()
@@ -214,11 +215,14 @@ def test_encoder_remembers_examples_by_their_rows(
             (turns, "contexts", "context_lengths"),
             (labels, "labels", "label_lengths"),
         ):
-            found = getattr(encoder, name)(lazy, limits)
-            expected = getattr(plain, name)(list(lazy), limits)
-            assert [each.tolist() for each in found] == [each.tolist() for each in expected]
-            measured = getattr(encoder, lengths)(lazy, limits)
-            assert measured.tolist() == expected[1].tolist()
+            for cells in (lazy, list(lazy)):
+                found = getattr(encoder, name)(cells, limits)
+                expected = getattr(plain, name)(list(lazy), limits)
+                assert [each.tolist() for each in found] == [each.tolist() for each in expected]
+                assert [each.dtype for each in found] == [np.int32, np.int32]
+                measured = getattr(encoder, lengths)(cells, limits)
+                assert measured.dtype == np.int64
+                assert measured.tolist() == expected[1].tolist()
     assert encoder.report() == plain.report()
 
 

@@ -1,5 +1,6 @@
 """What a TextEncoder does for a batch of known examples, by compiled kernels."""
 
+from functools import cached_property
 from typing import Tuple
 
 import numpy as np
@@ -19,6 +20,7 @@ class KnownConversations:
     def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
         self.store, self.numbers, self.delimiter = store, numbers, delimiter
 
+    @cached_property
     def totals(self) -> np.ndarray:
         """Tokens of each before truncation, shape (n,), int64."""
         bounds, turns, entries, _ = self.store

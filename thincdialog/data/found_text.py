@@ -4,6 +4,8 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from .turn_store import gather
+
 
 class Slices(NamedTuple):
     """Replies in the store; starts and lengths are int64."""
@@ -26,17 +28,52 @@ class DistinctLabels(NamedTuple):
     limits: Optional[np.ndarray]
 
 
-class Contexts(NamedTuple):
-    """Conversations in the store, before truncation; all int64."""
+class FoundConversations:
+    """Conversations as turns in a store; ``KnownConversations`` without compiled kernels.
 
-    tokens: np.ndarray  # of the store
-    n_turns: np.ndarray  # of each conversation
-    last: np.ndarray  # one past the last turn of each conversation
-    starts: np.ndarray  # first row of each turn
-    lengths: np.ndarray  # tokens of each turn
-    n_units: np.ndarray  # of each turn
-    ends: np.ndarray  # running sum of lengths
-    totals: np.ndarray  # tokens of each conversation
+    tokens (np.ndarray): Of the store.
+    entries (np.ndarray): First row, rows and units of each turn, one conversation after
+        the other, shape (3, n_turns), int64; taken over.
+    n_turns (np.ndarray): Of each conversation, shape (n,), int64.
+    delimiter (bool): Whether all turns but the last end with a token of their own.
+    is_compiled (bool): Whether a compiled kernel gathers the rows.
+    totals (np.ndarray): Tokens of each before truncation, shape (n,), int64.
+    """
+
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        entries: np.ndarray,
+        n_turns: np.ndarray,
+        delimiter: bool,
+        is_compiled: bool,
+    ):
+        self._tokens, self._n_turns, self._is_compiled = tokens, n_turns, is_compiled
+        self._starts, self._lengths, self._n_units = entries
+        self._last = n_turns.cumsum()  # one past the last turn of each
+        if delimiter:
+            self._lengths[self._last[n_turns > 0] - 1] -= 1
+        else:
+            self._lengths -= 1  # the store keeps a delimiter behind every turn
+        self._ends = self._lengths.cumsum()
+        self._before = sums_before(self._ends, self._last - n_turns)
+        self.totals = sums_before(self._ends, self._last) - self._before
+
+    def gather(self, totals: np.ndarray) -> np.ndarray:
+        """The last token rows of each; shape (n_tokens, 2), int32.
+
+        totals (np.ndarray): How many of each, shape (n,), int64.
+        """
+        starts, lengths, n_turns = self._starts, self._lengths, self._n_turns
+        # Units behind each turn, to the end of its conversation.
+        units = self._n_units.cumsum()
+        segments = sums_before(units, self._last).repeat(n_turns) - units
+        if totals is not self.totals:
+            before = self._ends - lengths - self._before.repeat(n_turns)
+            cut = np.clip((self.totals - totals).repeat(n_turns) - before, 0, lengths)
+            starts = starts + cut
+            lengths = lengths - cut
+        return gather(self._tokens, starts, lengths, segments, self._is_compiled)
 
 
 def by_first_sight(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

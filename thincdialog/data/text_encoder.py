@@ -4,7 +4,7 @@ import copy
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Dict, List, Literal, Optional, Sequence, Tuple
+from typing import Dict, List, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -13,12 +13,11 @@ from ..messages import SELF, Turn
 from ..metrics import AverageMetric, Metric
 from .compiled_texts import FirstSight, KnownConversations
 from .found_text import (
-    Contexts,
     DistinctLabels,
+    FoundConversations,
     Slices,
     by_first_sight,
     excess_of,
-    sums_before,
     without,
 )
 from .new_turns import lay_out_turns
@@ -103,36 +102,20 @@ class TextEncoder:
         RETURNS (Tuple[np.ndarray, np.ndarray]): Token rows, shape (n_tokens, 2), int32,
             and the number of tokens of each conversation, shape (n,), int32.
         """
-        if self.is_compiled and isinstance(conversations, LazyColumn):
-            known = self._known(conversations)
-            totals = known.totals()
-            excess = self._count_excess(totals, limits)
-            totals = without(totals, excess)
-            return known.gather(totals), totals.astype(np.int32)
         found = self._find_contexts(conversations)
-        excess = self._count_excess(found.totals, limits)
-        starts, lengths = found.starts, found.lengths
-        # Units behind each turn, to the end of its conversation.
-        units = found.n_units.cumsum()
-        segments = sums_before(units, found.last).repeat(found.n_turns) - units
+        excess = excess_of(found.totals, self.max_context, limits)
+        self._n_contexts += len(found.totals)
         if excess is not None:
-            first = found.last - found.n_turns
-            before = found.ends - lengths - sums_before(found.ends, first).repeat(found.n_turns)
-            cut = np.clip(excess.repeat(found.n_turns) - before, 0, lengths)
-            starts = starts + cut
-            lengths = lengths - cut
+            self._n_truncated_contexts += int(np.count_nonzero(excess))
+            self._n_cut_of_contexts += int(excess.sum())
         totals = without(found.totals, excess)
-        rows = gather(found.tokens, starts, lengths, segments, self.is_compiled)
-        return rows, totals.astype(np.int32)
+        return found.gather(totals), totals.astype(np.int32)
 
     def context_lengths(
         self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
     ) -> np.ndarray:
         """How many tokens ``contexts`` gives for each conversation; shape (n,), int64."""
-        if self.is_compiled and isinstance(conversations, LazyColumn):
-            totals = self._known(conversations).totals()
-        else:
-            totals = self._find_contexts(conversations).totals
+        totals = self._find_contexts(conversations).totals
         return without(totals, excess_of(totals, self.max_context, limits))
 
     def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> Encoded:
@@ -207,41 +190,21 @@ class TextEncoder:
         for name, value in zip(_COUNTS, state):
             setattr(self, name, value)
 
-    def _find_contexts(self, conversations: Sequence[Sequence[Turn]]) -> Contexts:
+    def _find_contexts(
+        self, conversations: Sequence[Sequence[Turn]]
+    ) -> Union[FoundConversations, KnownConversations]:
         store = self._store
         with store.lock:
             store.trim()
             if isinstance(conversations, LazyColumn):
                 known = store.known_contexts.of(conversations, self._add_conversations)
+                if self.is_compiled:
+                    return KnownConversations(store.now(), known, self.delimiter)
                 numbers, n_turns = store.turns_of(known)
             else:
                 numbers, n_turns = self._turns(conversations)
-            tokens, (starts, lengths, n_units) = store.tokens, store.entries[:, numbers]
-        last = n_turns.cumsum()
-        if self.delimiter:
-            lengths[last[n_turns > 0] - 1] -= 1
-        else:
-            lengths -= 1  # the store keeps a delimiter behind every turn
-        ends = lengths.cumsum()
-        totals = sums_before(ends, last) - sums_before(ends, last - n_turns)
-        return Contexts(tokens, n_turns, last, starts, lengths, n_units, ends, totals)
-
-    def _known(self, conversations: LazyColumn) -> KnownConversations:
-        store = self._store
-        with store.lock:
-            store.trim()
-            numbers = store.known_contexts.of(conversations, self._add_conversations)
-            return KnownConversations(store.now(), numbers, self.delimiter)
-
-    def _count_excess(
-        self, totals: np.ndarray, limits: Optional[np.ndarray]
-    ) -> Optional[np.ndarray]:
-        excess = excess_of(totals, self.max_context, limits)
-        self._n_contexts += len(totals)
-        if excess is not None:
-            self._n_truncated_contexts += int(np.count_nonzero(excess))
-            self._n_cut_of_contexts += int(excess.sum())
-        return excess
+            tokens, entries = store.tokens, store.entries[:, numbers]
+        return FoundConversations(tokens, entries, n_turns, self.delimiter, self.is_compiled)
 
     def _find_labels(self, texts: Sequence[str]) -> Tuple[Slices, np.ndarray]:
         """Where replies stand in the store, before truncation, and their entries."""
