@@ -48,6 +48,6 @@ def test_others_stay_as_they_are(make):
 def test_a_rate_of_zero_is_described_by_its_factor():
     line = describe_stale(settings(LazyAdam(0.0)), 4)
     assert line == (
-        "[hogwild] 4 workers: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
+        "[hogwild] 4 workers at once: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
         "gradients are some steps old"
     )

@@ -18,6 +18,7 @@ from thincdialog.api import ConfigError, registry, train
 from thincdialog.config import load_config, resolve_config
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.parallel import n_cores
 from thincdialog.training.dry_run import dry_run
 from thincdialog.training.evaluation import evaluate_agent, evaluation_teacher
 from thincdialog.training.hogwild import side_by_side
@@ -46,13 +47,14 @@ from .two_tasks import ids
 
 CODE = Path(__file__).parent / "hogwild_agent.py"
 AGENT = ("tests.noting_ranker.v1", "tests.hogwild.v1")
-# What is said of Adam with so many workers.
+# What is said of Adam with so many workers at once.
 STALE = {
-    2: "[hogwild] 2 workers: Adam's learn_rate times 0.595, beta1 0.8 for 0.9: "
+    1: "",
+    2: "[hogwild] 2 workers at once: Adam's learn_rate times 0.595, beta1 0.8 for 0.9: "
     "gradients are some steps old\n",
-    3: "[hogwild] 3 workers: Adam's learn_rate times 0.439, beta1 0.7 for 0.9: "
+    3: "[hogwild] 3 workers at once: Adam's learn_rate times 0.439, beta1 0.7 for 0.9: "
     "gradients are some steps old\n",
-    4: "[hogwild] 4 workers: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
+    4: "[hogwild] 4 workers at once: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
     "gradients are some steps old\n",
 }
 NO_CHECKPOINTS = ("checkpoint_every_steps = 2", "")
@@ -174,7 +176,29 @@ def test_epochs_of_processes_show_every_example_once(make, name, capfd):
     shown = run.stdout.getvalue().splitlines()
     assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
     assert tuple(capfd.readouterr()) == ("", "")
-    assert run.stderr.getvalue() == STALE[min(workers, 4)]
+    assert run.stderr.getvalue() == said(min(workers, 4), n_cores())
+
+
+def said(workers, cores):
+    """What a run of so many workers says of them."""
+    turns = f"[hogwild] {cores} of {workers} workers at a time: there are no more processors\n"
+    return (turns if cores < workers else "") + STALE[min(workers, cores)]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a system without affinity")
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
+    cores = os.sched_getaffinity(0)
+    text, expected, _ = EPOCHS["columns, Fixed"]
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        run = make(hogwild(text, 3, executor))
+        # One after the other: nothing is stale, and Adam has what the config says.
+        assert run.stderr.getvalue() == said(3, 1)
+    finally:
+        os.sched_setaffinity(0, cores)
+    check_epochs(run, expected)
+    assert len({(note["pid"], note["thread"]) for note in run.notes}) == 3
 
 
 @registry.layers("tests.padded_words.v1")
@@ -220,21 +244,23 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
     single = make(text.replace(*AGENT))
     assert run.result.stopped_because == "max_steps = 23 reached"
     assert len(run.notes) == 23
-    # Adam's are shorter: gradients of three workers are some steps old.
+    # Adam's are shorter: gradients of several workers at once are some steps old.
+    at_once = min(3, n_cores())
+    divisor = at_once**0.75
     expected = [
-        (step, rate and rate / 3**0.75) for step, rate in single.values("step", "learn_rate")
+        (step, rate and rate / divisor) for step, rate in single.values("step", "learn_rate")
     ]
     assert run.values("step", "learn_rate") == expected
     assert [row["step"] for row in run.rows] == [0, 5, 10, 15, 20, 23]
     assert checkpoints(run) == checkpoints(single)
     # Within an epoch, each number is given once, with the rate of its step.
-    rates = {note["step"]: note["rate"] / 3**0.75 for note in single.notes}
+    rates = {note["step"]: note["rate"] / divisor for note in single.notes}
     first = [note for note in run.notes if note["step"] <= 5]
     assert sorted(note["step"] for note in first) == [1, 2, 3, 4, 5]
     for note in run.notes:
         assert note["rate"] == rates.get(note["step"], note["rate"])
     assert {note["b1"] for note in single.notes} == {0.9}
-    assert {note["b1"] for note in run.notes} == {1 - 3 * (1 - 0.9)}
+    assert {note["b1"] for note in run.notes} == {1 - at_once * (1 - 0.9)}
 
 
 @pytest.mark.parametrize(

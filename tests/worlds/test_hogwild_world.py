@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from typing import Any, List
+from typing import Any, List, Optional
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,8 @@ from tests.parallel import toys
 from thincdialog.errors import ConfigError, ProtocolError, WorkerError
 from thincdialog.parallel import ThreadWorkers
 from thincdialog.worlds import HogwildWorld, World, WorldWorker
-from thincdialog.worlds.hogwild_world import AHEAD, LateWorkerError
+from thincdialog.worlds.hogwild_world import LateWorkerError
+from thincdialog.worlds.orders import AHEAD, TURN
 
 
 def make_world(
@@ -91,10 +92,10 @@ class Gate(World):
         self.n_parleys += 1
 
 
-def make_gates(n: int, **settings: Any):
+def make_gates(n: int, at_once: Optional[int] = None, **settings: Any):
     gates = [Gate() for _ in range(n)]
     workers = ThreadWorkers(lambda worker: WorldWorker(gates[worker]), n, **settings)
-    return gates, HogwildWorld(workers, max_wait=20)
+    return gates, HogwildWorld(workers, at_once=at_once, max_wait=20)
 
 
 def test_hogwild_world_gives_work_to_whoever_has_least_and_waits_when_all_have_enough():
@@ -120,6 +121,60 @@ def test_hogwild_world_gives_work_to_whoever_has_least_and_waits_when_all_have_e
         world.drain()
         assert gates[0].n_parleys == AHEAD
         assert gates[0].n_parleys + gates[1].n_parleys == 2 * AHEAD + 51
+
+
+class Counted(World):
+    """Knows how many of its kind are at a parley."""
+
+    lock = threading.Lock()
+
+    def __init__(self, counts: Any, n_parleys: int) -> None:
+        super().__init__([])
+        self.counts, self.left = counts, n_parleys
+
+    def epoch_done(self) -> bool:
+        return self.left == 0
+
+    def _parley(self) -> None:
+        with self.lock:
+            self.counts["now"] += 1
+            self.counts["most"] = max(self.counts["most"], self.counts["now"])
+        time.sleep(0.0005)
+        with self.lock:
+            self.counts["now"] -= 1
+        self.left -= 1
+
+
+@settings(max_examples=15)
+@given(
+    at_once=st.integers(1, 4),
+    shares=st.lists(st.integers(0, 40), min_size=1, max_size=6),
+)
+def test_hogwild_world_lets_no_more_parley_at_once_than_it_may(at_once, shares):
+    counts = {"now": 0, "most": 0}
+    worlds = [Counted(counts, n) for n in shares]
+    workers = ThreadWorkers(lambda worker: WorldWorker(worlds[worker]), len(shares))
+    with HogwildWorld(workers, at_once=at_once, max_wait=20) as world:
+        while not world.epoch_done():
+            world.parley()
+    assert counts["most"] <= at_once
+    assert [each.left for each in worlds] == [0] * len(shares)
+
+
+def test_hogwild_world_lets_workers_take_turns_and_nobody_waits_for_the_slow_one():
+    gates, world = make_gates(4, at_once=2)
+    with world:
+        for gate in gates[1:]:
+            gate.gate.release(1000)
+        for _ in range(20 * TURN):
+            world.parley()
+        # The first hangs on to its place; the others share the second place, equally.
+        done = [gate.n_parleys for gate in gates]
+        assert done[0] == 0 and sum(done) >= 20 * TURN - 4 * AHEAD
+        assert max(done[1:]) - min(done[1:]) <= TURN + AHEAD
+        gates[0].gate.release(1000)
+        world.drain()
+        assert gates[0].n_parleys == AHEAD
 
 
 def test_hogwild_world_an_order_that_finds_nothing_left_goes_to_another():

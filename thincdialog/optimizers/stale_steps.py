@@ -28,7 +28,7 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     (tests/benchmarks/bench_hogwild_quality.py). Others are left as they are: they lose little.
 
     settings (Mapping[str, float]): Those for one worker, by the optimizer's names of them.
-    n_workers (int): 1 or more; for one worker, nothing changes.
+    n_workers (int): At steps at the same time, 1 or more; for one, nothing changes.
     RETURNS (Dict[str, float]): All settings.
     SOURCE: the momentum, Mitliagkas et al. 2016, https://arxiv.org/abs/1605.09774, where
         momenta of asynchrony and optimizer are balanced by experiment, not by this rule; a
@@ -52,6 +52,7 @@ def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
     if changed["learn_rate"] == 1.0:
         return ""
     return (
-        f"[hogwild] {n_workers} workers: Adam's learn_rate times {changed['learn_rate']:.3g}, "
-        f"beta1 {changed['b1']:.3g} for {settings['b1']:.3g}: gradients are some steps old"
+        f"[hogwild] {n_workers} workers at once: Adam's learn_rate times "
+        f"{changed['learn_rate']:.3g}, beta1 {changed['b1']:.3g} for {settings['b1']:.3g}: "
+        "gradients are some steps old"
     )

@@ -12,10 +12,10 @@ from ..metrics import Metric
 from ..models.parameters import KEY
 from ..optimizers.shared_state import StepsAhead, for_a_worker, lay_out_state
 from ..optimizers.stale_steps import describe_stale, stale_settings
-from ..parallel import ThreadWorkers
+from ..parallel import ThreadWorkers, n_cores
 from ..protocol import Agent
 from ..teachers import Teacher
-from ..worlds import HogwildWorld, LateWorkerError, World, WorldFactory, WorldWorker
+from ..worlds import HogwildWorld, LateWorkerError, Workers, World, WorldFactory, WorldWorker
 from .hogwild_processes import worker_processes
 from .interruption import Interrupted, Interruption
 from .learning_worker import LearningWorker, Order, learning_worker
@@ -35,7 +35,8 @@ class HogwildSteps(Steps):
     schedules, ahead of the steps. No more are released than there is room for before something
     is due, so evaluations, checkpoints and max_steps come at exact steps.
 
-    note (Callable[[str], None]): Told in a line what Adam needs, if it is Adam.
+    note (Callable[[str], None]): Told in a line each how many workers take turns, and what
+        Adam needs, if it is Adam.
     """
 
     world: HogwildWorld
@@ -49,7 +50,10 @@ class HogwildSteps(Steps):
     ):
         super().__init__(agent, world, settings)
         self._ahead = StepsAhead(settings.optimizer, KEY)
-        line = describe_stale(self._ahead.now(), world.workers.n_workers)
+        if world.at_once < world.workers.n_workers:
+            note(f"[hogwild] {world.at_once} of {world.workers.n_workers} workers at a time: "
+                 "there are no more processors")  # fmt: skip
+        line = describe_stale(self._ahead.now(), world.at_once)
         if line:
             note(line)
 
@@ -84,7 +88,7 @@ class HogwildSteps(Steps):
         ]
 
     def _for_workers(self, settings: Mapping[str, float]) -> Dict[str, float]:
-        return stale_settings(settings, self.world.workers.n_workers)
+        return stale_settings(settings, self.world.at_once)
 
     def report(self) -> Dict[str, Metric]:
         return self.world.report()
@@ -120,16 +124,18 @@ def hogwild_world(
     optimizer, settings = parts["training"]["optimizer"], parts["hogwild"]
     state = lay_out_state(optimizer, KEY, agent.parameters.values)
     n_workers: int = settings["workers"]
-    if settings["executor"] == "process":
-        processes = worker_processes(checked, agent, teacher, optimizer, state, code)
-        return HogwildWorld(processes, is_ending=is_ending, end_seconds=END_SECONDS)
 
     def make_worker(number: int) -> LearningWorker:
         share, replica = teacher.share_of(number, n_workers), agent.replica()
         return learning_worker(number, parts, share, replica, for_a_worker(optimizer))
 
-    threads = ThreadWorkers(make_worker, n_workers)
-    return HogwildWorld(threads, is_ending=is_ending, end_seconds=END_SECONDS)
+    workers: Workers
+    if settings["executor"] == "process":
+        workers = worker_processes(checked, agent, teacher, optimizer, state, code)
+    else:
+        workers = ThreadWorkers(make_worker, n_workers)
+    # More at once would make nothing faster, and gradients older.
+    return HogwildWorld(workers, at_once=n_cores(), is_ending=is_ending, end_seconds=END_SECONDS)
 
 
 @contextmanager

@@ -1,17 +1,14 @@
 """A world of many: each parley is one worker's, and they do not wait for each other."""
 
 import time
-from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from ..errors import ConfigError, Problem, ProtocolError, WorkerError
 from ..metrics import Metric, merge_reports
+from .orders import Orders
 from .world import World
 from .world_worker import Answer, Parleyed, Workers
 
-# Parleys that a worker has waiting, with the one that it is at: so that it need not wait
-# for us before the next one, and little is under way when all have to stop.
-AHEAD = 2
 # How often one looks, while waiting, whether the run is to end; and how long workers may
 # take to stop where it is.
 LOOK_SECONDS, SHORT_STOP = 1.0, 1.0
@@ -31,6 +28,8 @@ class HogwildWorld(World):
     only ``shutdown`` is left.
 
     workers (Workers): From ``thincdialog.parallel``; they end with this world.
+    at_once (Optional[int]): How many of them may be at a parley at the same time, 1 or more;
+        None for all. The others take turns with them.
     max_wait (float): Seconds without an answer of anybody, while one is due, that are
         taken for a failure.
     is_ending (Callable[[], bool]): Whether the run is to end, as after a signal.
@@ -42,6 +41,7 @@ class HogwildWorld(World):
         self,
         workers: Workers,
         *,
+        at_once: Optional[int] = None,
         max_wait: float = 600.0,
         is_ending: Callable[[], bool] = lambda: False,
         end_seconds: float = 30.0,
@@ -52,18 +52,15 @@ class HogwildWorld(World):
         self.is_ending, self.end_seconds = is_ending, end_seconds
         self._end = float("inf")  # Till when workers are waited for.
         n = workers.n_workers
-        # By worker: orders that were not answered, and whether its epoch is done.
-        self._orders: List[Deque[Any]] = [deque() for _ in range(n)]
-        self._is_done = [False] * n
-        # Orders that came back, as their worker had nothing left.
-        self._returned: Deque[Any] = deque()
+        self.at_once = min(at_once or n, n)
+        self._orders = Orders(n, self.at_once)
         self._finished: List[Any] = []
         self._answers: Dict[int, Answer] = {}
         self._failure: Optional[BaseException] = None
 
     def parley(self, order: Any = None) -> None:
         """Release the worker that has least to do for one parley; waits while all have
-        ``AHEAD`` of them. An order that meets a worker with nothing left goes to another;
+        enough of them. An order that meets a worker with nothing left goes to another;
         if nobody has anything left, the epoch is done, and nothing comes of it.
 
         order (Any): For the worker's ``learn``, such as a step and its learning rate.
@@ -71,34 +68,28 @@ class HogwildWorld(World):
         RAISES (WorkerError): If a worker has failed.
         """
         self._check("parley")
-        if all(self._is_done) and not self.n_running:
+        if all(self._orders.is_done) and not self.n_running:
             raise ProtocolError(
                 "HogwildWorld.parley() was called, but the epoch is done: call start_epoch() first."
             )
         self._collect()
-        self._returned.append(order)
+        self._orders.add(order)
         while not self._release():
             self._await()
 
     def _release(self) -> bool:
         """Hand out orders while there is room; whether all have gone (or never will)."""
-        while self._returned:
-            live = [worker for worker, is_done in enumerate(self._is_done) if not is_done]
-            if not live:
-                self._returned.clear()
-                break
-            worker = min(live, key=lambda worker: len(self._orders[worker]))
-            if len(self._orders[worker]) >= AHEAD:
-                return False
-            order = self._returned.popleft()
-            self._orders[worker].append(order)
+        while True:
+            given = self._orders.hand_out()
+            if given is None:
+                return self._orders.n_waiting == 0
+            worker, order = given
             self._ask(worker, "parley", order)
-        return True
 
     @property
     def n_running(self) -> int:
         """Parleys that were released and are not yet answered."""
-        return sum(map(len, self._orders)) + len(self._returned)
+        return self._orders.n_open
 
     def finished(self) -> List[Any]:
         """What ``learn`` gave, of the parleys that were answered since the last call, in
@@ -129,14 +120,14 @@ class HogwildWorld(World):
         While one is not known to be, this is False, and does not wait."""
         self._check("epoch_done")
         self._collect()
-        if not all(self._is_done):
+        if not all(self._orders.is_done):
             return False
         self.drain()
         return True
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin a pass over the data with all workers, whatever is left of the last one."""
-        self._is_done = self.ask_all("start_epoch", epoch, seed)
+        self._orders.is_done = self.ask_all("start_epoch", epoch, seed)
 
     def report(self) -> Dict[str, Metric]:
         """Metrics of all workers together, since ``reset_metrics``."""
@@ -149,7 +140,7 @@ class HogwildWorld(World):
     def reset(self) -> None:
         """Make all workers drop their conversations."""
         super().reset()
-        self._is_done = self.ask_all("reset")
+        self._orders.is_done = self.ask_all("reset")
 
     def _state(self) -> Dict[str, Any]:
         states = self.ask_all("state")
@@ -166,7 +157,7 @@ class HogwildWorld(World):
             raise ConfigError([Problem("", text, hint)])
         for worker, own in enumerate(states):
             self._ask(worker, "restore", own)
-        self._is_done = self._await_all()
+        self._orders.is_done = self._await_all()
 
     def ask_all(self, call: str, *arguments: Any) -> List[Any]:
         """Call a method of every ``WorldWorker``, behind the parleys that are under way.
@@ -210,7 +201,7 @@ class HogwildWorld(World):
             left = min(until, self._end) - time.monotonic()
 
     def _late(self) -> WorkerError:
-        due = [worker for worker, orders in enumerate(self._orders) if orders]
+        due = self._orders.late()
         due = due or [w for w in range(self.workers.n_workers) if w not in self._answers]
         others = f" (nor from {', '.join(map(str, due[1:]))})" if len(due) > 1 else ""
         tail = f"{others}: it hangs, or is very slow"
@@ -236,18 +227,12 @@ class HogwildWorld(World):
         if answer is None:
             return False
         if isinstance(answer.value, Parleyed):
-            self._note(answer.worker, answer.value)
+            self._orders.answered(answer.worker, answer.value)
+            if answer.value.has_parleyed:
+                self._finished.append(answer.value.result)
         else:
             self._answers[answer.worker] = answer
         return True
-
-    def _note(self, worker: int, parleyed: Parleyed) -> None:
-        order = self._orders[worker].popleft()
-        self._is_done[worker] = parleyed.epoch_done
-        if parleyed.has_parleyed:
-            self._finished.append(parleyed.result)
-        else:
-            self._returned.append(order)
 
     def _check(self, call: str) -> None:
         if self.is_shut_down:

@@ -1,0 +1,85 @@
+"""Who of several workers gets the next order."""
+
+from collections import deque
+from typing import Any, Deque, List, Optional, Tuple
+
+from .world_worker import Parleyed
+
+# Parleys that a worker has waiting, with the one that it is at: so that it need not wait
+# for us before the next one, and little is under way when all have to stop.
+AHEAD = 2
+# How many more a worker may have had than one that may not begin before another pauses.
+TURN = 16
+
+
+class Orders:
+    """Orders for parleys: each goes to the worker that has least to do, and on to another
+    if that one has nothing left.
+
+    n_workers (int): How many there are, 1 or more.
+    at_once (int): How many may be at parleys at the same time, 1 or more; the others take
+        turns with them.
+    is_done (List[bool]): By worker, whether its epoch is done.
+    """
+
+    def __init__(self, n_workers: int, at_once: int):
+        self.at_once = at_once
+        self.is_done = [False] * n_workers
+        # By worker: what was not answered, and how many orders it has had.
+        self._sent: List[Deque[Any]] = [deque() for _ in range(n_workers)]
+        self._n_had = [0] * n_workers
+        # Those that nobody has.
+        self._waiting: Deque[Any] = deque()
+
+    def add(self, order: Any) -> None:
+        """Have one more, behind those that wait."""
+        self._waiting.append(order)
+
+    def hand_out(self) -> Optional[Tuple[int, Any]]:
+        """Take the next order, and who gets it; None if nobody has room, or none waits. If
+        nobody has anything left to do, those that wait are dropped."""
+        if all(self.is_done):
+            self._waiting.clear()
+        worker = self._next_worker() if self._waiting else None
+        if worker is None:
+            return None
+        order = self._waiting.popleft()
+        self._sent[worker].append(order)
+        self._n_had[worker] += 1
+        return worker, order
+
+    def _next_worker(self) -> Optional[int]:
+        """Number of the one that gets the next order; None if nobody has room."""
+        busy = [worker for worker, sent in enumerate(self._sent) if sent]
+        live = [worker for worker, is_done in enumerate(self.is_done) if not is_done]
+        idle = [worker for worker in live if not self._sent[worker]]
+        if idle and len(busy) < self.at_once:
+            return min(idle, key=self._n_had.__getitem__)
+        limit = min((self._n_had[worker] + TURN for worker in idle), default=float("inf"))
+        able = [
+            worker
+            for worker in live
+            if 0 < len(self._sent[worker]) < AHEAD and self._n_had[worker] < limit
+        ]
+        return min(able, key=lambda worker: len(self._sent[worker]), default=None)
+
+    def answered(self, worker: int, parleyed: Parleyed) -> None:
+        """A worker has answered the oldest of its orders."""
+        order = self._sent[worker].popleft()
+        self.is_done[worker] = parleyed.epoch_done
+        if not parleyed.has_parleyed:
+            self._waiting.append(order)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many were added, and nobody has them."""
+        return len(self._waiting)
+
+    @property
+    def n_open(self) -> int:
+        """How many were added and not answered by a parley."""
+        return sum(map(len, self._sent)) + self.n_waiting
+
+    def late(self) -> List[int]:
+        """Numbers of the workers that have orders and have not answered them."""
+        return [worker for worker, sent in enumerate(self._sent) if sent]
