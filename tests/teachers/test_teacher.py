@@ -11,7 +11,7 @@ from thincdialog.errors import DataError, ProtocolError
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.mutators.flatten import Flatten
-from thincdialog.teachers import IterableTeacher, Teacher
+from thincdialog.teachers import IterableTeacher, Teacher, mix_tasks
 
 lengths = st.lists(st.integers(1, 5), min_size=1, max_size=25)
 
@@ -308,6 +308,37 @@ def test_teacher_examples_carry_their_context():
     assert messages[2]["context"][2:] == [(0, "text 0.1"), (1, "label 0.1")]
     assert all(message["episode_done"] for message in messages)
     assert "context" not in next(teacher([1]).examples())
+
+
+LABELS = st.none() | st.lists(st.sampled_from("xyz"), max_size=3)
+
+
+@given(
+    st.lists(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=3), min_size=1, max_size=9),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 5),
+    st.integers(0, 6),
+)
+def test_teacher_all_labels_are_those_of_the_examples(rows, training, streaming, window, sample):
+    """Also where messages lack labels, or bring labels of evaluation along."""
+
+    def message(labels, evaluation):
+        fields = {"text": "a", "labels": labels, "eval_labels": evaluation}
+        return Message({name: value for name, value in fields.items() if value is not None})
+
+    def source():
+        return ([message(*fields) for fields in episode] for episode in rows)
+
+    tasks = {
+        name: Teacher({"train": source}, streaming=streaming, shuffle_window=window).for_split(
+            "train", training=training, max_examples=max_examples
+        )
+        for name, max_examples in (("whole", 0), ("sample", sample))
+    }
+    for shown in (*tasks.values(), mix_tasks(tasks)):
+        expected = [label for example in shown.examples() for label in example.all_labels]
+        assert list(shown.all_labels()) == expected
 
 
 @pytest.mark.parametrize("streaming", [False, True])

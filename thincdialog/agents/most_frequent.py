@@ -7,7 +7,6 @@ from ..registry import registry
 from ..teachers import Teacher
 from .baseline import BaselineAgent, ranked_replies
 from .conversation import RANKED
-from .training_labels import training_labels
 
 
 @registry.agents("thincdialog.MostFrequent.v1")
@@ -28,7 +27,7 @@ class MostFrequentAgent(BaselineAgent):
         self.labels = sorted(counts, key=lambda text: (-counts[text], text))[:RANKED]
 
     def learn(self, train: Teacher, seed: int) -> None:
-        self._set(Counter(training_labels(train)))
+        self._set(Counter(train.all_labels()))
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         return ranked_replies(

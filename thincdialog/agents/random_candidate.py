@@ -7,7 +7,6 @@ from ..registry import registry
 from ..teachers import Teacher
 from .baseline import BaselineAgent, ranked_replies
 from .conversation import RANKED
-from .training_labels import training_labels
 
 
 @registry.agents("thincdialog.RandomCandidate.v1")
@@ -26,7 +25,7 @@ class RandomCandidateAgent(BaselineAgent):
 
     def learn(self, train: Teacher, seed: int) -> None:
         self.seed = seed
-        self.labels = list(dict.fromkeys(training_labels(train)))
+        self.labels = list(dict.fromkeys(train.all_labels()))
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         names = column(observations, "id")

@@ -22,7 +22,7 @@ from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
 from .fields import LABEL, candidate_limits, has_rectangles, token_limits
 from .model_agent import ModelAgent
-from .training_labels import check_labels, first_labels, no_labels, training_labels
+from .training_labels import check_labels, first_labels, no_labels
 
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
@@ -124,7 +124,7 @@ class RankerAgent(ModelAgent):
         if self.fixed_path is not None:
             found = list(dict.fromkeys(read_list(self.fixed_path)))
         else:
-            counts = Counter(training_labels(train))
+            counts = Counter(train.all_labels())
             if not counts:
                 raise no_labels(train)
             # A stable sort: of equally frequent replies the first seen comes first.

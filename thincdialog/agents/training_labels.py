@@ -1,6 +1,6 @@
 """The labels of the training data."""
 
-from typing import Any, Iterator, List, Sequence
+from typing import Any, List, Sequence
 
 import numpy as np
 
@@ -9,12 +9,6 @@ from ..errors import DataError
 from ..messages import column
 from ..protocol import Observations
 from ..teachers import Teacher
-
-
-def training_labels(train: Teacher) -> Iterator[str]:
-    """All of them, example by example; examples without labels give none."""
-    for example in train.examples():
-        yield from example.all_labels
 
 
 def with_labels(observations: Observations) -> Observations:

@@ -118,6 +118,11 @@ class Mixture:
         for part in self.parts:
             yield from part.examples()
 
+    def all_labels(self) -> Iterator[str]:
+        """Every label of every example, in the same order."""
+        for part in self.parts:
+            yield from part.all_labels()
+
     @property
     def n_episodes(self) -> Optional[int]:
         """Number of episodes; None if that of a task is unknown."""

@@ -232,19 +232,21 @@ class Presenter(Agent):
 
     def texts(self) -> Iterator[str]:
         """Every text and label of the whole split once, in the order of the data; of
-        endless data, of the first ``shuffle_window`` episodes."""
+        endless data, of the first ``shuffle_window`` episodes; so do those below."""
         return self._shown.texts()
 
     def episodes(self) -> Iterator[List[Message]]:
-        """Every episode in the order of the data, as it would be shown. Of endless data,
-        the first ``shuffle_window`` ones."""
+        """Every episode in the order of the data, as it would be shown."""
         return self._shown.episodes()
 
     def examples(self) -> Iterator[Message]:
         """Every example in the order of the data, flattened: a turn within an episode
-        carries the turns before it as `context`. Of endless data, those of the first
-        ``shuffle_window`` episodes."""
+        carries the turns before it as `context`."""
         return self._shown.examples()
+
+    def all_labels(self) -> Iterator[str]:
+        """Every label of the same examples; those without labels give none."""
+        return self._shown.all_labels()
 
     @property
     def data_name(self) -> str:

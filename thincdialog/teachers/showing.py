@@ -235,11 +235,10 @@ class Showing:
     def episodes(self) -> Iterator[List[Message]]:
         """Every episode in the order of the data; of an endless one, those of the first
         block."""
-        parts = self.data.blocks(self.picked())
-        for _, store, members, _ in islice(parts, 1 if self.is_endless else None):
-            block = Block(store, store.fields(self.label_name), members)
-            for episode in members:
-                start, end = store.starts[episode], store.starts[episode + 1]
+        for block in self._all_blocks():
+            starts = block.store.starts
+            for episode in block.order:
+                start, end = starts[episode], starts[episode + 1]
                 yield [self.message(block, turn, turn + 1 == end) for turn in range(start, end)]
 
     def examples(self) -> Iterator[Message]:
@@ -254,6 +253,16 @@ class Showing:
                         history.append((PARTNER, message.get("text", "")))
                     history.extend((SELF, label) for label in message.all_labels[:1])
                 yield message
+
+    def all_labels(self) -> Iterator[str]:
+        """Every label of these, without making them."""
+        for block in self._all_blocks():
+            yield from block.store.all_labels(block.order, block.fields)
+
+    def _all_blocks(self) -> Iterator[Block]:
+        parts = self.data.blocks(self.picked())
+        for _, store, members, _ in islice(parts, 1 if self.is_endless else None):
+            yield Block(store, store.fields(self.label_name), members)
 
     @property
     def n_episodes(self) -> Optional[int]:

@@ -107,6 +107,22 @@ class EpisodeStore:
             return Message((name, value) for name, value in cells if value is not None)
         return Message([(name, values[turn]) for name, values in fields])
 
+    def all_labels(self, episodes: Sequence[int], fields: Sequence[Field]) -> Iterator[str]:
+        """Every label of some episodes: what ``Message.all_labels`` is of their turns.
+
+        episodes (Sequence[int]): Their numbers.
+        fields (Sequence[Field]): What messages show, from ``fields``.
+        """
+        named = [field for field in fields if field[0] in ("labels", "eval_labels")]
+        for episode in episodes:
+            turns = slice(self.starts[episode], self.starts[episode + 1])
+            if len(named) == 1:
+                for labels in named[0][1][turns]:
+                    yield from labels or ()
+            else:
+                for turn in range(turns.start, turns.stop):
+                    yield from self.message(turn, named).all_labels
+
     def replies(self) -> Iterator[str]:
         """The first label of every turn that has one."""
         return (labels[0] for labels in self.columns.get("labels", ()) if labels)
