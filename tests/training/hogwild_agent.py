@@ -2,7 +2,8 @@
 fails as it is told to.
 
 HOGWILD_NOTES: the file to note in. HOGWILD_MISCHIEF: "what id", what is to happen before a
-step that learns from that example ("raise", "data", "nan", "kill", "hang", "slow").
+step that learns from that example ("raise", "data", "nan", "kill", "hang", "slow"), or before
+it is answered in an evaluation behind the first step ("hang").
 HOGWILD_END: seconds to wait for workers after a signal.
 """
 
@@ -12,6 +13,7 @@ import signal
 import threading
 import time
 import zlib
+from pathlib import Path
 
 from thinc.api import Model
 
@@ -61,6 +63,14 @@ class Noting(RankerAgent):
         super().train_batch(observations)
         if which in ids and what == "nan":
             self.parameters.gradients[:] = float("nan")
+
+    def answer(self, observations):
+        what, _, which = os.environ.get("HOGWILD_MISCHIEF", "").partition(" ")
+        has_begun = what == "hang" and Path(os.environ["HOGWILD_NOTES"]).exists()
+        if has_begun and which in column(observations, "id"):
+            note(mischief=what)
+            time.sleep(600)
+        return super().answer(observations)
 
     def update(self, optimizer):
         arrays = {"values": self.parameters.values}

@@ -97,9 +97,9 @@ class Command:
             time.sleep(0.01)
         return self.notes()[-1]
 
-    def start_hanging(self, executor: str):
+    def start_hanging(self, executor: str, where: str = "train3/0"):
         """A run one of whose workers hangs."""
-        process = self.start(mischief="hang train3/0", executor=executor)
+        process = self.start(mischief=f"hang {where}", executor=executor)
         while not any("mischief" in note for note in self.notes()):
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
@@ -225,6 +225,32 @@ def test_signals_end_a_run_whose_worker_hangs(command, executor, number, code):
     assert "Traceback" not in stderr
     command.run(0, "--resume", "--training.max_steps", "20", executor=executor)
     assert command.rows()[-1]["step"] == 20
+
+
+@pytest.mark.parametrize(
+    "number, code, executor",
+    [
+        (signal.SIGTERM, 75, "thread"),
+        slow(signal.SIGINT, 130, "thread"),
+        slow(signal.SIGTERM, 75, "process"),
+    ],
+)
+def test_signals_end_an_evaluation_in_which_a_worker_hangs(command, executor, number, code):
+    process = command.start_hanging(executor, where="dev3/0")
+    assert command.steps() == [0]
+    os.killpg(process.pid, number)
+    began = time.monotonic()
+    stderr = command.finish(process, code)
+    assert time.monotonic() - began < 12  # Schedulers kill 30 seconds after SIGTERM.
+    # The evaluation is left for when the run goes on, and no step is lost.
+    assert "Saved out/checkpoint-10. Go on with: " in stderr.splitlines()[-1]
+    assert "no answer" not in stderr and "Traceback" not in stderr
+    assert command.steps() == [0, 10]
+    assert json.loads((command.out / "model-last" / "meta.json").read_text())["step"] == 10
+    assert [row["step"] for row in command.rows()] == [0]
+    command.run(0, "--resume", "--training.max_steps", "20", executor=executor)
+    assert [row["step"] for row in command.rows()] == [0, 10, 20]
+    assert len([note for note in command.notes() if "step" in note]) == 20
 
 
 @pytest.mark.parametrize("executor", ["thread", slow("process")])

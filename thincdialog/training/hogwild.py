@@ -163,17 +163,22 @@ def hogwild_steps(
             raise Interrupted(interruption.received) from None
 
 
-def side_by_side(make_world: WorldFactory, n_workers: int) -> WorldFactory:
+def side_by_side(
+    make_world: WorldFactory, n_workers: int, is_ending: Callable[[], bool] = lambda: False
+) -> WorldFactory:
     """Worlds for evaluation in which several threads show their shares to replicas.
 
     make_world (WorldFactory): Gives the world of one of them.
     n_workers (int): How many.
+    is_ending (Callable[[], bool]): Whether the run is to end soon: then nobody waits long for
+        a thread in the middle of a call, which changes nothing that is saved.
     """
 
     def create_hogwild_world(teacher: Teacher, agent: Agent) -> World:
         def make_worker(number: int) -> WorldWorker:
             return WorldWorker(make_world(teacher.share_of(number, n_workers), agent.replica()))
 
-        return HogwildWorld(ThreadWorkers(make_worker, n_workers))
+        threads = ThreadWorkers(make_worker, n_workers)
+        return HogwildWorld(threads, is_ending=is_ending, end_seconds=END_SECONDS)
 
     return create_hogwild_world

@@ -82,6 +82,10 @@ class Interruption:
             self.is_urgent = True
             raise Interrupted(number)
 
+    def has_come(self) -> bool:
+        """Whether a signal came."""
+        return self.received is not None
+
     @contextmanager
     def waiting(self, waits: bool = True) -> Iterator[None]:
         """A stretch in which signals wait, or (False) one within it in which they do not.

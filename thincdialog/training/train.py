@@ -115,8 +115,7 @@ class TrainingRun:
         self.seed: int = parts["system"]["seed"]
         self.training: Dict[str, Any] = parts["training"]
         self.agent: Agent = parts["agent"]
-        self.tokenizer = parts["tokenizer"]
-        self.make_world = parts["world"]
+        self.tokenizer, self.make_world = parts["tokenizer"], parts["world"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
         self._check_baselines()
         self._check_optimizer()
@@ -265,14 +264,15 @@ class TrainingRun:
                 yield Steps(agent, world, settings)
         else:
             parts = (self.checked, self.parts, agent, self.teacher, self.code)
-            world = hogwild_world(*parts, is_ending=lambda: self.interruption.received is not None)
+            world = hogwild_world(*parts, is_ending=self.interruption.has_come)
             with hogwild_steps(world, agent, settings, self.interruption, self._note) as steps:
                 yield steps
 
     def _evaluate(self, agent: Agent, teacher: Teacher) -> Dict[str, float]:
         make_world = self.parts["evaluation"]["world"]
         if self.is_hogwild:
-            make_world = side_by_side(make_world, self.parts["hogwild"]["workers"])
+            n_workers = self.parts["hogwild"]["workers"]
+            make_world = side_by_side(make_world, n_workers, self.interruption.has_come)
         return evaluate_agent(agent, teacher, make_world)
 
     # --- afterwards -----------------------------------------------------------------
