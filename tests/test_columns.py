@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.columns import LazyColumn, PickedColumn, RowNumbers, derive
+from thincdialog.columns import LazyColumn, PickedColumn, RowNumbers, choose, derive
 
 
 class Data:
@@ -58,6 +58,27 @@ def test_columns_derived_from_different_rows_are_plain_lists(case):
     }[case]
     column = derive("pairs", lambda *cells: list(zip(*cells)), words, numbers)
     assert column == [("b", 2), ("a", 1)] and isinstance(column, list)
+
+
+def test_what_is_derived_of_cells_that_somebody_may_have_changed_is_a_plain_list():
+    first = lambda lists: [each[0] for each in lists]  # noqa: E731
+    (words,) = Data(word=["a", "b"]).pick([1, 0], "word")
+    lists = derive("lists", lambda cells: [[cell] for cell in cells], words)
+    assert isinstance(derive("first", first, lists), LazyColumn)
+    lists[0][0] = "changed"
+    column = derive("first", first, lists)
+    assert column == ["changed", "a"] and isinstance(column, list)
+
+
+@given(DATA, st.data())
+def test_chosen_cells_know_their_rows_if_they_are_of_the_data(words, draw):
+    rows = draw.draw(st.lists(st.integers(0, len(words) - 1), min_size=1, max_size=8))
+    places = np.array(draw.draw(st.lists(st.integers(0, len(rows) - 1))), dtype=np.int64)
+    (column,) = Data(word=words).pick(rows, "word")
+    chosen = choose(column, places)
+    assert list(chosen) == choose(list(column), places) == [words[rows[at]] for at in places]
+    assert isinstance(chosen, PickedColumn)
+    assert chosen.origin.rows.tolist() == [rows[at] for at in places]
 
 
 @given(DATA, st.lists(st.lists(st.integers(0, 100), max_size=8), max_size=5))

@@ -132,14 +132,26 @@ def pick(values: Sequence[Any], numbers: Sequence[int]) -> List[Any]:
     return list(itemgetter(*numbers)(values))
 
 
+def choose(column: Sequence[Any], places: np.ndarray) -> Sequence[Any]:
+    """Some cells of a column; they know their rows if they are of the data."""
+    if isinstance(column, PickedColumn):
+        return column.take(column.origin.rows[places])
+    return pick(column, places.tolist())
+
+
 def derive(key: Hashable, make: Callable[..., List[Any]], *columns: Sequence[Any]) -> Sequence[Any]:
     """A column made of others, row by row.
 
     key (Hashable): Says what ``make`` does.
     make (Callable[..., List[Any]]): Gives the cells for the columns' cells.
-    RETURNS (Sequence[Any]): Cells; a LazyColumn where all columns show the same rows.
+    RETURNS (Sequence[Any]): Cells; a LazyColumn where all columns show the same rows, and
+        are sure to be what they were.
     """
-    origins = [column.origin for column in columns if isinstance(column, LazyColumn)]
+    origins = [
+        column.origin
+        for column in columns
+        if isinstance(column, LazyColumn) and not column.may_differ
+    ]
     if len(origins) < len(columns) or any(
         origin.owner is not origins[0].owner or origin.rows is not origins[0].rows
         for origin in origins

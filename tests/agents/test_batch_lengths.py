@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from thinc.api import Model, chain, noop, with_padded
 
 from thincdialog.api import IterableTeacher, Message, MessageBatch, registry
+from thincdialog.columns import PickedColumn
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.messages import PARTNER, SELF
 from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.teachers.store import EpisodeStore
 
 TRAIN = [
     {"text": "a b c d e f", "labels": ["one two three four"], "features": np.ones(2, dtype="f")},
@@ -221,6 +223,80 @@ def test_ranker_lengths_of_rows_with_and_without_labels():
     lengths = agent.batch_lengths(agent.batch_observe(rows))
     assert lengths.counts.tolist() == [[2, 0], [2, 1]]
     assert agent.batch_lengths(agent.batch_observe([])).counts.shape == (0, 2)
+
+
+@given(
+    st.lists(st.tuples(TEXTS, st.none() | st.lists(TEXTS, max_size=2)), min_size=1, max_size=8),
+    st.lists(st.lists(st.integers(0, 7), min_size=1, max_size=6), min_size=1, max_size=4),
+    st.sampled_from([0, 2, 99]),
+    st.data(),
+)
+@settings(max_examples=40, deadline=None)
+def test_ranker_lengths_of_labels_are_the_same_from_columns_that_know_their_rows(
+    examples, batches, max_label, data
+):
+    """Whatever was shown before, and whoever puts another column in its place, or changes
+    cells of his own."""
+    agent, *_ = build("Ranker", max_label=max_label)
+    store = EpisodeStore()
+    for text, labels in examples:
+        store.append(
+            [Message({"text": text} if labels is None else {"text": text, "labels": labels})]
+        )
+
+    def slow(columns, n_rows):
+        rows = [{name: columns[name][row] for name in columns} for row in range(n_rows)]
+        messages = [Message({k: v for k, v in row.items() if v is not None}) for row in rows]
+        lists = [message.pop("labels", None) for message in messages]
+        lengths = agent.batch_lengths(agent.batch_observe(messages)).counts
+        for row, (labels, message) in enumerate(zip(lists, messages)):
+            limit = message.get("max_tokens", (99, 99))[1]
+            n_tokens = len(labels[0].split()) if labels else 0
+            lengths[row, 1] = min(n_tokens, limit, max_label or 99)
+        return lengths.tolist()
+
+    for batch in batches:
+        rows = np.array([row % len(examples) for row in batch], dtype=np.int64)
+        picked = {
+            name: PickedColumn(values, rows, store, name) for name, values in store.fields("labels")
+        }
+        others = data.draw(st.lists(TEXTS.map(lambda text: [text]), min_size=6, max_size=6))
+        limits = data.draw(st.lists(LIMITS, min_size=6, max_size=6))
+        for more in (
+            {},
+            {"max_tokens": limits[: len(rows)]},
+            {"labels": others[: len(rows)]},
+            {},
+        ):
+            columns = {**picked, **more}
+            observations = agent.batch_observe(MessageBatch(columns, len(rows)))
+            found = agent.batch_lengths(observations).counts
+            assert found.tolist() == slow(columns, len(rows))
+            if "labels" in more:
+                for labels in others:
+                    labels[0] += " a"
+                changed = agent.batch_lengths(observations).counts
+                assert changed.tolist() == slow(columns, len(rows))
+
+
+def test_ranker_looks_at_labels_of_the_data_once(monkeypatch):
+    agent, *_ = build("Ranker")
+    teacher = IterableTeacher({"train": [("a", "one two"), ("b", "five")]})
+    shown = teacher.for_split("train", training=True)
+    shown.set_batches(registry.batchers.get("thincdialog.Fixed.v1")(2))
+    looked_at = []
+    numbers_of = agent.text._label_numbers
+    monkeypatch.setattr(
+        agent.text, "_label_numbers", lambda texts: looked_at.extend(texts) or numbers_of(texts)
+    )
+    for epoch in range(3):
+        shown.start_epoch(epoch, 0)
+        observations = agent.batch_observe(shown.batch_act())
+        lengths = agent.batch_lengths(observations).counts[:, 1]
+        agent.train_batch(observations)
+        assert sorted(lengths.tolist()) == [1, 2]
+        shown.batch_observe([Message()] * 2)
+    assert sorted(looked_at) == ["five", "one two"]
 
 
 @pytest.mark.parametrize("contexts", [bag, rectangles])

@@ -22,7 +22,7 @@ from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
 from .fields import LABEL, candidate_limits, has_rectangles, token_limits
 from .model_agent import ModelAgent
-from .training_labels import check_labels, first_labels, no_labels
+from .training_labels import check_labels, first_labels, known_labels, no_labels
 
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
@@ -170,12 +170,10 @@ class RankerAgent(ModelAgent):
         once, and candidates that are no labels are not counted.)"""
         contexts, padded = super().batch_lengths(observations)
         counts = np.concatenate((contexts, np.zeros_like(contexts)), axis=1)
-        answers = column(observations, "labels")
-        rows = [row for row, texts in enumerate(answers) if texts]
-        if rows:
+        rows, texts = known_labels(observations)
+        if len(rows):
             limits = token_limits(observations, LABEL)
             some = None if limits is None else limits[rows]
-            texts = [answers[row][0] for row in rows]
             counts[rows, LABEL] = self.text.label_lengths(texts, some)
         return Lengths(counts, padded)
 

@@ -1,10 +1,10 @@
 """The labels of the training data."""
 
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
-from ..columns import RowNumbers, derive
+from ..columns import RowNumbers, choose, derive
 from ..errors import DataError
 from ..messages import column
 from ..protocol import Observations
@@ -13,7 +13,7 @@ from ..teachers import Teacher
 
 def with_labels(observations: Observations) -> Observations:
     """Those that have ``labels`` to learn from."""
-    known = np.flatnonzero(_COUNTS.of(column(observations, "labels"), _count))
+    known = _labelled(column(observations, "labels"))
     if len(known) == len(observations):
         return observations
     return [observations[row] for row in known.tolist()]
@@ -22,6 +22,19 @@ def with_labels(observations: Observations) -> Observations:
 def first_labels(observations: Observations) -> Sequence[str]:
     """The first right answer of every training example of a batch."""
     return derive("first", _firsts, column(observations, "labels"))
+
+
+def known_labels(observations: Observations) -> Tuple[np.ndarray, Sequence[str]]:
+    """Which observations have ``labels``, shape (n_known,), int64, and the first of each."""
+    labels = column(observations, "labels")
+    known = _labelled(labels)
+    if len(known) < len(labels):
+        labels = choose(labels, known)
+    return known, derive("first", _firsts, labels)
+
+
+def _labelled(labels: Sequence[Any]) -> np.ndarray:
+    return np.flatnonzero(_COUNTS.of(labels, _count))
 
 
 # How many labels each example has: the same for every agent.
