@@ -2,12 +2,14 @@
 
 Rankers on the first 5,000 conversations of the Self-dialogue Corpus (the right reply among
 100, all test examples), classifiers on CLINC150 (test accuracy), three seeds each; and
-the coffee orders of configs/quickstart.cfg, which are generated. Threads.
+the coffee orders of configs/quickstart.cfg, which are generated. Threads, or what
+BENCH_EXECUTOR says.
 
     python tests/benchmarks/bench_hogwild_quality.py [part of a config's name ...]
 
 Workers' gradients are of weights some steps old; what that changes of Adam's settings is in
-thincdialog/optimizers/stale_steps.py.
+thincdialog/optimizers/stale_steps.py. No more are at steps at once than there are processors:
+with BENCH_AT_ONCE=4, four are, on fewer processors, too.
 
 Real data is left out where ../shared/data is missing.
 """
@@ -23,13 +25,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from thincdialog.parallel import n_cores
+from thincdialog.training import hogwild
 from thincdialog.training.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 WORKERS = (1, 2, 4)
 SEEDS = (0, 1, 2)
+EXECUTOR = os.environ.get("BENCH_EXECUTOR", "thread")
 OPS = os.environ.get("BENCH_OPS", "fast")
+AT_ONCE = int(os.environ.get("BENCH_AT_ONCE", n_cores()))
 # Of the training conversations: 73,000 examples.
 N_DIALOGUES = 5_000
 
@@ -74,7 +80,7 @@ def scores(name: str, n: int, overrides: Dict[str, Any], score: str) -> List[flo
         asked = {"system.seed": seed, "system.ops": OPS, "training.n_samples": 0}
         result = train(
             ROOT / "configs" / f"{name}.cfg",
-            overrides={**asked, "hogwild.workers": n, **overrides},
+            overrides={**asked, "hogwild.workers": n, "hogwild.executor": EXECUTOR, **overrides},
             stdout=quiet,
             stderr=quiet,
         )
@@ -83,7 +89,11 @@ def scores(name: str, n: int, overrides: Dict[str, Any], score: str) -> List[flo
 
 
 def main() -> None:
-    print(f"{'config':12}{'workers':>8}{'mean':>8}{'to one':>8}{'seconds':>9}   each seed")
+    hogwild.n_cores = lambda: AT_ONCE
+    print(
+        f"{'config':12}{'workers':>8}{'at once':>8}{'mean':>8}{'to one':>8}{'seconds':>9}   "
+        f"each seed ({EXECUTOR})"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for name, overrides, score in works(Path(folder)):
             if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
@@ -96,8 +106,8 @@ def main() -> None:
                 mean = statistics.mean(found)
                 one = mean if one is None else one
                 each = ", ".join(f"{value:.2f}" for value in found)
-                shown = f"{name:12}{n:8}{mean:8.2f}{mean - one:+8.2f}{seconds:9.0f}"
-                print(f"{shown}   {each}", flush=True)
+                shown = f"{name:12}{n:8}{min(n, AT_ONCE):8}{mean:8.2f}{mean - one:+8.2f}"
+                print(f"{shown}{seconds:9.0f}   {each}", flush=True)
 
 
 if __name__ == "__main__":
