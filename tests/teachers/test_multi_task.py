@@ -143,6 +143,17 @@ def test_multi_task_repeats_until_all_were_shown_whole(many_sizes, weights, stre
     assert {1} in exactly
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_multi_task_repeats_nothing_where_a_share_has_nothing_of_a_task(streaming):
+    mixture = mix([[1], [1] * 7], repeat=True, weights=[1, 1], streaming=streaming)
+    shares = [mixture.share_of(worker, 2) for worker in range(2)]
+    said = [rounds(share, [share]) for share in shares]
+    of_a = [[name for name in names if name.startswith("a/")] for names in said]
+    assert sorted(map(bool, of_a)) == [False, True] and set(sum(of_a, [])) == {"a/0/0"}
+    of_b = [name for names in said for name in names if name.startswith("b/")]
+    assert sorted(of_b) == [f"b/{number}/0" for number in range(7)]
+
+
 def test_multi_task_shows_a_repeated_task_in_another_order():
     mixture = mix([[1] * 20, [1] * 60], [1, 1], repeat=True, window=100)
     said = rounds(mixture, [mixture])

@@ -72,11 +72,12 @@ class MixedCursor:
         cursor = self.cursors[task]
         if cursor.is_exhausted():
             self._open.discard(task)
-            if not self._repeat or not self._open:
+            if self._repeat and self._open:
+                cursor.start_again()
+            # With nothing in it even then, if it is a worker's share of a small task.
+            if cursor.is_exhausted():
                 shares.leave(task)
                 return
-            cursor.start_again()
-            cursor.is_exhausted()
         block, episode = self._heads[task] = cursor.head()
         bounds = block.store.bounds(self._unit)
         self._sizes[task] = bounds[episode + 1] - bounds[episode]
