@@ -1,9 +1,14 @@
 """Several tasks shown as one."""
 
+from itertools import chain
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
+
+from ..columns import pick
 from ..messages import Message
 from .cursor import Block
+from .joined_stores import JoinedStores
 from .mixed_cursor import MixedCursor
 from .rows import Rows, join_rows
 from .showing import Place, Showing
@@ -34,11 +39,16 @@ class Mixture:
         self.label_name = self.parts[0].label_name
         self._rules = (weights, unit, repeat)
         self.cursor = MixedCursor(self.parts, weights, unit, repeat)
+        self._is_held = not any(part.data.streaming or part.n_candidates for part in self.parts)
+        self._stores: Optional[JoinedStores] = None
 
     def share_of(self, worker: int, n_workers: int) -> "Mixture":
         """The worker's share of every task, mixed alike (see ``Presenter``)."""
         shares = {part.name: part.share_of(worker, n_workers) for part in self.parts}
-        return Mixture(shares, *self._rules)
+        mixture = Mixture(shares, *self._rules)
+        # What is remembered of a row is so for all workers.
+        mixture._stores = self._joined_stores()
+        return mixture
 
     @property
     def is_single_turn(self) -> bool:
@@ -62,29 +72,36 @@ class Mixture:
     def read(self, n_rows: int) -> Rows:
         """The next single-turn examples in columns (see ``Showing.read``)."""
         cursor = self.cursor
-        tasks: List[int] = []
-        # Of each block, its episodes and their rows.
-        taken: Dict[Tuple[int, int, int], Tuple[Block, List[int], List[int]]] = {}
-        while len(tasks) < n_rows and not cursor.is_exhausted():
+        blocks: List[Block] = []
+        episodes: List[int] = []
+        while len(blocks) < n_rows and not cursor.is_exhausted():
             block, episode = cursor.take_one()
-            key = (block.task, block.again, block.number)
-            if key not in taken:
-                taken[key] = (block, [], [])
-            _, episodes, rows = taken[key]
+            blocks.append(block)
             episodes.append(episode)
-            rows.append(len(tasks))
-            tasks.append(block.task)
-        by_block = join_rows(
-            [
-                Rows(self.parts[block.task].columns(block, episodes), len(episodes))
-                for block, episodes, _ in taken.values()
-            ]
-        )
-        place_of = [0] * len(tasks)
-        places = (row for _, _, rows in taken.values() for row in rows)
-        for place, row in enumerate(places):
-            place_of[row] = place
-        return by_block.take(place_of)._replace(tasks=tasks)
+        tasks = [block.task for block in blocks]
+        stores = self._joined_stores()
+        if stores is not None:
+            return Rows(stores.columns(tasks, episodes), len(tasks), tasks)
+        return self._read_by_block(blocks, episodes)._replace(tasks=tasks)
+
+    def _joined_stores(self) -> Optional[JoinedStores]:
+        """What is held of all tasks; None if some are streams, or draw candidates."""
+        if self._stores is None and self._is_held:
+            self._stores = JoinedStores(self.parts)
+        return self._stores
+
+    def _read_by_block(self, blocks: Sequence[Block], episodes: Sequence[int]) -> Rows:
+        # Of each block, its rows.
+        taken: Dict[Tuple[int, int, int], List[int]] = {}
+        for row, block in enumerate(blocks):
+            taken.setdefault((block.task, block.again, block.number), []).append(row)
+        parts = []
+        for rows in taken.values():
+            block = blocks[rows[0]]
+            columns = self.parts[block.task].columns(block, pick(episodes, rows))
+            parts.append(Rows(columns, len(rows)))
+        place_of = np.argsort(np.fromiter(chain.from_iterable(taken.values()), dtype=np.int64))
+        return join_rows(parts).take(place_of.tolist())
 
     def place(self, block: Block, turn: int, end: int) -> Place:
         """Where in its episode a copy is (see ``Showing.place``)."""

@@ -1,5 +1,6 @@
 """What a teacher and its copies counted about the replies they got."""
 
+from collections import Counter
 from typing import Dict, List, Sequence
 
 from ..messages import Message
@@ -103,6 +104,10 @@ class MixedScores(Scores):
         tasks: Sequence[int] = (),
     ) -> None:
         """Count the replies to a batch."""
+        if not any(scores.metrics for scores in self._numbered):
+            for task, n_examples in Counter(tasks).items():
+                self._numbered[task].n_examples += n_examples
+            return
         rows: Dict[int, List[int]] = {}
         for row, task in enumerate(tasks):
             rows.setdefault(task, []).append(row)

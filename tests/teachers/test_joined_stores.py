@@ -1,0 +1,158 @@
+"""Mixtures in memory: the batches of streams, from columns that know their rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.api import Message, registry
+from thincdialog.batchers import Batchsort, Fixed, Padded, Words
+from thincdialog.columns import PickedColumn, RowNumbers
+from thincdialog.metrics.accuracy import Accuracy
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.teachers import Teacher, mix_tasks
+from thincdialog.worlds import BatchWorld
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=4).map(" ".join)
+EXAMPLE = st.fixed_dictionaries(
+    {"text": WORDS},
+    optional={
+        "labels": st.lists(WORDS, min_size=1, max_size=2),
+        "context": st.lists(st.tuples(st.sampled_from([0, 1]), WORDS), max_size=2),
+        "mood": st.integers(0, 9),
+    },
+)
+TASKS = st.lists(st.lists(EXAMPLE, min_size=1, max_size=12), min_size=2, max_size=3)
+BATCHERS = st.sampled_from([Fixed(3), Batchsort(4, 2), Words(15, True, 3), Padded(40, 9)])
+BATCHERS |= st.just(Words(4, True, 3, "truncate"))
+
+
+def mixture(tasks, weights, streaming, *, training=True, repeat=False, window=5):
+    def source(rows):
+        return lambda: ([Message(row)] for row in rows)
+
+    shown = {
+        name: Teacher(
+            {"train": source(rows)},
+            streaming=streaming,
+            single_turn=True,
+            shuffle_window=window,
+        ).for_split("train", training=training)
+        for name, rows in zip("abc", tasks)
+    }
+    # Of streams nobody knows the sizes.
+    return mix_tasks(shown, weights=dict(zip(shown, weights)), repeat=repeat)
+
+
+@given(
+    TASKS,
+    st.lists(st.sampled_from([1, 2, 0.5]), min_size=3, max_size=3),
+    BATCHERS,
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([(0, 1), (0, 2), (1, 2)]),
+)
+def test_mixture_in_memory_has_the_batches_of_streams(
+    tasks, weights, batcher, training, repeat, share
+):
+    shown = []
+    for streaming in (False, True):
+        teacher = mixture(tasks, weights, streaming, training=training, repeat=repeat)
+        teacher = teacher.share_of(*share)
+        teacher.set_metrics([Accuracy()])
+        teacher.set_batches(batcher)
+        batches = []
+        for epoch in range(2):
+            teacher.start_epoch(epoch, 3)
+            while not teacher.epoch_done():
+                batch = teacher.batch_act()
+                batches.append(list(batch))
+                teacher.batch_observe([Message(text="a b")] * len(batch))
+                if not streaming:
+                    assert isinstance(batch.columns["text"], PickedColumn)
+        shown.append((batches, {k: metric.value() for k, metric in teacher.report().items()}))
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("with_metrics", [False, True])
+def test_mixture_counts_the_examples_of_each_task(with_metrics):
+    rows = [{"text": str(number), "labels": ["x"]} for number in range(6)]
+    teacher = mixture([rows, rows[:2]], [3, 1], False)
+    teacher.set_metrics([Accuracy()] if with_metrics else [])
+    teacher.set_batches(Fixed(3))
+    while not teacher.epoch_done():
+        teacher.batch_observe([Message(text="x")] * len(teacher.batch_act()))
+    report = teacher.report()
+    counts = {name: report[name].value() for name in report if name.endswith("examples")}
+    assert counts == {"examples": 8, "a/examples": 6, "b/examples": 2}
+
+
+def test_mixture_in_memory_is_remembered_by_rows_whichever_worker_shows_it():
+    rows = [{"text": f"{number}", "labels": ["x"]} for number in range(20)]
+    whole = mixture([rows, rows[:9]], [2, 1], False)
+    numbers, looked_at = RowNumbers(), []
+
+    def compute(texts):
+        looked_at.extend(texts)
+        return list(map(int, texts))
+
+    for epoch in range(3):
+        for worker in range(2):
+            share = whole.share_of(worker, 2)
+            share.set_batches(Words(7, True, 3))
+            share.start_epoch(epoch, 0)
+            while not share.epoch_done():
+                batch = share.batch_act()
+                found = numbers.of(batch.columns["text"], compute).tolist()
+                assert found == [int(row["text"]) for row in batch]
+                assert [row["id"][2:] for row in batch] == [f"{row['text']}/0" for row in batch]
+                share.batch_observe([Message()] * len(batch))
+    assert sorted(looked_at) == sorted(row["text"] for row in [*rows, *rows[:9]])
+
+
+def trained(teacher, kind, ops, batcher):
+    """Weights and losses after two epochs."""
+    get = {name: getattr(registry, name).get for name in ("models", "agents", "optimizers")}
+    with using_ops(get_dialog_ops(-1, ops)):
+        if kind == "StarSpace":
+            model = get["models"]("thincdialog.StarSpace.v1")(width=8)
+            optimizer = get["optimizers"]("thincdialog.SparseAdagrad.v1")(0.1)
+        else:
+            encoder = get["models"]("thincdialog.BagEncoder.v1")(width=8)
+            model = get["models"]("thincdialog.BiEncoder.v1")(encoder)
+            optimizer = get["optimizers"]("Adam.v1")(0.01)
+        agent = get["agents"](f"thincdialog.{kind}.v1")(model, history_size=2)
+        agent.initialize(teacher, tokenizer=registry.tokenizers.get("thincdialog.Words.v1")())
+    losses = []
+    with BatchWorld(teacher, agent, batcher) as world:
+        for epoch in range(2):
+            world.start_epoch(epoch, 0)
+            agent.reset_metrics()
+            while not world.epoch_done():
+                agent.seed(0, epoch, 0)
+                world.parley()
+                agent.update(optimizer)
+            losses.append({k: metric.value() for k, metric in agent.report().items()})
+    return agent.parameters.values, losses
+
+
+@pytest.mark.parametrize("batcher", [Fixed(4), Words(30, True, 3)], ids=["fixed", "words"])
+@pytest.mark.parametrize(
+    "kind, ops", [("Ranker", "numpy"), ("Ranker", "fast"), ("StarSpace", "fast")]
+)
+def test_mixture_in_memory_teaches_to_the_bit_what_streams_teach(kind, ops, batcher):
+    if ops == "fast":
+        pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(list("abcdefgh"), n)) for n in rng.integers(1, 9, 120)]
+    rows = [{"text": a, "labels": [b]} for a, b in zip(texts, texts[1:])]
+    told = [{**row, "context": [(0, text)]} for row, text in zip(rows, texts[2:])]
+    del told[3]["labels"]
+    values, losses = zip(
+        *(
+            trained(mixture([told, rows[:50]], [2, 1], streaming), kind, ops, batcher)
+            for streaming in (False, True)
+        )
+    )
+    assert losses[0] == losses[1]
+    assert values[0].tobytes() == values[1].tobytes()
