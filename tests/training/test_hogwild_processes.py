@@ -1,6 +1,7 @@
 """Processes of workers read what their parent reads, and get its agent over a folder."""
 
 import io
+import itertools
 import json
 import os
 import re
@@ -15,12 +16,18 @@ import pytest
 
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import TALK
-from thincdialog.api import DialogError, WorkerError, train
+from thincdialog.api import DialogError, IterableTeacher, Message, WorkerError, train
 from thincdialog.config import load_config, resolve_config, write_config
 from thincdialog.models.parameters import KEY
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.shared_state import lay_out_state
-from thincdialog.training.hogwild_processes import VALUES, data_prints, make_process_worker
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.training.hogwild_processes import (
+    N_FIRST,
+    VALUES,
+    data_prints,
+    make_process_worker,
+)
 from thincdialog.training.task import split_of
 
 from .examples import RANKER
@@ -39,9 +46,9 @@ def set_of_texts(streaming: bool = False):
     return IterableTeacher(splits, streaming=streaming)
 """
 ONE = '[tasks.own]\n@teachers = "tests.set.v1"\n'
-TWO = f'{ONE}[tasks.coffee]\n@teachers = "thincdialog.CoffeeOrder.v1"\nn_train = 9\n'
-# Nothing is known of what a stream will show; the others are looked at.
-STREAM = '[tasks.stream]\n@teachers = "tests.set.v1"\nstreaming = true\n'
+COFFEE = '[tasks.coffee]\n@teachers = "thincdialog.CoffeeOrder.v1"\nn_train = 9\n'
+TWO = ONE + COFFEE
+STREAM = f"{ONE}streaming = true\n"
 
 
 def quietly_train(config, folder, **options):
@@ -58,7 +65,12 @@ def own(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "tasks", [ONE, *(pytest.param(tasks, marks=pytest.mark.slow) for tasks in (TWO, STREAM + ONE))]
+    "tasks",
+    [
+        ONE,
+        STREAM,
+        *(pytest.param(tasks, marks=pytest.mark.slow) for tasks in (TWO, STREAM + COFFEE)),
+    ],
 )
 def test_processes_refuse_data_in_another_order(tmp_path, monkeypatch, own, tasks):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
@@ -73,21 +85,63 @@ def test_processes_refuse_data_in_another_order(tmp_path, monkeypatch, own, task
     assert not (tmp_path / "out").exists()
 
 
-CUTTING = """
+WRITING = """
 import multiprocessing, os
 if multiprocessing.parent_process() is not None:
     os.truncate({path!r}, {size})
 """
 
 
-def test_processes_refuse_a_file_that_is_cut_while_they_start(tmp_path):
-    path, code = tmp_path / "talk.jsonl", tmp_path / "cutting.py"
-    path.write_text(TALK * 10)
-    code.write_text(CUTTING.format(path=str(path), size=9 * len(TALK)))
-    settings = {**PROCESSES, "paths.train": str(path)}
+@pytest.mark.parametrize(
+    "n_lines, streaming",
+    [(9, False), (N_FIRST + 9, True), pytest.param(9, True, marks=pytest.mark.slow)],
+)
+def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_lines, streaming):
+    path, code = tmp_path / "talk.jsonl", tmp_path / "writing.py"
+    path.write_text(TALK * (n_lines + 1))
+    # Of a stream, behind what is read of it to compare.
+    code.write_text(WRITING.format(path=str(path), size=n_lines * len(TALK)))
+    settings = {**PROCESSES, "paths.train": str(path), "tasks.talk.streaming": streaming}
     with pytest.raises(WorkerError) as refused:
         quietly_train(TALKS, tmp_path, code=code, overrides=settings)
     assert f"{path}  the training data is another one in a worker process" in str(refused.value)
+
+
+def stream(yes="yes", since=0, **options):
+    """Numbered episodes without end, and a list of the numbers that were read."""
+    read = []
+
+    def episodes():
+        for number in itertools.count():
+            read.append(number)
+            label = yes if number >= since else "yes"
+            yield [{"text": f"say {number}", "labels": [label]}, {"text": "", "labels": ["no"]}]
+
+    teacher = IterableTeacher({"train": episodes}, endless=True, **options)
+    return teacher.for_split("train", training=True), read
+
+
+def test_processes_compare_the_begin_of_a_stream_and_leave_its_place():
+    teacher, read = stream(shuffle_window=2)
+    teacher.start_epoch(0, 0)
+    for _ in range(3):
+        teacher.act()
+        teacher.observe(Message(agent="me", text="yes"))
+    state, n_read = teacher.state(), len(read)
+    prints = data_prints(teacher)
+    assert list(prints) == [""] and read[n_read:] == list(range(N_FIRST))
+    assert teacher.state() == state
+
+    assert data_prints(stream()[0]) == prints
+    assert data_prints(stream("maybe", since=N_FIRST)[0]) == prints
+    assert data_prints(stream("maybe", since=N_FIRST - 1)[0]) != prints
+
+
+def test_processes_do_not_compare_streams_of_pipes(tmp_path):
+    path = tmp_path / "pipe.jsonl"
+    os.mkfifo(path)  # To open it would wait for someone who writes.
+    teacher = Conversations(train=str(path), streaming=True)
+    assert data_prints(teacher.for_split("train", training=True)) == {}
 
 
 # --- the agent ------------------------------------------------------------------------

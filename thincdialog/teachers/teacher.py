@@ -1,10 +1,12 @@
 """The base of all teachers: agents whose acts come from data."""
 
 import copy
-from typing import Callable, Dict, List, Optional, Sequence
+from itertools import islice
+from typing import Callable, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import DataError
 from .arguments import Mutators, mutator_list
+from .mutating import Episode
 from .presenter import Presenter
 from .reading import nearest
 from .scores import Scores
@@ -103,6 +105,19 @@ class Teacher(Presenter):
         """The files that a split is read from, in their order, that of the fixed
         candidates last; none if it is made otherwise."""
         return self._data[split].files()
+
+    def is_streamed(self, split: str) -> bool:
+        """Whether a split is read for every epoch instead of being held."""
+        return self._data[split].streaming
+
+    def first_episodes(self, split: str, n_episodes: int) -> Iterator[Episode]:
+        """The first episodes of a split in the order of the data, with `labels`, read once
+        more: no more than these, unless a mutator has to see everything.
+
+        n_episodes (int): How many, if there are as many.
+        RAISES (DataError): If there is none.
+        """
+        return islice(self._data[split].episodes(), n_episodes)
 
     def for_split(
         self,

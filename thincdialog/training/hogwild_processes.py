@@ -1,10 +1,11 @@
 """Workers of hogwild that are processes: each makes what it needs from the config."""
 
 import hashlib
+import os
 import tempfile
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Iterator, Mapping, Optional
 
 from thinc.api import Optimizer, set_current_ops
 
@@ -23,6 +24,9 @@ from .task import by_task, split_of
 VALUES = "values"
 # Texts that are hashed at once.
 CHUNK = 4096
+# Episodes of a stream that are compared: where the order is another one (a set of texts), it is so
+# from the begin.
+N_FIRST = 256
 
 
 def worker_processes(
@@ -122,24 +126,39 @@ def make_process_worker(
 
 def data_prints(teacher: Teacher) -> Dict[str, str]:
     """What the training data of each task comes to, in its order, as this process has read
-    it. Not of a stream: it would have to be read once more.
+    it; of a stream, its first episodes, and the size and time of its files.
 
     teacher (Teacher): Of the training data.
-    RETURNS (Dict[str, str]): Task to checksum.
+    RETURNS (Dict[str, str]): Task to checksum. Not of a stream from a pipe, of which nobody
+        can read anything twice.
     """
     return {
         name: _print_of(task)
         for name, task in by_task(teacher).items()
-        if task.n_examples is not None
+        if not task.is_streamed(task.split) or all(map(os.path.isfile, task.files(task.split)))
     }
 
 
 def _print_of(task: Teacher) -> str:
-    found = hashlib.sha256(f"{task.n_episodes} {task.n_examples}".encode())
-    texts = task.texts()
+    if task.is_streamed(task.split):
+        found, texts = hashlib.sha256(), _begin_of_stream(task)
+    else:
+        found = hashlib.sha256(f"{task.n_episodes} {task.n_examples}".encode())
+        texts = task.texts()
     while chunk := list(islice(texts, CHUNK)):
         found.update("\0".join(["", *chunk]).encode("utf8", "surrogatepass"))
     return found.hexdigest()
+
+
+def _begin_of_stream(task: Teacher) -> Iterator[str]:
+    for episode in task.first_episodes(task.split, N_FIRST):
+        for message in episode:
+            yield message.get("text") or ""
+            yield from message.get("labels") or ()
+        yield ""
+    for path in task.files(task.split):
+        facts = os.stat(path)
+        yield f"{facts.st_size} {facts.st_mtime_ns}"
 
 
 def _check_data(teacher: Teacher, data: Mapping[str, str]) -> None:
