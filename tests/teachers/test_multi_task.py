@@ -253,6 +253,23 @@ def test_teacher_endless_alone_never_ends_and_is_never_sampled():
         made.for_split("train", training=True, max_examples=1)
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_teacher_endless_share_with_nothing_in_it_is_done(alone):
+    def make():
+        tasks = {name: endless(name, size) for name, size in (("e", 2), ("f", 2), ("g", 1))}
+        return tasks["e"] if alone else mix_tasks(tasks)
+
+    shares = [make().share_of(worker, 7) for worker in range(7)]
+    said = [set(rounds(share, [share], 20)) for share in shares]
+    empty = [share for share, own in zip(shares, said) if not own]
+    assert len(empty) == (5 if alone else 4) and all(share.epoch_done() for share in empty)
+    assert len(set().union(*said)) == (2 if alone else 5)
+    assert not any(share.epoch_done() for share, own in zip(shares, said) if own)
+    for share in empty:
+        share.start_epoch(1, 0)
+        assert share.epoch_done() and share.state()
+
+
 @settings(max_examples=60)
 @given(many_sizes, weights, units, st.booleans(), st.booleans(), st.integers(0, 25), st.booleans())
 def test_multi_task_resumes_in_the_identical_order(

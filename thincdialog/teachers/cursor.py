@@ -100,13 +100,16 @@ class Cursor:
 
     def is_exhausted(self) -> bool:
         """Whether every episode was handed out."""
+        has_begun_again = False
         while self._position >= len(self._block.order):
             following = next(self._remaining, None) if self._remaining is not None else None
             if following is not None:
                 self._block = following
                 self._position = 0
-            elif self.is_endless:
+            elif self.is_endless and not has_begun_again:
+                # Once: a worker's share of a few episodes may have nothing in it.
                 self.start_again()
+                has_begun_again = True
             else:
                 # Lets go of the last block of a stream.
                 self._remaining = None

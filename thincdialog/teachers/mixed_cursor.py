@@ -55,13 +55,13 @@ class MixedCursor:
 
     def is_exhausted(self) -> bool:
         """Whether every task was shown whole."""
-        if self._unseen:
-            if self._shares is None:
-                self._shares = Shares(self._weights or self._task_sizes())
-            for task in self._unseen:
-                self._look(task, self._shares)
-            self._unseen = []
-        return self._ends and not self._open
+        if self._shares is None:
+            self._shares = Shares(self._weights or self._task_sizes())
+        for task in self._unseen:
+            self._look(task, self._shares)
+        self._unseen = []
+        # Even of endless tasks a worker's share may be empty.
+        return (self._ends and not self._open) or not self._shares.active
 
     def _task_sizes(self) -> List[int]:
         sizes = [part.size(self._unit) for part in self._parts]
