@@ -25,7 +25,7 @@ VALUES = "values"
 # Texts that are hashed at once.
 CHUNK = 4096
 # Episodes of a stream that are compared: where the order is another one (a set of texts), it is so
-# from the begin.
+# from the beginning.
 N_FIRST = 256
 
 
