@@ -21,7 +21,6 @@ from thincdialog.config import load_config, resolve_config, write_config
 from thincdialog.models.parameters import KEY
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.shared_state import lay_out_state
-from thincdialog.teachers.conversations import Conversations
 from thincdialog.training.hogwild_processes import (
     N_FIRST,
     VALUES,
@@ -135,13 +134,6 @@ def test_processes_compare_the_begin_of_a_stream_and_leave_its_place():
     assert data_prints(stream()[0]) == prints
     assert data_prints(stream("maybe", since=N_FIRST)[0]) == prints
     assert data_prints(stream("maybe", since=N_FIRST - 1)[0]) != prints
-
-
-def test_processes_do_not_compare_streams_of_pipes(tmp_path):
-    path = tmp_path / "pipe.jsonl"
-    os.mkfifo(path)  # To open it would wait for someone who writes.
-    teacher = Conversations(train=str(path), streaming=True)
-    assert data_prints(teacher.for_split("train", training=True)) == {}
 
 
 # --- the agent ------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from itertools import groupby
 from typing import Any, List, Optional
 
 import pytest
@@ -175,6 +176,38 @@ def test_hogwild_world_lets_workers_take_turns_and_nobody_waits_for_the_slow_one
         gates[0].gate.release(1000)
         world.drain()
         assert gates[0].n_parleys == AHEAD
+
+
+def test_hogwild_world_lets_workers_take_turns_in_every_epoch_alike():
+    shares, made = (60, 50), []
+
+    class Share(Counted):
+        def __init__(self, number: int) -> None:
+            super().__init__({"now": 0, "most": 0}, 0)
+            self.number = number
+
+        def start_epoch(self, epoch: int, seed: int) -> None:
+            self.left = shares[self.number]
+
+        def _parley(self) -> None:
+            made.append(self.number)
+            self.left -= 1
+
+    workers = ThreadWorkers(lambda worker: WorldWorker(Share(worker)), 2)
+    with HogwildWorld(workers, at_once=1, max_wait=20) as world:
+        for epoch in range(6):
+            world.start_epoch(epoch, 0)
+            while not world.epoch_done():
+                world.parley()
+            runs = [len(list(run)) for _, run in groupby(made[:100])]
+            assert max(runs) <= 2 * TURN and len(made) == sum(shares)
+            made.clear()
+
+
+@pytest.mark.parametrize("at_once", [0, -1])
+def test_hogwild_world_needs_somebody_at_parleys(at_once):
+    with pytest.raises(ValueError, match="1 or more"):
+        make_gates(2, at_once=at_once)
 
 
 def test_hogwild_world_an_order_that_finds_nothing_left_goes_to_another():

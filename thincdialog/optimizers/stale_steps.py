@@ -46,7 +46,7 @@ def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
     """What ``stale_settings`` changes, as a line for the user; "" if nothing.
 
     settings (Mapping[str, float]): Those for one worker, as they are now.
-    n_workers (int): 1 or more.
+    n_workers (int): At steps at the same time, 1 or more.
     """
     changed = stale_settings({**settings, "learn_rate": 1.0}, n_workers)
     if changed["learn_rate"] == 1.0:

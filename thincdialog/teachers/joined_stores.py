@@ -45,7 +45,7 @@ class JoinedStores:
 
 
 class JoinedColumn(Sequence[Any]):
-    """A column of several stores; None where one lacks it.
+    """A column of several stores; None where one lacks it. Rows count from 0 up, one at a time.
 
     columns (Sequence[Optional[Sequence[Any]]]): Of each store.
     starts (List[int]): Where the rows of each begin, and where the last ones end.

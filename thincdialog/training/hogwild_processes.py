@@ -129,14 +129,9 @@ def data_prints(teacher: Teacher) -> Dict[str, str]:
     it; of a stream, its first episodes, and the size and time of its files.
 
     teacher (Teacher): Of the training data.
-    RETURNS (Dict[str, str]): Task to checksum. Not of a stream from a pipe, of which nobody
-        can read anything twice.
+    RETURNS (Dict[str, str]): Task to checksum.
     """
-    return {
-        name: _print_of(task)
-        for name, task in by_task(teacher).items()
-        if not task.is_streamed(task.split) or all(map(os.path.isfile, task.files(task.split)))
-    }
+    return {name: _print_of(task) for name, task in by_task(teacher).items()}
 
 
 def _print_of(task: Teacher) -> str:

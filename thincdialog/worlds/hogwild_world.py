@@ -35,6 +35,7 @@ class HogwildWorld(World):
     is_ending (Callable[[], bool]): Whether the run is to end, as after a signal.
     end_seconds (float): How long workers are waited for, all in all, once it is; then, a
         ``LateWorkerError`` says who is late.
+    RAISES (ValueError): If at_once is below 1.
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class HogwildWorld(World):
         self.is_ending, self.end_seconds = is_ending, end_seconds
         self._end = float("inf")  # Till when workers are waited for.
         n = workers.n_workers
-        self.at_once = min(at_once or n, n)
+        self.at_once = n if at_once is None else min(at_once, n)
+        if self.at_once < 1:
+            raise ValueError(f"at_once is {at_once}, but it must be 1 or more (workers)")
         self._orders = Orders(n, self.at_once)
         self._finished: List[Any] = []
         self._answers: Dict[int, Answer] = {}
@@ -127,7 +130,7 @@ class HogwildWorld(World):
 
     def start_epoch(self, epoch: int, seed: int) -> None:
         """Begin a pass over the data with all workers, whatever is left of the last one."""
-        self._orders.is_done = self.ask_all("start_epoch", epoch, seed)
+        self._orders.begin(self.ask_all("start_epoch", epoch, seed))
 
     def report(self) -> Dict[str, Metric]:
         """Metrics of all workers together, since ``reset_metrics``."""
@@ -140,7 +143,7 @@ class HogwildWorld(World):
     def reset(self) -> None:
         """Make all workers drop their conversations."""
         super().reset()
-        self._orders.is_done = self.ask_all("reset")
+        self._orders.begin(self.ask_all("reset"))
 
     def _state(self) -> Dict[str, Any]:
         states = self.ask_all("state")
@@ -157,7 +160,7 @@ class HogwildWorld(World):
             raise ConfigError([Problem("", text, hint)])
         for worker, own in enumerate(states):
             self._ask(worker, "restore", own)
-        self._orders.is_done = self._await_all()
+        self._orders.begin(self._await_all())
 
     def ask_all(self, call: str, *arguments: Any) -> List[Any]:
         """Call a method of every ``WorldWorker``, behind the parleys that are under way.

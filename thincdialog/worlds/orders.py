@@ -24,12 +24,20 @@ class Orders:
 
     def __init__(self, n_workers: int, at_once: int):
         self.at_once = at_once
-        self.is_done = [False] * n_workers
-        # By worker: what was not answered, and how many orders it has had.
+        # By worker: what was not answered.
         self._sent: List[Deque[Any]] = [deque() for _ in range(n_workers)]
-        self._n_had = [0] * n_workers
         # Those that nobody has.
         self._waiting: Deque[Any] = deque()
+        self.begin([False] * n_workers)
+
+    def begin(self, is_done: List[bool]) -> None:
+        """Nothing is under way, and an epoch begins, or goes on somewhere.
+
+        is_done (List[bool]): Who has nothing to do in it.
+        """
+        self.is_done = is_done
+        # By worker: how many parleys it has made or is to make.
+        self._n_had = [0] * len(is_done)
 
     def add(self, order: Any) -> None:
         """Have one more, behind those that wait."""
@@ -68,6 +76,7 @@ class Orders:
         order = self._sent[worker].popleft()
         self.is_done[worker] = parleyed.epoch_done
         if not parleyed.has_parleyed:
+            self._n_had[worker] -= 1
             self._waiting.append(order)
 
     @property
