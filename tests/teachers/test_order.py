@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.teachers.order import block_order, sample_episodes
+from thincdialog.teachers.order import block_order, in_share, sample_episodes
 
 seeds = st.integers(-(2**63), 2**63)
 
@@ -28,3 +28,19 @@ def test_sample_episodes_holds_enough_and_no_more_than_an_episode_too_many(lengt
     total = int(np.asarray(lengths)[picked].sum())
     assert total >= min(wanted, sum(lengths))
     assert total < wanted + max(lengths) or len(picked) == len(lengths)
+
+
+@given(st.integers(0, 60), st.integers(1, 7), seeds, st.integers(0, 5))
+def test_every_episode_is_in_one_share_and_shares_differ_by_one(n_episodes, n, seed, block):
+    shares = [in_share(n_episodes, worker, n, seed, block) for worker in range(n)]
+    assert (np.sum(shares, axis=0) == 1).all()
+    sizes = [int(share.sum()) for share in shares]
+    assert sizes == sorted(sizes, reverse=True) and max(sizes) - min(sizes) <= 1
+
+
+def test_shares_follow_no_pattern_of_the_data():
+    ours = in_share(10_000, 0, 2, 0, 0)
+    assert all(2300 < ours[first::2].sum() < 2700 for first in (0, 1))
+    assert (ours != in_share(10_000, 0, 2, 1, 0)).any() and (
+        ours != in_share(10_000, 0, 2, 0, 1)
+    ).any()

@@ -39,6 +39,18 @@ def test_shares_show_each_example_once_and_differ_by_one_a_block(
         assert max(episodes) - min(episodes) <= n_blocks
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_share_has_the_same_episodes_in_every_epoch_in_another_order(streaming):
+    teacher = make_teacher([1] * 40, streaming=streaming, window=25)
+    for share in shares(teacher, 3):
+        epochs = []
+        for epoch in range(3):
+            share.start_epoch(epoch, 7)
+            epochs.append(rounds(share, [share]))
+        assert len({frozenset(names) for names in epochs}) == 1
+        assert len({tuple(names) for names in epochs}) == 3
+
+
 @given(sizes, n_workers, st.sampled_from([Fixed(3), Batchsort(4, 2), Words(40, True, 3)]))
 def test_shares_in_batches_show_each_example_once(sizes, n, batcher):
     teacher = make_teacher(sizes, flat=True)

@@ -5,7 +5,7 @@ from typing import Sequence
 import numpy as np
 
 # Streams of draws that must not repeat each other.
-SHUFFLE, SAMPLE, WINDOW = 0, 1, 2
+SHUFFLE, SAMPLE, WINDOW, SHARE = 0, 1, 2, 3
 
 
 def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int = 0) -> np.ndarray:
@@ -19,6 +19,22 @@ def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int =
     RETURNS (np.ndarray): A permutation of 0 .. n_episodes - 1, int64.
     """
     return _generator(SHUFFLE, seed, epoch, block, again).permutation(n_episodes)
+
+
+def in_share(n_episodes: int, worker: int, n_workers: int, seed: int, block: int) -> np.ndarray:
+    """Which episodes of a block are in a worker's share: the same in every epoch, so that
+    what a worker knows of its own is of use again, and drawn, so that data with a pattern (two
+    speakers in turn) is shared evenly. The workers' counts differ by one at most.
+
+    n_episodes (int): Episodes in the block.
+    worker (int): Number of the worker, from 0; the first ones get what is left over.
+    n_workers (int): How many share.
+    seed (int): The run's seed.
+    block (int): Number of the block in file order, counted from 0.
+    RETURNS (np.ndarray): Whether each is in it; shape (n_episodes,), bool.
+    """
+    places = _generator(SHARE, seed, 0, block).permutation(n_episodes)
+    return places % n_workers == worker
 
 
 def window_generator(seed: int, epoch: int, window: int) -> np.random.Generator:

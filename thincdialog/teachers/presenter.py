@@ -44,8 +44,8 @@ class Presenter(Agent):
         self.reset()
 
     def share_of(self: PresenterT, worker: int, n_workers: int) -> PresenterT:
-        """The same data for one of several workers that show it together: each has every
-        n-th episode of the epoch's order (of each task's), so that all of them together
+        """The same data for one of several workers that show it together: each has an n-th
+        of the episodes (of each task's), the same in every epoch, so that all of them together
         show every example once, and none if there are too few. A share has its own place
         in the epoch and its own scores and batches; it tells the size of the whole.
 

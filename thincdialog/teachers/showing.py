@@ -11,7 +11,7 @@ from ..columns import PickedColumn
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .candidates import CandidateSampler
 from .cursor import Block, Cursor, other_data
-from .order import block_order, sample_episodes
+from .order import block_order, in_share, sample_episodes
 from .rows import Columns, Rows, join_rows
 from .split import Split, Start
 from .store import Unit
@@ -121,15 +121,23 @@ class Showing:
         for number, store, members, own_start in self.data.blocks(self.picked(), start):
             if number < first and number not in some:
                 continue
-            if self.training:
-                order = block_order(len(members), seed, epoch, number, again).tolist()
-                members = [members[position] for position in order]
-            if self.n_workers > 1:
-                # Who begins is another one in each block, and task: shares differ by one.
-                begin = (self.worker - number - self.task) % self.n_workers
-                members = members[begin :: self.n_workers]
+            members = self._in_order(members, epoch, seed, number, again)
             fields = store.fields(self.label_name)
             yield Block(store, fields, members, number, again, self.task, own_start)
+
+    def _in_order(
+        self, members: Sequence[int], epoch: int, seed: int, number: int, again: int
+    ) -> Sequence[int]:
+        """What of a block's episodes is shown, in the order of an epoch."""
+        n, n_workers = len(members), self.n_workers
+        if not self.training and n_workers == 1:
+            return members
+        order = block_order(n, seed, epoch, number, again) if self.training else np.arange(n)
+        if n_workers > 1:
+            # Who gets what is left over is another one in each block, and task.
+            turn = (self.worker - number - self.task) % n_workers
+            order = order[in_share(n, turn, n_workers, seed, number)[order]]
+        return [members[position] for position in order.tolist()]
 
     def message(self, block: Block, turn: int, is_last: bool) -> Message:
         """One turn.
