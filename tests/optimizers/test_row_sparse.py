@@ -36,6 +36,8 @@ class Adagrad:
 
 
 class Adam:
+    nu = 1.0
+
     def __init__(self):
         self.m, self.v, self.n = np.zeros(SIZE), np.zeros(SIZE), 0
 
@@ -43,17 +45,27 @@ class Adam:
         self.n += 1
         self.m[used] = 0.9 * self.m[used] + 0.1 * g[used]
         self.v[used] = 0.999 * self.v[used] + 0.001 * g[used] ** 2
-        rate *= np.sqrt(1 - 0.999**self.n) / (1 - 0.9**self.n)
-        W[used] -= rate * self.m[used] / (np.sqrt(self.v[used]) + 1e-8)
+        rate *= np.sqrt(1 - 0.999**self.n)
+        ahead = self.nu * self.m[used] / (1 - 0.9**self.n) + (1 - self.nu) * g[used]
+        W[used] -= rate * ahead / (np.sqrt(self.v[used]) + 1e-8)
 
 
-KINDS = {SparseSGD: Sgd, SparseAdagrad: Adagrad, LazyAdam: Adam}
+class AdamAhead(Adam):
+    nu = 0.7
+
+
+class LazyAdamAhead(LazyAdam):
+    nu = 0.7
+
+
+KINDS = {SparseSGD: Sgd, SparseAdagrad: Adagrad, LazyAdam: Adam, LazyAdamAhead: AdamAhead}
 MAKES = {
     "SparseSGD": lambda **options: SparseSGD(RATE, grad_clip=0.0, use_averages=False, **options),
     "SparseAdagrad": lambda **options: SparseAdagrad(
         RATE, eps=1e-8, grad_clip=0.0, use_averages=False, **options
     ),
     "LazyAdam": lambda **options: LazyAdam(RATE, grad_clip=0.0, use_averages=False, **options),
+    "nu": lambda **options: LazyAdamAhead(RATE, grad_clip=0.0, use_averages=False, **options),
 }
 COMPILED = [pytest.param(False, id="numpy"), pytest.param(True, id="compiled")]
 

@@ -1,9 +1,11 @@
 """What Adam's settings become with several workers."""
 
+import numpy as np
 import pytest
 from thinc.api import SGD, Adam, RAdam
 
 from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.shared_state import StepsAhead
 from thincdialog.optimizers.sparse_adagrad import SparseAdagrad
 from thincdialog.optimizers.sparse_sgd import SparseSGD
@@ -19,13 +21,59 @@ def settings(optimizer):
     [(1, 1.0, 0.9), (2, 2**-0.75, 0.8), (4, 4**-0.75, 0.6), (8, 8**-0.75, 0.2),
      (16, 0.125, 0.9 / 16)],
 )  # fmt: skip
-@pytest.mark.parametrize("make", [Adam, RAdam, LazyAdam])
-def test_adam_gets_shorter_steps_and_less_momentum(make, n, rate, b1):
+@pytest.mark.parametrize("make", [Adam, RAdam])
+def test_thincs_adam_gets_shorter_steps_and_less_momentum(make, n, rate, b1):
     optimizer = make(0.002, L2=0.01)
     known = settings(optimizer)
     expected = {**known, "learn_rate": 0.002 * rate, "b1": pytest.approx(b1)}
     assert stale_settings(known, n) == pytest.approx(expected)
     assert settings(optimizer) == known  # The schedules' are left as they are.
+
+
+@pytest.mark.parametrize(
+    "n, b1, nu", [(2, 0.95, 0.868421), (4, 0.975, 0.871795), (16, 0.99375, 0.874214)]
+)
+def test_lazy_adam_looks_ahead(n, b1, nu):
+    optimizer = LazyAdam(0.002, L2=0.01)
+    known = settings(optimizer)
+    expected = {**known, "learn_rate": 0.002 / n**0.5, "b1": b1, "nu": nu}
+    assert stale_settings(known, n) == pytest.approx(expected, abs=1e-6)
+    assert settings(optimizer) == known and known["nu"] == 1.0
+
+
+def walk(rate, n_workers, known):
+    """How far from the lowest point of a parabola a walk ends, each of whose gradients is
+    n - 1 steps old; its second moment is 1 throughout."""
+    key, w = (0, "parameters"), np.ones(1, dtype="f")
+    optimizer = LazyAdam(rate, grad_clip=0.0, L2=0.0)
+    optimizer.mom1[key], optimizer.mom2[key] = np.zeros(1, dtype="f"), np.ones(1, dtype="f")
+    for name, value in known.items():
+        setattr(optimizer, name, value)
+    optimizer.b2, optimizer.nr_update[key] = 1 - 1e-12, 10**14
+    seen = [w.copy()] * n_workers
+    for _ in range(2000):
+        optimizer.update_parts(key, w, seen[0], [Part(0, 1)])
+        seen = [*seen[1:], w.copy()]
+        if abs(w[0]) > 1e3:
+            break
+    return abs(float(w[0]))
+
+
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_looking_ahead_is_stable_at_higher_rates_than_less_momentum_is(n):
+    known = settings(LazyAdam(1.0))
+    del known["learn_rate"], known["b2"], known["grad_clip"]
+    ahead = stale_settings({**known, "learn_rate": 1.0, "b2": 0.999}, n)
+    without = {name: value for name, value in known.items() if name != "nu"}
+    less = stale_settings({**without, "learn_rate": 1.0, "b2": 0.999}, n)
+    for name in ("learn_rate", "b2"):
+        del ahead[name], less[name]
+    rate = {2: 3.0, 4: 1.2, 8: 0.5}[n]
+    assert walk(rate, n, ahead) < 1e-3
+    assert walk(rate, n, {**ahead, "nu": 1.0}) > 1e2
+    assert walk(rate, n, less) > 1e2
+    # Without delay nothing need be changed.
+    assert walk(rate, 1, known) < 1e-3
 
 
 def test_one_worker_changes_no_bit():
@@ -35,7 +83,9 @@ def test_one_worker_changes_no_bit():
 
 
 def test_without_momentum_there_is_none_to_lose():
-    assert stale_settings(settings(LazyAdam(0.002, beta1=0.0)), 4)["b1"] == 0.0
+    assert stale_settings(settings(Adam(0.002, beta1=0.0)), 4)["b1"] == 0.0
+    # The newest gradient alone makes the step.
+    assert stale_settings(settings(LazyAdam(0.002, beta1=0.0)), 4)["nu"] == 0.0
 
 
 @pytest.mark.parametrize("make", [SGD, SparseSGD, SparseAdagrad])
@@ -46,8 +96,13 @@ def test_others_stay_as_they_are(make):
 
 
 def test_a_rate_of_zero_is_described_by_its_factor():
-    line = describe_stale(settings(LazyAdam(0.0)), 4)
+    line = describe_stale(settings(Adam(0.0)), 4)
     assert line == (
         "[hogwild] 4 workers at once: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
+        "gradients are some steps old"
+    )
+    line = describe_stale(settings(LazyAdam(0.0)), 4)
+    assert line == (
+        "[hogwild] 4 workers at once: Adam's learn_rate times 0.5, beta1 0.975 for 0.9, nu 0.872: "
         "gradients are some steps old"
     )

@@ -14,9 +14,14 @@ from .row_sparse import Key, RowSparseOptimizer
 class LazyAdam(RowSparseOptimizer):
     """Adam whose moments, too, stay as they are for table rows without a gradient (as in
     PyTorch's SparseAdam; the bias correction counts all steps).
+
+    nu (float): Share of the first moment in a step, from 0 to 1; the rest is the newest
+        gradient's. 1 is Adam; ``stale_settings`` has need of less.
+    SOURCE: nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801
     """
 
     kernels = "adam"
+    nu = 1.0
 
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
         if key not in self.mom1:
@@ -29,22 +34,30 @@ class LazyAdam(RowSparseOptimizer):
         fix = (1.0 - self.b2**n_updates) ** 0.5 / (1.0 - self.b1**n_updates)
         return self.learn_rate * fix
 
+    def _newest(self, n_updates: int) -> float:
+        """Factor of the newest gradient beside the first moment; its bias needs no correction."""
+        return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
+
     def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
         W, dW, mom1, mom2 = block
         mom1 *= xp.float32(self.b1)
         mom1 += xp.float32(1 - self.b1) * dW
+        ahead = mom1
+        if self.nu != 1.0:
+            ahead = xp.float32(self.nu) * mom1 + xp.float32(self._newest(n_updates)) * dW
         dW *= dW
         dW *= xp.float32(1 - self.b2)
         mom2 *= xp.float32(self.b2)
         mom2 += dW
         step = xp.sqrt(mom2, out=dW)
         step += xp.float32(self.eps)
-        xp.divide(mom1, step, out=step)
+        xp.divide(ahead, step, out=step)
         step *= xp.float32(self._rate(n_updates))
         W -= step
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
-        return (scale, self.b1, self.b2, self.eps, self._rate(n_updates))
+        shares = (self.nu, self._newest(n_updates))
+        return (scale, self.b1, self.b2, self.eps, self._rate(n_updates), *shares)
 
 
 @registry.optimizers("thincdialog.LazyAdam.v1")

@@ -82,8 +82,9 @@ class StepsAhead:
         self._known = {self._last: self.now()}
 
     def now(self) -> Dict[str, float]:
-        """The optimizer's settings as they are."""
-        return {name: float(getattr(self.optimizer, name)) for name in SETTINGS}
+        """The optimizer's settings as they are; `nu` only of one that has it."""
+        names = SETTINGS if not hasattr(self.optimizer, "nu") else (*SETTINGS, "nu")
+        return {name: float(getattr(self.optimizer, name)) for name in names}
 
     def settings(self, number: int) -> Dict[str, float]:
         """What to make a step with.

@@ -2,8 +2,11 @@
 
 from typing import Dict, Mapping
 
-# Between the square root of the workers (their noise) and their number (their delay).
+# Of an Adam that cannot look ahead: between the square root of the workers (their noise) and
+# their number (their delay).
 _RATE_POWER = 0.75
+# Steps that a gradient is taken ahead, for each worker.
+_AHEAD = 1.25
 
 
 def is_adam(settings: Mapping[str, float]) -> bool:
@@ -17,26 +20,42 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     further than where its gradient was taken.
 
     Adam's steps stay long where many gradients agree, so n workers go too far before the
-    first of them can see it. And their delay acts as momentum, of 1 - 1 / n, beside Adam's own.
-    So Adam gets
+    first of them can see it: where curvature is high, a delay of d steps leaves room for
+    rates of some 1 / d of it, with any momentum; without delay, momentum of 0.9 leaves 38.
+    So a gradient is to be taken where the weights will be: s = 1.25 n steps of the momentum
+    ahead. With weights that hold these steps already, as in Nesterov's momentum, this is Adam
+    with a part of the newest gradient in its steps (``LazyAdam.nu``), and costs nothing:
 
-        learn_rate / n ** 0.75
-        1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more
+        learn_rate / n ** 0.5
+        1 - beta1' = (1 - beta1) / n
+        nu = 1 - s (1 - beta1') / beta1'
 
-    a compromise of measurements with 2 and 4 workers: a ranker of real conversations would
-    have longer steps, that of configs/quickstart.cfg shorter ones with no momentum
-    (tests/benchmarks/bench_hogwild_quality.py). Others are left as they are: they lose little.
+    s and the longer momentum are near where a quadratic allows the highest rates with such a
+    delay, the rate is a compromise of measurements with 2 and 4 workers at once
+    (tests/benchmarks/bench_hogwild_quality.py).
+
+    Thinc's own Adam cannot do that. It gets learn_rate / n ** 0.75 and less momentum, since a
+    delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more. Others
+    are left as they are: they lose little.
 
     settings (Mapping[str, float]): Those for one worker, by the optimizer's names of them.
     n_workers (int): At steps at the same time, 1 or more; for one, nothing changes.
     RETURNS (Dict[str, float]): All settings.
-    SOURCE: the momentum, Mitliagkas et al. 2016, https://arxiv.org/abs/1605.09774, where
-        momenta of asynchrony and optimizer are balanced by experiment, not by this rule; a
-        rate divided by the delay, Zhang et al. 2016, https://arxiv.org/abs/1511.05950
+    SOURCE: weights foreseen by the momentum, Guan et al. 2023, https://arxiv.org/abs/2312.00839;
+        nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801. For Thinc's: Mitliagkas et al.
+        2016, https://arxiv.org/abs/1605.09774; Zhang et al. 2016,
+        https://arxiv.org/abs/1511.05950
     """
     changed = dict(settings)
-    if n_workers > 1 and is_adam(settings):
-        b1 = settings["b1"]
+    if n_workers == 1 or not is_adam(settings):
+        return changed
+    b1 = settings["b1"]
+    if "nu" in settings:
+        changed["learn_rate"] /= n_workers**0.5
+        changed["b1"] = 1 - (1 - b1) / n_workers
+        # Without momentum (beta1 = 0), nu is 0, too: there is nothing to look ahead by.
+        changed["nu"] = max(0.0, 1 - _AHEAD * (1 - b1) / changed["b1"])
+    else:
         changed["learn_rate"] /= n_workers**_RATE_POWER
         changed["b1"] = max(1 - n_workers * (1 - b1), b1 / n_workers)
     return changed
@@ -51,8 +70,9 @@ def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
     changed = stale_settings({**settings, "learn_rate": 1.0}, n_workers)
     if changed["learn_rate"] == 1.0:
         return ""
+    ahead = f", nu {changed['nu']:.3g}" if "nu" in changed else ""
     return (
         f"[hogwild] {n_workers} workers at once: Adam's learn_rate times "
-        f"{changed['learn_rate']:.3g}, beta1 {changed['b1']:.3g} for {settings['b1']:.3g}: "
+        f"{changed['learn_rate']:.3g}, beta1 {changed['b1']:.3g} for {settings['b1']:.3g}{ahead}: "
         "gradients are some steps old"
     )

@@ -1,10 +1,11 @@
 """Adam: one pass over weights, gradient and moments.
 
     m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g²;   g = scale dW
-    W = (1 - decay) (W - rate m1 / (sqrt(m2) + eps))
+    W = (1 - decay) (W - rate (momentum m1 + newest g) / (sqrt(m2) + eps))
 
 Numbers are Python floats (each other type would be compiled anew). ``rate`` holds the
-correction of the bias: learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ) in step n.
+correction of the bias: learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ) in step n. Adam itself has
+momentum = 1 and newest = 0.
 """
 
 import math
@@ -19,19 +20,21 @@ from .prefetch import fetch_row
 @kernel
 def _adam_run(
     W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, eps: float,
-    rate: float, decay: float, clear: bool,
+    rate: float, momentum: float, newest: float, decay: float, clear: bool,
 ) -> None:  # fmt: skip
     # From 0 to the length: a range whose ends are unknown is not turned into vectors.
     s, k1, k2 = np.float32(scale), np.float32(b1), np.float32(b2)
     n1, n2 = np.float32(1.0 - b1), np.float32(1.0 - b2)
     e, r, kept = np.float32(eps), np.float32(rate), np.float32(1.0 - decay)
+    of_first, of_newest = np.float32(momentum), np.float32(newest)
     for i in range(W.shape[0]):
         g = dW[i] * s
         first = k1 * m1[i] + n1 * g
         second = k2 * m2[i] + n2 * (g * g)
         m1[i] = first
         m2[i] = second
-        W[i] = (W[i] - r * (first / (math.sqrt(second) + e))) * kept
+        ahead = of_first * first + of_newest * g
+        W[i] = (W[i] - r * (ahead / (math.sqrt(second) + e))) * kept
     if clear:
         for i in range(W.shape[0]):
             dW[i] = 0
@@ -40,7 +43,7 @@ def _adam_run(
 @kernel
 def adam_dense(
     W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, eps: float,
-    rate: float, decay: float, clear: bool = False,
+    rate: float, momentum: float, newest: float, decay: float, clear: bool = False,
 ) -> None:  # fmt: skip
     """A step of Adam over whole vectors, in place.
 
@@ -53,6 +56,8 @@ def adam_dense(
     b2 (float): Decay of the second moment.
     eps (float): Added to the root of the second moment.
     rate (float): Step size, with the correction of the bias.
+    momentum (float): Share of the first moment in the step.
+    newest (float): Share of the gradient itself in it.
     decay (float): Share of the weights that is lost (learning rate times L2).
     clear (bool): Whether to set the gradient to zero.
     """
@@ -60,13 +65,16 @@ def adam_dense(
     n = W.shape[0]
     for start in range(0, n, 1024):
         now = slice(start, start + 1024)
-        _adam_run(W[now], dW[now], m1[now], m2[now], scale, b1, b2, eps, rate, decay, clear)
+        _adam_run(
+            W[now], dW[now], m1[now], m2[now], scale, b1, b2, eps, rate, momentum, newest,
+            decay, clear,
+        )  # fmt: skip
 
 
 @kernel
 def adam_rows(
     W: Any, dW: Any, m1: Any, m2: Any, rows: Any, scale: float, b1: float, b2: float, eps: float,
-    rate: float, decay: float,
+    rate: float, momentum: float, newest: float, decay: float,
 ) -> None:  # fmt: skip
     """The same over some rows of a table; the others stay as they are.
 
@@ -80,5 +88,6 @@ def adam_rows(
         fetch_row(m2, rows, place)
         row = rows[place]
         _adam_run(
-            W[row], dW[place], m1[row], m2[row], scale, b1, b2, eps, rate, decay, False
+            W[row], dW[place], m1[row], m2[row], scale, b1, b2, eps, rate, momentum, newest,
+            decay, False,
         )  # fmt: skip
