@@ -51,6 +51,11 @@ def test_a_share_has_the_same_episodes_in_every_epoch_in_another_order(streaming
         assert len({tuple(names) for names in epochs}) == 3
 
 
+def test_what_is_left_over_of_each_block_goes_to_another_worker():
+    teacher = make_teacher([1] * 12, streaming=True, window=4)
+    assert [len(rounds(share, [share])) for share in shares(teacher, 3)] == [4, 4, 4]
+
+
 @given(sizes, n_workers, st.sampled_from([Fixed(3), Batchsort(4, 2), Words(40, True, 3)]))
 def test_shares_in_batches_show_each_example_once(sizes, n, batcher):
     teacher = make_teacher(sizes, flat=True)

@@ -79,8 +79,8 @@ class Noting(RankerAgent):
                 arrays[name] = array
         sums = {name: zlib.crc32(array.tobytes()) for name, array in arrays.items()}
         ids = list(self.counters.ids)
-        rate, b1 = float(optimizer.learn_rate), float(optimizer.b1)
-        note(step=self.step, rate=rate, b1=b1, ids=ids, sums=sums)
+        rate, b1, nu = (float(getattr(optimizer, name, 1)) for name in ("learn_rate", "b1", "nu"))
+        note(step=self.step, rate=rate, b1=b1, nu=nu, ids=ids, sums=sums)
         return super().update(optimizer)
 
 

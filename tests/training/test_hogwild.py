@@ -18,6 +18,10 @@ from thincdialog.api import ConfigError, registry, train
 from thincdialog.config import load_config, resolve_config
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.models.parameters import KEY
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.shared_state import StepsAhead
+from thincdialog.optimizers.stale_steps import stale_settings
 from thincdialog.parallel import n_cores
 from thincdialog.training.dry_run import dry_run
 from thincdialog.training.evaluation import evaluate_agent, evaluation_teacher
@@ -259,8 +263,11 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
     assert sorted(note["step"] for note in first) == [1, 2, 3, 4, 5]
     for note in run.notes:
         assert note["rate"] == rates.get(note["step"], note["rate"])
-    assert {note["b1"] for note in single.notes} == {0.9}
-    assert {note["b1"] for note in run.notes} == {1 - (1 - 0.9) / at_once}
+    assert {(note["b1"], note["nu"]) for note in single.notes} == {(0.9, 1.0)}
+    known = StepsAhead(LazyAdam(0.001), KEY).now()
+    wanted = stale_settings(known, at_once)
+    assert {(note["b1"], note["nu"]) for note in run.notes} == {(wanted["b1"], wanted["nu"])}
+    assert at_once == 1 or wanted["nu"] < 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ class LazyAdam(RowSparseOptimizer):
     PyTorch's SparseAdam; the bias correction counts all steps).
 
     nu (float): Share of the first moment in a step, from 0 to 1; the rest is the newest
-        gradient's. 1 is Adam; ``stale_settings`` has need of less.
+        gradient's. 1 is Adam; hogwild workers have less (``stale_settings``).
     SOURCE: nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801
     """
 
@@ -35,7 +35,8 @@ class LazyAdam(RowSparseOptimizer):
         return self.learn_rate * fix
 
     def _newest(self, n_updates: int) -> float:
-        """Factor of the newest gradient beside the first moment; its bias needs no correction."""
+        """Factor of the newest gradient beside the first moment. It undoes the correction in
+        ``_rate``, which the gradient does not need."""
         return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
 
     def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Dict, Mapping
 import numpy
 from thinc.api import Optimizer
 
+from .lazy_adam import LazyAdam
 from .row_sparse import Key, RowSparseOptimizer
 from .state import ARRAYS, SETTINGS
 
@@ -82,8 +83,9 @@ class StepsAhead:
         self._known = {self._last: self.now()}
 
     def now(self) -> Dict[str, float]:
-        """The optimizer's settings as they are; `nu` only of one that has it."""
-        names = SETTINGS if not hasattr(self.optimizer, "nu") else (*SETTINGS, "nu")
+        """The optimizer's settings as they are; of ``LazyAdam`` itself its `nu`, too. (One
+        derived from it may have steps of its own, which know of none.)"""
+        names = (*SETTINGS, "nu") if type(self.optimizer) is LazyAdam else SETTINGS
         return {name: float(getattr(self.optimizer, name)) for name in names}
 
     def settings(self, number: int) -> Dict[str, float]:

@@ -20,23 +20,26 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     further than where its gradient was taken.
 
     Adam's steps stay long where many gradients agree, so n workers go too far before the
-    first of them can see it: where curvature is high, a delay of d steps leaves room for
-    rates of some 1 / d of it, with any momentum; without delay, momentum of 0.9 leaves 38.
-    So a gradient is to be taken where the weights will be: s = 1.25 n steps of the momentum
-    ahead. With weights that hold these steps already, as in Nesterov's momentum, this is Adam
-    with a part of the newest gradient in its steps (``LazyAdam.nu``), and costs nothing:
+    first of them can see it. With a delay of d steps, rates up to some 1 / d, divided by the
+    curvature, are stable, whatever the momentum; without delay, with momentum of 0.9, rates
+    up to 38. So a gradient is to be taken where the weights will be: s = 1.25 n steps of the
+    momentum ahead. Where the weights that are kept, evaluated and saved are those ahead, as
+    with Nesterov's momentum, this is Adam with a part of the newest gradient in its steps
+    (``LazyAdam.nu``; as long as rate, momentum and second moment change slowly), and costs
+    nothing:
 
         learn_rate / n ** 0.5
         1 - beta1' = (1 - beta1) / n
         nu = 1 - s (1 - beta1') / beta1'
 
-    s and the longer momentum are near where a quadratic allows the highest rates with such a
-    delay, the rate is a compromise of measurements with 2 and 4 workers at once
-    (tests/benchmarks/bench_hogwild_quality.py).
+    s is near where a quadratic allows the highest rates with such a delay. Longer momentum
+    allows higher ones still: its length and the rate are a compromise of measurements with 2
+    and 4 workers at once (tests/benchmarks/bench_hogwild_quality.py).
 
-    Thinc's own Adam cannot do that. It gets learn_rate / n ** 0.75 and less momentum, since a
-    delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more. Others
-    are left as they are: they lose little.
+    Thinc's own Adam cannot look ahead, nor can LazyAdam with so little momentum (below 0.24
+    to 0.43) that nu would not be positive. They get learn_rate / n ** 0.75 and less momentum,
+    since a delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more.
+    Others are left as they are: they lose little.
 
     settings (Mapping[str, float]): Those for one worker, by the optimizer's names of them.
     n_workers (int): At steps at the same time, 1 or more; for one, nothing changes.
@@ -50,11 +53,11 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     if n_workers == 1 or not is_adam(settings):
         return changed
     b1 = settings["b1"]
-    if "nu" in settings:
+    longer = 1 - (1 - b1) / n_workers
+    nu = 1 - _AHEAD * (1 - b1) / longer
+    if "nu" in settings and nu > 0:
         changed["learn_rate"] /= n_workers**0.5
-        changed["b1"] = 1 - (1 - b1) / n_workers
-        # Without momentum (beta1 = 0), nu is 0, too: there is nothing to look ahead by.
-        changed["nu"] = max(0.0, 1 - _AHEAD * (1 - b1) / changed["b1"])
+        changed["b1"], changed["nu"] = longer, nu
     else:
         changed["learn_rate"] /= n_workers**_RATE_POWER
         changed["b1"] = max(1 - n_workers * (1 - b1), b1 / n_workers)
@@ -70,7 +73,8 @@ def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
     changed = stale_settings({**settings, "learn_rate": 1.0}, n_workers)
     if changed["learn_rate"] == 1.0:
         return ""
-    ahead = f", nu {changed['nu']:.3g}" if "nu" in changed else ""
+    nu = changed.get("nu", 1.0)
+    ahead = f", nu {nu:.3g}" if nu != 1.0 else ""
     return (
         f"[hogwild] {n_workers} workers at once: Adam's learn_rate times "
         f"{changed['learn_rate']:.3g}, beta1 {changed['b1']:.3g} for {settings['b1']:.3g}{ahead}: "

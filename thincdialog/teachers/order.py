@@ -21,20 +21,20 @@ def block_order(n_episodes: int, seed: int, epoch: int, block: int, again: int =
     return _generator(SHUFFLE, seed, epoch, block, again).permutation(n_episodes)
 
 
-def in_share(n_episodes: int, worker: int, n_workers: int, seed: int, block: int) -> np.ndarray:
+def in_share(n_episodes: int, place: int, n_workers: int, seed: int, block: int) -> np.ndarray:
     """Which episodes of a block are in a worker's share: the same in every epoch, so that
     what a worker knows of its own is of use again, and drawn, so that data with a pattern (two
     speakers in turn) is shared evenly. The workers' counts differ by one at most.
 
     n_episodes (int): Episodes in the block.
-    worker (int): Number of the worker, from 0; the first ones get what is left over.
+    place (int): Of the worker among all, from 0; the first ones get what is left over.
     n_workers (int): How many share.
     seed (int): The run's seed.
     block (int): Number of the block in file order, counted from 0.
     RETURNS (np.ndarray): Whether each is in it; shape (n_episodes,), bool.
     """
-    places = _generator(SHARE, seed, 0, block).permutation(n_episodes)
-    return places % n_workers == worker
+    drawn = _generator(SHARE, seed, 0, block).permutation(n_episodes)
+    return drawn % n_workers == place
 
 
 def window_generator(seed: int, epoch: int, window: int) -> np.random.Generator:

@@ -121,23 +121,16 @@ class Showing:
         for number, store, members, own_start in self.data.blocks(self.picked(), start):
             if number < first and number not in some:
                 continue
-            members = self._in_order(members, epoch, seed, number, again)
+            n, train = len(members), self.training
+            if train or self.n_workers > 1:
+                order = block_order(n, seed, epoch, number, again) if train else np.arange(n)
+                if self.n_workers > 1:
+                    # Who gets what is left over is another one in each block, and task.
+                    place = (self.worker - number - self.task) % self.n_workers
+                    order = order[in_share(n, place, self.n_workers, seed, number)[order]]
+                members = [members[position] for position in order.tolist()]
             fields = store.fields(self.label_name)
             yield Block(store, fields, members, number, again, self.task, own_start)
-
-    def _in_order(
-        self, members: Sequence[int], epoch: int, seed: int, number: int, again: int
-    ) -> Sequence[int]:
-        """What of a block's episodes is shown, in the order of an epoch."""
-        n, n_workers = len(members), self.n_workers
-        if not self.training and n_workers == 1:
-            return members
-        order = block_order(n, seed, epoch, number, again) if self.training else np.arange(n)
-        if n_workers > 1:
-            # Who gets what is left over is another one in each block, and task.
-            turn = (self.worker - number - self.task) % n_workers
-            order = order[in_share(n, turn, n_workers, seed, number)[order]]
-        return [members[position] for position in order.tolist()]
 
     def message(self, block: Block, turn: int, is_last: bool) -> Message:
         """One turn.

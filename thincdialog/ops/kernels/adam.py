@@ -56,8 +56,8 @@ def adam_dense(
     b2 (float): Decay of the second moment.
     eps (float): Added to the root of the second moment.
     rate (float): Step size, with the correction of the bias.
-    momentum (float): Share of the first moment in the step.
-    newest (float): Share of the gradient itself in it.
+    momentum (float): Factor of the first moment in the step.
+    newest (float): Factor of the gradient itself in it.
     decay (float): Share of the weights that is lost (learning rate times L2).
     clear (bool): Whether to set the gradient to zero.
     """
