@@ -158,7 +158,11 @@ def test_process_workers_an_error_in_a_parley_names_examples():
 )
 def test_process_workers_a_death_is_noticed_at_once(how, text):
     shared = SharedArrays({"counts": numpy.zeros(2, dtype="f")})
-    settings = {"n_episodes": 1000, "wrong": {"41/0": how}, "delay": 0.01, "training": False}
+    share = toys.make_teacher(1000, 1, 1, False).share_of(1, 2)
+    for _ in range(21):
+        name = share.act()["id"]
+        share.observe({"text": ""})
+    settings = {"n_episodes": 1000, "wrong": {name: how}, "delay": 0.01, "training": False}
     workers = ProcessWorkers(toys.recipe(**settings), 2, shared)
     pids = [process.pid for process in workers._processes]
     began = time.monotonic()
