@@ -36,7 +36,7 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     allows higher ones still: its length and the rate are a compromise of measurements with 2
     and 4 workers at once (tests/benchmarks/bench_hogwild_quality.py).
 
-    Thinc's own Adam cannot look ahead, nor can LazyAdam with so little momentum (below 0.24
+    Thinc's own Adam cannot look ahead, nor can LazyAdam with so little momentum (below 0.2
     to 0.43) that nu would not be positive. They get learn_rate / n ** 0.75 and less momentum,
     since a delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more.
     Others are left as they are: they lose little.
@@ -54,7 +54,7 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
         return changed
     b1 = settings["b1"]
     longer = 1 - (1 - b1) / n_workers
-    nu = 1 - _AHEAD * (1 - b1) / longer
+    nu = 1 - _AHEAD * n_workers * (1 - longer) / longer
     if "nu" in settings and nu > 0:
         changed["learn_rate"] /= n_workers**0.5
         changed["b1"], changed["nu"] = longer, nu
