@@ -78,7 +78,9 @@ class HogwildWorld(World):
         self._collect()
         self._orders.add(order)
         while not self._release():
+            time.sleep(self._orders.seconds_to_rest())
             self._await()
+            self._collect()
 
     def _release(self) -> bool:
         """Hand out orders while there is room; whether all have gone (or never will)."""

@@ -1,5 +1,6 @@
 """Who of several workers gets the next order."""
 
+import math
 from collections import deque
 from typing import Any, Deque, List, Optional, Tuple
 
@@ -8,6 +9,11 @@ from .world_worker import Parleyed
 # Parleys that a worker has waiting, with the one that it is at: so that it need not wait
 # for us before the next one, and little is under way when all have to stop.
 AHEAD = 2
+# Of short ones it has so many more that they take as many seconds, so that we need to look
+# for answers seldom: each time, a worker waits for the core, or for the GIL.
+SECONDS_AHEAD, MOST_AHEAD = 0.02, 64
+# What a parley counts in the mean of the seconds that a worker takes.
+_NEWEST = 0.2
 # How many more a worker may have had than one that may not begin before another pauses.
 TURN = 16
 
@@ -28,6 +34,8 @@ class Orders:
         self._sent: List[Deque[Any]] = [deque() for _ in range(n_workers)]
         # Those that nobody has.
         self._waiting: Deque[Any] = deque()
+        # By worker: how long a parley takes, in seconds.
+        self._pace: List[Optional[float]] = [None] * n_workers
         self.begin([False] * n_workers)
 
     def begin(self, is_done: List[bool]) -> None:
@@ -67,14 +75,32 @@ class Orders:
         able = [
             worker
             for worker in live
-            if 0 < len(self._sent[worker]) < AHEAD and self._n_had[worker] < limit
+            if 0 < len(self._sent[worker]) < self._most(worker) and self._n_had[worker] < limit
         ]
         return min(able, key=lambda worker: len(self._sent[worker]), default=None)
+
+    def _most(self, worker: int) -> int:
+        """How many orders a worker may have."""
+        pace = self._pace[worker]
+        if pace is None:
+            return AHEAD
+        return AHEAD - 1 + min(MOST_AHEAD, math.ceil(SECONDS_AHEAD / max(pace, 1e-9)))
+
+    def seconds_to_rest(self) -> float:
+        """How long nobody will need another order: half of what the one with least to do
+        has waiting."""
+        waiting = [
+            (len(sent) - 1) * (pace or 0.0) for sent, pace in zip(self._sent, self._pace) if sent
+        ]
+        return min(SECONDS_AHEAD, *waiting) / 2 if waiting else 0.0
 
     def answered(self, worker: int, parleyed: Parleyed) -> None:
         """A worker has answered the oldest of its orders."""
         order = self._sent[worker].popleft()
         self.is_done[worker] = parleyed.epoch_done
+        before = self._pace[worker]
+        before = parleyed.seconds if before is None else before
+        self._pace[worker] = before + _NEWEST * (parleyed.seconds - before)
         if not parleyed.has_parleyed:
             self._n_had[worker] -= 1
             self._waiting.append(order)

@@ -1,5 +1,6 @@
 """One worker of a ``HogwildWorld``: a world of its own, and what it is asked to do."""
 
+import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol
 
 from ..errors import ProtocolError
@@ -26,11 +27,13 @@ class Parleyed(NamedTuple):
     result (Any): What ``learn`` gave; None without a parley.
     has_parleyed (bool): False if the worker's epoch was done before.
     epoch_done (bool): Whether it is now.
+    seconds (float): How long it took.
     """
 
     result: Any
     has_parleyed: bool
     epoch_done: bool
+    seconds: float
 
 
 class Workers(Protocol):
@@ -88,10 +91,11 @@ class WorldWorker:
 
         order (Any): From ``HogwildWorld.parley``, for ``learn``.
         """
-        if self.world.epoch_done():
-            return Parleyed(None, False, True)
-        result = self.learn(order)
-        return Parleyed(result, True, self.world.epoch_done())
+        began = time.perf_counter()
+        has_parleyed = not self.world.epoch_done()
+        result = self.learn(order) if has_parleyed else None
+        is_done = self.world.epoch_done()
+        return Parleyed(result, has_parleyed, is_done, time.perf_counter() - began)
 
     def learn(self, order: Any) -> Any:
         """One parley, and what follows from it. Here: nothing.

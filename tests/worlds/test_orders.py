@@ -1,0 +1,67 @@
+"""Orders for workers: how many each has, and how long nobody needs another."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.worlds.orders import AHEAD, MOST_AHEAD, SECONDS_AHEAD, Orders
+from thincdialog.worlds.world_worker import Parleyed
+
+
+def hand_out_all(orders):
+    """Who gets orders till nobody has room."""
+    found = []
+    while True:
+        orders.add(None)
+        given_to = orders.hand_out()
+        if given_to is None:
+            return found
+        found.append(given_to[0])
+
+
+def answered(seconds):
+    return Parleyed(None, True, False, seconds)
+
+
+@pytest.mark.parametrize(
+    "seconds, most",
+    [(1.0, 2), (0.02, 2), (0.011, 3), (0.002, 11), (0.0, 1 + MOST_AHEAD)],
+)
+def test_orders_of_short_parleys_are_many_ahead(seconds, most):
+    orders = Orders(1, 1)
+    assert hand_out_all(orders) == [0] * AHEAD
+    orders.answered(0, answered(seconds))
+    assert hand_out_all(orders) == [0] * (most - 1)
+    assert orders.n_open - orders.n_waiting == most
+    # Half of what waits behind the one that is under way.
+    assert orders.seconds_to_rest() == pytest.approx(min(SECONDS_AHEAD, (most - 1) * seconds) / 2)
+
+
+def test_orders_rest_as_long_as_the_one_with_least_to_do():
+    orders = Orders(3, 2)
+    assert orders.seconds_to_rest() == 0
+    assert sorted(hand_out_all(orders)) == [0, 0, 1, 1]
+    assert orders.seconds_to_rest() == 0  # Nobody knows how long they take.
+    orders.answered(0, answered(0.5))
+    hand_out_all(orders)
+    assert orders.seconds_to_rest() == 0
+    orders.answered(1, answered(0.004))
+    assert orders.seconds_to_rest() == 0  # It has one left, which may end at any time.
+    assert set(hand_out_all(orders)) == {1}
+    assert orders.seconds_to_rest() == pytest.approx(0.01)
+
+
+@given(st.lists(st.floats(0, 2), min_size=1, max_size=30))
+def test_orders_take_the_mean_of_late_answers(seconds):
+    orders, expected = Orders(1, 1), seconds[0]
+    for each in seconds:
+        expected = 0.8 * expected + 0.2 * each
+        orders.add(None)
+        orders.hand_out()
+        orders.answered(0, answered(each))
+    n = len(hand_out_all(orders))
+    least, most = (
+        AHEAD - 1 + min(MOST_AHEAD, -int(-SECONDS_AHEAD // max(mean, 1e-9)))
+        for mean in (expected * 1.001, expected * 0.999)
+    )
+    assert least <= n <= most
