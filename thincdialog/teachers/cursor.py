@@ -120,7 +120,7 @@ class Cursor:
 
     def head(self) -> Tuple[Block, int]:
         """The episode that comes next, and its block; call ``is_exhausted`` before."""
-        return self._block, self._block.order[self._position]
+        return self._block, int(self._block.order[self._position])
 
     def take(self, n_episodes: int) -> Tuple[Block, Sequence[int]]:
         """Up to n episodes of one block, at least one; call ``is_exhausted`` before.

@@ -13,7 +13,7 @@ from .candidates import CandidateSampler
 from .cursor import Block, Cursor, other_data
 from .order import block_order, in_share, sample_episodes
 from .rows import Columns, Rows, join_rows
-from .split import Split, Start
+from .split import Members, Split, Start
 from .store import Unit
 
 # Where a copy is within its episode, as JSON values.
@@ -128,7 +128,7 @@ class Showing:
                     # Who gets what is left over is another one in each block, and task.
                     place = (self.worker - number - self.task) % self.n_workers
                     order = order[in_share(n, place, self.n_workers, seed, number)[order]]
-                members = [members[position] for position in order.tolist()]
+                members = _as_array(members)[order]
             fields = store.fields(self.label_name)
             yield Block(store, fields, members, number, again, self.task, own_start)
 
@@ -297,3 +297,9 @@ class Showing:
         if self._sampler is None:
             self._sampler = CandidateSampler(self.data.replies(), self.n_candidates, self.seed)
         return self._sampler
+
+
+def _as_array(members: Members) -> Any:
+    if isinstance(members, range):  # 20 times as fast.
+        return np.arange(members.start, members.stop)
+    return np.array(members, dtype=np.int64)
