@@ -146,9 +146,9 @@ def test_star_space_negatives_in_place_of_the_right_one_are_all_others_alike():
 def texts_of(agent):
     """The candidates that the agent keeps for its next step, right one first, as text."""
     ((packed, _),) = agent._packed
-    starts = packed.label_starts
+    labels, starts = packed.texts.labels, packed.texts.label_starts
     words = agent.tokenizer
-    decoded = [words.decode(packed.labels[a:b]) for a, b in zip(starts[:-1], starts[1:])]
+    decoded = [words.decode(labels[a:b]) for a, b in zip(starts[:-1], starts[1:])]
     return [[decoded[number] for number in row] for row in packed.candidates]
 
 

@@ -29,11 +29,11 @@ from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 
-from thincdialog.agents import ModelAgent
 from thincdialog.batchers import Fixed
 from thincdialog.messages import Message
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.kernels.kernel import kernel
+from thincdialog.ops.rows_apart import RowsApart
 from thincdialog.registry import registry
 from thincdialog.teachers.teacher import Teacher
 from thincdialog.training.gradients import gather_gradient
@@ -180,10 +180,11 @@ def learning(examples: List[Message], loss: str, rate: float, apart: bool) -> Wo
             gather_gradient(agent, world, 0, len(packed), 1)
             packed += agent._packed
             agent._packed = ()
-    replicas: List[ModelAgent] = [agent.replica() for _ in range(2)]
+    replicas: List[Any] = [agent.replica() for _ in range(2)]
     batches = [cycle(packed[thread::2]) for thread in range(2)]
-    for replica in replicas:
-        replica.is_replica = apart
+    if not apart:
+        for replica in replicas:
+            replica.rows_apart = RowsApart(0)
     optimizer = registry.optimizers.get("thincdialog.SparseSGD.v1")(rate)
 
     def work(thread: int) -> int:

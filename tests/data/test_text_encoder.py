@@ -105,7 +105,7 @@ def test_encoder_agrees_with_the_obvious_way(tokenizer, options, batches):
         counts[kind][1] += sum(each > 0 for each in cut)
         counts[kind][2] += sum(cut)
     # What was only measured was not counted.
-    report = encoder.report()
+    report = encoder.truncation.report()
     for kind, (n, n_truncated, n_cut) in counts.items():
         assert report[f"truncated_{kind}s"] == AverageMetric(n_truncated, n)
         assert report[f"truncated_{kind}_tokens"] == AverageMetric(n_cut, n_truncated)
@@ -122,10 +122,10 @@ def test_encoder_example():
     assert shown == ["you", "<turn>", "<partner>", "how", "are", "you", "<partner>", "fine"]
     assert rows[:, 1].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
     assert lengths.tolist() == [6, 2]
-    assert encoder.report()["truncated_contexts"].value() == 0.5
-    assert encoder.report()["truncated_context_tokens"].value() == 5
-    encoder.reset_metrics()
-    assert encoder.report()["truncated_contexts"] == AverageMetric(0, 0)
+    assert encoder.truncation.report()["truncated_contexts"].value() == 0.5
+    assert encoder.truncation.report()["truncated_context_tokens"].value() == 5
+    encoder.truncation.reset()
+    assert encoder.truncation.report()["truncated_contexts"] == AverageMetric(0, 0)
 
 
 def test_encoder_segments_count_lines_of_a_story():
@@ -223,7 +223,7 @@ def test_encoder_remembers_examples_by_their_rows(
                 measured = getattr(encoder, lengths)(cells, limits)
                 assert measured.dtype == np.int64
                 assert measured.tolist() == expected[1].tolist()
-    assert encoder.report() == plain.report()
+    assert encoder.truncation.report() == plain.truncation.report()
 
 
 @settings(max_examples=60, deadline=None)
@@ -237,11 +237,54 @@ def test_encoder_distinct_labels_are_those_of_first_sight(texts, options, tokeni
         min(limit for limit, text in zip(limits, texts) if text == each) for each in different
     ]
     as_array = lambda numbers: None if numbers is None else np.array(numbers)  # noqa: E731
-    distinct = encoder.distinct_labels(texts, as_array(limits))
-    assert distinct.numbers.tolist() == [different.index(text) for text in texts]
-    found, expected = (
-        encoder.encode_distinct(distinct),
-        plain.labels(different, as_array(lowest)),
-    )
+    numbers, found = encoder.distinct_labels(texts, as_array(limits))
+    assert numbers.tolist() == [different.index(text) for text in texts]
+    expected = plain.labels(different, as_array(lowest))
     assert [each.tolist() for each in found] == [each.tolist() for each in expected]
-    assert encoder.report() == plain.report()
+    assert encoder.truncation.report() == plain.truncation.report()
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(st.lists(TURNS, max_size=5), TEXTS), max_size=8),
+    st.lists(TEXTS, max_size=3),
+    st.integers(1, 3),
+    st.booleans(),
+    OPTIONS,
+    TOKENIZERS,
+    st.data(),
+)
+def test_encoder_packs_what_it_encodes(
+    examples, more, n_segments, are_lazy, options, tokenizer, data
+):
+    pytest.importorskip("numba")
+    conversations, texts = [turns for turns, _ in examples], [text for _, text in examples]
+    labels = [*texts, *more]
+
+    def drawn(n):
+        limits = data.draw(st.none() | st.lists(st.integers(0, 9), min_size=n, max_size=n))
+        return None if limits is None else np.array(limits, dtype=np.int64)
+
+    limits = drawn(len(examples)), drawn(len(labels))
+    encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
+    shown = conversations
+    if are_lazy:
+        rows = np.arange(len(examples))
+        owner = Stored()
+        shown = PickedColumn(conversations, rows, owner, "turns")
+        if not more:
+            labels = PickedColumn(labels, rows, owner, "labels")
+    for _ in range(2):
+        packed = encoder.pack(encoder.find(shown, labels), n_segments, limits)
+        tokens, lengths = plain.contexts(conversations, limits[0])
+        numbers, (label_tokens, label_lengths) = plain.distinct_labels(list(labels), limits[1])
+        expected = tokens[:, 0] * n_segments + np.minimum(tokens[:, 1], n_segments - 1)
+        assert packed.contexts.tolist() == expected.tolist()
+        assert packed.context_starts.tolist() == [0, *lengths.cumsum().tolist()]
+        assert packed.labels.tolist() == label_tokens[:, 0].tolist()
+        assert packed.label_starts.tolist() == [0, *label_lengths.cumsum().tolist()]
+        assert packed.numbers.tolist() == numbers.tolist()
+    assert encoder.truncation.report() == plain.truncation.report()
+    of_contexts = encoder.pack(encoder.find(shown), n_segments, (limits[0], None))
+    assert of_contexts.contexts.tolist() == packed.contexts.tolist()
+    assert not len(of_contexts.labels) and not len(of_contexts.numbers)

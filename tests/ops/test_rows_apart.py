@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thincdialog.ops.compiled import load_kernels
 from thincdialog.ops.rows_apart import RowsApart, Tokens
 
 pytest.importorskip("numba")
 WIDTH, N_FIRST, N_SECOND = 5, 7, 4
 SECOND = 48  # The second table; some floats between them belong to neither.
 # The same for all examples: nothing may be left of one in the next.
-ROOMS = {least: RowsApart(least) for least in (1, 2, 5)}
+ROOMS = {least: RowsApart(least) for least in (0, 1, 2, 5)}  # 0: never.
+KERNELS = load_kernels("apart")
 
 ids = {n: st.lists(st.integers(0, n - 1), max_size=12) for n in (N_FIRST, N_SECOND)}
 
@@ -40,29 +42,32 @@ def test_rows_apart_come_and_go(first, second, again, adagrad, least):
     for table, _, tokens, each in tables:
         for token in tokens.tolist():
             uses[table + token * WIDTH] += each
-    often = {at for at, n in uses.items() if n >= least}
-    placed = ROOMS[least].take(values, squares, WIDTH, tables)
-    assert placed.values[placed.start :][:80].tolist() == values.tolist()
-    found = zip(tables, placed.places, placed.squares_at)
+    often = {at for at, n in uses.items() if least and n >= least}
+    weights, places = ROOMS[least].prepare(values, squares, WIDTH, tables)
+    taken = KERNELS.take(weights, places)
+    rows, sums = weights.all_values, weights.all_squares
+    assert rows[weights.starts[0] :][:80].tolist() == values.tolist()
     copies = {}
-    for (table, _, tokens, _), places, squares_at in found:
-        for token, place, square_at in zip(tokens.tolist(), places.tolist(), squares_at.tolist()):
+    for (table, _, tokens, _), found in zip(tables, places):
+        for token, place, square_at in zip(tokens.tolist(), found.at, found.squares_at):
             at = table + token * WIDTH
-            row = placed.values[place : place + WIDTH]
+            row = rows[place : place + WIDTH]
             assert np.shares_memory(row, values[at : at + WIDTH]) == (at not in often)
             assert row.tolist() == values[at : at + WIDTH].tolist()
             assert copies.setdefault(at, (place, square_at)) == (place, square_at)
             if adagrad:
-                assert placed.squares[square_at] == squares[at]
+                assert sums[square_at] == squares[at]
+        assert not found.slots.any()
     assert len({place for place, _ in copies.values()}) == len(copies)
+    assert sorted(taken.tolist()) == sorted(often)
     for at in often:
         place, square_at = copies[at]
-        placed.values[place : place + WIDTH] += 1
+        rows[place : place + WIDTH] += 1
         if adagrad:
-            placed.squares[square_at] += 2
+            sums[square_at] += 2
     values += 10  # Somebody else learns, too.
     squares += 20
-    ROOMS[least].put_back(values, squares)
+    KERNELS.put_back(weights, taken)
     expected, expected_squares = before + 10, squares_before + 20
     for at in often:
         expected[at : at + WIDTH] += 1
@@ -74,10 +79,12 @@ def test_rows_apart_come_and_go(first, second, again, adagrad, least):
 
 def test_rows_apart_of_a_row_that_is_needed_more_often_than_an_int32_counts():
     values, tokens = np.arange(10, dtype="f"), np.ones(3, dtype="i")
-    apart = RowsApart(4)
-    placed = apart.take(values, np.zeros(0, dtype="f"), WIDTH, [Tokens(0, 2, tokens, uses=2**30)])
-    (place,) = set(placed.places[0].tolist())
-    assert placed.values[place : place + WIDTH].tolist() == [5, 6, 7, 8, 9]
-    placed.values[place] = 50
-    apart.put_back(values, np.zeros(0, dtype="f"))
+    nothing = np.zeros(0, dtype="f")
+    needed = [Tokens(0, 2, tokens, uses=2**30)]
+    weights, (found,) = RowsApart(4).prepare(values, nothing, WIDTH, needed)
+    taken = KERNELS.take(weights, (found,))
+    (place,) = set(found.at.tolist())
+    assert weights.all_values[place : place + WIDTH].tolist() == [5, 6, 7, 8, 9]
+    weights.all_values[place] = 50
+    KERNELS.put_back(weights, taken)
     assert values.tolist() == [0, 1, 2, 3, 4, 50, 6, 7, 8, 9]

@@ -166,8 +166,8 @@ def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, 
             1, arrays, write_config(checked.config), None, 2, data_prints(teacher), str(tmp_path)
         )
     replica = worker.agent
-    assert replica.is_replica and not agent.is_replica
-    assert replica._apart is not agent.replica()._apart
+    assert replica.rows_apart.least and not agent.rows_apart.least
+    assert replica.rows_apart is not agent.replica().rows_apart
     assert numpy.shares_memory(replica.parameters.values, agent.parameters.values)
     assert not numpy.shares_memory(replica.parameters.gradients, agent.parameters.gradients)
     assert replica.state() == agent.state()

@@ -1,7 +1,7 @@
 """What the agents have in common whose training step is one compiled kernel."""
 
 import math
-from typing import Any, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 from thinc.api import Optimizer
@@ -11,7 +11,7 @@ from ..messages import column
 from ..metrics import AverageMetric
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import Placed, RowsApart, Tokens, place_rows
+from ..ops.rows_apart import RowsApart
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
@@ -28,13 +28,13 @@ class CompiledSteps(ModelAgent):
     kernels (str): Family of ``ops/kernels``.
     optimizers (Tuple[type, ...]): Those whose step the kernel can make; the one of the
         example in errors comes first.
-    is_replica (bool): Whether others learn with the same weights.
+    rows_apart (RowsApart): Of a replica, which does not learn alone, copies of rows; else
+        none.
     """
 
     kernels = ""
     optimizers: Tuple[type, ...] = ()
-    is_replica = False
-    _apart: RowsApart  # Of a replica.
+    rows_apart = RowsApart(0)
     # Of the step to come; replaced, never changed, so that no copy shares it.
     _packed: Tuple[Any, ...] = ()
 
@@ -54,26 +54,8 @@ class CompiledSteps(ModelAgent):
     def replica(self) -> Any:
         replica = super().replica()
         replica._packed = ()
-        replica.is_replica = True
-        replica._apart = RowsApart()
+        replica.rows_apart = RowsApart()
         return replica
-
-    def place(self, squares: Any, width: int, tables: Sequence[Tokens]) -> Placed:
-        """Where the kernel finds the rows of some tokens: in the weights, or, where others
-        change them too, in copies of those that are needed often. ``put_back`` ends it.
-
-        squares, width, tables: As for ``place_rows``.
-        """
-        take = self._apart.take if self.is_replica else place_rows
-        return take(self.parameters.values, squares, width, tables)
-
-    def put_back(self, squares: Any) -> None:
-        """Bring into the weights what the kernel has changed.
-
-        squares (Floats1d): As for ``place``.
-        """
-        if self.is_replica:
-            self._apart.put_back(self.parameters.values, squares)
 
     def check_kernels(self) -> None:
         """See that the kernels can be had.
@@ -160,10 +142,3 @@ class Kept(NamedTuple):
 
     packed: Any
     n_examples: int
-
-
-def starts_of(lengths: Any) -> np.ndarray:
-    """Where each stretch begins, and the end of the last; shape (n + 1,), int64."""
-    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts

@@ -45,6 +45,11 @@ class Counters:
             self.tokens += n_tokens
             self.cells += int(lengths.max()) * len(lengths) if padded else n_tokens
 
+    def count_ragged(self, n_tokens: int) -> None:
+        """A batch is read that is laid out without padding."""
+        self.tokens += n_tokens
+        self.cells += n_tokens
+
     def reset_metrics(self) -> None:
         """Start the metrics afresh."""
         self.loss = AverageMetric(0, 0)

@@ -6,6 +6,7 @@ import numpy as np
 from thinc.api import Model
 
 from ..losses.class_softmax import configure_class_softmax
+from ..messages import column
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
@@ -13,7 +14,8 @@ from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
 from ..registry import registry
 from .classifier import ClassifierAgent, check_options
-from .compiled_steps import CompiledSteps, starts_of
+from .compiled_steps import CompiledSteps
+from .fields import CONTEXT, token_limits
 from .negatives import draw_classes
 
 # Negative sampling draws a class as often as the root of its examples' number says, times
@@ -118,10 +120,11 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
     def train_batch(self, observations: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
         targets = np.array(self._targets(observations), dtype=np.int32)
-        contexts = self.observed_contexts(observations)
-        tokens: Any = contexts.dataXd
-        ids, starts = np.ascontiguousarray(tokens[:, 0]), starts_of(contexts.lengths)
-        self.keep(Packed(ids, starts, targets, self._candidates(targets)), observations)
+        found = self.text.find(column(observations, "turns"))
+        texts = self.text.pack(found, limits=(token_limits(observations, CONTEXT), None))
+        self.counters.count_ragged(len(texts.contexts))
+        packed = Packed(texts.contexts, texts.context_starts, targets, self._candidates(targets))
+        self.keep(packed, observations)
 
     def _candidates(self, targets: np.ndarray) -> np.ndarray:
         """The classes that each example is about; none where it is about all."""
@@ -140,20 +143,16 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         nothing = np.zeros(0, dtype="f")
         table, output, width = self._places()
         n_rows = len(self.model.get_ref("table").get_param("E"))
-        placed = self.place(nothing, width, [Tokens(table, n_rows, packed.ids)])
-        learnt: Tuple[int, float] = load_kernels("fast_text").train_examples(
-            placed.values,
-            placed.start + output,
-            width,
+        needed = [Tokens(table, n_rows, packed.ids)]
+        learnt: Tuple[int, float] = load_kernels("fast_text").learn_batch(
+            *self.rows_apart.prepare(self.parameters.values, nothing, width, needed),
+            output,
             n_classes,
-            placed.places[0],
             *packed[1:],
             weights.astype("f"),
-            self.is_replica,
             *steps,
             losses,
         )
-        self.put_back(nothing)
         return learnt
 
     def _places(self) -> Tuple[int, int, int]:

@@ -257,8 +257,7 @@ class ModelAgent(ConversationAgent):
     # --- text -------------------------------------------------------------------
 
     def padded_fields(self) -> Tuple[bool, ...]:
-        """Whether the model makes a rectangle of the context, and of the other fields
-        of ``batch_lengths`` if there are any."""
+        """Whether the model makes a rectangle of each field of ``batch_lengths``."""
         return (has_rectangles(self.model),)
 
     def observed_contexts(self, observations: Observations) -> Ragged:
@@ -292,19 +291,20 @@ class ModelAgent(ConversationAgent):
 
     def report(self) -> Dict[str, Metric]:
         """Loss per example (nats), tokens, padding and truncation since the reset."""
-        return self.counters.report(self._text.report() if self._text else None)
+        return self.counters.report(self._text.truncation.report() if self._text else None)
 
     def reset_metrics(self) -> None:
         self.counters.reset_metrics()
         if self._text is not None:
-            self.text.reset_metrics()
+            self.text.truncation.reset()
 
     def metrics_state(self) -> Dict[str, Any]:
         """What ``report`` is made of, as JSON values; a subclass may measure more."""
-        return {"counters": self.counters.state(), "text": self._text and self._text.state()}
+        text = self._text and self._text.truncation.state()
+        return {"counters": self.counters.state(), "text": text}
 
     def set_metrics_state(self, state: Mapping[str, Any]) -> None:
         """Take back what ``metrics_state`` gave."""
         self.counters.restore(state["counters"])
         if self._text is not None:
-            self._text.restore(state["text"])
+            self._text.truncation.restore(state["text"])

@@ -1,8 +1,8 @@
 """Wrong replies for training, drawn at random."""
 
-from typing import Any
-
 import numpy as np
+
+from ..ops.compiled import load_kernels
 
 
 def draw_negatives(
@@ -15,19 +15,12 @@ def draw_negatives(
     pool (np.ndarray): Numbers to draw from, at least two different ones, int32.
     n (int): Wrong replies for each example, 1 or more.
     RETURNS (np.ndarray): Shape (n_examples, 1 + n), int32: the right one comes first.
+    RAISES (MissingPackageError): If there are no compiled kernels.
     """
     candidates = np.empty((len(rights), 1 + n), dtype=np.int32)
     candidates[:, 0] = rights
-    drawn = pool[generator.integers(0, len(pool), size=(len(rights), n), dtype=np.int32)]
-    examples, places = np.nonzero(drawn == rights[:, None])
-    if len(examples):
-        others: Any = np.flatnonzero(np.bincount(pool))
-        # One number less than there are; the last stands in for the right one.
-        instead = others[generator.integers(0, len(others) - 1, size=len(examples))]
-        is_right = instead == rights[examples]
-        instead[is_right] = others[-1]
-        drawn[examples, places] = instead
-    candidates[:, 1:] = drawn
+    seed = generator.integers(0, 1 << 64, dtype=np.uint64)
+    load_kernels("draws").draw_others(seed, rights, pool, candidates[:, 1:])
     return candidates
 
 

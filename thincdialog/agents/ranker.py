@@ -9,7 +9,6 @@ from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
 from ..data import Tokenizer
-from ..data.found_text import DistinctLabels
 from ..errors import ConfigError, Problem
 from ..losses.ranking_softmax import configure_ranking_softmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, column
@@ -198,8 +197,8 @@ class RankerAgent(ModelAgent):
         labels = first_labels(observations)
         if self.candidates == "batch":
             limits = token_limits(observations, LABEL)
-            distinct = self.text.distinct_labels(labels, limits)
-            return self.distinct_replies(distinct), distinct.numbers, None
+            numbers, encoded = self.text.distinct_labels(labels, limits)
+            return self.ragged(LABEL, *encoded), numbers, None
         allowed = None
         if self.candidates in ("fixed", "vocab"):
             rows = _number(self.fixed)
@@ -216,10 +215,6 @@ class RankerAgent(ModelAgent):
         targets = [rows[text] for text in labels]
         limits = candidate_limits(observations, len(rows), targets)
         return self.replies(list(rows), limits), targets, allowed
-
-    def distinct_replies(self, distinct: DistinctLabels) -> Ragged:
-        """Different replies, from ``text.distinct_labels``, as the model's input."""
-        return self.ragged(LABEL, *self.text.encode_distinct(distinct))
 
     # --- answering --------------------------------------------------------------------
 

@@ -5,10 +5,11 @@ from typing import Any, Callable, List, Literal, NamedTuple, Optional, Tuple
 import numpy as np
 from thinc.api import Model
 
+from ..data.compiled_texts import PackedTexts
 from ..errors import DataError
-from ..layers.bag_embed import rows_of_segments
 from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
+from ..messages import column
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import Tokens
@@ -18,8 +19,8 @@ from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .compiled_steps import CompiledSteps, starts_of
-from .fields import LABEL, NO_LIMIT, token_limits
+from .compiled_steps import CompiledSteps
+from .fields import CONTEXT, LABEL, NO_LIMIT, token_limits
 from .negatives import draw_negatives
 from .ranker import RankerAgent
 from .training_labels import first_labels
@@ -92,10 +93,7 @@ def make_star_space(
 class Packed(NamedTuple):
     """A batch as the kernel reads it; see ``ops/kernels/starspace.py``."""
 
-    contexts: np.ndarray
-    context_starts: np.ndarray
-    labels: np.ndarray
-    label_starts: np.ndarray
+    texts: PackedTexts
     candidates: np.ndarray
 
 
@@ -133,27 +131,21 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     def train_batch(self, observations: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        rights, limits = first_labels(observations), token_limits(observations, LABEL)
-        distinct = self.text.distinct_labels(rights, limits)
-        targets = places = distinct.numbers
-        if self.candidates == "fixed" or not targets.any():
-            pool = self._some_fixed(len(rights) + self.negatives)
+        rights, turns = first_labels(observations), column(observations, "turns")
+        limits = token_limits(observations, LABEL)
+        found, n = self.text.find(turns, rights), len(rights)
+        is_batch = self.candidates == "batch" and bool((found.labels != found.labels[0]).any())
+        if not is_batch:
+            pool = self._some_fixed(n + self.negatives)
+            found = self.text.find(turns, [*rights, *pool])
             if limits is not None:
                 limits = np.concatenate((limits, np.full(len(pool), NO_LIMIT)))
-            distinct = self.text.distinct_labels([*rights, *pool], limits)
-            targets, places = np.split(distinct.numbers, [len(rights)])
-        labels: Any = self.distinct_replies(distinct)
-        contexts: Any = self.observed_contexts(observations)
-        ops, table = self.model.ops, self.model.get_ref("context_table")
-        tokens: Any = rows_of_segments(ops, contexts.dataXd, table.get_dim("nS"))
-        packed = Packed(
-            tokens,
-            starts_of(contexts.lengths),
-            np.ascontiguousarray(labels.dataXd[:, 0]),
-            starts_of(labels.lengths),
-            draw_negatives(self._generator(), targets, places, self.negatives),
-        )
-        self.keep(packed, observations)
+        n_segments = self.model.get_ref("context_table").get_dim("nS")
+        texts = self.text.pack(found, n_segments, (token_limits(observations, CONTEXT), limits))
+        self.counters.count_ragged(len(texts.contexts) + len(texts.labels))
+        places = texts.numbers if is_batch else texts.numbers[n:]
+        drawn = draw_negatives(self._generator(), texts.numbers[:n], places, self.negatives)
+        self.keep(Packed(texts, drawn), observations)
 
     def _some_fixed(self, n: int) -> List[str]:
         if len(self.fixed) <= n:
@@ -168,32 +160,23 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     def learn_pack(
         self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
     ) -> Tuple[int, float]:
+        texts, candidates = packed
         values = self.parameters.values
         squares = [*optimizer.state_arrays(KEY, values), np.zeros(0, dtype="f")][0]
         tables = self._tables()
         steps = map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip))
         needed = [
-            Tokens(tables.contexts, tables.n_context_rows, packed.contexts),
-            Tokens(tables.labels, tables.n_label_rows, packed.labels, uses=1 + self.negatives),
+            Tokens(tables.contexts, tables.n_context_rows, texts.contexts),
+            Tokens(tables.labels, tables.n_label_rows, texts.labels, uses=1 + self.negatives),
         ]
-        placed = self.place(squares, tables.width, needed)
-        (contexts, labels), (context_squares, label_squares) = placed.places, placed.squares_at
-        learnt: Tuple[int, float] = load_kernels("starspace").train_examples(
-            placed.values,
-            placed.squares,
-            tables.width,
-            contexts,
-            context_squares,
-            packed.context_starts,
-            labels,
-            label_squares,
-            packed.label_starts,
-            packed.candidates,
-            *self._settings(),
-            *steps,
+        learnt: Tuple[int, float] = load_kernels("starspace").learn_batch(
+            *self.rows_apart.prepare(values, squares, tables.width, needed),
+            texts.context_starts,
+            texts.label_starts,
+            candidates,
+            (*self._settings(), *steps),
             losses,
         )
-        self.put_back(squares)
         return learnt
 
     def _settings(self) -> Tuple[bool, bool, float, float, float]:

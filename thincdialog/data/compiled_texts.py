@@ -1,7 +1,7 @@
 """What a TextEncoder does for a batch of known examples, by compiled kernels."""
 
 from functools import cached_property
-from typing import Tuple
+from typing import NamedTuple, Tuple
 
 import numpy as np
 
@@ -41,18 +41,52 @@ class KnownConversations:
         return rows.view(np.int32).reshape(-1, 2)
 
 
+class FoundTexts(NamedTuple):
+    """Conversations and replies in a store.
+
+    store (StoredTurns): What it held then.
+    conversations (np.ndarray): Their numbers, shape (n,), int64.
+    labels (np.ndarray): Entries of the replies, equal for equal ones, int64.
+    """
+
+    store: StoredTurns
+    conversations: np.ndarray
+    labels: np.ndarray
+
+
+class PackedTexts(NamedTuple):
+    """Conversations and different replies as rows of tables of embeddings.
+
+    contexts (np.ndarray): Rows of all conversations' tokens, int32.
+    context_starts (np.ndarray): Where each begins, and the end of the last; int64.
+    labels, label_starts (np.ndarray): The same of the replies, in the order of first sight.
+    numbers (np.ndarray): Of each label that was asked for the number of its reply, int32.
+    """
+
+    contexts: np.ndarray
+    context_starts: np.ndarray
+    labels: np.ndarray
+    label_starts: np.ndarray
+    numbers: np.ndarray
+
+
 class FirstSight:
     """``found_text.by_first_sight`` for keys that are small whole numbers."""
 
     def __init__(self) -> None:
         self._slots = np.zeros(0, dtype=np.int32)
 
+    def slots(self, n: int) -> np.ndarray:
+        """Zeros for keys below n, at least; whoever writes to them makes them zeros again."""
+        if n > len(self._slots):
+            self._slots = np.zeros(n, dtype=np.int32)
+        return self._slots
+
     def __call__(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
         """See there. Not for two threads at once."""
         highest = int(keys.max(initial=-1))
-        if highest >= len(self._slots):
-            self._slots = np.zeros(2 * highest + 1, dtype=np.int32)
+        slots = self._slots if highest < len(self._slots) else self.slots(2 * highest + 1)
         numbers = np.empty(len(keys), dtype=np.int32)
         firsts = np.empty(len(keys), dtype=np.int64)
-        n = load_kernels("texts").number_by_first_sight(keys, self._slots, numbers, firsts)
+        n = load_kernels("texts").number_by_first_sight(keys, slots, numbers, firsts)
         return numbers, firsts[:n]

@@ -15,19 +15,6 @@ class Slices(NamedTuple):
     lengths: np.ndarray  # tokens of each reply
 
 
-class DistinctLabels(NamedTuple):
-    """Different replies in the order of first sight.
-
-    numbers (np.ndarray): Of each text the number of its reply, shape (n_texts,), int32.
-    found (Slices): The replies.
-    limits (Optional[np.ndarray]): Tokens to keep of each.
-    """
-
-    numbers: np.ndarray
-    found: Slices
-    limits: Optional[np.ndarray]
-
-
 class FoundConversations:
     """Conversations as turns in a store; ``KnownConversations`` without compiled kernels.
 

@@ -4,16 +4,15 @@ import copy
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Dict, List, Literal, Optional, Sequence, Tuple, Union
+from typing import Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ..columns import LazyColumn
 from ..messages import SELF, Turn
-from ..metrics import AverageMetric, Metric
-from .compiled_texts import FirstSight, KnownConversations
+from ..ops.compiled import load_kernels
+from .compiled_texts import FirstSight, FoundTexts, KnownConversations, PackedTexts
 from .found_text import (
-    DistinctLabels,
     FoundConversations,
     Slices,
     by_first_sight,
@@ -23,16 +22,14 @@ from .found_text import (
 from .new_turns import lay_out_turns
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
-from .turn_store import TurnStore, gather
+from .truncation import Truncation, cut_of
+from .turn_store import ONE_SEGMENT, TurnStore, gather
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
+_NO_LIMITS = np.zeros(0, dtype=np.int64)
+_ANY_NUMBER = np.iinfo(np.int64).max
 
 Encoded = Tuple[np.ndarray, np.ndarray]
-
-_COUNTS = (
-    "_n_contexts", "_n_truncated_contexts", "_n_cut_of_contexts",
-    "_n_labels", "_n_truncated_labels", "_n_cut_of_labels",
-)  # fmt: skip
 
 
 class TextEncoder:
@@ -54,6 +51,7 @@ class TextEncoder:
     segments (str): Units that segments count: "turn", or "line" (of all turns; lines
         of nothing but white space do not count).
     max_cached (int): Token rows to remember, about 16 bytes each with their texts.
+    truncation (Truncation): Counts of what was cut.
     is_compiled (bool): Whether batches are put together by a compiled kernel; False until
         someone who knows that there are kernels sets it.
     RAISES (ValueError): If a value is out of range.
@@ -90,7 +88,7 @@ class TextEncoder:
         self.is_compiled = False
         self._store = TurnStore(max_cached)
         self._first_sight = FirstSight()
-        self.reset_metrics()
+        self.truncation = Truncation()
 
     def contexts(
         self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
@@ -104,10 +102,7 @@ class TextEncoder:
         """
         found = self._find_contexts(conversations)
         excess = excess_of(found.totals, self.max_context, limits)
-        self._n_contexts += len(found.totals)
-        if excess is not None:
-            self._n_truncated_contexts += int(np.count_nonzero(excess))
-            self._n_cut_of_contexts += int(excess.sum())
+        self.truncation.count_contexts(len(found.totals), cut_of(excess))
         totals = without(found.totals, excess)
         return found.gather(totals), totals.astype(np.int32)
 
@@ -129,10 +124,12 @@ class TextEncoder:
 
     def distinct_labels(
         self, texts: Sequence[str], limits: Optional[np.ndarray] = None
-    ) -> DistinctLabels:
-        """Find replies, equal ones once, for ``encode_distinct``.
+    ) -> Tuple[np.ndarray, Encoded]:
+        """Encode replies, equal ones once, in the order of first sight.
 
         limits (Optional[np.ndarray]): As for ``labels``; equal replies have their lowest.
+        RETURNS (Tuple[np.ndarray, Encoded]): Of each text the number of its reply, shape
+            (n_texts,), int32; and what ``labels`` gives for the different replies.
         """
         (tokens, starts, lengths), entries = self._find_labels(texts)
         number = self._first_sight if self.is_compiled else by_first_sight
@@ -141,11 +138,8 @@ class TextEncoder:
             lowest = np.full(len(firsts), limits.max())
             np.minimum.at(lowest, numbers, limits)
             limits = lowest
-        return DistinctLabels(numbers, Slices(tokens, starts[firsts], lengths[firsts]), limits)
-
-    def encode_distinct(self, distinct: DistinctLabels) -> Encoded:
-        """What ``labels`` gives for the different replies."""
-        return self._cut_labels(distinct.found, distinct.limits)
+        found = Slices(tokens, starts[firsts], lengths[firsts])
+        return numbers, self._cut_labels(found, limits)
 
     def label_lengths(
         self, texts: Sequence[str], limits: Optional[np.ndarray] = None
@@ -154,41 +148,64 @@ class TextEncoder:
         lengths = self._find_labels(texts)[0].lengths
         return without(lengths, excess_of(lengths, self.max_label, limits))
 
+    def find(
+        self, conversations: Sequence[Sequence[Turn]], labels: Sequence[str] = ()
+    ) -> FoundTexts:
+        """Find conversations and replies, for ``pack``."""
+        store = self._store
+        with store.lock:
+            store.trim()
+            entries = store.known_labels.of(labels, self._label_numbers)
+            if isinstance(conversations, LazyColumn):
+                known = store.known_contexts.of(conversations, self._add_conversations)
+                return FoundTexts(store.now(), known, entries)
+            turns, n_turns = self._turns(conversations)
+            bounds = np.concatenate(([0], n_turns.cumsum()))
+            found = store.now()._replace(bounds=bounds, turns=turns.astype(np.int32))
+        return FoundTexts(found, np.arange(len(n_turns)), entries)
+
+    def pack(
+        self,
+        found: FoundTexts,
+        n_segments: int = 1,
+        limits: Tuple[Optional[np.ndarray], Optional[np.ndarray]] = (None, None),
+    ) -> PackedTexts:
+        """What ``contexts`` and ``distinct_labels`` give, in the form that kernels take
+        which are a whole training step; all in one kernel itself.
+
+        found (FoundTexts): From ``find``.
+        n_segments (int): Rows that the conversations' table has for each token id: one for
+            each segment, the last for all older ones.
+        limits (Tuple[Optional[np.ndarray], Optional[np.ndarray]]): Of the conversations and
+            of the labels, as for ``contexts`` and ``labels``.
+        """
+        store, conversations, labels = found
+        of_contexts, of_labels = (_NO_LIMITS if each is None else each for each in limits)
+        slots = self._first_sight.slots(store.entries.shape[1])
+        *packed, cut, label_cut = load_kernels("texts").pack_texts(
+            store,
+            conversations,
+            labels,
+            self.speaker_tokens,
+            self.delimiter,
+            ONE_SEGMENT,
+            n_segments,
+            (self.max_context or _ANY_NUMBER, self.max_label or _ANY_NUMBER),
+            (of_contexts, of_labels),
+            slots,
+        )
+        texts = PackedTexts(*packed)
+        self.truncation.count_contexts(len(conversations), cut)
+        self.truncation.count_labels(len(texts.label_starts) - 1, label_cut)
+        return texts
+
     def replica(self) -> "TextEncoder":
         """One that counts for itself and remembers turns together with this one; both may
         be used at once, each by a thread."""
         replica = copy.copy(self)
         replica._first_sight = FirstSight()
-        replica.reset_metrics()
+        replica.truncation = Truncation()
         return replica
-
-    def report(self) -> Dict[str, Metric]:
-        """Since the last reset: the shares of contexts and labels that were truncated,
-        and the tokens cut from those, on average. All are better lower."""
-        return {
-            "truncated_contexts": AverageMetric(self._n_truncated_contexts, self._n_contexts),
-            "truncated_labels": AverageMetric(self._n_truncated_labels, self._n_labels),
-            "truncated_context_tokens": AverageMetric(
-                self._n_cut_of_contexts, self._n_truncated_contexts
-            ),
-            "truncated_label_tokens": AverageMetric(
-                self._n_cut_of_labels, self._n_truncated_labels
-            ),
-        }
-
-    def reset_metrics(self) -> None:
-        """Start counting afresh."""
-        self._n_contexts = self._n_truncated_contexts = self._n_cut_of_contexts = 0
-        self._n_labels = self._n_truncated_labels = self._n_cut_of_labels = 0
-
-    def state(self) -> List[int]:
-        """What ``report`` is made of, as JSON values."""
-        return [getattr(self, name) for name in _COUNTS]
-
-    def restore(self, state: Sequence[int]) -> None:
-        """Take back what ``state`` gave."""
-        for name, value in zip(_COUNTS, state):
-            setattr(self, name, value)
 
     def _find_contexts(
         self, conversations: Sequence[Sequence[Turn]]
@@ -222,10 +239,7 @@ class TextEncoder:
     def _cut_labels(self, found: Slices, limits: Optional[np.ndarray]) -> Encoded:
         tokens, starts, lengths = found
         excess = excess_of(lengths, self.max_label, limits)
-        self._n_labels += len(lengths)
-        if excess is not None:
-            self._n_truncated_labels += int(np.count_nonzero(excess))
-            self._n_cut_of_labels += int(excess.sum())
+        self.truncation.count_labels(len(lengths), cut_of(excess))
         lengths = without(lengths, excess)
         rows = gather(tokens, starts, lengths, np.zeros_like(lengths), self.is_compiled)
         return rows, lengths.astype(np.int32)

@@ -1,10 +1,11 @@
 """The rows that a batch needs often, apart from the weights that workers share."""
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+import math
+from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from .compiled import load_kernels
+_NO_SLOTS = np.zeros(0, dtype=np.int32)
 
 
 class Tokens(NamedTuple):
@@ -22,33 +23,46 @@ class Tokens(NamedTuple):
     uses: int = 1
 
 
-class Placed(NamedTuple):
-    """Where a kernel finds what tokens stand for.
+class Weights(NamedTuple):
+    """What ``ops/kernels/apart.py`` makes of weights and room for copies.
 
-    values (Floats1d): The rows lie in it.
-    squares (Floats1d): Adagrad's sums; or empty.
-    places (List[Ints1d]): Of each table's tokens, where the row of each begins; int64.
-    squares_at (List[Ints1d]): And where its sum stands.
-    start (int): Where all weights begin in ``values``.
+    values (Floats1d): All weights, float32.
+    squares (Floats1d): Adagrad's sums, as long, of which that of a row stands at the row's
+        first place; or empty.
+    all_values, all_squares (Floats1d): The same and the room, as if they were one array.
+    starts (Tuple[int, int, int, int]): Where in these the weights begin, and the copies of
+        rows; the squares, and the copies of sums.
+    rows, sums (Floats1d): The room.
+    width (int): Floats in a row.
+    least (int): Uses in a batch from which on a row is copied; 0 for never.
     """
 
     values: Any
     squares: Any
-    places: List[np.ndarray]
-    squares_at: List[np.ndarray]
-    start: int = 0
+    all_values: Any
+    all_squares: Any
+    starts: Tuple[int, int, int, int]
+    rows: Any
+    sums: Any
+    width: int
+    least: int
 
 
-def place_rows(values: Any, squares: Any, width: int, tables: Sequence[Tokens]) -> Placed:
-    """All rows in the weights themselves, and the sum of each at its first place.
+class Places(NamedTuple):
+    """Tokens, and where a kernel finds what they stand for.
 
-    values (Floats1d): All weights, float32.
-    squares (Floats1d): Adagrad's, as long; or empty.
-    width (int): Floats in a row.
-    tables (Sequence[Tokens]): What is needed.
+    table, ids, uses: As in ``Tokens``.
+    slots (Ints1d): A zero for each row of the table, int32; empty if nothing is copied.
+    at (Ints1d): Of each token where its row begins in ``all_values``; int64, written.
+    squares_at (Ints1d): And where its sum stands in ``all_squares``.
     """
-    places = [table + ids.astype(np.int64) * width for table, _, ids, _ in tables]
-    return Placed(values, squares, places, places)
+
+    table: int
+    ids: Any
+    uses: int
+    slots: Any
+    at: np.ndarray
+    squares_at: np.ndarray
 
 
 class RowsApart:
@@ -61,7 +75,8 @@ class RowsApart:
 
     Nothing is kept between batches but the room.
 
-    least (int): Uses in a batch from which on a row is copied.
+    least (int): Uses in a batch from which on a row is copied; 0 for never, where nobody
+        else learns.
     """
 
     def __init__(self, least: int = 4) -> None:
@@ -69,45 +84,52 @@ class RowsApart:
         self._slots: Dict[int, np.ndarray] = {}
         self._rows, self._sums = np.zeros(0, dtype="f"), np.zeros(0, dtype="f")
 
-    def take(self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]) -> Placed:
-        """Copy the rows that some tokens need often.
+    def prepare(
+        self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
+    ) -> Tuple[Weights, Tuple[Places, ...]]:
+        """What a kernel takes that begins with ``apart.take`` and ends with ``put_back``.
 
-        values, squares, width, tables: As for ``place_rows``. A table may come twice.
-        RETURNS (Placed): Copies and weights, as if they were one array.
+        values (Floats1d): All weights, float32.
+        squares (Floats1d): Adagrad's, as long; or empty.
+        width (int): Floats in a row.
+        tables (Sequence[Tokens]): What is needed; a table may come twice.
         """
-        kernels, least, n = load_kernels("apart"), self.least, 0
-        for table, n_rows, ids, uses in tables:
-            if table not in self._slots:
-                self._slots[table] = np.zeros(n_rows, dtype=np.int32)
-            n += kernels.count_rows(ids, uses, least, self._slots[table])
+        places = tuple(self._places(each) for each in tables)
+        if not self.least:
+            starts, rows, sums = (0, 0, 0, 0), self._rows, self._sums
+            return Weights(values, squares, values, squares, starts, rows, sums, width, 0), places
+        # As many rows at most: the uses of each come to ``least``.
+        n = math.ceil(sum(len(each.ids) * min(1, each.uses / self.least) for each in tables))
         # Room is made seldom: memory fresh from the system costs more than all the rest.
         if len(self._rows) < 2 * n * width:
             self._rows = np.empty(4 * n * width, dtype="f")
         if len(self._sums) < 2 * n:
             self._sums = np.empty(4 * n, dtype="f")
-        all_rows, of_weights, of_copies = _as_one(values, self._rows)
+        all_values, of_weights, of_copies = _as_one(values, self._rows)
         all_squares, of_squares, of_sums = squares, 0, 0
         if len(squares):
             all_squares, of_squares, of_sums = _as_one(squares, self._sums)
-        shifts = (of_weights, of_copies, of_squares, of_sums)
-        taken, places, squares_at = np.empty(n, dtype=np.int64), [], []
-        n = 0
-        for table, _, ids, _ in tables:
-            places.append(np.empty(len(ids), dtype=np.int64))
-            squares_at.append(np.empty(len(ids), dtype=np.int64))
-            found = (self._slots[table], taken, n, shifts, places[-1], squares_at[-1])
-            n = kernels.place_tokens(ids, table, width, least, *found)
-        for table, _, ids, _ in tables:
-            kernels.forget_rows(ids, self._slots[table])
-        kernels.take_rows(values, squares, taken, width, self._rows, self._sums)
-        self._width, self._taken = width, taken
-        return Placed(all_rows, all_squares, places, squares_at, of_weights)
-
-    def put_back(self, values: Any, squares: Any) -> None:
-        """Add what has changed in the copies since ``take``."""
-        load_kernels("apart").put_rows(
-            values, squares, self._taken, self._width, self._rows, self._sums
+        weights = Weights(
+            values,
+            squares,
+            all_values,
+            all_squares,
+            (of_weights, of_copies, of_squares, of_sums),
+            self._rows,
+            self._sums,
+            width,
+            self.least,
         )
+        return weights, places
+
+    def _places(self, tokens: Tokens) -> Places:
+        table, n_rows, ids, uses = tokens
+        at = np.empty(len(ids), dtype=np.int64)
+        if not self.least:  # A sum stands at its row's first place.
+            return Places(table, ids, uses, _NO_SLOTS, at, at)
+        if table not in self._slots:
+            self._slots[table] = np.zeros(n_rows, dtype=np.int32)
+        return Places(table, ids, uses, self._slots[table], at, np.empty_like(at))
 
 
 def _as_one(one: Any, other: Any) -> Tuple[Any, int, int]:

@@ -5,6 +5,7 @@ from typing import Any, Tuple
 
 import numpy as np
 
+from .apart import put_back, take
 from .elementary import exp, sigmoid
 from .kernel import kernel
 from .vectors import add, dot, place, sum_rows
@@ -12,6 +13,37 @@ from .vectors import add, dot, place, sum_rows
 _F = np.float32
 # Examples between two meetings of a worker's own output layer with everybody's.
 _ALONE = 64
+
+
+@kernel
+def learn_batch(
+    weights: Any, tables: Any, output: int, n_classes: int, starts: Any, targets: Any,
+    candidates: Any, class_weights: Any, rate: float, grad_clip: float, losses: Any
+) -> Tuple[int, float]:  # fmt: skip
+    """``train_examples`` with rows that may lie apart from the weights.
+
+    weights (Weights), tables (Tuple[Places]): From ``RowsApart.prepare``.
+    output (int): Where the output layer's rows begin in the weights.
+    """
+    taken = take(weights, tables)
+    is_shared = weights.least > 0
+    learnt = train_examples(
+        weights.all_values,
+        weights.starts[0] + output,
+        weights.width,
+        n_classes,
+        tables[0].at,
+        starts,
+        targets,
+        candidates,
+        class_weights,
+        is_shared,
+        rate,
+        grad_clip,
+        losses,
+    )
+    put_back(weights, taken)
+    return learnt
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .apart import put_back, take
 from .kernel import kernel
 from .vectors import add, dot, sum_rows
 
@@ -9,6 +10,42 @@ from .vectors import add, dot, sum_rows
 _SHORTEST = np.float32(1e-6)
 # Floats; more than a compiled loop reads at once.
 _GAP = 128
+
+
+@kernel
+def learn_batch(weights, tables, context_starts, label_starts, candidates, settings, losses):
+    """``train_examples`` with rows that may lie apart from the weights.
+
+    weights (Weights), tables (Tuple[Places, Places]): From ``RowsApart.prepare``, of
+        contexts and labels.
+    settings (Tuple): What ``train_examples`` takes from is_cosine to grad_clip.
+    """
+    taken = take(weights, tables)
+    contexts, labels = tables
+    is_cosine, is_softmax, power, scale, margin, rate, eps, grad_clip = settings
+    learnt = train_examples(
+        weights.all_values,
+        weights.all_squares,
+        weights.width,
+        contexts.at,
+        contexts.squares_at,
+        context_starts,
+        labels.at,
+        labels.squares_at,
+        label_starts,
+        candidates,
+        is_cosine,
+        is_softmax,
+        power,
+        scale,
+        margin,
+        rate,
+        eps,
+        grad_clip,
+        losses,
+    )
+    put_back(weights, taken)
+    return learnt
 
 
 @kernel

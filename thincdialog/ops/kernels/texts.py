@@ -98,3 +98,81 @@ def number_by_first_sight(keys: Any, slots: Any, numbers: Any, firsts: Any) -> i
     for i in range(len(keys)):
         slots[keys[i]] = 0
     return n
+
+
+@kernel
+def pack_texts(
+    store: Any, conversations: Any, labels: Any, speaker_tokens: bool, delimiter: bool,
+    one_segment: int, n_segments: int, most: Any, limits: Any, slots: Any
+) -> Any:  # fmt: skip
+    """Conversations and different replies as rows of tables, one text after another.
+
+    store (StoredTurns): What follows stands in it.
+    conversations (Ints1d): Their numbers, int64.
+    labels (Ints1d): Entries of replies, some the same, int64.
+    speaker_tokens (bool): Whether each turn begins with its speaker's, which replies lose.
+    delimiter, one_segment: As above.
+    n_segments (int): Rows that the conversations' table has for each id, one a segment.
+    most (Tuple[int, int]): Tokens to keep of a conversation, the last; of a reply, the first.
+    limits (Tuple[Ints1d, Ints1d]): The same for each by itself, int64; or empty. Of equal
+        replies the lowest holds.
+    slots (Ints1d): As for ``number_by_first_sight``.
+    RETURNS (Tuple): Rows of the conversations, int32, where each begins and the end of the
+        last, int64; the same of the replies; the number of each label's reply, int32; how
+        many conversations were cut, and tokens cut off; the same of the replies.
+    """
+    n = len(conversations)
+    totals = np.empty(n, np.int64)
+    measure_conversations(
+        conversations, store.bounds, store.turns, store.entries, delimiter, totals
+    )
+    starts, cut = _lay_out(totals, most[0], limits[0])
+    gathered = np.empty(starts[n], np.int64)
+    gather_conversations(
+        conversations, store.bounds, store.turns, store.entries, store.tokens, delimiter,
+        one_segment, totals, gathered
+    )  # fmt: skip
+    fields = gathered.view(np.int32)  # An id and a segment in turn.
+    rows = np.empty(len(gathered), np.int32)
+    for t in range(len(rows)):
+        rows[t] = fields[2 * t] * n_segments + min(fields[2 * t + 1], n_segments - 1)
+    numbers, firsts = np.empty(len(labels), np.int32), np.empty(len(labels), np.int64)
+    n = number_by_first_sight(labels, slots, numbers, firsts)
+    lengths = np.empty(n, np.int64)
+    for k in range(n):
+        lengths[k] = store.entries[1, labels[firsts[k]]] - 1 - speaker_tokens
+    lowest = np.full(n if len(limits[1]) else 0, most[1], np.int64)
+    for k in range(len(limits[1])):
+        lowest[numbers[k]] = min(lowest[numbers[k]], limits[1][k])
+    label_starts, label_cut = _lay_out(lengths, most[1], lowest)
+    label_rows = np.empty(label_starts[n], np.int32)
+    for k in range(n):
+        first = store.entries[0, labels[firsts[k]]] + speaker_tokens
+        stored = store.tokens[first : first + lengths[k]].view(np.int32)
+        for t in range(lengths[k]):
+            label_rows[label_starts[k] + t] = stored[2 * t]
+    return rows, starts, label_rows, label_starts, numbers, cut, label_cut
+
+
+@kernel
+def _lay_out(lengths: Any, most: int, limits: Any) -> Any:
+    """Cut texts to what is allowed, and lay them out one after another.
+
+    lengths (Ints1d): Of the texts, int64; changed in place.
+    most (int): Tokens of a text.
+    limits (Ints1d): The same for each; or empty.
+    RETURNS (Tuple[Ints1d, Tuple[int, int]]): Where each begins, and the end of the last,
+        int64; how many were cut, and by how many tokens together.
+    """
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    n_texts, n_tokens = 0, 0
+    for k in range(len(lengths)):
+        kept = min(lengths[k], most)
+        if len(limits):
+            kept = min(kept, limits[k])
+        if kept < lengths[k]:
+            n_texts += 1
+            n_tokens += lengths[k] - kept
+            lengths[k] = kept
+        starts[k + 1] = starts[k] + kept
+    return starts, (n_texts, n_tokens)

@@ -1,0 +1,56 @@
+"""Random draws."""
+
+from typing import Any
+
+import numpy as np
+
+from .kernel import kernel
+
+_U = np.uint64
+
+
+@kernel
+def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> None:
+    """Draw from a pool for every example, never the right one, in whose place any other
+    of the pool comes.
+
+    seed (int): Of the draws, uint64.
+    rights (Ints1d): Number of each example's right one, from 0, shape (n_examples,), int32.
+    pool (Ints1d): Numbers to draw from, from 0, at least two different ones, int32.
+    drawn (Ints2d): Shape (n_examples, n), int32; written.
+    """
+    stands = np.zeros(pool.max() + 1, np.bool_)
+    for k in range(len(pool)):
+        stands[pool[k]] = True
+    others = np.flatnonzero(stands)
+    n = len(others)
+    state = _U(seed)
+    for example in range(drawn.shape[0]):
+        right = rights[example]
+        for k in range(drawn.shape[1]):
+            state = _next(state)
+            number = pool[_below(state, len(pool))]
+            if number == right:
+                # One number less than there are; the last stands in for the right one.
+                state = _next(state)
+                number = others[_below(state, n - 1)]
+                if number == right:
+                    number = others[n - 1]
+            drawn[example, k] = number
+
+
+@kernel
+def _next(state: Any) -> Any:
+    """The state of SplitMix64 after this one (Steele, Lea and Flood 2014)."""
+    return state + _U(0x9E3779B97F4A7C15)
+
+
+@kernel
+def _below(state: Any, n: int) -> Any:
+    """A whole number from 0 to n - 1, for n below 2**31: of the state's upper 32 bits, well
+    mixed, which favours none by more than n / 2**32."""
+    z = state
+    z = (z ^ (z >> _U(30))) * _U(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> _U(27))) * _U(0x94D049BB133111EB)
+    z = z ^ (z >> _U(31))
+    return np.int64(((z >> _U(32)) * _U(n)) >> _U(32))
