@@ -34,7 +34,8 @@ def test_orders_of_short_parleys_are_many_ahead(seconds, most):
     assert hand_out_all(orders) == [0] * (most - 1)
     assert orders.n_open - orders.n_waiting == most
     # Half of what waits behind the one that is under way.
-    assert orders.seconds_to_rest() == pytest.approx(min(SECONDS_AHEAD, (most - 1) * seconds) / 2)
+    expected = min(SECONDS_AHEAD, (most - 1) * seconds / 2)
+    assert orders.seconds_to_rest() == pytest.approx(expected)
 
 
 def test_orders_rest_as_long_as_the_one_with_least_to_do():
@@ -49,6 +50,25 @@ def test_orders_rest_as_long_as_the_one_with_least_to_do():
     assert orders.seconds_to_rest() == 0  # It has one left, which may end at any time.
     assert set(hand_out_all(orders)) == {1}
     assert orders.seconds_to_rest() == pytest.approx(0.01)
+
+
+def test_orders_rest_till_the_end_of_an_epoch_like_the_last_one():
+    orders = Orders(1, 1)
+    for epoch in range(3):
+        rests = []
+        for n_left in range(29, -1, -1):
+            hand_out_all(orders)
+            orders.answered(0, Parleyed(None, True, n_left == 0, 0.002))
+            rests.append(round(orders.seconds_to_rest() / 0.002, 3))
+        n_late = orders.n_open - orders.n_waiting
+        assert n_late == (10 if epoch == 0 else 1)
+        for _ in range(n_late):  # These meet a worker that is done.
+            orders.answered(0, Parleyed(None, False, True, 0.0))
+        # Eleven at most at a time: the one under way, and ten.
+        usual = [0.0, *[4.5] * 29]
+        late = [*[4.5] * 20, 4, 3.5, 3, 2.5, 2, 1.5, 1, 0.5, 0, 0]
+        assert rests == (usual if epoch == 0 else late)
+        orders.begin([False])
 
 
 @given(st.lists(st.floats(0, 2), min_size=1, max_size=30))

@@ -34,7 +34,9 @@ def in_share(n_episodes: int, place: int, n_workers: int, seed: int, block: int)
     RETURNS (np.ndarray): Whether each is in it; shape (n_episodes,), bool.
     """
     drawn = _generator(SHARE, seed, 0, block).permutation(n_episodes)
-    return drawn % n_workers == place
+    is_in = np.zeros(n_episodes, dtype=bool)
+    is_in[drawn[place::n_workers]] = True
+    return is_in
 
 
 def window_generator(seed: int, epoch: int, window: int) -> np.random.Generator:

@@ -14,6 +14,7 @@ AHEAD = 2
 SECONDS_AHEAD, MOST_AHEAD = 0.02, 64
 # What a parley counts in the mean of the seconds that a worker takes.
 _NEWEST = 0.2
+MANY = 1 << 62
 # How many more a worker may have had than one that may not begin before another pauses.
 TURN = 16
 
@@ -30,12 +31,16 @@ class Orders:
 
     def __init__(self, n_workers: int, at_once: int):
         self.at_once = at_once
+        self.is_done = [False] * n_workers
         # By worker: what was not answered.
         self._sent: List[Deque[Any]] = [deque() for _ in range(n_workers)]
         # Those that nobody has.
         self._waiting: Deque[Any] = deque()
         # By worker: how long a parley takes, in seconds.
         self._pace: List[Optional[float]] = [None] * n_workers
+        # By worker: how many parleys the last whole epoch had.
+        self._n_last = [MANY] * n_workers
+        self._n_had = [MANY] * n_workers
         self.begin([False] * n_workers)
 
     def begin(self, is_done: List[bool]) -> None:
@@ -43,6 +48,8 @@ class Orders:
 
         is_done (List[bool]): Who has nothing to do in it.
         """
+        if all(self.is_done):
+            self._n_last = self._n_had
         self.is_done = is_done
         # By worker: how many parleys it has made or is to make.
         self._n_had = [0] * len(is_done)
@@ -84,24 +91,33 @@ class Orders:
         pace = self._pace[worker]
         if pace is None:
             return AHEAD
-        return AHEAD - 1 + min(MOST_AHEAD, math.ceil(SECONDS_AHEAD / max(pace, 1e-9)))
+        most = AHEAD - 1 + min(MOST_AHEAD, math.ceil(SECONDS_AHEAD / max(pace, 1e-9)))
+        return max(AHEAD, min(most, self._n_left(worker)))
+
+    def _n_left(self, worker: int) -> int:
+        """Parleys till the end of an epoch as long as the last one."""
+        return self._n_last[worker] - self._n_had[worker] + len(self._sent[worker])
 
     def seconds_to_rest(self) -> float:
         """How long nobody will need another order: half of what the one with least to do
-        has waiting."""
-        waiting = [
-            (len(sent) - 1) * (pace or 0.0) for sent, pace in zip(self._sent, self._pace) if sent
+        has waiting; and not past the end of an epoch as long as the last one."""
+        busy = [worker for worker, sent in enumerate(self._sent) if sent]
+        rests = [
+            max(0, min((len(self._sent[worker]) - 1) / 2, self._n_left(worker) - 1))
+            * (self._pace[worker] or 0.0)
+            for worker in busy
         ]
-        return min(SECONDS_AHEAD, *waiting) / 2 if waiting else 0.0
+        return min([SECONDS_AHEAD, *rests]) if busy else 0.0
 
     def answered(self, worker: int, parleyed: Parleyed) -> None:
         """A worker has answered the oldest of its orders."""
         order = self._sent[worker].popleft()
         self.is_done[worker] = parleyed.epoch_done
-        before = self._pace[worker]
-        before = parleyed.seconds if before is None else before
-        self._pace[worker] = before + _NEWEST * (parleyed.seconds - before)
-        if not parleyed.has_parleyed:
+        if parleyed.has_parleyed:
+            before = self._pace[worker]
+            before = parleyed.seconds if before is None else before
+            self._pace[worker] = before + _NEWEST * (parleyed.seconds - before)
+        else:
             self._n_had[worker] -= 1
             self._waiting.append(order)
 
