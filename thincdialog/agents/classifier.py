@@ -7,6 +7,7 @@ from thinc.api import Model
 from thinc.types import Ragged
 
 from ..batchers import Lengths
+from ..columns import RowNumbers
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..losses.class_softmax import configure_class_softmax
@@ -170,6 +171,8 @@ class ClassifierAgent(ModelAgent):
         self.classes = classes
         self.weights = weights
         self._index = {name: index for index, name in enumerate(classes)}
+        # Of examples of the data, by their place in it.
+        self._class_numbers = RowNumbers()
 
     def state(self) -> Dict[str, Any]:
         return {"classes": self.classes, "weights": self.weights, "n_features": self.n_features}
@@ -199,24 +202,30 @@ class ClassifierAgent(ModelAgent):
 
     def train_batch(self, observations: Observations) -> None:
         ops = self.model.ops
-        targets = ops.asarray1i(self._targets(observations))
+        targets = ops.asarray1i(self.targets(observations))
         logits, backprop = self.model.begin_update(self._input(observations))
         weights = None if self.weights is None else ops.asarray1f(self.weights)
         d_logits, losses = self.loss(logits, targets, weights)
         self.count_loss(observations, losses)
         backprop(d_logits)
 
-    def _targets(self, observations: Observations) -> List[int]:
-        """Number of each example's class."""
-        numbers = list(map(self._index.get, first_labels(observations)))
-        if None in numbers:
-            place = numbers.index(None)
-            raise DataError(
-                "training data",
-                f"example {column(observations, 'id')[place]} has the label "
-                f"{first_labels(observations)[place]!r}, which is not among the classes.",
-            )
-        return numbers  # type: ignore[return-value]
+    def targets(self, observations: Observations) -> Any:
+        """Number of each example's class; every observation has ``labels``.
+
+        RETURNS (Ints1d): Shape (n_examples,), int64.
+        RAISES (DataError): If a label is no class.
+        """
+        labels = first_labels(observations)
+
+        def numbers_of(texts: Sequence[str]) -> List[int]:
+            for text in texts:
+                if text not in self._index:
+                    name = column(observations, "id")[list(labels).index(text)]
+                    found = f"example {name} has the label {text!r}, which is not among the classes"
+                    raise DataError("training data", f"{found}.")
+            return [self._index[text] for text in texts]
+
+        return self._class_numbers.of(labels, numbers_of)
 
     def answer(self, observations: Observations) -> Sequence[Message]:
         if not len(observations):

@@ -119,7 +119,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
 
     def train_batch(self, observations: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        targets = np.array(self._targets(observations), dtype=np.int32)
+        targets = self.targets(observations).astype(np.int32)
         found = self.text.find(column(observations, "turns"))
         texts = self.text.pack(found, limits=(token_limits(observations, CONTEXT), None))
         self.counters.count_ragged(len(texts.contexts))

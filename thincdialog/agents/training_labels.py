@@ -1,10 +1,11 @@
 """The labels of the training data."""
 
-from typing import Any, List, Sequence, Tuple
+from typing import Any, Dict, Hashable, List, MutableMapping, Sequence, Tuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..columns import RowNumbers, choose, derive
+from ..columns import PickedColumn, RowNumbers, choose, derive
 from ..errors import DataError
 from ..messages import column
 from ..protocol import Observations
@@ -13,7 +14,10 @@ from ..teachers import Teacher
 
 def with_labels(observations: Observations) -> Observations:
     """Those that have ``labels`` to learn from."""
-    known = _labelled(column(observations, "labels"))
+    labels = column(observations, "labels")
+    if _all_of_data_labelled(labels):
+        return observations
+    known = _labelled(labels)
     if len(known) == len(observations):
         return observations
     return [observations[row] for row in known.tolist()]
@@ -39,6 +43,22 @@ def _labelled(labels: Sequence[Any]) -> np.ndarray:
 
 # How many labels each example has: the same for every agent.
 _COUNTS = RowNumbers()
+
+
+# Whether all examples of a column of the data have one.
+_IS_LABELLED: MutableMapping[Any, Dict[Hashable, bool]] = WeakKeyDictionary()
+
+
+def _all_of_data_labelled(labels: Sequence[Any]) -> bool:
+    """Whether no example of the data that a batch is of lacks a label; False if that would
+    take long to find out."""
+    if not isinstance(labels, PickedColumn) or not isinstance(labels.values, list):
+        return False
+    owner, key, _, _ = labels.origin
+    known = _IS_LABELLED.setdefault(owner, {})
+    if key not in known:
+        known[key] = all(labels.values)
+    return known[key]
 
 
 def _count(labels: Sequence[Any]) -> List[int]:
