@@ -135,6 +135,12 @@ def test_star_space_negatives_are_of_the_pool_and_never_right(pool, rights, n, s
     assert np.array_equal(drawn, again)
 
 
+def test_star_space_negatives_are_not_drawn_from_one_reply():
+    ones = np.ones(3, dtype="i")
+    with pytest.raises(ValueError, match="one reply only"):
+        draw_negatives(np.random.default_rng(0), ones, ones, 2)
+
+
 def test_star_space_negatives_in_place_of_the_right_one_are_all_others_alike():
     pool = np.array([5] * 9 + [1, 7, 3], dtype="i")
     drawn = draw_negatives(np.random.default_rng(0), np.full(40000, 5, dtype="i"), pool, 1)

@@ -244,6 +244,12 @@ def test_encoder_distinct_labels_are_those_of_first_sight(texts, options, tokeni
     assert encoder.truncation.report() == plain.truncation.report()
 
 
+def test_encoder_labels_of_no_text_have_no_limit_to_keep():
+    encoder = TextEncoder(ByteTokenizer())
+    numbers, (tokens, lengths) = encoder.distinct_labels([], np.zeros(0, dtype=np.int64))
+    assert len(numbers) == len(lengths) == 0 and tokens.shape == (0, 2)
+
+
 @settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.lists(TURNS, max_size=5), TEXTS), max_size=8),

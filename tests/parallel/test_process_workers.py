@@ -103,6 +103,15 @@ def test_process_workers_large_values_pass_both_ways_at_once(workers):
     assert [answer.value == large for answer in take(workers, 6)] == [True] * 6
 
 
+def test_process_workers_many_calls_wait_for_large_answers(workers):
+    """Calls fill what lies in between while a worker sends; then each would wait for the
+    other."""
+    for _ in range(40):
+        workers.ask(0, "enlarge", bytes(30_000), 40)
+    answers = take(workers, 40)
+    assert [len(answer.value) for answer in answers] == [1_200_000] * 40
+
+
 @pytest.mark.parametrize(
     "call, arguments, text",
     [

@@ -133,6 +133,9 @@ class NotingWorker(WorldWorker):
     def echo(self, value: Any) -> Any:
         return value
 
+    def enlarge(self, value: bytes, n: int) -> bytes:
+        return value * n
+
     def unspeakable(self) -> Any:
         return lambda: None
 

@@ -25,7 +25,7 @@ def answered(seconds):
 
 @pytest.mark.parametrize(
     "seconds, most",
-    [(1.0, 2), (0.02, 2), (0.011, 3), (0.002, 11), (0.0, 1 + MOST_AHEAD)],
+    [(1.0, 2), (0.02, 2), (0.011, 3), (0.002, 11), (0.0011, 1 + MOST_AHEAD), (0.0, 1 + MOST_AHEAD)],
 )
 def test_orders_of_short_parleys_are_many_ahead(seconds, most):
     orders = Orders(1, 1)
@@ -69,13 +69,23 @@ def test_orders_rest_till_the_end_of_an_epoch_like_the_last_one():
         late = [*[4.5] * 20, 4, 3.5, 3, 2.5, 2, 1.5, 1, 0.5, 0, 0]
         assert rests == (usual if epoch == 0 else late)
         orders.begin([False])
+    # What was restored or reset is no whole epoch.
+    orders.begin([False], is_whole=False)
+    for n_left in (2, 1, 0):
+        hand_out_all(orders)
+        orders.answered(0, Parleyed(None, True, n_left == 0, 0.002))
+    for _ in range(orders.n_open - orders.n_waiting):
+        orders.answered(0, Parleyed(None, False, True, 0.0))
+    orders.begin([False])
+    hand_out_all(orders)
+    assert orders.n_open - orders.n_waiting == 11
 
 
 @given(st.lists(st.floats(0, 2), min_size=1, max_size=30))
-def test_orders_take_the_mean_of_late_answers(seconds):
+def test_orders_believe_a_short_parley_at_once_and_a_long_one_slowly(seconds):
     orders, expected = Orders(1, 1), seconds[0]
     for each in seconds:
-        expected = 0.8 * expected + 0.2 * each
+        expected = min(each, 0.8 * expected + 0.2 * each)
         orders.add(None)
         orders.hand_out()
         orders.answered(0, answered(each))

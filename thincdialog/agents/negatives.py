@@ -16,11 +16,13 @@ def draw_negatives(
     n (int): Wrong replies for each example, 1 or more.
     RETURNS (np.ndarray): Shape (n_examples, 1 + n), int32: the right one comes first.
     RAISES (MissingPackageError): If there are no compiled kernels.
+    RAISES (ValueError): If all of the pool are the same.
     """
     candidates = np.empty((len(rights), 1 + n), dtype=np.int32)
     candidates[:, 0] = rights
     seed = generator.integers(0, 1 << 64, dtype=np.uint64)
-    load_kernels("draws").draw_others(seed, rights, pool, candidates[:, 1:])
+    if not load_kernels("draws").draw_others(seed, rights, pool, candidates[:, 1:]):
+        raise ValueError("there is one reply only to draw wrong ones from")
     return candidates
 
 

@@ -135,7 +135,7 @@ class TextEncoder:
         number = self._first_sight if self.is_compiled else by_first_sight
         numbers, firsts = number(entries)
         if limits is not None:
-            lowest = np.full(len(firsts), limits.max())
+            lowest = np.full(len(firsts), _ANY_NUMBER)
             np.minimum.at(lowest, numbers, limits)
             limits = lowest
         found = Slices(tokens, starts[firsts], lengths[firsts])

@@ -98,8 +98,9 @@ class RowsApart:
         if not self.least:
             starts, rows, sums = (0, 0, 0, 0), self._rows, self._sums
             return Weights(values, squares, values, squares, starts, rows, sums, width, 0), places
-        # As many rows at most: the uses of each come to ``least``.
+        # As many rows at most: the uses of each come to ``least``, and no table has more.
         n = math.ceil(sum(len(each.ids) * min(1, each.uses / self.least) for each in tables))
+        n = min(n, sum({each.table: each.n_rows for each in tables}.values()))
         # Room is made seldom: memory fresh from the system costs more than all the rest.
         if len(self._rows) < 2 * n * width:
             self._rows = np.empty(4 * n * width, dtype="f")

@@ -22,7 +22,8 @@ from .channel import Channel, pack
 from .shared_arrays import SharedArrays, check_platform
 from .worker_process import READY, SIGNALS, STARTED, Recipe, run_worker
 
-# A call of so many bytes may not fit in between: it is sent when the worker has nothing to do.
+# Calls of so many bytes may not fit in between: one that would make them more is sent when
+# the worker has answered those before.
 LARGE = 32768
 # How long a worker with nothing to do may take to receive one.
 SEND_SECONDS = 60.0
@@ -68,7 +69,8 @@ class ProcessWorkers:
         self.n_workers = n_workers
         self.stop_seconds = stop_seconds
         self._answers: Deque[Answer] = deque()
-        self._n_due = [0] * n_workers
+        # By worker: the bytes of each call that is not answered.
+        self._due: List[Deque[int]] = [deque() for _ in range(n_workers)]
         self._dead: Set[int] = set()
         self._has_started = [False] * n_workers
         self._channels: List[Channel] = []
@@ -104,7 +106,7 @@ class ProcessWorkers:
             )
             process.start()
         self._processes.append(process)
-        self._n_due[number] = 2  # STARTED and READY.
+        self._due[number].extend((0, 0))  # STARTED and READY.
         self._selector.register(ours, selectors.EVENT_READ, number)
         self._selector.register(process.sentinel, selectors.EVENT_READ, number)
 
@@ -114,7 +116,7 @@ class ProcessWorkers:
         while n_ready < self.n_workers:
             answer = self.wait(max(0.0, until - time.monotonic()))
             if answer is None:
-                late = next(number for number, n in enumerate(self._n_due) if n)
+                late = next(number for number, due in enumerate(self._due) if due)
                 raise WorkerError(late, f"was not ready within {seconds:g} seconds")
             if answer.call == STARTED:
                 self._has_started[answer.worker] = True
@@ -130,7 +132,8 @@ class ProcessWorkers:
         packed = pack((call, arguments))
         until = time.monotonic() + SEND_SECONDS
         # It may be sending, too: that goes first, or both would wait for each other.
-        while len(packed) > LARGE and self._n_due[worker] and worker not in self._dead:
+        due = self._due[worker]
+        while due and len(packed) + sum(due) > LARGE and worker not in self._dead:
             left = until - time.monotonic()
             if left <= 0:
                 break
@@ -142,7 +145,7 @@ class ProcessWorkers:
             raise WorkerError(worker, text) from None
         except OSError:
             raise self._death(worker) from None
-        self._n_due[worker] += 1
+        due.append(len(packed))
 
     def wait(self, seconds: float) -> Optional[Answer]:
         """The next answer of any worker; None if there was none for so long.
@@ -178,7 +181,8 @@ class ProcessWorkers:
                 self._bury(number)
             else:
                 self._answers += answers
-                self._n_due[number] -= len(answers)
+                for _ in answers:
+                    self._due[number].popleft()
         for key in events:
             # Ended; what it sent before has all been read.
             if key.data not in sending:

@@ -145,7 +145,7 @@ class HogwildWorld(World):
     def reset(self) -> None:
         """Make all workers drop their conversations."""
         super().reset()
-        self._orders.begin(self.ask_all("reset"))
+        self._orders.begin(self.ask_all("reset"), is_whole=False)
 
     def _state(self) -> Dict[str, Any]:
         states = self.ask_all("state")
@@ -162,7 +162,7 @@ class HogwildWorld(World):
             raise ConfigError([Problem("", text, hint)])
         for worker, own in enumerate(states):
             self._ask(worker, "restore", own)
-        self._orders.begin(self._await_all())
+        self._orders.begin(self._await_all(), is_whole=False)
 
     def ask_all(self, call: str, *arguments: Any) -> List[Any]:
         """Call a method of every ``WorldWorker``, behind the parleys that are under way.

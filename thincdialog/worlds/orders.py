@@ -11,8 +11,9 @@ from .world_worker import Parleyed
 AHEAD = 2
 # Of short ones it has so many more that they take as many seconds, so that we need to look
 # for answers seldom: each time, a worker waits for the core, or for the GIL.
-SECONDS_AHEAD, MOST_AHEAD = 0.02, 64
-# What a parley counts in the mean of the seconds that a worker takes.
+SECONDS_AHEAD, MOST_AHEAD = 0.02, 16
+# What a longer parley counts in the seconds that a worker takes; a shorter one is believed at
+# once, so that after a long one (compiling, loading) nobody waits for us.
 _NEWEST = 0.2
 MANY = 1 << 62
 # How many more a worker may have had than one that may not begin before another pauses.
@@ -40,19 +41,20 @@ class Orders:
         self._pace: List[Optional[float]] = [None] * n_workers
         # By worker: how many parleys the last whole epoch had.
         self._n_last = [MANY] * n_workers
-        self._n_had = [MANY] * n_workers
+        self._is_whole = False
         self.begin([False] * n_workers)
 
-    def begin(self, is_done: List[bool]) -> None:
+    def begin(self, is_done: List[bool], is_whole: bool = True) -> None:
         """Nothing is under way, and an epoch begins, or goes on somewhere.
 
         is_done (List[bool]): Who has nothing to do in it.
+        is_whole (bool): Whether it begins.
         """
-        if all(self.is_done):
+        if self._is_whole and all(self.is_done):
             self._n_last = self._n_had
-        self.is_done = is_done
+        self.is_done, self._is_whole = is_done, is_whole
         # By worker: how many parleys it has made or is to make.
-        self._n_had = [0] * len(is_done)
+        self._n_had: List[int] = [0] * len(is_done)
 
     def add(self, order: Any) -> None:
         """Have one more, behind those that wait."""
@@ -114,9 +116,9 @@ class Orders:
         order = self._sent[worker].popleft()
         self.is_done[worker] = parleyed.epoch_done
         if parleyed.has_parleyed:
-            before = self._pace[worker]
-            before = parleyed.seconds if before is None else before
-            self._pace[worker] = before + _NEWEST * (parleyed.seconds - before)
+            before, seconds = self._pace[worker], parleyed.seconds
+            before = seconds if before is None else before
+            self._pace[worker] = min(seconds, before + _NEWEST * (seconds - before))
         else:
             self._n_had[worker] -= 1
             self._waiting.append(order)

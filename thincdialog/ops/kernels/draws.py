@@ -10,7 +10,7 @@ _U = np.uint64
 
 
 @kernel
-def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> None:
+def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
     """Draw from a pool for every example, never the right one, in whose place any other
     of the pool comes.
 
@@ -18,12 +18,15 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> None:
     rights (Ints1d): Number of each example's right one, from 0, shape (n_examples,), int32.
     pool (Ints1d): Numbers to draw from, from 0, at least two different ones, int32.
     drawn (Ints2d): Shape (n_examples, n), int32; written.
+    RETURNS (bool): Whether there were two to draw from.
     """
     stands = np.zeros(pool.max() + 1, np.bool_)
     for k in range(len(pool)):
         stands[pool[k]] = True
     others = np.flatnonzero(stands)
     n = len(others)
+    if n < 2:
+        return False
     state = _U(seed)
     for example in range(drawn.shape[0]):
         right = rights[example]
@@ -37,6 +40,7 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> None:
                 if number == right:
                     number = others[n - 1]
             drawn[example, k] = number
+    return True
 
 
 @kernel
