@@ -4,16 +4,16 @@ import pytest
 from thincdialog.ops.compiled import load_kernels
 
 SETTINGS = {
-    "scale": 0.5, "b1": 0.9, "b2": 0.999, "eps": 1e-8, "rate": 0.003, "momentum": 0.7,
-    "newest": 0.3, "decay": 0.01,
+    "scale": 0.5, "b1": 0.9, "b2": 0.999, "least": 0.05, "eps": 1e-8, "rate": 0.003,
+    "momentum": 0.7, "newest": 0.3, "decay": 0.01,
 }  # fmt: skip
 
 
-def adam(W, dW, m1, m2, *, scale, b1, b2, eps, rate, momentum, newest, decay):
+def adam(W, dW, m1, m2, *, scale, b1, b2, least, eps, rate, momentum, newest, decay):
     """The formula, in double precision."""
     W, g, m1, m2 = (a.astype("d") for a in (W, dW * np.float32(scale), m1, m2))
     m1 = b1 * m1 + (1 - b1) * g
-    m2 = b2 * m2 + (1 - b2) * g * g
+    m2 = np.maximum(b2 * m2 + (1 - b2) * g * g, least * m1 * m1)
     step = (momentum * m1 + newest * g) / (np.sqrt(m2) + eps)
     return (1 - decay) * (W - rate * step), m1, m2
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from thinc.api import Adam
 
 from tests.ops.array_backends import BACKENDS, backend
+from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
 from thincdialog.registry import registry
@@ -114,6 +115,45 @@ def test_lazy_adam_clip_scale():
     assert LazyAdam(0.1, grad_clip=2.0).clip_scale(8.0) == 0.25
     assert LazyAdam(0.1, grad_clip=2.0).clip_scale(2.0) == 1.0
     assert LazyAdam(0.1, grad_clip=0.0).clip_scale(1e9) == 1.0
+
+
+@pytest.mark.parametrize("gpu_id", [*BACKENDS, "compiled"])
+def test_lazy_adam_survives_moments_of_two_workers(gpu_id):
+    """A large first moment that one worker wrote, a small second one of another's."""
+    with backend(-1 if gpu_id == "compiled" else gpu_id) as ops:
+        used = get_dialog_ops(-1, "fast") if gpu_id == "compiled" else ops
+        found = []
+        for is_shared in (True, False):
+            optimizer = LazyAdam(0.01, grad_clip=0.0)
+            optimizer.is_shared = is_shared
+            values = ops.xp.zeros(SIZE, "f")
+            mom1, mom2 = optimizer.state_arrays(KEY, values)
+            mom1 += 1.0
+            mom2 += 1e-10
+            optimizer.nr_update[KEY] = 100
+            d = ops.asarray1f(1e-6 * gradient([1], 0))
+            optimizer.update_parts(KEY, values, d, parts(ops, [1]), ops=used)
+            found.append(float(abs(values).max()))
+    shared, alone = found
+    # The largest step that Adam can make with these decays, and what it made of this.
+    assert 0.02 < shared < 0.01 * 7.3 < 100.0 < alone
+
+
+@given(
+    st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=40),
+    st.sampled_from([(0.9, 0.999), (0.95, 0.999), (0.0, 0.9), (0.9, 0.81), (0.99, 0.9)]),
+)
+@settings(max_examples=100)
+def test_lazy_adam_that_is_shared_is_lazy_adam_where_nobody_else_steps(gradients, decays):
+    found = []
+    for is_shared in (True, False):
+        optimizer = LazyAdam(0.01, beta1=decays[0], beta2=decays[1], grad_clip=0.0)
+        optimizer.is_shared = is_shared
+        values = np.zeros(1, "f")
+        for g in gradients:
+            optimizer.update_parts(KEY, values, np.full(1, g, "f"), [Part(0, 1)])
+        found.append(values)
+    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
 
 
 def test_lazy_adam_is_registered_with_schedules_and_checks():

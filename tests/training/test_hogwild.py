@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import threading
+import time
 import zlib
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from thincdialog.config import load_config, resolve_config
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.models.parameters import KEY
+from thincdialog.optimizers import row_sparse
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.shared_state import StepsAhead
 from thincdialog.optimizers.stale_steps import stale_settings
@@ -304,6 +306,12 @@ OPTIMIZERS = {
 }
 
 
+def learner(optimizer: str) -> str:
+    text = RANKER.replace('Adam.v1"\nlearn_rate = 0.01', OPTIMIZERS[optimizer])
+    text = text.replace("thincdialog.Ranker.v1", AGENT[1]).replace('candidates = "inline"', "")
+    return text.replace("n_train = 40", "n_train = 200")
+
+
 @pytest.mark.parametrize(
     "name, executor",
     [
@@ -314,14 +322,26 @@ OPTIMIZERS = {
     ],
 )
 def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
-    text = RANKER.replace('Adam.v1"\nlearn_rate = 0.01', OPTIMIZERS[name])
-    text = text.replace("thincdialog.Ranker.v1", AGENT[1]).replace('candidates = "inline"', "")
-    text = text.replace("n_train = 40", "n_train = 200")
+    text = learner(name)
     runs = [make(text), make(hogwild(text, 2, executor))]
     single, several = ([row["loss_per_example"] for row in run.rows[1:]] for run in runs)
     # A wrong step, such as one that counts twice or not at all, is far beyond that.
     assert several == pytest.approx(single, rel=0.15)
     assert several[-1] < 0.8 * several[0]
+
+
+def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch):
+    """The other makes steps meanwhile, with moments of which one is new and one is old."""
+
+    def put_back(array, index, block, put_back=row_sparse._put_back):
+        put_back(array, index, block)
+        time.sleep(0.0)
+
+    monkeypatch.setattr(row_sparse, "_put_back", put_back)
+    text = learner("LazyAdam")
+    runs = [make(text), make(hogwild(text))]
+    single, several = ([row["loss_per_example"] for row in run.rows[1:]] for run in runs)
+    assert several == pytest.approx(single, rel=0.15)
 
 
 @pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])

@@ -110,7 +110,7 @@ class DialogFastOps(
         arrays = (weights, gradient, mom1, mom2)
         if not are_alike(*arrays):
             return super().adam(*arrays, beta1, beta2, eps, learn_rate, mod_rate)
-        settings = [float(x) for x in (1.0, beta1, beta2, eps, learn_rate, 1.0, 0.0, 0.0)]
+        settings = [float(x) for x in (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)]
         flat = [array.reshape(-1) for array in arrays]
         load_kernels("adam").adam_dense(*flat, *settings, True)
         return arrays

@@ -17,11 +17,16 @@ class LazyAdam(RowSparseOptimizer):
 
     nu (float): Share of the first moment in a step, from 0 to 1; the rest is the newest
         gradient's. 1 is Adam; hogwild workers have less (``stale_settings``).
+    is_shared (bool): Whether others change the same state meanwhile. A row may then have
+        one's first moment and another's second, and a first moment over the root of a much
+        smaller second one is a step that ruins the row. So the second is made as large as
+        it must be beside the first, by the inequality of Cauchy and Schwarz.
     SOURCE: nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801
     """
 
     kernels = "adam"
     nu = 1.0
+    is_shared = False
 
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
         if key not in self.mom1:
@@ -39,8 +44,17 @@ class LazyAdam(RowSparseOptimizer):
         ``_rate``, which the gradient does not need."""
         return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
 
-    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
-        W, dW, mom1, mom2 = block
+    def _least(self, n_updates: int) -> float:
+        """A second moment is at least this times the square of its first, if both saw the
+        same gradients; 0 if nothing need be enforced, or nothing is known."""
+        if not self.is_shared or not 0.0 < self.b2 < 1.0 or self.b1 >= 1.0:
+            return 0.0
+        ratio = self.b1 * self.b1 / self.b2
+        weights = n_updates if ratio == 1.0 else (1.0 - ratio**n_updates) / (1.0 - ratio)
+        return (1.0 - self.b2) / ((1.0 - self.b1) ** 2 * weights)
+
+    def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
+        mom1, mom2 = state
         mom1 *= xp.float32(self.b1)
         mom1 += xp.float32(1 - self.b1) * dW
         ahead = mom1
@@ -50,15 +64,17 @@ class LazyAdam(RowSparseOptimizer):
         dW *= xp.float32(1 - self.b2)
         mom2 *= xp.float32(self.b2)
         mom2 += dW
+        if self.is_shared:
+            xp.maximum(mom2, xp.float32(self._least(n_updates)) * (mom1 * mom1), out=mom2)
         step = xp.sqrt(mom2, out=dW)
         step += xp.float32(self.eps)
         xp.divide(ahead, step, out=step)
         step *= xp.float32(self._rate(n_updates))
-        W -= step
+        return step
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
-        shares = (self.nu, self._newest(n_updates))
-        return (scale, self.b1, self.b2, self.eps, self._rate(n_updates), *shares)
+        moments = (scale, self.b1, self.b2, self._least(n_updates), self.eps)
+        return (*moments, self._rate(n_updates), self.nu, self._newest(n_updates))
 
 
 @registry.optimizers("thincdialog.LazyAdam.v1")

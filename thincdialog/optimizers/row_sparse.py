@@ -1,6 +1,6 @@
 """Optimizers that touch only those rows of embedding tables that have a gradient."""
 
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from thinc.api import Ops, Optimizer
 from thinc.optimizers import FloatOrSeq
@@ -100,12 +100,13 @@ class RowSparseOptimizer(Optimizer):
         """
         raise NotImplementedError
 
-    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
-        """Change a block in place, but for weight decay.
+    def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
+        """What to subtract from a block of the weights; changes their state in place.
 
-        block (List[Any]): Weights, gradient (a copy that may be used up), and each of
-            ``state_arrays``, of one shape.
+        dW (FloatsXd): Their gradient, a copy that may be used up.
+        state (List[FloatsXd]): Each of ``state_arrays`` for them, shaped like the gradient.
         n_updates (int): Number of this step, from 1.
+        RETURNS (FloatsXd): Shaped like the gradient.
         """
         raise NotImplementedError
 
@@ -148,26 +149,34 @@ class RowSparseOptimizer(Optimizer):
                 self._step_compiled(views, gradient, part.rows, scale, n_updates)
                 continue
             for now in part.blocks(gradient):
-                if part.rows is None:
-                    self._step([view[now] for view in views], gradient[now], scale, n_updates)
-                    continue
-                rows = part.rows[now]
-                block = [view.take(rows, axis=0) for view in views]
-                self._step(block, gradient[now], scale, n_updates)
-                for view, changed in zip(views, block):
-                    view[rows] = changed
+                index = now if part.rows is None else part.rows[now]
+                self._step(views, index, gradient[now], scale, n_updates)
         if self.averages is not None and n_updates % self.average_every == 0:
             self._update_averages(key, values, n_updates, is_compiled)
 
-    def _step(self, block: List[Any], gradient: Any, scale: float, n_updates: int) -> None:
-        W, *arrays = block
-        xp = get_array_module(W)
+    def _step(
+        self,
+        views: List[Any],
+        index: Union[slice, Ints1d],
+        gradient: Any,
+        scale: float,
+        n_updates: int,
+    ) -> None:
+        weights, *arrays = views
+        xp = get_array_module(weights)
         dW = gradient * xp.float32(scale)
         if self.L2 and not self.L2_is_weight_decay:
-            dW += xp.float32(self.L2) * W
-        self.step_block(xp, [W, dW, *arrays], n_updates)
+            dW += xp.float32(self.L2) * _block(weights, index)
+        state = [_block(array, index) for array in arrays]
+        step = self.step_block(xp, dW, state, n_updates)
+        for array, changed in zip(arrays, state):
+            _put_back(array, index, changed)
+        # As late as can be: what others do to these rows until they are put back is lost.
+        W = _block(weights, index)
+        W -= step
         if self.L2 and self.L2_is_weight_decay:
             W *= xp.float32(1 - self.learn_rate * self.L2)
+        _put_back(weights, index, W)
 
     def _step_compiled(
         self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
@@ -222,3 +231,13 @@ class RowSparseOptimizer(Optimizer):
         for start in range(0, values.shape[0], size):
             index = slice(start, start + size)
             average[index] += share * (values[index] - average[index])
+
+
+def _block(array: Any, index: Union[slice, Ints1d]) -> Any:
+    """A view of these, or a copy if they are numbers of rows."""
+    return array[index] if isinstance(index, slice) else array.take(index, axis=0)
+
+
+def _put_back(array: Any, index: Union[slice, Ints1d], block: Any) -> None:
+    if not isinstance(index, slice):
+        array[index] = block

@@ -53,6 +53,8 @@ def for_a_worker(optimizer: Optimizer) -> Optimizer:
     twin.schedules = {}
     twin.nr_update = defaultdict(int)
     twin.last_seen = defaultdict(int)
+    if isinstance(twin, LazyAdam):
+        twin.is_shared = True
     twin._radam_buffer = [[None, None, None] for _ in optimizer._radam_buffer]
     return twin
 

@@ -28,14 +28,14 @@ class SparseAdagrad(RowSparseOptimizer):
             self.mom2[key] = get_array_module(values).zeros_like(values)
         return [self.mom2[key]]
 
-    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
-        W, dW, squares = block
+    def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
+        (squares,) = state
         squares += dW * dW
         root = xp.sqrt(squares)
         root += xp.float32(self.eps)
         dW /= root
         dW *= xp.float32(self.learn_rate)
-        W -= dW
+        return dW
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
         return (scale, self.eps, self.learn_rate)

@@ -21,10 +21,9 @@ class SparseSGD(RowSparseOptimizer):
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
         return []
 
-    def step_block(self, xp: Any, block: List[Any], n_updates: int) -> None:
-        W, dW = block
+    def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         dW *= xp.float32(self.learn_rate)
-        W -= dW
+        return dW
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
         return (scale * self.learn_rate,)

@@ -1,11 +1,11 @@
 """Adam: one pass over weights, gradient and moments.
 
-    m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g²;   g = scale dW
+    m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g², at least least m1²;   g = scale dW
     W = (1 - decay) (W - rate (momentum m1 + newest g) / (sqrt(m2) + eps))
 
 Numbers are Python floats (each other type would be compiled anew). ``rate`` holds the
 correction of the bias: learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ) in step n. Adam itself has
-momentum = 1 and newest = 0.
+momentum = 1, newest = 0, least = 0.
 """
 
 import math
@@ -19,18 +19,19 @@ from .prefetch import fetch_row
 
 @kernel
 def _adam_run(
-    W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, eps: float,
-    rate: float, momentum: float, newest: float, decay: float, clear: bool,
+    W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, least: float,
+    eps: float, rate: float, momentum: float, newest: float, decay: float, clear: bool,
 ) -> None:  # fmt: skip
     # From 0 to the length: a range whose ends are unknown is not turned into vectors.
     s, k1, k2 = np.float32(scale), np.float32(b1), np.float32(b2)
     n1, n2 = np.float32(1.0 - b1), np.float32(1.0 - b2)
+    at_least = np.float32(least)
     e, r, kept = np.float32(eps), np.float32(rate), np.float32(1.0 - decay)
     of_first, of_newest = np.float32(momentum), np.float32(newest)
     for i in range(W.shape[0]):
         g = dW[i] * s
         first = k1 * m1[i] + n1 * g
-        second = k2 * m2[i] + n2 * (g * g)
+        second = max(k2 * m2[i] + n2 * (g * g), at_least * (first * first))
         m1[i] = first
         m2[i] = second
         ahead = of_first * first + of_newest * g
@@ -42,8 +43,8 @@ def _adam_run(
 
 @kernel
 def adam_dense(
-    W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, eps: float,
-    rate: float, momentum: float, newest: float, decay: float, clear: bool = False,
+    W: Any, dW: Any, m1: Any, m2: Any, scale: float, b1: float, b2: float, least: float,
+    eps: float, rate: float, momentum: float, newest: float, decay: float, clear: bool = False,
 ) -> None:  # fmt: skip
     """A step of Adam over whole vectors, in place.
 
@@ -54,6 +55,8 @@ def adam_dense(
     scale (float): The gradient is multiplied by this first.
     b1 (float): Decay of the first moment.
     b2 (float): Decay of the second moment.
+    least (float): A second moment is made at least this times the square of the first,
+        which is for state that others change, too (``LazyAdam.is_shared``); 0 for Adam.
     eps (float): Added to the root of the second moment.
     rate (float): Step size, with the correction of the bias.
     momentum (float): Factor of the first moment in the step.
@@ -66,15 +69,15 @@ def adam_dense(
     for start in range(0, n, 1024):
         now = slice(start, start + 1024)
         _adam_run(
-            W[now], dW[now], m1[now], m2[now], scale, b1, b2, eps, rate, momentum, newest,
-            decay, clear,
+            W[now], dW[now], m1[now], m2[now], scale, b1, b2, least, eps, rate, momentum,
+            newest, decay, clear,
         )  # fmt: skip
 
 
 @kernel
 def adam_rows(
-    W: Any, dW: Any, m1: Any, m2: Any, rows: Any, scale: float, b1: float, b2: float, eps: float,
-    rate: float, momentum: float, newest: float, decay: float,
+    W: Any, dW: Any, m1: Any, m2: Any, rows: Any, scale: float, b1: float, b2: float, least: float,
+    eps: float, rate: float, momentum: float, newest: float, decay: float,
 ) -> None:  # fmt: skip
     """The same over some rows of a table; the others stay as they are.
 
@@ -88,6 +91,6 @@ def adam_rows(
         fetch_row(m2, rows, place)
         row = rows[place]
         _adam_run(
-            W[row], dW[place], m1[row], m2[row], scale, b1, b2, eps, rate, momentum, newest,
-            decay, False,
+            W[row], dW[place], m1[row], m2[row], scale, b1, b2, least, eps, rate, momentum,
+            newest, decay, False,
         )  # fmt: skip
