@@ -88,3 +88,23 @@ def test_rows_apart_of_a_row_that_is_needed_more_often_than_an_int32_counts():
     weights.all_values[place] = 50
     KERNELS.put_back(weights, taken)
     assert values.tolist() == [0, 1, 2, 3, 4, 50, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("n_squares", [0, 80])
+def test_rows_apart_keep_their_room_for_the_same_weights(n_squares):
+    values, squares = np.zeros(80, dtype="f"), np.zeros(n_squares, dtype="f")
+    room = RowsApart(1)
+
+    def prepare(values, squares, n_tokens):
+        needed = [Tokens(0, N_FIRST, np.zeros(n_tokens, dtype="i"))]
+        weights, _ = room.prepare(values, squares, WIDTH, needed)
+        assert weights.values is values and weights.rows.ctypes.data % 64 == 0
+        return weights
+
+    first = prepare(values, squares, 3)
+    assert prepare(values, squares, 2) is first
+    assert len(prepare(values, squares, N_FIRST).rows) > len(first.rows)
+    other = prepare(values.copy(), squares, 3)
+    assert other is not first
+    if n_squares:
+        assert prepare(other.values, squares + 1, 3).squares[0] == 1

@@ -9,15 +9,13 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats1d
 
 from ..errors import ModelError, TrainingError
+from ..ops.alignment import address, aligned_size, aligned_zeros
 from ..ops.table_gradient import TableGradient
 from ..ops.touched_rows import TouchedRows
 from ..optimizers.row_sparse import Part, RowSparseOptimizer
 
 # The optimizer sees one parameter; its state lies under this key.
 KEY = (0, "parameters")
-# Every parameter starts at a multiple of 64 bytes (a cache line, an AVX-512 register).
-_ALIGN_BYTES = 64
-_ALIGN = _ALIGN_BYTES // 4
 
 
 class Slot(NamedTuple):
@@ -88,12 +86,12 @@ class FlatParameters:
                 array = node.get_param(name)
                 if id(array) not in offsets:
                     offsets[id(array)], arrays[id(array)] = length, array
-                    length += _aligned(array.size)
+                    length += aligned_size(array.size)
                 offset = offsets[id(array)]
                 self.slots.append(Slot(index, node.name, name, array.shape, offset))
         self.n_parameters = sum(array.size for array in arrays.values())
-        self.values = _aligned_zeros(self.ops, length)
-        self._gradients = _aligned_zeros(self.ops, length)
+        self.values = aligned_zeros(length, self.ops.xp)
+        self._gradients = aligned_zeros(length, self.ops.xp)
         for slot in self.slots:
             slot.of(self.values)[...] = nodes[slot.node].get_param(slot.param)
         self._bind(nodes)
@@ -122,7 +120,7 @@ class FlatParameters:
         """
         replica = copy.copy(self)
         replica.ops = model.ops
-        replica._gradients = _aligned_zeros(model.ops, self._gradients.shape[0])
+        replica._gradients = aligned_zeros(self._gradients.shape[0], model.ops.xp)
         replica._bind(list(model.walk()))
         return replica
 
@@ -207,7 +205,7 @@ class FlatParameters:
             if scale != 1.0:
                 gradients *= scale
             values, _ = optimizer(KEY, self.values, gradients)
-            if _address(values) != _address(self.values):  # an optimizer not in place
+            if address(values) != address(self.values):  # an optimizer not in place
                 self.values[:] = values
         for part in parts:
             if part.rows is None:
@@ -243,24 +241,7 @@ class FlatParameters:
                 parts.append(Part(start, slot.offset))
             width = slot.shape[1]
             parts.append(Part(slot.offset, slot.offset + slot.size, width, *table.rows()))
-            start = slot.offset + _aligned(slot.size)
+            start = slot.offset + aligned_size(slot.size)
         if self._gradients.shape[0] > start:
             parts.append(Part(start, self._gradients.shape[0]))
         return parts
-
-
-def _aligned(size: int) -> int:
-    """Floats that a parameter takes up, the gap to the next one included."""
-    return -(-size // _ALIGN) * _ALIGN
-
-
-def _aligned_zeros(ops: Any, length: int) -> Floats1d:
-    """Zeros whose first byte lies at a multiple of 64."""
-    array = ops.alloc1f(length + _ALIGN)
-    start = -_address(array) % _ALIGN_BYTES // 4
-    return array[start : start + length]
-
-
-def _address(array: Any) -> int:
-    """Where the array's first byte lies, on its device."""
-    return array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data

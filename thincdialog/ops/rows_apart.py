@@ -1,9 +1,11 @@
 """The rows that a batch needs often, apart from the weights that workers share."""
 
 import math
-from typing import Any, Dict, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
+
+from .alignment import aligned_zeros
 
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
 
@@ -82,7 +84,7 @@ class RowsApart:
     def __init__(self, least: int = 4) -> None:
         self.least = least
         self._slots: Dict[int, np.ndarray] = {}
-        self._rows, self._sums = np.zeros(0, dtype="f"), np.zeros(0, dtype="f")
+        self._weights: Optional[Weights] = None
 
     def prepare(
         self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
@@ -96,32 +98,37 @@ class RowsApart:
         """
         places = tuple(self._places(each) for each in tables)
         if not self.least:
-            starts, rows, sums = (0, 0, 0, 0), self._rows, self._sums
-            return Weights(values, squares, values, squares, starts, rows, sums, width, 0), places
+            nothing = np.zeros(0, dtype="f")
+            starts = (0, 0, 0, 0)
+            return Weights(
+                values, squares, values, squares, starts, nothing, nothing, width, 0
+            ), places
         # As many rows at most: the uses of each come to ``least``, and no table has more.
         n = math.ceil(sum(len(each.ids) * min(1, each.uses / self.least) for each in tables))
         n = min(n, sum({each.table: each.n_rows for each in tables}.values()))
-        # Room is made seldom: memory fresh from the system costs more than all the rest.
-        if len(self._rows) < 2 * n * width:
-            self._rows = np.empty(4 * n * width, dtype="f")
-        if len(self._sums) < 2 * n:
-            self._sums = np.empty(4 * n, dtype="f")
-        all_values, of_weights, of_copies = _as_one(values, self._rows)
+        known = self._weights
+        if (
+            known is None
+            or known.values is not values
+            or not (known.squares is squares or len(known.squares) == len(squares) == 0)
+            or known.width != width
+            or len(known.rows) < 2 * n * width
+        ):
+            known = self._weights = self._with_room(values, squares, width, n)
+        return known, places
+
+    def _with_room(self, values: Any, squares: Any, width: int, n: int) -> Weights:
+        """Weights, and room for twice as many rows as are needed: it is made seldom, as
+        memory fresh from the system costs more than all the rest."""
+        rows, sums = aligned_zeros(4 * n * width), aligned_zeros(4 * n)
+        all_values, of_weights, of_copies = _as_one(values, rows)
         all_squares, of_squares, of_sums = squares, 0, 0
         if len(squares):
-            all_squares, of_squares, of_sums = _as_one(squares, self._sums)
-        weights = Weights(
-            values,
-            squares,
-            all_values,
-            all_squares,
-            (of_weights, of_copies, of_squares, of_sums),
-            self._rows,
-            self._sums,
-            width,
-            self.least,
+            all_squares, of_squares, of_sums = _as_one(squares, sums)
+        starts = (of_weights, of_copies, of_squares, of_sums)
+        return Weights(
+            values, squares, all_values, all_squares, starts, rows, sums, width, self.least
         )
-        return weights, places
 
     def _places(self, tokens: Tokens) -> Places:
         table, n_rows, ids, uses = tokens

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
+from .prefetch import AHEAD, fetch_floats
 from .vectors import place
 
 
@@ -48,6 +49,7 @@ def put_back(weights: Any, taken: Any) -> None:
     values, squares, rows, sums = weights.values, weights.squares, weights.rows, weights.sums
     n, width = len(taken), weights.width
     for r in range(n):
+        fetch_floats(values[taken[min(r + AHEAD, n - 1)] :][:width])
         row = values[taken[r] :][:width]
         now = rows[r * width :][:width]
         before = rows[(n + r) * width :][:width]
@@ -110,6 +112,7 @@ def _copy_rows(weights: Any, taken: Any) -> None:
     values, squares, rows, sums = weights.values, weights.squares, weights.rows, weights.sums
     n, width = len(taken), weights.width
     for r in range(n):
+        fetch_floats(values[taken[min(r + AHEAD, n - 1)] :][:width])
         row = values[taken[r] :][:width]
         now = rows[r * width :][:width]
         before = rows[(n + r) * width :][:width]

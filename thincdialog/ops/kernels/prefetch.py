@@ -41,6 +41,14 @@ def fetch_row(table: Any, rows: Any, place: int) -> None:
     rows (IntsXd): Row numbers in their order, shape (n,), int64.
     place (int): That of the row in turn.
     """
-    row = table[rows[min(place + AHEAD, rows.shape[0] - 1)]]
+    fetch_floats(table[rows[min(place + AHEAD, rows.shape[0] - 1)]])
+
+
+@kernel
+def fetch_floats(row: Any) -> None:
+    """Fetch these; they will be written to.
+
+    row (Floats1d): Shape (n,), float32.
+    """
     for j in range(0, row.shape[0], _LINE):
         _fetch(row, j)  # type: ignore[call-arg]
