@@ -6,7 +6,7 @@ from .array_backends import BACKENDS, backend
 
 
 @pytest.mark.parametrize("gpu_id", BACKENDS)
-@pytest.mark.parametrize("length", [0, 1, 16, 100_003])
+@pytest.mark.parametrize("length", [1, 16, 100_003])
 def test_aligned_zeros_begin_at_a_cache_line(gpu_id, length):
     with backend(gpu_id) as ops:
         arrays = [aligned_zeros(length, ops.xp) for _ in range(5)]
