@@ -4,7 +4,7 @@ In one run, bursts of 0.3 s with rests of 1.5 s take turns: the work on 1 worker
 4, 8, 16 where there are as many cores), and pure computing, which shares nothing and needs
 no GIL, on as many. Medians of rounds of
 
-    work        examples a second on n workers over those on one
+    work        examples a second on n workers over those of a run without [hogwild]
     ceiling     the same of pure computing
     efficiency  work over ceiling
     apart       the same of as many trainings that share nothing, each in a process of its own:
@@ -101,7 +101,11 @@ def measure(part: Part) -> Scaling:
             for _ in range(N_WORKERS[-1])
         ]
         for n in N_WORKERS:
-            work = works.train(part.config, part.executor, n, part.overrides)
+            work = (
+                works.alone(part.config, part.overrides)
+                if n == 1
+                else works.train(part.config, part.executor, n, part.overrides)
+            )
             teams["work", n] = stack.enter_context(closing(work))
             teams["apart", n] = works.Apart(alone[:n])
             teams["spin", n] = stack.enter_context(closing(works.spin(part.executor, n)))
@@ -165,7 +169,7 @@ def main() -> None:
                 print(
                     f"{' ' * (n > 2) * 56}{n:9}{scaling.work[n]:7.2f}{scaling.ceiling[n]:9.2f}"
                     f"{scaling.efficiency[n]:12.2f}{scaling.apart[n]:7.2f}{scaling.per_cpu[n]:9.2f}"
-                    f"{scaling.waiting[1]:5.0%}>{scaling.waiting[n]:4.0%}",
+                    f"{scaling.waiting[n]:9.0%}",
                     flush=True,
                 )
     if N_WORKERS[-1] >= 4:

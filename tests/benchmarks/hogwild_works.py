@@ -10,15 +10,18 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from thincdialog.config import load_config, resolve_config
 from thincdialog.ops.choice import ops_to_train, using_ops
 from thincdialog.parallel import ProcessWorkers, Recipe, ThreadWorkers
 from thincdialog.training.hogwild import Order, hogwild_world
 from thincdialog.training.hogwild_checks import check_hogwild
+from thincdialog.training.steps import Steps
 from thincdialog.training.task import split_of
 from thincdialog.worlds import HogwildWorld, World, WorldWorker
 
@@ -108,6 +111,35 @@ class Work:
 
     def close(self) -> None:
         self.world.shutdown()
+
+
+class Alone:
+    """A run without [hogwild]: no replica, no orders, no copies of rows. Products of matrices
+    take one core, as a worker's do.
+
+    steps (Steps): Its steps.
+    ops (Ops): Those that it trains on.
+    """
+
+    def __init__(self, steps: Steps, ops: Any):
+        self.steps, self.ops = steps, ops
+        self.n_steps = self.n_epochs = 0
+
+    def burst(self, seconds: float) -> Burst:
+        world, n_examples = self.steps.world, 0
+        with threadpool_limits(1), using_ops(self.ops):
+            cpu, began = time.process_time(), time.perf_counter()
+            while time.perf_counter() - began < seconds:
+                if self.n_steps == 0 or world.epoch_done():
+                    world.start_epoch(self.n_epochs, 0)
+                    self.n_epochs += 1
+                n_examples += sum(each.examples for each in self.steps.take(self.n_steps, 1))
+                self.n_steps += 1
+            wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+        return Burst(n_examples / wall, n_examples / cpu, 0.0)
+
+    def close(self) -> None:
+        self.steps.world.shutdown()
 
 
 class Apart:
@@ -267,16 +299,37 @@ def bilstm() -> Dict[str, Any]:
     return config
 
 
+def alone(config: Any, overrides: Dict[str, Any]) -> Alone:
+    """Training as a config says, without [hogwild]."""
+    checked = load_config(config, overrides)
+    ops = ops_to_train(checked.interpolated["system"])
+    with using_ops(ops):
+        parts, teacher = _begin(checked)
+        world = parts["world"](teacher, parts["agent"])
+        settings = SimpleNamespace(
+            optimizer=parts["training"]["optimizer"],
+            seed=0,
+            accumulate_gradient=parts["training"]["accumulate_gradient"],
+        )
+    return Alone(Steps(parts["agent"], world, settings), ops)  # type: ignore[arg-type]
+
+
+def _begin(checked: Any) -> Tuple[Dict[str, Any], Any]:
+    """What a config describes, with its agent initialised; and the teacher."""
+    parts = resolve_config(checked)
+    teacher = split_of(checked, parts, "train", training=True)
+    parts["agent"].initialize(teacher, tokenizer=parts["tokenizer"], seed=0)
+    return parts, teacher
+
+
 def train(config: Any, executor: str, n: int, overrides: Dict[str, Any]) -> Work:
-    """Workers that train as a config says; beginning with one alone (n = 1), too."""
+    """Workers that train as a config says; with orders and a replica for one (n = 1), too."""
     asked = {"hogwild.workers": n, "hogwild.executor": executor, **overrides}
     checked = load_config(config, asked)
     with using_ops(ops_to_train(checked.interpolated["system"])):
-        parts = resolve_config(checked)
+        parts, teacher = _begin(checked)
         check_hogwild(checked, parts)
-        teacher = split_of(checked, parts, "train", training=True)
         agent, optimizer = parts["agent"], parts["training"]["optimizer"]
-        agent.initialize(teacher, tokenizer=parts["tokenizer"], seed=0)
         world = hogwild_world(checked, parts, agent, teacher)
     names = ("grad_clip", "learn_rate", "b1", "b2", "eps", "L2")
     return Work(world, {name: float(getattr(optimizer, name)) for name in names})
