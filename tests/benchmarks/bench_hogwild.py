@@ -55,7 +55,8 @@ class Part(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """What came of it, by number of workers; medians of ratios to one worker."""
+    """What came of it, by number of workers; medians of ratios to a run without
+    [hogwild]."""
 
     work: Dict[int, float]
     ceiling: Dict[int, float]

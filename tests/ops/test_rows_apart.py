@@ -1,5 +1,7 @@
 """Rows apart: copies are those of the tokens, changes come back, others' stay."""
 
+import copy
+import pickle
 from collections import Counter
 
 import numpy as np
@@ -108,3 +110,15 @@ def test_rows_apart_keep_their_room_for_the_same_weights(n_squares):
     assert other is not first
     if n_squares:
         assert prepare(other.values, squares + 1, 3).squares[0] == 1
+
+
+def test_rows_apart_of_a_larger_model_and_a_copy():
+    room, nothing = RowsApart(1), np.zeros(0, dtype="f")
+    for n_rows in (N_FIRST, 3 * N_FIRST):
+        values = np.zeros(n_rows * WIDTH, dtype="f")
+        needed = [Tokens(0, n_rows, np.full(2, n_rows - 1, dtype="i"))]
+        weights, (found,) = room.prepare(values, nothing, WIDTH, needed)
+        assert len(found.slots) == n_rows
+        assert KERNELS.take(weights, (found,)).tolist() == [(n_rows - 1) * WIDTH]
+    for other in (copy.deepcopy(room), pickle.loads(pickle.dumps(room))):
+        assert other.least == 1 and other.__dict__ == RowsApart(1).__dict__

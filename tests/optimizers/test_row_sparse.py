@@ -214,3 +214,36 @@ def test_fast_ops_have_compiled_steps_sums_and_averages_of_their_own(name):
         found.append([values, optimizer.averages[KEY], np.array(squares)])
     for one, two in zip(*found):
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
+
+
+class Meanwhile(LazyAdam):
+    """Another worker changes weights and state while a step is made."""
+
+    def step_block(self, xp, dW, state, n_updates):
+        step = super().step_block(xp, dW, state, n_updates)
+        self.is_private = not any(
+            np.shares_memory(mine, everybodys)
+            for mine, everybodys in zip(state, (self.mom1[KEY], self.mom2[KEY]))
+        )
+        self.weights[:] += 10.0
+        return step
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+@pytest.mark.parametrize("rows", [None, np.array([0, 2, 5])])
+def test_what_others_do_to_the_weights_meanwhile_is_kept(rows, is_shared):
+    found = []
+    for make in (LazyAdam, Meanwhile):
+        optimizer = make(0.1, grad_clip=0.0)
+        optimizer.is_shared = is_shared
+        values = np.zeros(WIDTH * N_ROWS, "f")
+        optimizer.weights = values
+        d = np.random.default_rng(9).normal(size=values.shape).astype("f")
+        part = Part(0, values.size, WIDTH if rows is not None else 0, rows)
+        optimizer.update_parts(KEY, values, d, [part])
+        found.append((values, optimizer.mom1[KEY], optimizer.mom2[KEY]))
+    (alone, *state), (together, *state_together) = found
+    np.testing.assert_allclose(together, alone + 10, rtol=1e-5)
+    for one, two in zip(state, state_together):
+        np.testing.assert_array_equal(one, two)
+    assert optimizer.is_private == (is_shared or rows is not None)

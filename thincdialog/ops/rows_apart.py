@@ -75,7 +75,7 @@ class RowsApart:
     meet once a batch. Rows that are needed seldom stay where they are: a copy costs more
     than it spares. (tests/benchmarks/bench_starspace.py shows what it gains.)
 
-    Nothing is kept between batches but the room.
+    Between batches the room is kept, and whose it was; a copy of this begins without.
 
     least (int): Uses in a batch from which on a row is copied; 0 for never, where nobody
         else learns.
@@ -85,6 +85,9 @@ class RowsApart:
         self.least = least
         self._slots: Dict[int, np.ndarray] = {}
         self._weights: Optional[Weights] = None
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return RowsApart, (self.least,)
 
     def prepare(
         self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
@@ -120,6 +123,7 @@ class RowsApart:
     def _with_room(self, values: Any, squares: Any, width: int, n: int) -> Weights:
         """Weights, and room for twice as many rows as are needed: it is made seldom, as
         memory fresh from the system costs more than all the rest."""
+        self._slots.clear()
         rows, sums = aligned_zeros(4 * n * width), aligned_zeros(4 * n)
         all_values, of_weights, of_copies = _as_one(values, rows)
         all_squares, of_squares, of_sums = squares, 0, 0

@@ -8,6 +8,7 @@ from thinc.types import Floats1d
 from thinc.util import get_array_module
 
 from ..registry import registry
+from .moments import least_second_moment
 from .row_sparse import Key, RowSparseOptimizer
 
 
@@ -17,16 +18,11 @@ class LazyAdam(RowSparseOptimizer):
 
     nu (float): Share of the first moment in a step, from 0 to 1; the rest is the newest
         gradient's. 1 is Adam; hogwild workers have less (``stale_settings``).
-    is_shared (bool): Whether others change the same state meanwhile. A row may then have
-        one's first moment and another's second, and a first moment over the root of a much
-        smaller second one is a step that ruins the row. So the second is made as large as
-        it must be beside the first, by the inequality of Cauchy and Schwarz.
     SOURCE: nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801
     """
 
     kernels = "adam"
     nu = 1.0
-    is_shared = False
 
     def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
         if key not in self.mom1:
@@ -45,13 +41,10 @@ class LazyAdam(RowSparseOptimizer):
         return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
 
     def _least(self, n_updates: int) -> float:
-        """A second moment is at least this times the square of its first, if both saw the
-        same gradients; 0 if nothing need be enforced, or nothing is known."""
-        if not self.is_shared or not 0.0 < self.b2 < 1.0 or self.b1 >= 1.0:
-            return 0.0
-        ratio = self.b1 * self.b1 / self.b2
-        weights = n_updates if ratio == 1.0 else (1.0 - ratio**n_updates) / (1.0 - ratio)
-        return (1.0 - self.b2) / ((1.0 - self.b1) ** 2 * weights)
+        """What the second moment must be of the square of the first. Of what workers share, a
+        row may have one's first moment and another's second, and a first moment over the root
+        of a much smaller second one is a step that ruins the row."""
+        return least_second_moment(self.b1, self.b2, n_updates) if self.is_shared else 0.0
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         mom1, mom2 = state
@@ -64,8 +57,9 @@ class LazyAdam(RowSparseOptimizer):
         dW *= xp.float32(1 - self.b2)
         mom2 *= xp.float32(self.b2)
         mom2 += dW
-        if self.is_shared:
-            xp.maximum(mom2, xp.float32(self._least(n_updates)) * (mom1 * mom1), out=mom2)
+        least = self._least(n_updates)
+        if least:
+            xp.maximum(mom2, xp.float32(least) * (mom1 * mom1), out=mom2)
         step = xp.sqrt(mom2, out=dW)
         step += xp.float32(self.eps)
         xp.divide(ahead, step, out=step)

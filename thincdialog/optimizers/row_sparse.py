@@ -80,10 +80,13 @@ class RowSparseOptimizer(Optimizer):
     without a gradient stay as they are. Averages of the weights are taken every
     ``average_every`` steps, with the decay of that many steps.
 
+    is_shared (bool): Whether others change the same state meanwhile: then ``step_block`` gets
+        copies of it, which nobody changes before they are put back.
     kernels (str): Family of ``ops/kernels``, which has `<family>_dense` and
         `<family>_rows`: the same step, compiled, for models on compiled ops.
     """
 
+    is_shared = False
     kernels = ""
 
     def __init__(self, learn_rate: FloatOrSeq, *, average_every: int = 8, **settings: Any):
@@ -167,16 +170,21 @@ class RowSparseOptimizer(Optimizer):
         dW = gradient * xp.float32(scale)
         if self.L2 and not self.L2_is_weight_decay:
             dW += xp.float32(self.L2) * _block(weights, index)
+        is_view = isinstance(index, slice)
         state = [_block(array, index) for array in arrays]
+        if is_view and self.is_shared:
+            state = [view.copy() for view in state]
         step = self.step_block(xp, dW, state, n_updates)
-        for array, changed in zip(arrays, state):
-            _put_back(array, index, changed)
+        if not is_view or self.is_shared:
+            for array, changed in zip(arrays, state):
+                _put_back(array, index, changed)
         # As late as can be: what others do to these rows until they are put back is lost.
         W = _block(weights, index)
         W -= step
         if self.L2 and self.L2_is_weight_decay:
             W *= xp.float32(1 - self.learn_rate * self.L2)
-        _put_back(weights, index, W)
+        if not is_view:
+            _put_back(weights, index, W)
 
     def _step_compiled(
         self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
@@ -239,5 +247,4 @@ def _block(array: Any, index: Union[slice, Ints1d]) -> Any:
 
 
 def _put_back(array: Any, index: Union[slice, Ints1d], block: Any) -> None:
-    if not isinstance(index, slice):
-        array[index] = block
+    array[index] = block

@@ -9,6 +9,7 @@ from thinc.api import Optimizer
 
 from .lazy_adam import LazyAdam
 from .row_sparse import Key, RowSparseOptimizer
+from .shared_moments import SharedMoments
 from .state import ARRAYS, SETTINGS
 
 
@@ -49,11 +50,12 @@ def use_state(optimizer: Optimizer, key: Key, arrays: Mapping[str, Any]) -> None
 def for_a_worker(optimizer: Optimizer) -> Optimizer:
     """An optimizer that changes the same arrays, and whose settings are given to it for
     each step (``set_step``): it has no schedules of its own."""
-    twin = copy.copy(optimizer)
+    # A class derived from Thinc's may have steps of its own.
+    twin = SharedMoments(optimizer) if type(optimizer) is Optimizer else copy.copy(optimizer)
     twin.schedules = {}
     twin.nr_update = defaultdict(int)
     twin.last_seen = defaultdict(int)
-    if isinstance(twin, LazyAdam):
+    if isinstance(twin, RowSparseOptimizer):
         twin.is_shared = True
     twin._radam_buffer = [[None, None, None] for _ in optimizer._radam_buffer]
     return twin

@@ -56,7 +56,7 @@ def adam_dense(
     b1 (float): Decay of the first moment.
     b2 (float): Decay of the second moment.
     least (float): A second moment is made at least this times the square of the first,
-        which is for state that others change, too (``LazyAdam.is_shared``); 0 for Adam.
+        which is for state that others change, too (``least_second_moment``); 0 for Adam.
     eps (float): Added to the root of the second moment.
     rate (float): Step size, with the correction of the bias.
     momentum (float): Factor of the first moment in the step.
