@@ -1,14 +1,16 @@
 import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import shared_memory
 
 import numpy as np
 import pytest
-from thinc.api import Adam, RAdam, set_current_ops
+from thinc.api import Adam, NumpyOps, RAdam, set_current_ops
 
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.shared_moments import SharedMoments
-from thincdialog.optimizers.shared_state import for_a_worker, use_state
+from thincdialog.optimizers.shared_state import for_a_worker, lay_out_state, use_state
 
 KEY = (0, "parameters")
 SIZE = 70_000  # More than two blocks.
@@ -56,6 +58,39 @@ def test_shared_moments_of_two_workers_ruin_nothing(make, ops):
         found.append(float(abs(values).max()))
     alone, shared = found
     assert 0.001 < shared < 0.01 * 7.3 and alone > 10.0
+
+
+@pytest.mark.parametrize("make", [Adam, RAdam])
+def test_threads_share_the_arrays_and_nothing_that_a_step_takes(make):
+    """Each stops in the middle of every block, and the other goes on."""
+    optimizer = make(0.001, grad_clip=0.0, use_averages=False)
+    values = np.zeros(SIZE, "f")
+    arrays = lay_out_state(optimizer, KEY, values)
+    twins = [for_a_worker(optimizer) for _ in range(2)]
+    barrier = threading.Barrier(2)
+
+    class Stopping(NumpyOps):
+        def adam(self, *arguments):
+            barrier.wait(10)
+            return super().adam(*arguments)
+
+        def reshape1f(self, array, size):
+            barrier.wait(10)
+            return super().reshape1f(array, size)
+
+    def step(twin):
+        for n, d in enumerate(gradients(5)):
+            twin.nr_update[KEY] = n + 1
+            step = twin._radam if make is RAdam else twin._adam
+            step(Stopping(), values, d, 1.0, KEY, n + 1)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(step, twins))
+    for name, array in arrays.items():
+        assert array.all()
+        for one in (optimizer, *twins):
+            assert getattr(one, name)[KEY] is array
+    assert 0.001 < abs(values).max() < 2 * 5 * 0.001 * 7.3
 
 
 def learn(kind, ops, name, number, n_workers):

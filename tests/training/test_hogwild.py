@@ -516,12 +516,38 @@ class Slow(Optimizer):
         return super().__call__(key, weights, gradient, lr_scale=lr_scale)
 
 
+class OwnSteps(Optimizer):
+    def _adam(self, ops, weights, gradient, lr_scale, key, nr_upd):
+        weights -= 2 * self.learn_rate * gradient
+        return weights, gradient
+
+
+class OwnSchedules(Optimizer):
+    def step_schedules(self):
+        super().step_schedules()
+
+
+class OwnLazyAdam(LazyAdam):
+    def step_block(self, xp, dW, state, n_updates):
+        return 2 * super().step_block(xp, dW, state, n_updates)
+
+
 class Noted(Optimizer):
     def state(self):
         return {"noted": 1}, {}
 
 
-@pytest.mark.parametrize("kind, is_refused", [(Slow, True), (Noted, True), (Optimizer, False)])
+@pytest.mark.parametrize(
+    "kind, is_refused",
+    [
+        (Slow, True),
+        (Noted, True),
+        (OwnSteps, True),
+        (Optimizer, False),
+        (OwnSchedules, False),
+        (OwnLazyAdam, False),
+    ],
+)
 def test_optimizers_that_keep_something_of_their_own_are_refused(kind, is_refused):
     checked = load_config(hogwild(RANKER), {})
     parts = resolve_config(checked)

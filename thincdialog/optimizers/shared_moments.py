@@ -19,12 +19,15 @@ class SharedMoments(Optimizer):
     over the root of a much smaller second one is a step that ruins a weight. So the second is
     made as large as it must be beside the first.
 
-    optimizer (Optimizer): Thinc's own, on the CPU; its settings and arrays are taken over.
+    optimizer (Optimizer): One that makes Thinc's steps, on the CPU; its settings and arrays
+        are taken over.
     """
 
     def __init__(self, optimizer: Optimizer):
         for name in Optimizer.__slots__:
             setattr(self, name, getattr(optimizer, name))
+        # During a step they hold what was taken, which is nobody else's.
+        self.mom1, self.mom2 = dict(optimizer.mom1), dict(optimizer.mom2)
 
     def _adam(self, *step: Any) -> Tuple[Floats1d, Floats1d]:
         return self._in_blocks(super()._adam, *step)

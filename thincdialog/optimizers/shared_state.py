@@ -47,16 +47,30 @@ def use_state(optimizer: Optimizer, key: Key, arrays: Mapping[str, Any]) -> None
             getattr(optimizer, name)[key] = arrays[name]
 
 
+def has_known_steps(optimizer: Any) -> bool:
+    """Whether workers can share all that an optimizer keeps. One that has steps or a state
+    of its own, derived from Thinc's or not, may keep something that nobody here knows of."""
+    if not isinstance(optimizer, Optimizer) or hasattr(optimizer, "state"):
+        return False
+    base = RowSparseOptimizer if isinstance(optimizer, RowSparseOptimizer) else Optimizer
+    names = ("__call__", "_adam", "_radam")
+    return all(getattr(type(optimizer), name) is getattr(base, name) for name in names)
+
+
 def for_a_worker(optimizer: Optimizer) -> Optimizer:
     """An optimizer that changes the same arrays, and whose settings are given to it for
-    each step (``set_step``): it has no schedules of its own."""
-    # A class derived from Thinc's may have steps of its own.
-    twin = SharedMoments(optimizer) if type(optimizer) is Optimizer else copy.copy(optimizer)
+    each step (``set_step``): it has no schedules of its own.
+
+    optimizer (Optimizer): One that ``has_known_steps``.
+    """
+    if isinstance(optimizer, RowSparseOptimizer):
+        twin: Any = copy.copy(optimizer)
+        twin.is_shared = True
+    else:
+        twin = SharedMoments(optimizer)
     twin.schedules = {}
     twin.nr_update = defaultdict(int)
     twin.last_seen = defaultdict(int)
-    if isinstance(twin, RowSparseOptimizer):
-        twin.is_shared = True
     twin._radam_buffer = [[None, None, None] for _ in optimizer._radam_buffer]
     return twin
 

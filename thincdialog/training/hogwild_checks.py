@@ -3,11 +3,9 @@
 import os
 from typing import Any, Mapping
 
-from thinc.api import Optimizer
-
 from ..config import CheckedConfig
 from ..errors import ConfigError, Problem
-from ..optimizers.row_sparse import RowSparseOptimizer
+from ..optimizers.shared_state import has_known_steps
 
 
 def check_hogwild(checked: CheckedConfig, parts: Mapping[str, Any]) -> bool:
@@ -24,7 +22,7 @@ def check_hogwild(checked: CheckedConfig, parts: Mapping[str, Any]) -> bool:
         text = "[hogwild] workers share memory of the CPU, but gpu_id asks for a GPU"
         hint = "set workers = 0, or --gpu-id -1"
         problems.append(Problem(checked.reading.where("hogwild", "workers"), text, hint))
-    if not _can_share(parts["training"]["optimizer"]):
+    if not has_known_steps(parts["training"]["optimizer"]):
         text = "[training.optimizer] is none of Thinc's, whose state [hogwild] workers can share"
         hint = "set workers = 0, or choose another optimizer"
         where = checked.reading.where("training", "optimizer")
@@ -42,12 +40,3 @@ def check_hogwild(checked: CheckedConfig, parts: Mapping[str, Any]) -> bool:
     if problems:
         raise ConfigError(problems, checked.name)
     return True
-
-
-def _can_share(optimizer: Any) -> bool:
-    """Whether workers can share all that an optimizer keeps. One that has steps or a state
-    of its own, derived from Thinc's or not, may keep something that nobody here knows of."""
-    if not isinstance(optimizer, Optimizer) or hasattr(optimizer, "state"):
-        return False
-    known = (Optimizer.__call__, RowSparseOptimizer.__call__)
-    return type(optimizer).__call__ in known
