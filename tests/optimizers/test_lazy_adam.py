@@ -83,7 +83,8 @@ def test_lazy_adam_gradients_are_left_as_they_are():
     assert (d == kept).all()
 
 
-def test_lazy_adam_larger_than_a_block():
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_lazy_adam_larger_than_a_block(is_shared):
     n, width = 3000, 64
     rng = np.random.default_rng(0)
     values = rng.normal(size=n * width).astype("f")
@@ -93,8 +94,13 @@ def test_lazy_adam_larger_than_a_block():
     used = d.reshape(n, width)[rows]
     # Adam's first step: the moments' biases cancel but for eps.
     wanted[rows] -= 0.1 * used / (np.abs(used) + 1e-8 / np.sqrt(0.001))
-    LazyAdam(0.1).update_parts(KEY, values, d, [Part(0, n * width, width, rows)])
+    dense = values.copy()
+    for weights, part in ((values, Part(0, n * width, width, rows)), (dense, Part(0, n * width))):
+        optimizer = LazyAdam(0.1)
+        optimizer.is_shared = is_shared
+        optimizer.update_parts(KEY, weights, d, [part])
     np.testing.assert_allclose(values.reshape(n, width), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(dense.reshape(n, width)[rows], values.reshape(n, width)[rows])
 
 
 def test_lazy_adam_averages_every_few_steps_are_close_to_thincs():

@@ -115,7 +115,7 @@ def test_a_rate_of_zero_is_described_by_its_factor():
     line = describe_stale(settings(Adam(0.0)), 4)
     assert line == (
         "[hogwild] 4 workers at once: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
-        "gradients are some steps old"
+        "gradients are some steps old; thincdialog.LazyAdam.v1 loses less by that"
     )
     line = describe_stale(settings(LazyAdam(0.0)), 4)
     assert line == (

@@ -57,11 +57,11 @@ AGENT = ("tests.noting_ranker.v1", "tests.hogwild.v1")
 STALE = {
     1: "",
     2: "[hogwild] 2 workers at once: Adam's learn_rate times 0.595, beta1 0.8 for 0.9: "
-    "gradients are some steps old\n",
+    "gradients are some steps old; thincdialog.LazyAdam.v1 loses less by that\n",
     3: "[hogwild] 3 workers at once: Adam's learn_rate times 0.439, beta1 0.7 for 0.9: "
-    "gradients are some steps old\n",
+    "gradients are some steps old; thincdialog.LazyAdam.v1 loses less by that\n",
     4: "[hogwild] 4 workers at once: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
-    "gradients are some steps old\n",
+    "gradients are some steps old; thincdialog.LazyAdam.v1 loses less by that\n",
 }
 NO_CHECKPOINTS = ("checkpoint_every_steps = 2", "")
 EXECUTORS = ("thread", "process")
