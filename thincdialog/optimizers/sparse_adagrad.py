@@ -30,8 +30,9 @@ class SparseAdagrad(RowSparseOptimizer):
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
         (squares,) = state
-        squares += dW * dW
-        root = xp.sqrt(squares)
+        root = dW * dW
+        squares += root
+        xp.sqrt(squares, out=root)
         root += xp.float32(self.eps)
         dW /= root
         dW *= xp.float32(self.learn_rate)
