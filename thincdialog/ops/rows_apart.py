@@ -99,13 +99,16 @@ class RowsApart:
         width (int): Floats in a row.
         tables (Sequence[Tokens]): What is needed; a table may come twice.
         """
-        places = tuple(self._places(each) for each in tables)
+        weights = self._weights_of(values, squares, width, tables)
+        return weights, tuple(self._places(each) for each in tables)
+
+    def _weights_of(
+        self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
+    ) -> Weights:
         if not self.least:
             nothing = np.zeros(0, dtype="f")
             starts = (0, 0, 0, 0)
-            return Weights(
-                values, squares, values, squares, starts, nothing, nothing, width, 0
-            ), places
+            return Weights(values, squares, values, squares, starts, nothing, nothing, width, 0)
         # As many rows at most: the uses of each come to ``least``, and no table has more.
         n = math.ceil(sum(len(each.ids) * min(1, each.uses / self.least) for each in tables))
         n = min(n, sum({each.table: each.n_rows for each in tables}.values()))
@@ -118,7 +121,7 @@ class RowsApart:
             or len(known.rows) < 2 * n * width
         ):
             known = self._weights = self._with_room(values, squares, width, n)
-        return known, places
+        return known
 
     def _with_room(self, values: Any, squares: Any, width: int, n: int) -> Weights:
         """Weights, and room for twice as many rows as are needed: it is made seldom, as
