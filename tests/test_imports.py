@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "thincdialog"
 # Parts of the package, left to right; the parts of one group do not import each other.
 ORDER = [
     ["errors"],
-    ["columns", "messages", "whole_file"],
+    ["columns", "messages", "files"],
     ["protocol"],
     ["registry"],
     ["config"],
@@ -23,6 +23,9 @@ ORDER = [
     ["loggers", "callbacks"],
     ["parallel"],
     ["training"],
+    ["evaluation"],
+    ["runs"],
+    ["inspection"],
     ["serving", "plotting"],
     ["api"],
     ["cli"],

@@ -23,6 +23,19 @@ from .errors import (
     TrainingError,
     WorkerError,
 )
+from .evaluation.comparison import Comparison, MetricDifference, compare
+from .evaluation.detail import Evaluation, evaluate_in_detail
+from .evaluation.predictions import Prediction
+from .evaluation.predictions_file import read_predictions, write_predictions
+from .evaluation.results import Result
+from .evaluation.saved import Chatbot, evaluate, evaluate_with_samples
+from .inspection.data_report import DataReport, DataWarning, Limits
+from .inspection.debug_data import debug_data
+from .inspection.debug_overfit import Overfit, debug_overfit
+from .inspection.debug_profile import Profile, debug_profile
+from .inspection.display import display_data, display_model
+from .inspection.dry_run import DryRun, dry_run
+from .inspection.find_lr import LearnRates, find_lr
 from .loggers.logger import LoggedRun, Progress
 from .messages import PARTNER, SELF, Message, MessageBatch, Turn
 from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
@@ -31,25 +44,12 @@ from .parallel import ProcessWorkers, Recipe, SharedArrays, ThreadWorkers
 from .plotting.plot import plot
 from .protocol import Agent
 from .registry import registry
+from .runs.run_table import RunResult, results
+from .runs.sweep import Sweep, SweepRun, sweep
+from .runs.train import train
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
 from .teachers.convert import Conversion, convert
-from .training.comparison import Comparison, MetricDifference, compare
-from .training.data_report import DataReport, DataWarning, Limits
-from .training.debug_data import debug_data
-from .training.debug_overfit import Overfit, debug_overfit
-from .training.debug_profile import Profile, debug_profile
-from .training.detail import Evaluation, evaluate_in_detail
-from .training.display import display_data, display_model
-from .training.dry_run import DryRun, dry_run
-from .training.find_lr import LearnRates, find_lr
 from .training.interruption import Interrupted
-from .training.predictions import Prediction
-from .training.predictions_file import read_predictions, write_predictions
-from .training.results import Result
-from .training.run_table import RunResult, results
-from .training.saved import Chatbot, evaluate, evaluate_with_samples
-from .training.sweep import Sweep, SweepRun, sweep
-from .training.train import train
 from .worlds import (
     BatchWorld,
     DynamicBatchWorld,

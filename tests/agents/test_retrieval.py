@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from thincdialog.agents.retrieval import RetrievalAgent
 from thincdialog.errors import ModelError
+from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.messages import PARTNER, SELF, SILENCE, Message
 from thincdialog.metrics.ranking import RankingMetric
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.registry import registry
 from thincdialog.teachers.iterable import IterableTeacher
-from thincdialog.training.evaluation import evaluate_agent
 from thincdialog.worlds import PartnerWorld
 
 WORDS = "red green blue the a of big".split()

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from thincdialog.parallel import n_cores
+from thincdialog.runs.train import train
 from thincdialog.training import hogwild
-from thincdialog.training.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"

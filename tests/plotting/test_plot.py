@@ -15,7 +15,7 @@ from thincdialog.errors import DataError, OutputError
 from thincdialog.plotting.curves import make_panels
 from thincdialog.plotting.plot import plot
 from thincdialog.plotting.ticks import round_ticks, tick_labels
-from thincdialog.training.runs import find_runs
+from thincdialog.runs.find_runs import find_runs
 
 
 def make_row(step, score=None, name="hits@1", **more):

@@ -12,7 +12,7 @@ from tests.cli.small_config import CONFIG
 from tests.fuzzing import mangle, mangle_bytes, within_time
 from thincdialog.api import Chatbot, train
 from thincdialog.errors import ConfigError, DialogError, ModelError
-from thincdialog.training.checkpoints import Checkpoints, damage
+from thincdialog.runs.checkpoints import Checkpoints, damage
 
 ASKED = ("hi", "a large coffee with milk please", "two teas", "that is all")
 # What has checksums.

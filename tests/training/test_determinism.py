@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from thincdialog.api import registry, train
-from thincdialog.training.run_keeper import BEST, LAST
+from thincdialog.runs.run_keeper import BEST, LAST
 
 from .examples import RANKER
 from .resuming import remains, same

@@ -8,9 +8,9 @@ import pytest
 from tests.ops.array_backends import BACKENDS
 from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
 from thincdialog.cli.main import main
+from thincdialog.inspection.dry_run import dry_run
 from thincdialog.ops.compiled import load_kernels
-from thincdialog.training.dry_run import dry_run
-from thincdialog.training.run_keeper import BEST, LAST
+from thincdialog.runs.run_keeper import BEST, LAST
 
 from .examples import RANKER
 

@@ -19,9 +19,9 @@ from thincdialog.api import (
     load,
     train,
 )
-from thincdialog.training.changes import N_PIECES, PIECE, _fingerprint
-from thincdialog.training.checkpoints import Checkpoints, damage
-from thincdialog.training.output_folder import taken_back
+from thincdialog.runs.changes import N_PIECES, PIECE, _fingerprint
+from thincdialog.runs.checkpoints import Checkpoints, damage
+from thincdialog.runs.output_folder import taken_back
 
 from .examples import RANKER
 from .resuming import Crash, remains, same

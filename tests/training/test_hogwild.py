@@ -17,6 +17,8 @@ from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import TALK
 from thincdialog.api import ConfigError, registry, train
 from thincdialog.config import load_config, resolve_config
+from thincdialog.evaluation.evaluate_agent import evaluate_agent, evaluation_teacher
+from thincdialog.inspection.dry_run import dry_run
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.models.parameters import KEY
@@ -25,8 +27,6 @@ from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.shared_state import StepsAhead
 from thincdialog.optimizers.stale_steps import stale_settings
 from thincdialog.parallel import n_cores
-from thincdialog.training.dry_run import dry_run
-from thincdialog.training.evaluation import evaluate_agent, evaluation_teacher
 from thincdialog.training.hogwild import side_by_side
 from thincdialog.training.hogwild_checks import check_hogwild
 from thincdialog.training.task import split_of

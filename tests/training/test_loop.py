@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry, train
-from thincdialog.training.run_keeper import BEST, LAST
+from thincdialog.runs.run_keeper import BEST, LAST
 
 from .examples import RANKER
 

@@ -8,7 +8,7 @@ import pytest
 
 from thincdialog.api import ConfigError, DataError, display_data, display_model, evaluate, train
 from thincdialog.cli.main import main
-from thincdialog.training.run_keeper import BEST, LAST
+from thincdialog.runs.run_keeper import BEST, LAST
 
 from .two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
 

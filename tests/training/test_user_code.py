@@ -5,7 +5,7 @@ import io
 import pytest
 
 from thincdialog.api import ConfigError, DialogError, evaluate, load, train
-from thincdialog.training.run_keeper import BEST
+from thincdialog.runs.run_keeper import BEST
 
 from .examples import RANKER
 

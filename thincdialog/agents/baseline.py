@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Optional, Sequence
 
 from ..data import Tokenizer
+from ..files.json_file import read_state, write_json
 from ..messages import Message, MessageBatch
 from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import RANKED, ConversationAgent
-from .json_file import read_state, write_json
 
 
 class BaselineAgent(ConversationAgent):

@@ -9,22 +9,22 @@ from thinc.types import Ragged
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
 from ..errors import ProtocolError, TrainingError
+from ..files.json_file import read_state, write_json
 from ..messages import Message, MessageBatch, column
 from ..metrics import Metric
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
+from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.compiled_tables import CompiledTables
 from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import ConversationAgent
 from .counters import Counters
 from .fields import CONTEXT, LABEL, has_rectangles, token_limits
-from .json_file import read_state, write_json
 from .not_finite import not_finite
 from .setup_errors import misfit, no_tokenizer
 from .training_labels import with_labels
-from .weights_file import read_weights, restore_dimensions, write_weights
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from ..data import TextEncoder, Tokenizer
 from ..data.tokenizers import HashNgramTokenizer
+from ..files.array_file import reading_arrays
 from ..messages import PARTNER, SILENCE, Message, Turn, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .array_file import reading_arrays
 from .baseline import BaselineAgent, ranked_replies
 from .term_index import TermIndex, count_terms
 

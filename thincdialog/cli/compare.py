@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Compare, and show or write the differences."""
     from ..api import compare
+    from ..evaluation.results import is_of_words
     from ..loggers.row_file import finite
-    from ..training.results import is_of_words
 
     found = compare(
         arguments.a,

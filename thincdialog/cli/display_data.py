@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Show examples, as text or as JSON lines."""
-    from ..training.display import display_data
+    from ..inspection.display import display_data
 
     shown = display_data(
         arguments.config,

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Show conversations with the model's replies."""
-    from ..training.display import display_model
+    from ..inspection.display import display_model
 
     conversations = display_model(
         arguments.model,

@@ -14,7 +14,7 @@ def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> int:
     options (Dict[str, Any]): As for ``train``.
     """
     from ..api import dry_run
-    from ..training.dry_run import split_counts
+    from ..inspection.dry_run import split_counts
 
     found = dry_run(arguments.config, **options)
     if arguments.json:

@@ -51,8 +51,8 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Evaluate, and show or write the scores: all of them for one task, the usual ones
     in a row for each of several tasks."""
     from ..api import evaluate_in_detail, write_predictions
+    from ..evaluation.results import report_parts, task_table
     from ..loggers.row_file import finite
-    from ..training.results import report_parts, task_table
 
     found = evaluate_in_detail(
         arguments.model,
@@ -105,7 +105,7 @@ def _show_scores(found: Any, report_parts: Any, task_table: Any) -> None:
 def of_classes(scores: Dict[str, float]) -> Dict[str, float]:
     """The scores of a classifier without those of single words, which would look like scores
     of classes; accuracy and what else tells of classes first. All are in ``--json``."""
-    from ..training.results import is_of_words
+    from ..evaluation.results import is_of_words
 
     kept = {name: value for name, value in scores.items() if not is_of_words(name, scores)}
     return {name: kept[name] for name in dict.fromkeys((*OF_CLASSES, *kept)) if name in kept}

@@ -62,7 +62,7 @@ def _of_installation() -> List[List[str]]:
 def _of_model(folder: str) -> Dict[str, Any]:
     from pathlib import Path
 
-    from ..training.model_folder import read_meta
+    from ..files.saved_model import read_meta
 
     return read_meta(Path(folder))
 

@@ -100,7 +100,7 @@ def _read_over(options: List[str]) -> Dict[str, Any]:
 
     RAISES (UsageError): If an option is not of the form key=values.
     """
-    from ..training.sweep_values import is_range
+    from ..runs.sweep_values import is_range
 
     over: Dict[str, Any] = {}
     for option in options:

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from ..errors import OutputError
-from ..whole_file import whole_file
+from ..files.whole_file import whole_file
 
 
 def write_text(output: str, text: str, force: bool) -> None:

@@ -99,3 +99,5 @@ LogStep = Callable[[Optional[Dict[str, Any]]], None]
 Finalize = Callable[[], None]
 # (run, stdout, stderr) -> (log_step, finalize)
 Setup = Callable[[LoggedRun, TextIO, TextIO], Tuple[LogStep, Finalize]]
+# (progress, row of an evaluation or None) -> None
+Log = Callable[[Progress, Optional[Dict[str, Any]]], None]

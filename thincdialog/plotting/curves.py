@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..errors import DataError
-from ..training.runs import Run, is_number
+from ..runs.find_runs import Run, is_number
 
 # What a row can be laid over, and what the axis then says.
 AGAINST = {

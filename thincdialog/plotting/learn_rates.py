@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import List, Optional, Tuple, Union
 
 from ..errors import MissingPackageError
-from ..training.find_lr import LearnRates
+from ..inspection.find_lr import LearnRates
 from .picture import save_figure
 
 # A letter of Braille without dots.

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Optional, Sequence, Union
 
-from ..training.runs import find_runs
+from ..runs.find_runs import find_runs
 from .curves import make_panels
 from .figure import draw_figure
 from .terminal import draw_terminal

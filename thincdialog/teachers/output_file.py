@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, Callable, Iterator, Union
 
 from ..errors import OutputError
-from ..whole_file import whole_file
+from ..files.whole_file import whole_file
 
 
 @contextmanager

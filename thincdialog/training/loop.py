@@ -19,7 +19,7 @@ import numpy
 
 from ..agents.model_agent import ModelAgent
 from ..errors import ProtocolError
-from ..loggers.logger import Progress
+from ..loggers.logger import Log, Progress
 from ..metrics import report_values
 from ..models.averages import averaged_weights
 from ..teachers import Teacher
@@ -29,7 +29,6 @@ from .keeper import Keeper
 from .loop_settings import LoopSettings
 from .random_state import random_state, set_random_state
 from .rows import Rows
-from .run_log import Log
 from .selection import Selection
 from .steps import Learnt, Steps
 from .stopping import Clock, Position

@@ -1,0 +1,176 @@
+"""Evaluation: the same scores for any batches, order and world."""
+
+import pytest
+from thinc.api import fix_random_seed
+
+from thincdialog.api import Agent, IterableTeacher, Message, registry
+from thincdialog.batchers import Batchsort, Fixed, Padded, Words
+from thincdialog.evaluation.evaluate_agent import evaluate_agent
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.worlds import BatchWorld
+
+METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
+WORLDS = ("BatchWorld", "DynamicBatchWorld")
+WORDS = "red green amber blue tea milk cup here there now".split()
+
+
+def conversations(n=12):
+    """Multi-turn, and with replies of the same words in another order: for a bag of
+    embeddings equally good."""
+    return [
+        [
+            {
+                "id": f"{number}/{turn}",
+                "text": " ".join(WORDS[(number * k + turn) % 10] for k in (1, 3, 7)),
+                "labels": [" ".join(WORDS[(number + turn * k) % 10] for k in (2, 5, 3))],
+            }
+            for turn in range(1 + number % 4)
+        ]
+        for number in range(n)
+    ]
+
+
+def task(episodes, **options):
+    return IterableTeacher({"train": conversations(), "test": episodes}, **options)
+
+
+def make_agent(kind, encoder):
+    fix_random_seed(0)
+    with using_ops(get_dialog_ops(-1)):
+        model = registry.models.get(f"thincdialog.{encoder}.v1")(width=48)
+        around = "BiEncoder" if kind == "Ranker" else "Classifier"
+        model = registry.models.get(f"thincdialog.{around}.v1")(model)
+        agent = registry.agents.get(f"thincdialog.{kind}.v1")(model)
+        tokenizer = registry.tokenizers.get("thincdialog.Words.v1")()
+        train = task([]).for_split("train", training=True)
+        agent.initialize(train, tokenizer=tokenizer, seed=0)
+    # Off their first values: the classifier starts with all classes alike.
+    optimizer = registry.optimizers.get("Adam.v1")(0.01)
+    with BatchWorld(train, agent, Fixed(8)) as world:
+        agent.seed(0, 0, 0)
+        world.parley()
+        agent.update(optimizer)
+    return agent
+
+
+def teacher_of(episodes, **options):
+    teacher = task(episodes, **options).for_split("test", n_candidates=20)
+    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
+    return teacher
+
+
+def batches(batcher, world="BatchWorld"):
+    return registry.worlds.get(f"thincdialog.{world}.v1")(batcher)
+
+
+ALL_BATCHERS = [
+    *(Fixed(size) for size in (1, 2, 7, 99)),
+    *(Batchsort(size, buffer) for size, buffer in ((1, 3), (4, 1), (5, 256))),
+    *(Words(budget, padding) for budget in (1, 25, 500) for padding in (True, False)),
+    *(Padded(budget, buffer) for budget, buffer in ((1, 1), (60, 2), (500, 256))),
+]
+ALL_WORLDS = [
+    *(batches(batcher, world) for batcher in ALL_BATCHERS for world in WORLDS),
+    registry.worlds.get("thincdialog.PartnerWorld.v1")(),
+]
+
+
+def scores(agent, teacher, make_world):
+    """What padding there was is the only thing that may depend on the world."""
+    report = evaluate_agent(agent, teacher, make_world)
+    report.pop("padding_fraction", None)
+    return report
+
+
+@pytest.mark.parametrize(
+    "kind, encoder",
+    [
+        ("Ranker", "BagEncoder"),
+        ("Ranker", "CNNEncoder"),
+        ("Ranker", "BiLSTMEncoder"),
+        ("Classifier", "BagEncoder"),
+        ("Classifier", "MemoryReader"),
+    ],
+)
+def test_evaluation_is_the_same_to_the_bit_for_any_world_order_and_flattening(kind, encoder):
+    agent = make_agent(kind, encoder)
+    episodes = conversations()
+    n_examples = sum(map(len, episodes))
+    expected = scores(agent, teacher_of(episodes), batches(Fixed(64)))
+    assert expected["examples"] == n_examples
+    assert 0 < expected["mrr"] < 1 and expected["loss"] > 0
+    for world in ALL_WORLDS:
+        assert scores(agent, teacher_of(episodes), world) == expected
+    # Candidates are drawn from the replies in the data's order, so given here.
+    flat = registry.mutators.get("thincdialog.Flatten.v1")()
+    for world in ALL_WORLDS:
+        teacher = teacher_of(episodes, mutators=[flat])
+        assert teacher.is_single_turn
+        assert scores(agent, teacher, world) == expected
+    drawn = [[dict(example) for example in episode] for episode in episodes]
+    for example in teacher_of(episodes).examples():
+        number, turn = map(int, example["id"].split("/"))
+        drawn[number][turn]["label_candidates"] = example["label_candidates"]
+    for order in (drawn, drawn[::-1], drawn[1::2] + drawn[::2]):
+        assert scores(agent, teacher_of(order), batches(Batchsort(7))) == expected
+
+
+def test_evaluation_of_a_ranker_is_against_fixed_candidates_not_the_batch():
+    agent = make_agent("Ranker", "BagEncoder")
+    assert agent.candidates == "batch" and len(agent.fixed) > 20
+    episodes = [[{"text": text, "labels": [label]}] for text, label in zip(WORDS, agent.fixed)]
+    teacher = task(episodes).for_split("test")
+    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
+    expected = scores(agent, teacher, batches(Fixed(1)))
+    # Among so many, and never alone with its label as in a batch of one.
+    assert expected["hits@1"] < 1 and expected["mrr"] < 0.9
+    for world in ALL_WORLDS:
+        assert scores(agent, teacher, world) == expected
+        with world(teacher, agent.clone()) as run:
+            run.start_epoch(0, 0)
+            run.parley()
+            replies = [run.acts[1]] if isinstance(run.acts[1], dict) else run.acts[1]
+            assert {len(reply["text_candidates"]) for reply in replies} == {len(agent.fixed)}
+
+
+def test_evaluation_leaves_the_conversation_of_a_training_as_it_is():
+    agent = make_agent("Ranker", "BagEncoder")
+    partner = registry.worlds.get("thincdialog.PartnerWorld.v1")()
+    with partner(task([]).for_split("train", training=True), agent) as world:
+        while len(agent.conversation.turns) < 2:
+            world.parley()
+        turns = list(agent.conversation.turns)
+        evaluate_agent(agent, teacher_of(conversations()), partner)
+        assert agent.conversation.turns == turns
+        world.parley()
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_evaluation_asks_the_agent_itself_for_whole_batches(world):
+    class Sharing(Agent):
+        """Copies know less than the original; it keeps count of its batches in place."""
+
+        def __init__(self):
+            self.replies = {"ask 0": "answer 0"}
+            self.n_rows = [0]
+
+        def share(self):
+            return {"n_rows": self.n_rows}
+
+        def batch_act(self, observations):
+            self.n_rows[0] += len(observations)
+            return [Message(text=self.replies.get(m["text"], "no")) for m in observations]
+
+    episodes = [[{"text": f"ask {turn}", "labels": [f"answer {turn}"]}] * 2 for turn in range(3)]
+    agent = Sharing()
+    for batcher in (Fixed(2), Batchsort(2)):
+        report = evaluate_agent(agent, teacher_of(episodes), batches(batcher, world))
+        assert report["accuracy"] == pytest.approx(1 / 3)
+    assert agent.n_rows == [12]
+
+
+def test_evaluation_leaves_products_fast_and_drops_what_it_computed():
+    agent = make_agent("Ranker", "BagEncoder")
+    evaluate_agent(agent, teacher_of(conversations()), batches(Fixed(16)))
+    assert not agent.model.ops.has_exact_products
+    assert agent._vectors.vectors is None

@@ -1,0 +1,289 @@
+"""Counts and warnings of `debug data`, on data small enough to count by hand."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
+from thincdialog.cli.histograms import bar, histogram
+from thincdialog.errors import DataError
+from thincdialog.inspection.data_fingerprints import contradictions, repeats
+from thincdialog.inspection.data_lengths import LengthCounts, bin_of, bounds_of
+
+INTENTS = """
+[paths]
+train = "train.jsonl"
+dev = "dev.jsonl"
+
+[tasks.intents]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${paths.train}
+dev = ${paths.dev}
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+max_context = 3
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+"""
+TRAIN = [
+    ("hello there", "greet"),
+    ("hello there", "greet"),  # a duplicate
+    ("hello there", "leave"),  # a contradiction
+    ("bye", "leave"),
+    ("   ", "leave"),
+    ("see you soon my friend", "leave"),  # 5 tokens, 2 too many
+]
+DEV = [
+    ("hello there", "greet"),  # stands in train as it is
+    ("bye", "greet"),  # its text does
+    ("what is new", "ask"),  # 3 unknown words, a new class
+    ("hello friend", "greet"),
+]
+
+
+def write(path, rows):
+    lines = [json.dumps({"text": text, "label": label}) for text, label in rows]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def intents(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "train.jsonl", TRAIN)
+    write(tmp_path / "dev.jsonl", DEV)
+
+
+def found(report):
+    return [(warning.check, warning.split) for warning in report.warnings]
+
+
+def test_debug_data_counts(intents):
+    report = debug_data(INTENTS)
+    train, dev = report.splits
+    assert (train.task, train.split, dev.split) == ("intents", "train", "dev")
+    assert (train.n_examples, train.n_episodes, dev.n_examples) == (6, 6, 4)
+    # hello there bye see you soon my friend, and the labels' two
+    assert report.vocabulary == 10 and report.has_classes
+    assert train.lengths["text words"].histogram == [
+        (0, 0, 1), (1, 1, 1), (2, 2, 3), (3, 4, 0), (5, 8, 1)
+    ]  # fmt: skip
+    assert train.lengths["text words"].longest == 5
+    assert train.truncated == {"contexts": 1 / 6} and dev.truncated == {"contexts": 0.0}
+    assert train.frequent_labels == [("leave", 4), ("greet", 2)]
+    assert (train.empty_text.count, train.empty_text.ids) == (1, ["5/0"])
+    assert (train.duplicates.count, train.duplicates.ids) == (1, ["2/0"])
+    assert (train.contradictions.count, train.contradictions.ids) == (3, ["1/0", "2/0", "3/0"])
+    assert (train.n_unknown, dev.n_unknown, dev.n_words) == (0, 3, 8)
+    assert dev.unknown_words == [("is", 1), ("new", 1), ("what", 1)]
+    assert (dev.in_train.count, dev.in_train.ids, dev.in_train.share) == (1, ["1/0"], 0.25)
+    assert (dev.input_in_train.count, dev.text_in_train.count) == (2, 2)
+    assert (dev.new_labels.count, dev.new_labels.ids) == (1, ["ask"])
+    assert train.in_train.count == 0 and dev.duplicates.count == 0
+    json.dumps(report.as_dict())
+
+
+def test_debug_data_warns(intents):
+    report = debug_data(INTENTS)
+    assert found(report) == [
+        ("size", "train"),
+        ("texts", "train"),
+        ("class sizes", "train"),
+        ("new labels", "dev"),
+        ("duplicates", "train"),
+        ("contradictions", "train"),
+        ("overlap", "dev"),
+        ("unknown words", "dev"),
+        ("truncation", "train"),
+    ]
+    assert report.passed == ["labels", "candidates", "balance", "ids"]
+    texts = {warning.check: warning.text for warning in report.warnings}
+    assert texts["size"] == "only 6 training examples (fewer than 100)"
+    assert texts["unknown words"] == "37.5 % of the words are unknown: is, new, what"
+    assert texts["new labels"] == "1 example (25.0 %) has a class that training lacks: 'ask'"
+    assert "the fewest 'greet': 2" in texts["class sizes"]
+
+
+def test_debug_data_limits_and_splits(intents):
+    easy = Limits(1, 1, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    report = debug_data(INTENTS, limits=easy)
+    assert found(report) == [("texts", "train"), ("new labels", "dev")]
+    report = debug_data(INTENTS, splits=["dev"])
+    (dev,) = report.splits
+    assert dev.split == "dev" and dev.in_train.count == 1 and dev.n_unknown == 3
+    with pytest.raises(DataError, match="has no test data"):
+        debug_data(INTENTS, splits=["test"])
+
+
+@pytest.mark.parametrize(
+    "tokenizer", ["thincdialog.Words.v1", "thincdialog.HashNgrams.v1", "thincdialog.Bytes.v1"]
+)
+def test_debug_data_streaming_gives_the_same_report(intents, tokenizer):
+    changes = {"tokenizer.@tokenizers": tokenizer}
+    reports = [
+        debug_data(INTENTS, overrides={"tasks.intents.streaming": streaming, **changes}).as_dict()
+        for streaming in (False, True)
+    ]
+    assert reports[0] == reports[1]
+    # Without a vocabulary of words in the tokenizer, the words of the texts count.
+    assert reports[0]["vocabulary"] == (10 if "Words" in tokenizer else 8)
+    assert reports[0]["splits"][1]["n_unknown"] == 3
+
+
+@registry.teachers("tests.debug_data.v1")
+def faulty(streaming: bool = False):
+    def message(name, text, label, **fields):
+        labels = {} if label is None else {"labels": [label]}
+        text = {} if text is None else {"text": text}
+        return {"id": name, **text, **labels, **fields}
+
+    train = [
+        [message("a/0", "one", "two"), message("a/1", "three", "four")],
+        [message("b/0", "one", "two"), message("b/1", "five", " ")],
+        [message("a/2", "x", "y"), message("a/1", "x", None)],
+    ]
+    features = [[message(None, None, "two", features=np.ones(3)) for _ in range(2)]]
+    dev = [[message("c/0", "three", "four")], [message("c/0", "three", "four")]]
+    for turn in features[0]:
+        del turn["id"]
+    return IterableTeacher({"train": train, "dev": dev, "test": features}, streaming=streaming)
+
+
+EPISODES = """
+[tasks.faulty]
+@teachers = "tests.debug_data.v1"
+
+[agent]
+@agents = "thincdialog.Retrieval.v1"
+history_size = -1
+"""
+
+
+def test_debug_data_of_conversations():
+    report = debug_data(EPISODES)
+    train, dev, test = report.splits
+    assert (train.n_episodes, train.n_conversations, train.n_examples) == (3, 2, 6)
+    assert train.lengths["turns"].histogram == [(0, 0, 0), (1, 1, 0), (2, 2, 3)]
+    assert "context tokens" not in train.lengths and train.truncated == {}
+    assert (train.empty_label.ids, train.without_label.ids) == (["b/1"], ["a/1"])
+    # The first turns of a and b are equal; those after them follow equal contexts.
+    assert (train.duplicates.ids, train.contradictions.count) == (["b/0"], 0)
+    assert train.repeated_ids.ids == ["a/1"] and train.shared_ids == 1
+    assert dev.repeated_ids.ids == ["c/0"]
+    # "three" stands in train, but after other turns.
+    assert (dev.in_train.count, dev.text_in_train.count) == (0, 2)
+    assert test.n_with_features == 2 and test.without_text.count == 0
+    assert (test.n_episodes, test.duplicates.count) == (1, 0)
+    assert not report.has_classes
+    assert found(report) == [
+        ("size", "train"), ("labels", "train"), ("labels", "train"), ("duplicates", "train"),
+        ("ids", "train"), ("ids", "dev"),
+    ]  # fmt: skip
+
+
+OUTSIDE = {
+    # Labels a, b and x of which the candidates are a and b, in every form that has some.
+    "ParlAIText": "text:1\tlabels:a\tlabel_candidates:a|b\tepisode_done:True\n"
+    "text:2\tlabels:b\tlabel_candidates:a|b\n"
+    "text:3\tlabels:x\tlabel_candidates:a|b\tepisode_done:True\n"
+    "text:4\tlabels:x\tlabel_candidates:a|b\n",
+    "NumberedText": "1 1\ta\t\ta|b\n1 2\tb\t\ta|b\n2 3\tx\t\ta|b\n1 4\tx\t\ta|b\n",
+    "ParlAIText, fixed": "text:1\tlabels:a\tepisode_done:True\ntext:2\tlabels:b\n"
+    "text:3\tlabels:x\tepisode_done:True\ntext:4\tlabels:x\n",
+}
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("form", OUTSIDE)
+def test_debug_data_counts_labels_outside_their_candidates(tmp_path, form, streaming):
+    name, _, fixed = form.partition(", ")
+    (tmp_path / "train.txt").write_text(OUTSIDE[form])
+    (tmp_path / "fixed.txt").write_text("a\nb\n")
+    task = f'[tasks.intents]\n@teachers = "thincdialog.{name}.v1"\n'
+    task += f'train = "{tmp_path / "train.txt"}"\nstreaming = {json.dumps(streaming)}\n'
+    task += f'candidates = "{tmp_path / "fixed.txt"}"\n' if fixed else ""
+    task += '[tasks.intents.mutators.*.flatten]\n@mutators = "thincdialog.Flatten.v1"\n\n'
+    config = task + INTENTS[INTENTS.index("[tokenizer]") :]
+    (part,) = debug_data(config).splits
+    assert part.n_examples == 4
+    assert (part.outside.count, part.outside.ids, part.outside.share) == (2, ["x"], 0.5)
+    assert part.outside_examples == ["1/1", "2/0"]
+    (warning,) = [w for w in debug_data(config).warnings if w.check == "candidates"]
+    expected = "2 examples (50.0 %) have a label that is no candidate: 'x' (first in 1/1, 2/0)"
+    assert warning.text == expected and warning.split == "train"
+    # It is a report of data that nothing can be trained on.
+    with pytest.raises(DataError, match="the label 'x' .*is not among the 2 "):
+        train(config, stdout=io.StringIO(), stderr=io.StringIO())
+
+
+def test_debug_data_reads_contexts_as_the_agent_does():
+    report = debug_data(EPISODES + '[tokenizer]\n@tokenizers = "thincdialog.Words.v1"\n')
+    # one | one, turn, two, turn, three | (the same twice) | x | x, turn, y, turn, x
+    assert report.splits[0].lengths["context tokens"].histogram == [
+        (0, 0, 0), (1, 1, 3), (2, 2, 0), (3, 4, 0), (5, 8, 3)
+    ]  # fmt: skip
+
+
+def test_debug_data_shows_progress_on_terminals_only(intents):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal, file = Terminal(), io.StringIO()
+    debug_data(INTENTS, stderr=terminal)
+    debug_data(INTENTS, stderr=file)
+    assert "Reading intents dev" in terminal.getvalue() and file.getvalue() == ""
+
+
+@given(st.lists(st.integers(0, 5)))
+def test_debug_data_repeats(values):
+    result = repeats(np.array(values, dtype=np.int64))
+    assert result.n_distinct == len(set(values))
+    assert result.later.tolist() == [i for i, v in enumerate(values) if v in values[:i]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3))))
+def test_debug_data_contradictions(rows):
+    inputs = np.array([row[0] for row in rows], dtype=np.int64)
+    pairs = np.array([10 * read + label for read, label in rows], dtype=np.int64)
+    expected = [
+        number
+        for number, (read, label) in enumerate(rows)
+        if any(other == read and label != another for other, another in rows)
+    ]
+    assert contradictions(inputs, pairs).tolist() == expected
+
+
+@given(st.lists(st.integers(0, 300), min_size=1))
+def test_debug_data_lengths(values):
+    counts = LengthCounts()
+    counts.add_all(values)
+    summary = counts.summary()
+    assert summary.mean == pytest.approx(np.mean(values)) and summary.longest == max(values)
+    assert summary.median == np.quantile(values, 0.5, method="inverted_cdf")
+    assert summary.most_95 == np.quantile(values, 0.95, method="inverted_cdf")
+    expected = [sum(low <= v <= high for v in values) for low, high, _ in summary.histogram]
+    assert [count for *_, count in summary.histogram] == expected and sum(expected) == len(values)
+    assert counts.share_over(7) == pytest.approx(np.mean(np.array(values) > 7))
+    for value in values:
+        low, high = bounds_of(bin_of(value))
+        assert low <= value <= high
+
+
+def test_histograms_fit_80_letters():
+    bins = [(low, high, 10**number) for number, (low, high) in enumerate(map(bounds_of, range(14)))]
+    text = histogram("context tokens", {"train": bins, "dev": bins[:3], "test": bins[::-1]}, True)
+    assert max(map(len, text.split("\n"))) <= 80
+    assert bar(0.5, 4, True) == "██" and bar(0.0, 4, True) == "" and bar(1e-9, 4, True) == "▏"
+    assert bar(0.55, 4, True) == "██▎" and bar(0.5, 4, False) == "##" and bar(0.01, 4, False) == "#"

@@ -1,0 +1,107 @@
+"""Where the time of training goes, on the generated task."""
+
+import io
+import time
+
+import numpy as np
+import pytest
+from thinc.api import Model
+
+from tests.training.examples import RANKER
+from thincdialog.api import DialogError, debug_profile
+from thincdialog.inspection.debug_profile import PARTS, WARM_UP, measure
+from thincdialog.inspection.stopwatch import Stopwatch
+from thincdialog.inspection.trial import prepared
+
+STEPS = 4
+
+
+def profile(**overrides):
+    changes = {name.replace("__", "."): value for name, value in overrides.items()}
+    changes = {"tasks.coffee.n_train": 60, **changes}
+    return debug_profile(RANKER, steps=STEPS, overrides=changes, stderr=io.StringIO())
+
+
+def test_profile_accounts_for_the_whole_step():
+    found = profile()
+    assert sum(part.share for part in found.parts) == pytest.approx(1.0)
+    assert sum(part.own for part in found.parts) == pytest.approx(found.step_ms, rel=0.25)
+    assert [part.own for part in found.parts] == sorted((p.own for p in found.parts), reverse=True)
+    times = {part.name: part for part in found.parts}
+    assert set(PARTS) < set(times)
+    assert found.examples_per_step == 16
+    # The table of embeddings is one node, read once for contexts and once for replies.
+    assert times["candidate_encoder+context_encoder/bag_embed"].calls == 2
+    assert times["context_encoder/linear"].calls == times["bi_encoder"].calls == 1
+    assert all(part.forward > 0 and part.total >= part.own for part in found.parts)
+    encoder = times["bi_encoder"]
+    inside = [p.own for p in found.parts if p.name not in PARTS and p is not encoder]
+    assert encoder.total == pytest.approx(encoder.own + sum(inside), rel=0.01)
+
+
+def test_profile_shared_encoder_is_one_node_for_both():
+    found = profile(agent__model__share="all", agent__model__normalise=False)
+    calls = {part.name: part.calls for part in found.parts}
+    assert calls["candidate_encoder+context_encoder/linear"] == 2
+
+
+def test_profile_changes_no_results():
+    weights = []
+    for is_measured in (True, False):
+        overrides = {"tasks.coffee.n_train": 60, "agent.model.encoder.dropout": 0.3}
+        with prepared(RANKER, overrides, stderr=io.StringIO()) as trial:
+            functions = [node._func for node in trial.agent.model.walk()]
+            if is_measured:
+                measure(trial, STEPS)
+                assert [node._func for node in trial.agent.model.walk()] == functions
+                assert "train_batch" not in vars(trial.agent)
+                assert "contexts" not in vars(trial.agent.text)
+            else:
+                gathered = trial.steps()
+                for _ in range(WARM_UP + 2 * STEPS):
+                    next(gathered)
+                    trial.agent.update(trial.optimizer)
+            weights.append(trial.agent.parameters.values.copy())
+    np.testing.assert_array_equal(*weights)
+
+
+def test_profile_tells_the_cost_of_evaluation():
+    found = profile(tasks__coffee__n_dev=30)
+    assert found.eval_ms_per_example > 0 and 0 < found.eval_share < 1
+    assert 100 < found.eval_examples < 200
+    rarely = profile(tasks__coffee__n_dev=30, training__eval_every_steps=10000)
+    assert rarely.eval_share < 0.2 < found.eval_share
+
+
+def test_profile_refuses_no_steps():
+    with pytest.raises(DialogError, match="one step"):
+        debug_profile(RANKER, steps=0)
+
+
+def test_stopwatch_tells_own_time_from_that_of_calls_inside():
+    watch = Stopwatch()
+
+    def inner():
+        time.sleep(0.02)
+
+    def outer():
+        time.sleep(0.01)
+        watch.time("inner", inner)
+        watch.time("inner", inner)
+
+    watch.time("outer", outer)
+    inside, outside = watch.spent["inner"], watch.spent["outer"]
+    assert (inside.calls, outside.calls) == (2, 1)
+    assert inside.own == inside.total >= 0.04
+    assert outside.total == pytest.approx(outside.own + inside.total)
+    assert 0.01 <= outside.own < 0.03
+
+
+def test_stopwatch_lets_go_of_a_node_that_fails():
+    def fails(model, X, is_train):
+        raise ValueError("no")
+
+    watch, node = Stopwatch(), Model("fails", fails)
+    with pytest.raises(ValueError), watch.timing_nodes(node, ["a"], ["b"]):
+        node(1, is_train=True)
+    assert node._func is fails and watch._running == [] and watch.spent["a"].calls == 1

@@ -1,0 +1,85 @@
+"""All up to the first step, with nothing written."""
+
+import io
+
+import pytest
+
+from tests.training.examples import RANKER
+from tests.training.two_tasks import SIZES, TWO_TASKS
+from thincdialog.api import DialogError, dry_run, find_lr, train
+from thincdialog.cli.main import main
+
+
+def run_dry(config=RANKER, output=None, overrides=None, **options):
+    return dry_run(config, output=output, overrides=overrides, stderr=io.StringIO(), **options)
+
+
+def test_dry_run_counts_are_those_of_training(tmp_path):
+    found = run_dry()
+    # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
+    assert found.examples["coffee"]["train"] == 202
+    assert (found.step_examples, found.steps_per_epoch, found.total_steps) == (16, 13, 26)
+    result = train(RANKER, output=tmp_path, stdout=io.StringIO(), stderr=io.StringIO())
+    assert found.n_parameters == result.n_parameters
+    for split in ("dev", "test"):
+        assert found.examples["coffee"][split] == result.scores[split]["examples"]
+    assert found.loss == find_lr(RANKER, steps=10, stderr=io.StringIO()).losses[0]
+    assert found.memory["weights"] >= 4 * found.n_parameters
+    assert found.memory["optimizer"] == 3 * found.memory["weights"]
+    assert found.memory["batch"] > 16 * 16 * 4
+
+
+def test_dry_run_of_several_tasks_and_of_an_agent_without_weights():
+    found = run_dry(TWO_TASKS)
+    assert {name: counts["train"] for name, counts in found.examples.items()} == SIZES
+    assert any("/" in name for name in found.dev)
+    weightless = RANKER[: RANKER.index("[tokenizer]")] + (
+        '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n\n[training]\nscore = "hits@1"\n'
+    )
+    found = run_dry(weightless)
+    assert found.n_parameters == 0 and found.loss is None
+    assert found.examples["coffee"]["train"] == 202 and "hits@1" in found.dev
+
+
+BASELINE = '\n[baselines.other]\n@agents = "thincdialog.Ranker.v1"\n\n[baselines.other.model]\n' \
+    '@models = "thincdialog.BiEncoder.v1"\n\n[baselines.other.model.encoder]\n' \
+    '@models = "thincdialog.BagEncoder.v1"\n'  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "config, overrides",
+    [
+        (RANKER, {"training.max_stepz": 1}),
+        (RANKER, {"training.score": "hits@2"}),
+        (RANKER, {"tasks.coffee.@teachers": "thincdialog.Conversations.v1"}),
+        (RANKER, {"agent.candidates": "fixed", "agent.fixed_candidates": "none.txt"}),
+        (RANKER.replace('@tokenizers = "thincdialog.Words.v1"', ""), {}),
+        (RANKER + BASELINE, {}),
+        (RANKER, {"system.gpu_id": 99}),
+    ],
+)
+def test_dry_run_errors_are_those_of_training(config, overrides):
+    quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    with pytest.raises(DialogError) as wanted:
+        train(config, overrides=overrides, **quiet)
+    with pytest.raises(type(wanted.value)) as found:
+        run_dry(config, overrides=overrides)
+    assert str(found.value) == str(wanted.value)
+
+
+def test_dry_run_writes_nothing_but_looks_at_the_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.cfg").write_text(RANKER)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    assert main("train a.cfg --dry-run --output new".split()) == 0
+    shown = capsys.readouterr()
+    assert ["coffee", "202"] == shown.out.splitlines()[2].split()[:2]
+    assert ["steps", "per", "epoch", "about", "13"] in [x.split() for x in shown.out.splitlines()]
+    assert shown.err == "✔ Training can begin. Nothing was written.\n"
+    assert main("train a.cfg --dry-run --output full".split()) == 1
+    assert "full  is not empty" in capsys.readouterr().err
+    assert main("train a.cfg --dry-run --output full --force".split()) == 0
+    assert main("train a.cfg --dry-run --resume".split()) == 1
+    assert sorted(tmp_path.rglob("*")) == before

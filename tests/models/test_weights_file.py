@@ -1,0 +1,127 @@
+"""Damaged and foreign files of a saved model: one clear error, and nothing is unpickled."""
+
+import io
+import json
+import os
+import random
+import shutil
+
+import numpy
+import pytest
+
+from thincdialog.api import DialogError, ModelError, load, train
+from thincdialog.runs.run_keeper import BEST
+
+from ..training.examples import RANKER
+
+RETRIEVAL = (
+    RANKER[: RANKER.index("[tokenizer]")]
+    + '[agent]\n@agents = "thincdialog.Retrieval.v1"\n\n[training]\nscore = "hits@1"\n'
+)
+SUBWORDS = RANKER.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1").replace(
+    "[agent]\n", "size = 400\n\n[agent]\n", 1
+)
+CONFIGS = {"ranker": RANKER, "subwords": SUBWORDS, "retrieval": RETRIEVAL}
+MARK = "THINCDIALOG_UNPICKLED"
+
+
+# Files with checksums, besides arrays and subwords.
+CHECKED = ("vocabulary.jsonl", "agent.json", "layout.json")
+
+
+def without_checksums(model):
+    """As models were saved before meta.json had any; what is behind them is tested, too."""
+    meta = json.loads((model / "meta.json").read_text())
+    del meta["files"]
+    (model / "meta.json").write_text(json.dumps(meta))
+
+
+class Payload:
+    """Whoever unpickles it is found out."""
+
+    def __reduce__(self):
+        return exec, (f"import os; os.environ['{MARK}'] = '1'",)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for name, config in CONFIGS.items():
+        train(
+            config,
+            output=folder / name,
+            overrides={"training.max_steps": 1},
+            stdout=io.StringIO(),
+            stderr=io.StringIO(),
+        )
+    return folder
+
+
+@pytest.fixture(params=CONFIGS)
+def model(request, models, tmp_path):
+    return shutil.copytree(models / request.param / BEST, tmp_path / "model")
+
+
+def foreign(data: bytes):
+    """Contents of a file that are not its own."""
+    pickled, zipped = io.BytesIO(), io.BytesIO()
+    numpy.save(pickled, numpy.array([Payload()], dtype=object), allow_pickle=True)
+    numpy.savez(zipped, a=numpy.array([Payload()], dtype=object))
+    yield from (b"", data[: len(data) // 2], data[:-1], bytes(len(data)), b"hello\n", b"[]", b"{}")
+    yield from (pickled.getvalue(), zipped.getvalue())
+    rng = random.Random(0)
+    for number in range(8):
+        changed = bytearray(data)
+        changed[rng.randrange(min(len(data), 200) if number % 2 else len(data))] ^= rng.randrange(
+            1, 256
+        )
+        yield bytes(changed)
+
+
+def is_error(model) -> bool:
+    try:
+        load(model).respond("Good morning!")
+    except DialogError as error:
+        assert str(error)
+        return True
+    return False
+
+
+def test_saved_model_damaged_or_foreign_files_are_clear_errors(model):
+    for path in sorted(path for path in model.rglob("*") if path.is_file()):
+        if path.name == "README.md":  # for people; nothing reads it
+            continue
+        data = path.read_bytes()
+        # A changed config or description may still be a good file; other bytes never.
+        is_checked = path.suffix in (".npy", ".model") or path.name in CHECKED
+        for content in foreign(data):
+            path.write_bytes(content)
+            assert is_error(model) or not is_checked, path.name
+        path.unlink()
+        assert is_error(model), path.name
+        path.write_bytes(data)
+    assert not is_error(model)
+    assert MARK not in os.environ
+
+
+def test_saved_model_json_of_the_wrong_shape_is_a_clear_error(model):
+    without_checksums(model)
+    for path in sorted(model.glob("*.json")):
+        whole = json.loads(path.read_text(encoding="utf8"))
+        for name in whole:
+            for value in (3, "x", [[]]):
+                path.write_text(json.dumps({**whole, name: value}), encoding="utf8")
+                is_error(model)
+        path.write_text(json.dumps(whole), encoding="utf8")
+    assert not is_error(model)
+
+
+def test_weights_of_another_model_are_refused(models, tmp_path):
+    model = shutil.copytree(models / "ranker" / BEST, tmp_path / "model")
+    for name in ("weights.npy", "layout.json"):
+        shutil.copy(models / "subwords" / BEST / name, model / name)
+    with pytest.raises(ModelError, match="layout.json has .* bytes, expected|another checksum"):
+        load(model)
+    without_checksums(model)
+    with pytest.raises(ModelError, match="belong|other parameters|another model"):
+        load(model)

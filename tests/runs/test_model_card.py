@@ -1,0 +1,118 @@
+"""The card of a saved model says what it is, and nothing of the machine it was made on."""
+
+import io
+
+import pytest
+from thinc.api import Config
+
+from tests.training.examples import RANKER
+from tests.training.two_tasks import TWO_TASKS
+from thincdialog.api import evaluate_in_detail, train
+from thincdialog.config.shipped import shipped_configs
+from thincdialog.runs.model_card import card
+
+CHANCE = '\n[baselines.chance]\n@agents = "thincdialog.RandomCandidate.v1"\n'
+SILENT = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    return train(RANKER + CHANCE, output=folder, **SILENT)
+
+
+def rows(text):
+    """Cells of all lines of tables."""
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+
+
+def test_model_card_has_scores_with_intervals_and_baselines(run):
+    best = run.output / "model-best"
+    text = (best / "README.md").read_text()
+    for split in ("dev", "test"):
+        part = text.partition(f"### {split}: ")[2].partition("###")[0]
+        assert part.startswith(f"{run.scores[split]['examples']:.0f} examples\n")
+        value, chance = run.scores[split]["hits@1"], run.baselines["chance"][split]["hits@1"]
+        low, high = run.intervals[split]["hits@1"]
+        shown = ["`hits@1`", f"{value:.4f}", f"{low:.4f} to {high:.4f}", f"{chance:.4f}"]
+        assert rows(part)[4] == shown and low < value < high
+        assert "over 10 conversations, drawn 1,000 times anew." in part
+        found = evaluate_in_detail(best, split=split)
+        assert found.scores == run.scores[split] and found.intervals == run.intervals[split]
+
+
+def test_model_card_has_data_sizes_and_settings(run):
+    text = (run.output / "model-best" / "README.md").read_text()
+    n = [f"{run.train_examples['']:,}", *(f"{run.scores[s]['examples']:.0f}" for s in run.scores)]
+    teacher = "`thincdialog.CoffeeOrder.v1`"
+    expected = [["coffee", teacher, s, "", c] for s, c in zip(("train", "dev", "test"), n)]
+    assert [row for row in rows(text) if row[:1] == ["coffee"]] == expected
+    assert f"- {run.n_parameters:,} parameters (float32)\n" in text
+    assert ["`training.optimizer.learn_rate`", "0.01"] in rows(text)
+    assert "A ranker: " in text and str(run.output) not in text
+
+
+def test_model_card_says_when_only_a_part_was_evaluated(tmp_path):
+    overrides = {"evaluation.max_examples": 12, "training.max_steps": 1}
+    result = train(
+        RANKER, output=tmp_path, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO()
+    )
+    shown = rows((tmp_path / "model-best" / "README.md").read_text())
+    cells = [row[-1] for row in shown if row[:1] == ["coffee"]]
+    scores = result.scores
+    evaluated = [f"{scores[split]['examples']:.0f} evaluated" for split in ("dev", "test")]
+    assert cells == [f"{result.train_examples['']}", *evaluated]
+
+
+def test_model_card_of_a_model_in_the_making_has_its_dev_scores(run):
+    text = (run.output / "model-last" / "README.md").read_text()
+    assert "On the dev data, of these weights (step " in text and "### test" not in text
+    assert "chat model-last\n" in text and "95 %" not in text
+
+
+def test_model_card_shows_how_to_load_it(run, monkeypatch, capsys):
+    text = (run.output / "model-best" / "README.md").read_text()
+    monkeypatch.chdir(run.output)
+    exec(text.partition("```python\n")[2].partition("```")[0], {})
+    assert capsys.readouterr().out.strip()
+
+
+def test_model_card_of_two_tasks(tmp_path):
+    result = train(TWO_TASKS, output=tmp_path / "x", overrides={"training.max_steps": 2}, **SILENT)
+    text = (tmp_path / "x" / "model-best" / "README.md").read_text()
+    shown = {row[0]: row for row in rows(text.partition("### test")[2]) if row}
+    for name in ("hits@1", "macro/hits@1", "drinks/hits@1"):
+        value, (low, high) = result.scores["test"][name], result.intervals["test"][name]
+        assert shown[f"`{name}`"][1:] == [f"{value:.4f}", f"{low:.4f} to {high:.4f}"]
+    assert ["drinks", "`tests.tiny.v1`", "test", "", "22"] in rows(text)
+
+
+def test_model_card_names_files_without_folders(run, tmp_path):
+    text = (run.output / "model-best" / "config.cfg").read_text()
+    config = Config().from_str(text)
+    config["tasks"]["coffee"]["train"] = ["/home/someone/a|b.txt", "c.txt"]
+    config.to_disk(tmp_path / "config.cfg")
+    (tmp_path / "meta.json").write_text("{}")
+    shown = card(tmp_path)
+    assert "`a\\|b.txt`, `c.txt`" in shown and "someone" not in shown
+    assert "None were measured when it was saved." in shown
+
+
+def test_model_card_without_intervals_where_all_replies_would_be_too_many(tmp_path, monkeypatch):
+    monkeypatch.setattr("thincdialog.evaluation.final_scores.MOST_EXAMPLES", 5)
+    found = train(RANKER, output=tmp_path / "x", overrides={"training.max_steps": 1}, **SILENT)
+    assert found.intervals == {} and found.scores["test"]["hits@1"] > 0
+    assert "95 %" not in (tmp_path / "x" / "model-best" / "README.md").read_text()
+
+
+def test_model_card_of_a_classifier_has_no_scores_of_the_words_of_class_names(tmp_path):
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(f'{{"text": "{n} is", "label": "class {n % 2}"}}\n' for n in range(20)))
+    paths = {f"paths.{split}": str(data) for split in ("train", "dev", "test")}
+    short = {**paths, "training.max_steps": 1}
+    found = train(shipped_configs()["intent"], output=tmp_path / "x", overrides=short, **SILENT)
+    text = (tmp_path / "x" / "model-best" / "README.md").read_text()
+    scores = rows(text.partition("### test")[2].partition("## Data")[0])
+    names = {row[0] for row in scores if row}
+    assert {"`accuracy`", "`macro_f1`", "`weighted_f1`", "`mrr`"} <= names
+    assert not {"`precision`", "`recall`", "`f1`"} & names and "f1" in found.scores["test"]

@@ -1,0 +1,184 @@
+"""What a run leaves in its folder: log.jsonl and scores.json, through crashes and full disks."""
+
+import io
+import json
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.examples import RANKER
+from thincdialog.api import OutputError, TrainingError, registry, train
+from thincdialog.loggers.row_file import RowFile, read_rows
+from thincdialog.runs.run_log import RunLog, is_running, read_log, run_log
+from thincdialog.runs.scores_file import read_scores
+
+SHORT = {"training.max_epochs": 2.0, "training.n_samples": 0}
+
+
+def run(folder, **more):
+    return train(
+        RANKER, output=folder, stdout=io.StringIO(), stderr=io.StringIO(),
+        overrides={**SHORT, **more.pop("overrides", {})}, **more,
+    )  # fmt: skip
+
+
+def test_run_log_has_a_row_for_each_evaluation_and_scores_come_last(tmp_path):
+    extra = tmp_path / "extra.jsonl"
+    logger = {"training.logger": {"@loggers": "thincdialog.JSONL.v1", "path": str(extra)}}
+    result = run(tmp_path / "run", overrides=logger)
+    rows = read_log(tmp_path / "run")
+    assert rows == read_rows(extra) == read_log(tmp_path / "run" / "log.jsonl")
+    assert [row["epoch"] for row in rows] == [0.0, 1.0, 2.0]
+    scores = read_scores(tmp_path / "run")
+    assert scores["scores"] == result.scores and scores["baselines"] == result.baselines
+    assert scores["stopped_because"] == "max_epochs = 2 reached"
+    assert rows[-1]["scores"]["examples"] == result.scores["dev"]["examples"]
+    assert not is_running(tmp_path / "run")
+
+
+def test_run_log_begins_anew_with_force(tmp_path):
+    for _ in range(2):
+        run(tmp_path / "run", force=True)
+        assert len(read_log(tmp_path / "run")) == 3
+
+
+def test_run_log_resumes_without_rows_beyond(tmp_path):
+    with run_log(tmp_path) as [log]:
+        for step in (0, 10, 20, 30):
+            log.log_step({"step": step})
+        log.rows.file.write(b'{"step": 40, "sc')
+        (tmp_path / "scores.json").write_text("{}")
+        # Half a row is no row.
+        assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]
+    with run_log(tmp_path) as [log]:
+        log.begin(resume_step=20)
+        assert not (tmp_path / "scores.json").exists()
+        log.log_step({"step": 30})
+    assert [row["step"] for row in read_log(tmp_path)] == [0, 10, 20, 30]
+
+
+def test_run_log_knows_who_is_running(tmp_path):
+    assert not is_running(tmp_path)
+    with run_log(tmp_path):
+        assert is_running(tmp_path)
+        with pytest.raises(OutputError, match="belongs to a training run that is still going on"):
+            RunLog(tmp_path)
+    assert not is_running(tmp_path)
+
+
+def test_run_log_killed_run_is_not_running(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path;"
+        "from thincdialog.runs.run_log import RunLog;"
+        "log = RunLog(Path(sys.argv[1])); log.log_step({'step': 3}); print('ready', flush=True);"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "ready\n"
+        assert is_running(tmp_path)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not is_running(tmp_path)
+    assert read_log(tmp_path) == [{"step": 3}]
+
+
+def test_run_log_rows_that_found_no_room_come_with_the_next_one(tmp_path):
+    path = tmp_path / "log.jsonl"
+    rows = RowFile(path)
+    rows.add({"step": 0})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, hard))
+    try:
+        for step in (1, 2):
+            with pytest.raises(OSError):
+                rows.add({"step": step})
+        assert [row["step"] for row in read_rows(path)] == [0]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    rows.add({"step": 3})
+    rows.close()
+    assert [row["step"] for row in read_rows(path)] == [0, 1, 2, 3]
+
+
+@registry.loggers("test.NoNetwork.v1")
+def no_network():
+    def log_step(info):
+        if info is not None and info["epoch"] >= 1:
+            raise ConnectionError("no route to host")
+
+    return lambda run, stdout, stderr: (log_step, lambda: None)
+
+
+def test_run_log_training_outlives_its_logger(tmp_path):
+    stderr = io.StringIO()
+    result = train(
+        RANKER, output=tmp_path / "run", stdout=io.StringIO(), stderr=stderr,
+        overrides={**SHORT, "training.logger": {"@loggers": "test.NoNetwork.v1"}},
+    )  # fmt: skip
+    assert stderr.getvalue() == (
+        "no_network has failed (ConnectionError: no route to host). "
+        "Training goes on; rows may be missing there.\n"
+    )
+    assert result.stopped_because == "max_epochs = 2 reached"
+    assert (tmp_path / "run" / "model-best").is_dir()
+    assert len(read_log(tmp_path / "run")) == 3
+
+
+@registry.loggers("test.Calls.v1")
+def calls(path: str):
+    """As somebody who knows spaCy's loggers would write it."""
+
+    def setup(run, stdout=sys.stdout, stderr=sys.stderr):
+        told = [run.config["training"]["max_epochs"], run.progress]
+
+        def log_step(info):
+            told.append((run.progress.step, None if info is None else info["step"]))
+
+        def finalize():
+            Path(path).write_text(json.dumps(told))
+
+        return log_step, finalize
+
+    return setup
+
+
+def test_run_log_each_step_is_told_once_as_in_spacy(tmp_path):
+    path = str(tmp_path / "calls.json")
+    logger = {"training.logger": {"@loggers": "test.Calls.v1", "path": path}}
+    run(tmp_path / "run", overrides=logger)
+    epochs, progress, *told = json.loads(Path(path).read_text())
+    rows = [row["step"] for row in read_log(tmp_path / "run")]
+    assert rows[0] == 0 and (epochs, progress) == (2.0, None)
+    assert told == [[step, step if step in rows else None] for step in range(rows[-1] + 1)]
+
+
+def test_run_log_failed_run_has_no_scores(tmp_path):
+    told = []
+
+    @registry.loggers("test.Told.v1")
+    def told_of_the_end():
+        return lambda run, stdout, stderr: (
+            lambda info: None,
+            lambda: told.append(type(run.error)),
+        )
+
+    with pytest.raises(TrainingError):
+        run(
+            tmp_path / "run",
+            overrides={
+                "training.optimizer.learn_rate": 1e30,
+                "training.optimizer.grad_clip": 0.0,
+                "training.logger": {"@loggers": "test.Told.v1"},
+            },
+        )
+    assert told == [TrainingError]
+    assert read_scores(tmp_path / "run") == {} and read_log(tmp_path / "run")
+    assert not is_running(tmp_path / "run")

@@ -1,0 +1,133 @@
+"""Tables of runs: what each came to, in which order, and what sets them apart."""
+
+import io
+import json
+
+import pytest
+
+from tests.training.examples import RANKER
+from thincdialog.api import RunResult, results, train
+from thincdialog.errors import DataError, ModelError
+from thincdialog.runs.run_log import run_log
+
+WIDTH = "agent.model.encoder.width"
+
+
+def run(folder, **overrides):
+    return train(
+        RANKER, output=folder, stdout=io.StringIO(), stderr=io.StringIO(),
+        overrides={"training.n_samples": 0, **overrides},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two finished runs, and one that was cut off behind its first row."""
+    folder = tmp_path_factory.mktemp("runs")
+    found = {
+        "narrow": run(folder / "narrow", **{WIDTH: 4}),
+        "wide": run(folder / "wide", **{WIDTH: 32, "training.max_epochs": 4.0}),
+    }
+    run(folder / "cut", **{"training.max_epochs": 1.0})
+    lines = (folder / "cut" / "log.jsonl").read_text().splitlines(keepends=True)
+    (folder / "cut" / "log.jsonl").write_text(lines[0] + lines[1][:30])
+    (folder / "cut" / "scores.json").unlink()
+    return folder, found
+
+
+def test_results_of_finished_and_unfinished_runs(runs):
+    folder, trained = runs
+    table = {result.name: result for result in results([folder])}
+    assert sorted(table) == ["cut", "narrow", "wide"]
+    wide = table["wide"]
+    assert (wide.state, wide.task, wide.score_name) == ("finished", "coffee", "hits@1")
+    assert wide.dev == wide.score == trained["wide"].scores["dev"]["hits@1"]
+    assert wide.test == trained["wide"].scores["test"]["hits@1"]
+    assert wide.best_step == trained["wide"].best_step and wide.epochs == 4.0
+    assert wide.n_parameters == trained["wide"].n_parameters
+    assert wide.stopped_because == "max_epochs = 4 reached"
+    cut = table["cut"]
+    assert (cut.state, cut.step, cut.test, cut.n_parameters) == ("not finished", 0, None, None)
+    assert cut.score is not None
+
+
+def test_results_best_first(runs):
+    folder, _ = runs
+    scores = [result.score for result in results([folder])]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_results_settings_that_differ(runs):
+    folder, _ = runs
+    table = {result.name: result for result in results([folder / "wide", folder / "narrow"])}
+    assert table["wide"].settings == {WIDTH: "32", "training.max_epochs": "4.0"}
+    assert table["narrow"].settings == {WIDTH: "4", "training.max_epochs": "2.0"}
+    (alone,) = results([folder / "wide"])
+    assert alone.settings == {}
+
+
+def test_results_running(tmp_path):
+    (tmp_path / "config.cfg").write_text(RANKER)
+    with run_log(tmp_path) as [log]:
+        log.log_step({"step": 0, "score": 0.5, "score_name": "f1", "is_best": True, "epoch": 0.0})
+        (result,) = results([tmp_path])
+        assert (result.state, result.score, result.task) == ("running", 0.5, "coffee")
+    assert results([tmp_path])[0].state == "not finished"
+
+
+def test_results_lower_is_better_and_other_metrics_stand_together(tmp_path):
+    for name, metric, score in [
+        ("a", "loss", 0.5), ("b", "f1", 0.1), ("c", "loss", 0.3), ("d", "f1", 0.2),
+        ("e", "f1", None),
+    ]:  # fmt: skip
+        (tmp_path / name).mkdir()
+        row = {"step": 1, "score_name": metric, "score": score, "is_best": True}
+        (tmp_path / name / "log.jsonl").write_text(json.dumps(row) + "\n")
+    assert [result.name for result in results([tmp_path])] == ["c", "a", "d", "b", "e"]
+
+
+@pytest.mark.parametrize("direction, first", [("min", "a"), ("max", "b"), ("auto", "b")])
+def test_results_best_first_as_the_config_says(tmp_path, direction, first):
+    for name, score in [("a", 0.1), ("b", 0.2)]:
+        (tmp_path / name).mkdir()
+        row = {"step": 1, "score_name": "hits@1", "score": score, "is_best": True}
+        (tmp_path / name / "log.jsonl").write_text(json.dumps(row) + "\n")
+        (tmp_path / name / "config.cfg").write_text(
+            f'[training]\nscore = "hits@1"\nscore_direction = "{direction}"\n'
+        )
+    found = results([tmp_path])
+    assert found[0].name == first
+    assert {result.higher_is_better for result in found} == {direction != "min"}
+
+
+def test_results_flat():
+    result = RunResult(
+        "a", "out/a", "finished", scores={"dev": {"f1": 0.5}}, settings={"system.seed": "1"}
+    )
+    flat = result.flat()
+    assert (flat["name"], flat["dev/f1"], flat["system.seed"]) == ("a", 0.5, "1")
+
+
+def test_results_of_a_saved_model_alone(runs, tmp_path):
+    folder, _ = runs
+    (tmp_path / "old").mkdir()
+    (folder / "narrow" / "model-best").rename(tmp_path / "old" / "model-best")
+    try:
+        (result,) = results([tmp_path / "old"])
+    finally:
+        (tmp_path / "old" / "model-best").rename(folder / "narrow" / "model-best")
+    assert (result.state, result.task, result.score) == ("not finished", "coffee", None)
+
+
+def test_results_of_damaged_scores_and_of_rows_of_another_kind(tmp_path):
+    (tmp_path / "log.jsonl").write_text('{"step": 5, "score": "high", "epoch": 1.5}\n')
+    (result,) = results([tmp_path])
+    assert (result.step, result.score, result.epochs) == (5, None, 1.5)
+    (tmp_path / "scores.json").write_text('{"scores": {}}')
+    with pytest.raises(ModelError, match=r"scores.json  is damaged: 'score_name' is missing"):
+        results([tmp_path])
+
+
+def test_results_of_nothing(tmp_path):
+    with pytest.raises(DataError, match="does not exist"):
+        results([tmp_path / "none"])

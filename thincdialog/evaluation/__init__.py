@@ -1,0 +1,1 @@
+"""Evaluation: scores, intervals, comparison of models, predictions."""

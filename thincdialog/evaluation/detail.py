@@ -1,0 +1,153 @@
+"""Evaluation in detail: scores with intervals, and the reply to every example."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy
+
+from ..metrics import ExampleMetric
+from ..metrics.confusion import ConfusionMatrix, confusion_matrix
+from ..ops.choice import using_ops
+from ..protocol import Agent
+from ..teachers import Teacher
+from ..worlds import WorldFactory
+from .bootstrap import N_RESAMPLES, Resampled, interval, resample, task_values
+from .evaluate_agent import evaluate_agent, evaluation_teacher, scored_by
+from .predictions import Prediction, Recorder, example_report
+from .saved import Chatbot
+
+Intervals = Dict[str, Tuple[float, float]]
+
+
+@dataclass
+class Evaluation:
+    """What ``evaluate_in_detail`` found.
+
+    split (str): "train", "dev" or "test".
+    scores (Dict[str, float]): Metric name to value, as ``evaluate`` gives them.
+    intervals (Intervals): Metric name to the ends of its 95 % interval (percentile
+        bootstrap). None have metrics that are no function of sums over examples, and those
+        that are the same for every example.
+    drawn (str): What was drawn for them: "examples", or "conversations" where examples
+        are turns of these.
+    n_drawn (int): How many of them there are.
+    n_resamples (int): How often that was done.
+    predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
+    metrics (Sequence[ExampleMetric]): What replies are scored by.
+    """
+
+    split: str
+    scores: Dict[str, float]
+    intervals: Intervals
+    drawn: str
+    n_drawn: int
+    n_resamples: int
+    predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
+    metrics: Sequence[ExampleMetric] = ()
+
+    def confusion(self) -> ConfusionMatrix:
+        """How often which class was found for which.
+
+        RAISES (DataError): If the labels are no classes.
+        """
+        rows = [row for rows in self.predictions.values() for row in rows]
+        return confusion_matrix([(row.labels, row.reply) for row in rows], f"the {self.split} data")
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether all replies come from a classifier."""
+        rows = [row for rows in self.predictions.values() for row in rows]
+        return bool(rows) and all("classes" in row.reply for row in rows)
+
+    def as_json(self) -> Dict[str, Any]:
+        """Every score by its name; and `intervals`, `drawn`, `n_drawn`, `n_resamples`."""
+        return {
+            **self.scores,
+            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
+            "drawn": self.drawn,
+            "n_drawn": self.n_drawn,
+            "n_resamples": self.n_resamples,
+        }
+
+
+def evaluate_in_detail(
+    path: Union[str, Path],
+    *,
+    split: str = "test",
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+    n_resamples: int = N_RESAMPLES,
+) -> Evaluation:
+    """Evaluate a saved model like ``evaluate``, with intervals and every reply.
+
+    split (str): "train", "dev" or "test".
+    overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
+    n_resamples (int): Of the bootstrap; 0 for no intervals.
+    RAISES (DialogError): If the model or the data cannot be used.
+    """
+    chatbot = Chatbot(path, overrides=overrides, code=code)
+    with using_ops(chatbot.ops):
+        settings = chatbot.parts["evaluation"]
+        teacher = evaluation_teacher(chatbot.checked, chatbot.parts, split)
+        metrics = scored_by(settings["metrics"], chatbot.agent)
+        return agent_in_detail(
+            chatbot.agent, teacher, settings["world"], metrics, split, n_resamples
+        )
+
+
+def agent_in_detail(
+    agent: Agent,
+    teacher: Teacher,
+    make_world: WorldFactory,
+    metrics: Sequence[ExampleMetric],
+    split: str,
+    n_resamples: int = N_RESAMPLES,
+) -> Evaluation:
+    """Evaluate an agent like ``evaluate_agent``, with intervals and every reply.
+
+    metrics (Sequence[ExampleMetric]): Those that the teacher scores by.
+    """
+    recorder = Recorder()
+    scores = evaluate_agent(agent, teacher, make_world, recorder)
+    by_task = recorder.predictions
+    resampled: Dict[str, Dict[str, Resampled]] = {}
+    if n_resamples:
+        for number, (task, rows) in enumerate(by_task.items()):
+            reports = (example_report(row, metrics) for row in rows)
+            units = [row.conversation for row in rows]
+            totals = {
+                name: metric
+                for name, metric in total_report(rows, metrics).items()
+                if scores.get(f"{task}/{name}" if task else name) == metric.value()
+            }
+            resampled[task] = resample(reports, units, totals, n_resamples, number)
+    values = task_values(resampled, [task for task, rows in by_task.items() if rows])
+    drawn = [{row.conversation for row in rows} for rows in by_task.values()]
+    n_drawn, n_rows = sum(map(len, drawn)), sum(map(len, by_task.values()))
+    return Evaluation(
+        split=split,
+        scores=scores,
+        intervals={
+            name: interval(values[name])
+            for name in scores
+            # Without any difference between examples, resamples tell nothing.
+            if name in values and numpy.ptp(values[name]) > 0
+        },
+        drawn="examples" if n_drawn == n_rows else "conversations",
+        n_drawn=n_drawn,
+        n_resamples=n_resamples,
+        predictions=by_task,
+        metrics=list(metrics),
+    )
+
+
+def total_report(rows: Sequence[Prediction], metrics: Sequence[ExampleMetric]) -> Dict[str, Any]:
+    """What the metrics report of all predictions together."""
+    known = [row for row in rows if row.labels]
+    report: Dict[str, Any] = {}
+    for metric in metrics:
+        family = metric.fresh()
+        family.add_batch([row.labels for row in known], [row.reply for row in known])
+        report.update(family.report())
+    return report

@@ -1,0 +1,1 @@
+"""Looks at data and training: debug commands, surveys, profile, dry run."""

@@ -1,0 +1,234 @@
+"""Reads one split of a task and counts what stands in it."""
+
+from collections import Counter
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
+
+from ..agents.conversation import ConversationAgent
+from ..data import TextEncoder, Tokenizer
+from ..data.tokenizers import WordTokenizer
+from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+from ..data.words import normalise, split_words
+from ..evaluation.predictions import both_sides
+from ..messages import SILENCE, Message
+from ..teachers import Teacher
+from .data_fingerprints import Fingerprints
+from .data_lengths import LengthCounts
+
+# Fingerprint of the label that is not there.
+UNLABELLED = hash(None)
+# Examples whose tokens are counted at once.
+_BATCH = 1024
+# Labels that are counted by name; of more, the rare ones are forgotten.
+MAX_LABELS = 100_000
+# Unknown words that are counted by name; likewise.
+MAX_WORDS = 100_000
+# Ids of examples that lack something, of each kind.
+N_FAULTY = 3
+# Token rows that are remembered, about 16 bytes each.
+_MAX_CACHED = 1 << 20
+
+
+class Reading(NamedTuple):
+    """How the agent of a config reads its data.
+
+    history_size (int): Turns, as of the agent.
+    use_reply (str): What becomes of its own turns, as of the agent.
+    encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
+    max_context (int): Tokens of a context that it keeps; 0 for all.
+    max_label (int): Tokens of a label that it keeps; 0 for all.
+    has_classes (bool): Whether labels are names of classes; else they are texts, too.
+    pieces (Optional[Callable]): Cuts a text into what stands in the vocabulary; None where
+        this is words.
+    words (Callable): Cuts a text into words and punctuation marks.
+    allowed (Optional[FrozenSet[str]]): The labels that the agent knows, if its config
+        lists them.
+    """
+
+    history_size: int
+    use_reply: str
+    encoder: Optional[TextEncoder]
+    max_context: int
+    max_label: int
+    has_classes: bool
+    pieces: Optional[Callable[[str], List[str]]]
+    words: Callable[[str], List[str]]
+    allowed: Optional[FrozenSet[str]]
+
+
+def reading_of(
+    agent: Any, tokenizer: Optional[Tokenizer], allowed: Optional[Sequence[str]]
+) -> Reading:
+    """How an agent reads.
+
+    agent (Agent): Any; one that says nothing of its reading reads all turns whole.
+    tokenizer (Optional[Tokenizer]): Built already.
+    allowed (Optional[Sequence[str]]): All labels that the agent knows.
+    """
+    options = dict(getattr(agent, "text_options", {}))
+    max_context, max_label = options.pop("max_context", 0), options.pop("max_label", 0)
+    has_classes = hasattr(agent, "classes")
+    lower = getattr(tokenizer, "lower", True)
+    words, pieces = (lambda text: split_words(normalise(text, "NFC", lower))), None
+    if isinstance(tokenizer, WordTokenizer):
+        words = tokenizer.split
+    elif isinstance(tokenizer, VocabularyTokenizer):
+        pieces = tokenizer.split
+    encoder = None
+    if tokenizer is not None:
+        limits = {"max_context": 0, "max_label": 0, "max_cached": _MAX_CACHED}
+        encoder = TextEncoder(tokenizer, **{**options, **limits})
+    return Reading(
+        getattr(agent, "history_size", -1),
+        getattr(agent, "use_reply", "label"),
+        encoder,
+        max_context,
+        0 if has_classes else max_label,
+        has_classes,
+        pieces,
+        words,
+        None if allowed is None else frozenset(allowed),
+    )
+
+
+class Survey:
+    """What was counted in one split. Memory: 48 bytes for each example, and what is
+    different in lengths, words and labels.
+
+    reading (Reading): How the agent reads.
+    known (Optional[Mapping[str, int]]): The vocabulary; None to gather it here.
+    """
+
+    def __init__(self, reading: Reading, known: Optional[Mapping[str, int]] = None):
+        self.reading = reading
+        self.known = known
+        self.gathered: Counter[str] = Counter()  # the words, if no vocabulary is known
+        self.unknown: Counter[str] = Counter()
+        self.n_words = self.n_unknown = 0
+        self.n_episodes = self.n_examples = 0
+        self.n_with_features = 0
+        # Examples that lack something: how many, and the ids of the first.
+        self.faults: Counter[str] = Counter()
+        self.faulty: Dict[str, List[str]] = {}
+        self.turns, self.text_words, self.label_words = (LengthCounts() for _ in range(3))
+        self.context_tokens, self.label_tokens = LengthCounts(), LengthCounts()
+        self.labels: Counter[str] = Counter()
+        self.outside: Counter[str] = Counter()
+        # Of each example: what the agent reads, that and the labels, the current text, the
+        # first label, the id; and of each conversation its name.
+        self.inputs, self.pairs, self.texts, self.answers, self.ids, self.conversations = (
+            Fingerprints() for _ in range(6)
+        )
+        self._conversation: Optional[str] = None
+        self._candidates: Any = None
+        self._allowed: FrozenSet[str] = frozenset()
+        self._waiting: List[Any] = []
+        self._waiting_labels: List[str] = []
+
+    def read(self, teacher: Teacher, progress: Optional[Callable[[int], None]] = None) -> "Survey":
+        """Count the whole split of a teacher.
+
+        progress (Optional[Callable]): Called with the number of examples read so far.
+        RAISES (DataError): If the data cannot be read.
+        """
+        listener = ConversationAgent(
+            history_size=self.reading.history_size, use_reply=self.reading.use_reply
+        )
+        for episode in teacher.episodes():
+            self.n_episodes += 1
+            self.turns.add(len(episode))
+            for message in episode:
+                self._add(message, listener.observe(message)["turns"])
+                listener.self_observe(Message())
+                if progress is not None and self.n_examples % _BATCH == 0:
+                    progress(self.n_examples)
+        self._count_tokens()
+        if progress is not None:
+            progress(self.n_examples)
+        return self
+
+    def _add(self, message: Message, turns: Sequence[Any]) -> None:
+        self.n_examples += 1
+        text, labels = message.get("text"), message.all_labels
+        features = message.get("features")
+        read: Any = tuple(turns)
+        if features is not None:
+            self.n_with_features += 1
+            read = (read, features.tobytes() if hasattr(features, "tobytes") else tuple(features))
+        elif text is None:
+            self._fault("without_text", message)
+        elif not text.strip():
+            self._fault("empty_text", message)
+        if text is not None and text != SILENCE:
+            self.text_words.add(self._count_words(text))
+        if features is None and self.reading.encoder is not None:
+            self._waiting.append(turns)
+        if labels:
+            self._add_labels(message, labels)
+        else:
+            self._fault("without_label", message)
+        read = hash(read)
+        self.inputs.add(read)
+        self.pairs.add((read, tuple(labels)))
+        self.texts.add(read if text is None or text == SILENCE else text)
+        self.answers.add(labels[0] if labels else None)
+        name = str(message.get("id", self.n_examples))
+        self.ids.add(name)
+        conversation = both_sides(name.rpartition("/")[0])
+        if conversation != self._conversation or not conversation:
+            self._conversation = conversation
+            self.conversations.add(conversation or name)
+        if len(self._waiting) >= _BATCH:
+            self._count_tokens()
+
+    def _add_labels(self, message: Message, labels: Sequence[str]) -> None:
+        reading = self.reading
+        if not all(map(str.strip, labels)):
+            self._fault("empty_label", message)
+        if len(self.labels) >= 2 * MAX_LABELS:
+            self.labels = Counter(dict(self.labels.most_common(MAX_LABELS)))
+        self.labels[labels[0]] += 1
+        if not reading.has_classes:
+            self.label_words.add(self._count_words(labels[0]))
+            if reading.encoder is not None:
+                self._waiting_labels.append(labels[0])
+        candidates = message.get("label_candidates")
+        if candidates is not None and candidates is not self._candidates:
+            self._candidates, self._allowed = candidates, frozenset(candidates)
+        for label in labels:
+            missing = candidates is not None and label not in self._allowed
+            if missing or (reading.allowed is not None and label not in reading.allowed):
+                self._fault("outside", message)
+                if len(self.outside) < MAX_LABELS:
+                    self.outside[label] += 1
+                break
+
+    def _fault(self, kind: str, message: Message) -> None:
+        self.faults[kind] += 1
+        if self.faults[kind] <= N_FAULTY:
+            self.faulty.setdefault(kind, []).append(str(message.get("id", self.n_examples - 1)))
+
+    def _count_words(self, text: str) -> int:
+        words = self.reading.words(text)
+        pieces = words if self.reading.pieces is None else self.reading.pieces(text)
+        self.n_words += len(pieces)
+        known = self.known
+        if known is None:
+            self.gathered.update(pieces)
+            return len(words)
+        unknown = [piece for piece in pieces if piece not in known]
+        if unknown:
+            self.n_unknown += len(unknown)
+            self.unknown.update(unknown)
+            if len(self.unknown) >= 2 * MAX_WORDS:
+                self.unknown = Counter(dict(self.unknown.most_common(MAX_WORDS)))
+        return len(words)
+
+    def _count_tokens(self) -> None:
+        encoder = self.reading.encoder
+        if encoder is None:
+            return
+        if self._waiting:
+            self.context_tokens.add_all(encoder.context_lengths(self._waiting).tolist())
+        if self._waiting_labels:
+            self.label_tokens.add_all(encoder.label_lengths(self._waiting_labels).tolist())
+        self._waiting, self._waiting_labels = [], []

@@ -1,0 +1,111 @@
+"""``debug data``: reads all data of a config and says what is in it, and what may be
+wrong with it."""
+
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple, Union
+
+from ..config import CheckedConfig, load_code, load_config, resolve_config
+from ..config.reading import ConfigLike
+from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+from ..teachers.reading import read_list
+from ..teachers.strictness import reading_outside_labels
+from ..training.reading_bar import reading_bar
+from ..training.task import split_of, tasks_of
+from .data_checks import run_checks
+from .data_comparison import report_split
+from .data_report import DataReport, Limits
+from .data_survey import Survey, reading_of
+
+SPLITS = ("train", "dev", "test")
+
+
+def debug_data(
+    config: ConfigLike,
+    *,
+    splits: Optional[Sequence[str]] = None,
+    limits: Limits = Limits(),  # noqa: B008 - it never changes
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+    stderr: Optional[TextIO] = None,
+) -> DataReport:
+    """Read all data of a config and report on it, without building a model's weights.
+
+    The training data is read in any case: others are compared with it. Equal examples are
+    found by fingerprints of 8 bytes, 48 bytes for each example in all, so what a
+    stream holds may be larger than memory; other data is held as for training. Labels that
+    are not among their candidates, which training refuses, are counted here.
+
+    splits (Optional[Sequence[str]]): What to report on; all that there are if None.
+    limits (Limits): From where on to warn.
+    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+    code (Union[str, Path, None]): Python file to import first.
+    stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
+    RAISES (DialogError): If config or data cannot be used.
+    """
+    load_code(code)
+    checked = load_config(config, overrides or {})
+    with reading_outside_labels():
+        return _report(checked, splits, limits, stderr or sys.stderr)
+
+
+def _report(
+    checked: CheckedConfig, splits: Optional[Sequence[str]], limits: Limits, stream: TextIO
+) -> DataReport:
+    parts = resolve_config(checked)
+    wanted = list(splits or SPLITS)
+    for split in splits or ["train"]:
+        tasks_of(checked, parts, split)
+    for task in parts["tasks"].values():
+        task.check_sources()
+    tokenizer, agent = parts["tokenizer"], parts["agent"]
+    if tokenizer is not None and tokenizer.needs_texts:
+        with reading_bar(stream) as progress:
+            tokenizer.build(split_of(checked, parts, "train", training=True).texts(), progress)
+    reading = reading_of(agent, tokenizer, _allowed(agent))
+    known = None
+    if isinstance(tokenizer, VocabularyTokenizer):
+        vocabulary = tokenizer.vocabulary
+        known = dict(zip(vocabulary.tokens, vocabulary.counts))
+    teachers = {
+        (name, split): task.for_split(split, training=split == "train")
+        for split in SPLITS
+        for name, task in parts["tasks"].items()
+        if split in task.splits and (split in wanted or split == "train")
+    }
+    surveys: Dict[Tuple[str, str], Survey] = {}
+    for (name, split), teacher in teachers.items():
+        if known is None and split != "train":
+            known = _gathered(surveys)
+        with reading_bar(stream, f"Reading {name} {split}", "examples") as progress:
+            surveys[name, split] = Survey(reading, known).read(teacher, progress)
+    n_known = len(known if known is not None else _gathered(surveys))
+    train = [survey for (_, split), survey in surveys.items() if split == "train"]
+    reports = [
+        report_split(
+            name, split, surveys[name, split], teachers[name, split], train, limits.min_of_class
+        )
+        for name in parts["tasks"]
+        for split in wanted
+        if (name, split) in surveys
+    ]
+    report = DataReport(reports, reading.has_classes, n_known, limits)
+    run_checks(report)
+    return report
+
+
+def _allowed(agent: Any) -> Optional[List[str]]:
+    """The labels that the config gives an agent, if it gives any."""
+    classes = getattr(agent, "given_classes", None)
+    if classes is not None:
+        return list(classes)
+    path = getattr(agent, "fixed_path", None)
+    return None if path is None else read_list(path)
+
+
+def _gathered(surveys: Mapping[Any, Survey]) -> Dict[str, int]:
+    known: Dict[str, int] = {}
+    for survey in surveys.values():
+        for word, count in survey.gathered.items():
+            known[word] = known.get(word, 0) + count
+    return known

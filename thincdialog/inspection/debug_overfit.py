@@ -1,0 +1,236 @@
+"""Can a model learn one batch by heart? One that cannot will learn nothing else."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Union
+
+import numpy as np
+from thinc.api import set_dropout_rate
+
+from ..agents import ModelAgent
+from ..config.reading import ConfigLike
+from ..errors import DialogError, TrainingError
+from ..messages import Message
+from ..models.node_names import node_names
+from ..training.gradients import gathered_loss
+from .trial import Trial, prepared
+
+# Share of what can be learnt of the batch that must be.
+ENOUGH = 0.95
+# Steps in which every layer should have got a gradient; in the first one, those below a
+# layer that begins with zeros get none.
+FIRST_STEPS = 10
+# A loss that leaves nothing to learn.
+NOTHING = 1e-4
+# Below this share of its first value a loss has moved.
+MOVED = 0.99
+
+
+@dataclass
+class Overfit:
+    """Outcome of ``debug_overfit``.
+
+    examples (int): In the batch; those without labels are not counted.
+    labels (int): Different labels among them.
+    steps (int): Updates of the weights that were made.
+    losses (List[float]): Mean loss per example before each update, and after the last.
+    first_score (float): Share of the batch answered rightly before the first update.
+    last_score (float): The same after the last.
+    best_possible (float): The highest share that can be: the same context may have
+        different labels.
+    without_gradient (List[str]): Parameters whose gradient was zero in the first steps.
+    unchanged (List[str]): Others that no update has changed.
+    hints (List[str]): What may be wrong if it has not learnt, as sentences.
+    """
+
+    examples: int
+    labels: int
+    steps: int
+    losses: List[float]
+    first_score: float
+    last_score: float
+    best_possible: float
+    without_gradient: List[str]
+    unchanged: List[str]
+    hints: List[str]
+
+    @property
+    def is_learnt(self) -> bool:
+        """Whether the batch was learnt by heart, or nearly so; one label alone is nothing
+        to learn."""
+        return self.labels > 1 and self.last_score >= ENOUGH * self.best_possible
+
+
+def debug_overfit(
+    config: ConfigLike,
+    *,
+    steps: int = 200,
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+    stderr: Optional[TextIO] = None,
+) -> Overfit:
+    """Train on the first training batch alone. Dropout is switched off, so that loss and
+    score can reach their best; the rest is as in training. Writes nothing.
+
+    steps (int): Updates of the weights at most, 1 or more; it ends earlier once the loss
+        is next to nothing.
+    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+    code (Union[str, Path, None]): Python file to import first.
+    stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
+    RETURNS (Overfit): Whether it has learnt, and what may be wrong if not.
+    RAISES (DialogError): If config or data cannot be used, or ``steps`` is below 1.
+    """
+    if steps < 1:
+        raise DialogError(f"steps = {steps}: it takes one step at least")
+    with prepared(config, overrides, code, stderr) as trial:
+        set_dropout_rate(trial.agent.model, 0.0)
+        return _learn(trial, _first_batch(trial), steps)
+
+
+def _first_batch(trial: Trial) -> List[Message]:
+    """What the agent learns from in the first step that has labels."""
+    agent: Any = trial.agent
+    batches: List[List[Message]] = []
+    learn = agent.train_batch
+
+    def note(observations: Sequence[Message]) -> None:
+        batches.append([Message(observation) for observation in observations])
+        learn(observations)
+
+    agent.train_batch = note
+    next(trial.steps())
+    del agent.train_batch
+    agent.parameters.clear_gradients()
+    agent.counters.updated()
+    return batches[0]
+
+
+def _learn(trial: Trial, batch: List[Message], steps: int) -> Overfit:
+    agent, parameters = trial.agent, trial.agent.parameters
+    before = parameters.values.copy()
+    first_score = _score(agent, batch)
+    has_gradient = _places(agent, before != before)
+    losses: List[float] = []
+    hints: List[str] = []
+    n_steps = 0
+    try:
+        losses.append(_gather(agent, batch, trial.seed, 1))
+        while n_steps < steps and losses[-1] > NOTHING:
+            if n_steps < FIRST_STEPS:
+                for name, has_some in _places(agent, parameters.gradients != 0).items():
+                    has_gradient[name] |= has_some
+            agent.update(trial.optimizer)
+            n_steps += 1
+            losses.append(_gather(agent, batch, trial.seed, n_steps + 1))
+    except TrainingError:
+        hints.append("Loss or gradient is not finite: lower the learning rate by far.")
+    parameters.clear_gradients()
+    agent.counters.updated()
+    changed = _places(agent, parameters.values != before)
+    found = Overfit(
+        examples=len(batch),
+        labels=len({message["labels"][0] for message in batch}),
+        steps=n_steps,
+        losses=losses,
+        first_score=first_score,
+        last_score=_score(agent, batch),
+        best_possible=_best_possible(batch),
+        # Some agents make their steps without leaving a gradient.
+        without_gradient=[
+            name for name, has_some in has_gradient.items() if not (has_some or changed[name])
+        ],
+        unchanged=[name for name in changed if has_gradient[name] and not changed[name]],
+        hints=hints,
+    )
+    hints += _hints(found, float(getattr(trial.optimizer, "learn_rate", 0.0)))
+    return found
+
+
+def _places(agent: ModelAgent, flags: Any) -> Dict[str, bool]:
+    """Whether any of the flags is set, by the name of the parameter where they lie."""
+    names = node_names(agent.model)
+    return {
+        f"{slot.param} of {names[slot.node]}": bool(
+            flags[slot.offset : slot.offset + slot.size].any()
+        )
+        for slot in agent.parameters.slots
+    }
+
+
+def _gather(agent: ModelAgent, batch: List[Message], seed: int, step: int) -> float:
+    """The loss of the batch, and its gradient in place of the last one."""
+    agent.reset_metrics()
+    agent.parameters.clear_gradients()
+    agent.counters.updated()
+    agent.seed(seed, step, 0)
+    agent.train_batch(batch)
+    return gathered_loss(agent)
+
+
+def _score(agent: ModelAgent, batch: List[Message]) -> float:
+    """The share of replies that are right; where training tells the right reply from
+    those of the batch, the model is asked to choose among these."""
+    asked = [Message(message) for message in batch]
+    if getattr(agent, "candidates", None) == "batch":
+        replies = list(dict.fromkeys(message["labels"][0] for message in batch))
+        for message in asked:
+            message["label_candidates"] = replies
+    agent.forget_computed()
+    answers = agent.answer(asked)
+    agent.forget_computed()
+    # The best one, even if the agent would rather reject it.
+    best = [(answer.get("text_candidates") or [answer.get("text")])[0] for answer in answers]
+    return sum(m["labels"][0] == text for m, text in zip(batch, best)) / len(batch)
+
+
+def _context(message: Message) -> Any:
+    features = message.get("features")
+    return str(message.get("turns")) if features is None else np.asarray(features).tobytes()
+
+
+def _best_possible(batch: List[Message]) -> float:
+    labels: Dict[Any, Counter] = {}
+    for message in batch:
+        labels.setdefault(_context(message), Counter())[message["labels"][0]] += 1
+    return sum(max(found.values()) for found in labels.values()) / len(batch)
+
+
+def _hints(found: Overfit, learn_rate: float) -> List[str]:
+    if found.labels == 1:
+        return [
+            f"All labels of the batch ({found.examples} examples) are the same, so there was "
+            "nothing to learn: look at the data (display-data), or take a larger batch."
+        ]
+    if found.hints:  # Not finite: all else follows from that.
+        return []
+    if not learn_rate and not found.is_learnt:
+        return ["The learning rate is 0."]
+    hints = []
+    if found.without_gradient:
+        names = _first(found.without_gradient)
+        hints.append(f"No gradient reaches {names}. (What the batch does not use has none.)")
+    if found.unchanged:
+        hints.append(f"In spite of a gradient, nothing changes {_first(found.unchanged)}: frozen?")
+    if found.is_learnt:
+        return hints
+    first, last = found.losses[0], found.losses[-1]
+    rate = f"learn_rate (now {learn_rate:g})"
+    if last > MOVED * first:
+        how = "is constant" if first == last else f"does not fall (first {first:.4g})"
+        hints.append(
+            f"The loss {how}: try {rate} ten times lower and ten times higher; find-lr helps."
+        )
+    elif last < MOVED * min(found.losses[: len(found.losses) * 3 // 4] or [first]):
+        hints.append(f"The loss still falls: give it more --steps, or raise {rate}.")
+    else:
+        hints.append(
+            f"The loss fell, but no longer does: lower {rate}, or the model is too small, or it "
+            "does not see what the labels depend on (history_size, max_context)."
+        )
+    return hints
+
+
+def _first(names: List[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

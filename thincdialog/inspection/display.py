@@ -1,0 +1,86 @@
+"""Examples of a task, and a model's replies to them, for people to look at."""
+
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+from ..config import load_code, load_config, resolve_config
+from ..config.reading import ConfigLike
+from ..errors import ConfigError, Problem
+from ..evaluation.evaluate_agent import evaluation_teacher, sample_exchanges
+from ..evaluation.results import Exchange
+from ..evaluation.saved import Chatbot
+from ..messages import Message
+from ..ops.choice import using_ops
+from ..training.task import split_of
+
+
+def display_data(
+    config: ConfigLike,
+    *,
+    split: str = "train",
+    n_examples: int = 10,
+    shuffle: bool = False,
+    tokens: bool = False,
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+) -> Iterator[Tuple[Message, Dict[str, List[str]]]]:
+    """The first examples of a split, as the agent will observe them; of several tasks, in
+    the order of their mixture.
+
+    n_examples (int): How many; 0 for all.
+    shuffle (bool): In the order of the first training epoch, else in the data's.
+    tokens (bool): Build the tokenizer and tokenise the texts, too.
+    YIELDS (Tuple[Message, Dict[str, List[str]]]): A message, and the tokens of its
+        ``text`` and of its first label by field name (empty without ``tokens``).
+    RAISES (DialogError): If config or data cannot be used.
+    """
+    load_code(code)
+    checked = load_config(config, overrides)
+    parts = resolve_config(checked)
+    tokenizer = parts["tokenizer"] if tokens else None
+    if tokens and tokenizer is None:
+        problem = Problem("", "there is no [tokenizer]", "leave out --tokens, or add one")
+        raise ConfigError([problem], checked.name)
+    seed = parts["system"]["seed"]
+    if tokenizer is not None and tokenizer.needs_texts:
+        tokenizer.build(split_of(checked, parts, "train").texts())
+    teacher = split_of(checked, parts, split, training=shuffle, seed=seed)
+    teacher.start_epoch(0, seed)
+    n_shown = 0
+    while not teacher.epoch_done() and (n_examples == 0 or n_shown < n_examples):
+        message = teacher.act()
+        teacher.observe(Message(agent="display"))
+        n_shown += 1
+        yield message, _tokenise(tokenizer, message)
+
+
+def _tokenise(tokenizer: Any, message: Message) -> Dict[str, List[str]]:
+    found: Dict[str, List[str]] = {}
+    if tokenizer is not None:
+        if message.get("text"):
+            found["text"] = tokenizer.pieces(message["text"])
+        for field in ("labels", "eval_labels"):
+            if message.get(field):
+                found[field] = tokenizer.pieces(message[field][0])
+    return found
+
+
+def display_model(
+    path: Union[str, Path],
+    *,
+    split: str = "test",
+    n_conversations: int = 5,
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+) -> List[List[Exchange]]:
+    """A saved model's replies to the first conversations of a split; of several tasks,
+    as many of each.
+
+    RETURNS (List[List[Exchange]]): For each conversation the teacher's messages and
+        the model's replies, in order.
+    RAISES (DialogError): If the model or the data cannot be used.
+    """
+    chatbot = Chatbot(path, overrides=overrides, code=code)
+    with using_ops(chatbot.ops):
+        teacher = evaluation_teacher(chatbot.checked, chatbot.parts, split, with_metrics=False)
+        return sample_exchanges(chatbot.agent, teacher, n_conversations)

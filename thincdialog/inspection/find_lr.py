@@ -1,0 +1,196 @@
+"""The learning-rate range test: which rates the model learns at.
+
+SOURCE: Smith 2017, Cyclical learning rates for training neural networks,
+https://arxiv.org/abs/1506.01186, section 3.3
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, TextIO, Tuple, Union
+
+import numpy as np
+
+from ..config.reading import ConfigLike
+from ..errors import ConfigError, DialogError, Problem, TrainingError
+from ..training.gradients import gathered_loss
+from .trial import Trial, prepared
+
+# Width of the bell that smooths the curve, as a share of all steps.
+SMOOTHING = 0.03
+# Losses whose mean tells whether training diverges.
+RECENT = 3
+# Chance makes smoothed values differ by this many times their noise at most, or nearly.
+CLEARLY = 6.0
+# The loss turns upwards where it has lost this share of its fall again, or lies above
+# the lowest by this share of that.
+LOST = 0.1
+ABOVE_LOWEST = 0.25
+# Below the rate at which the loss turns upwards by this factor lies the suggestion.
+BELOW_TURN = 10.0
+
+
+@dataclass(frozen=True)
+class LearnRates:
+    """Outcome of ``find_lr``.
+
+    learn_rates (List[float]): Of each step, rising.
+    losses (List[float]): Mean loss per example of each step's batch, before its update.
+    smoothed (List[float]): The same, smoothed without lag.
+    stopped_because (str): Why it ended, as a phrase for the user.
+    diverged (bool): Whether the loss ran off.
+    turn (Optional[float]): Rate from which on the smoothed loss rises, if it does.
+    steepest (Optional[float]): Rate at which the smoothed loss falls fastest.
+    suggestion (Optional[float]): A rate to train with; None if nothing was learnt.
+    why (str): How the suggestion was found, as a sentence for the user.
+    """
+
+    learn_rates: List[float]
+    losses: List[float]
+    smoothed: List[float]
+    stopped_because: str
+    diverged: bool
+    turn: Optional[float]
+    steepest: Optional[float]
+    suggestion: Optional[float]
+    why: str
+
+
+def find_lr(
+    config: ConfigLike,
+    *,
+    start: float = 1e-6,
+    end: float = 1.0,
+    steps: int = 100,
+    overrides: Optional[Mapping[str, Any]] = None,
+    code: Union[str, Path, None] = None,
+    stderr: Optional[TextIO] = None,
+) -> LearnRates:
+    """Train for a few steps while the learning rate rises exponentially, and suggest one
+    by the losses. Everything else is as in training: agent, batches, optimizer; nothing
+    is written. A schedule of the learning rate is replaced, those of other settings run.
+
+    start (float): Rate of the first step, above 0.
+    end (float): Rate of the last step, above ``start``.
+    steps (int): Number of steps, 10 or more.
+    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+    code (Union[str, Path, None]): Python file to import first.
+    stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
+    RETURNS (LearnRates): The curve and the suggestion.
+    RAISES (DialogError): If config, data or arguments cannot be used.
+    """
+    if not 0.0 < start < end < float("inf"):
+        raise DialogError(f"the rates go from {start:g} to {end:g}: they should rise, from above 0")
+    if steps < 10:
+        raise DialogError(f"steps = {steps}: fewer than 10 make no curve")
+    rates = np.geomspace(start, end, steps).tolist()
+    with prepared(config, overrides, code, stderr) as trial:
+        _check_optimizer(trial)
+        losses, diverged = _losses(trial, rates)
+    return judge(rates[: len(losses)], losses, diverged, steps)
+
+
+def _check_optimizer(trial: Trial) -> None:
+    if not hasattr(trial.optimizer, "learn_rate"):
+        where = trial.checked.reading.where("training", "optimizer")
+        text = f"[training.optimizer] a {type(trial.optimizer).__name__} has no learn_rate"
+        raise ConfigError([Problem(where, text, "use Adam.v1 or thincdialog.LazyAdam.v1")])
+
+
+def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
+    """The loss of each step, and whether it ran off; then the rest is missing."""
+    optimizer, agent = trial.optimizer, trial.agent
+    schedules: Dict[str, Any] = getattr(optimizer, "schedules", {})
+    schedules.pop("learn_rate", None)
+    losses: List[float] = []
+    gathered = trial.steps()
+    for rate in rates:
+        try:
+            next(gathered)
+            optimizer.learn_rate = rate
+            losses.append(gathered_loss(agent))
+            agent.update(optimizer)
+        except TrainingError:
+            return losses, True
+        if _runs_off(losses):
+            return losses, True
+    return losses, False
+
+
+def _runs_off(losses: List[float]) -> bool:
+    """Whether the loss is at least twice the lowest so far and above that of a model
+    that has learnt nothing; each a mean of a few steps."""
+    if len(losses) < 2 * RECENT:
+        return False
+    means = np.convolve(losses, np.ones(RECENT) / RECENT, "valid")
+    return bool(means[-1] > means[0] and means[-1] > 2 * means.min())
+
+
+def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -> LearnRates:
+    """Smooth the curve and suggest a rate.
+
+    rates (List[float]): As many as losses.
+    diverged (bool): Whether the loss ran off after the last of them.
+    steps (int): How many there would have been.
+    RETURNS (LearnRates): With the suggestion.
+    """
+    reason = f"the loss ran off at {rates[-1]:.2g}" if diverged and rates else "all rates tried"
+    if len(losses) < RECENT:
+        why = f"{reason}, at once: begin with a lower --start."
+        return LearnRates(rates, losses, list(losses), reason, diverged, None, None, None, why)
+    width = max(1.0, SMOOTHING * steps)
+    # One that ran off must not lift the values before it.
+    clipped = np.minimum(losses, 2 * np.mean(losses[:RECENT]))
+    smoothed = _smooth(clipped, width)
+    lowest = int(smoothed.argmin())
+    calm = slice(None, max(lowest + 1, len(losses) // 4))
+    # Of a smoothed value: each is the mean of some 3.5 widths of the bell.
+    noise = float(np.std((clipped - smoothed)[calm])) / (3.5 * width) ** 0.5
+    # The first rates are meant to be too low to learn anything.
+    fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
+    steepest: Optional[float] = rates[_steepest(smoothed, lowest, fell)]
+    margin = max(CLEARLY * noise, min(LOST * fell, ABOVE_LOWEST * float(smoothed[lowest])))
+    rises = np.flatnonzero(smoothed[lowest:] > smoothed[lowest] + margin)
+    turn = rates[lowest + int(rises[0])] if len(rises) else rates[-1] if diverged else None
+    suggestion: Optional[float] = None
+    if not lowest or fell <= CLEARLY * noise:
+        why = (
+            "The loss did not fall clearly at any rate, so nothing can be suggested: try more "
+            "--steps, or larger batches."
+        )
+        steepest = None
+    elif turn is not None:
+        suggestion = _round(turn / BELOW_TURN)
+        why = (
+            f"A tenth of {turn:.2g}, where the loss turns upwards. (It fell fastest at "
+            f"{steepest:.2g}, but a slope is the noisier sign.)"
+        )
+    else:
+        assert steepest is not None
+        suggestion = _round(steepest)
+        why = "There the loss fell fastest. It does not rise again: a higher --end may show where."
+    return LearnRates(
+        rates, losses, smoothed.tolist(), reason, diverged, turn, steepest, suggestion, why
+    )
+
+
+def _steepest(smoothed: np.ndarray, lowest: int, fell: float) -> int:
+    """Where the curve falls fastest, in the middle half of its fall: before that, slopes
+    are chance."""
+    above = np.flatnonzero(smoothed[: lowest + 1] > smoothed[lowest] + 0.75 * fell)
+    first = int(above[-1]) if len(above) else 0
+    below = np.flatnonzero(smoothed[first:] < smoothed[lowest] + 0.25 * fell)
+    last = first + int(below[0]) if len(below) else lowest
+    return first + int(np.gradient(smoothed)[first : last + 1].argmin())
+
+
+def _smooth(values: np.ndarray, width: float) -> np.ndarray:
+    """Weighted means around each value: no lag, unlike a running mean."""
+    places = np.arange(len(values))
+    weights = np.exp(-0.5 * ((places[:, None] - places[None, :]) / width) ** 2)
+    smoothed: np.ndarray = weights @ values / weights.sum(axis=1)
+    return smoothed
+
+
+def _round(rate: float) -> float:
+    """To two digits: no more can be known."""
+    return float(f"{rate:.1e}")

@@ -1,0 +1,99 @@
+"""Weights on disk: one float32 vector, and a description that it must match.
+
+``weights.npy`` is read without unpickling. ``layout.json`` names the nodes of
+the model in the order of ``model.walk()`` with their dimensions, the parameters
+with shapes and offsets, and the SHA-256 of the vector's bytes.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+from thinc.api import Model
+
+from ..errors import ModelError
+from ..files.array_file import read_array, write_array
+from ..files.json_file import read_json, write_json
+from .parameters import FlatParameters
+
+
+def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> None:
+    """Write ``weights.npy`` and ``layout.json``."""
+    vector = model.ops.to_numpy(parameters.values)
+    write_array(folder / "weights.npy", vector)
+    write_json(
+        folder / "layout.json",
+        {
+            "sha256": hashlib.sha256(vector.tobytes()).hexdigest(),
+            "nodes": _nodes(model),
+            "parameters": _slots(parameters),
+        },
+    )
+
+
+def restore_dimensions(folder: Path, model: Model) -> None:
+    """Set the dimensions that were found from data when the model was trained.
+
+    RAISES (ModelError): If the file is damaged, or its nodes are not those of this model.
+    """
+    path = folder / "layout.json"
+    saved: Any = read_json(path).get("nodes")
+    nodes = list(model.walk())
+    try:
+        if [facts["name"] for facts in saved] != [node.name for node in nodes]:
+            raise ModelError(
+                f"{path}  describes another model than config.cfg builds. Load it with the "
+                "version of thincdialog and the --code it was trained with."
+            )
+        for node, facts in zip(nodes, saved):
+            for name, size in facts["dims"].items():
+                if size is not None and not node.has_dim(name):
+                    node.set_dim(name, int(size))
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
+
+
+def read_weights(folder: Path, parameters: FlatParameters) -> None:
+    """Read the weights into a model laid out by ``parameters``.
+
+    RAISES (ModelError): If a file is missing, damaged, or of another model.
+    """
+    layout = read_json(folder / "layout.json")
+    path = folder / "weights.npy"
+    if layout.get("parameters") != _slots(parameters):
+        raise ModelError(
+            f"{folder / 'layout.json'}  has other parameters than the model of config.cfg. "
+            "Load it with the version of thincdialog and the --code it was trained with."
+        )
+    vector: Any = read_array(path)
+    if vector.dtype != np.float32 or vector.shape != (parameters.values.size,):
+        raise ModelError(
+            f"{path}  holds {vector.dtype} {vector.shape}, expected float32 "
+            f"({parameters.values.size},). It belongs to another model."
+        )
+    if hashlib.sha256(vector.tobytes()).hexdigest() != layout.get("sha256"):
+        raise ModelError(f"{path}  is damaged: its checksum is not the one in layout.json.")
+    parameters.load(vector)
+
+
+def _nodes(model: Model) -> List[Dict[str, Any]]:
+    return [
+        {
+            "name": node.name,
+            "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names},
+        }
+        for node in model.walk()
+    ]
+
+
+def _slots(parameters: FlatParameters) -> List[Dict[str, Any]]:
+    return [
+        {
+            "node": slot.node,
+            "name": f"{slot.node_name}.{slot.param}",
+            "shape": list(slot.shape),
+            "offset": slot.offset,
+        }
+        for slot in parameters.slots
+    ]

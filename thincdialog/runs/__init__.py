@@ -1,0 +1,1 @@
+"""Runs on disk: the training run itself, its folder, checkpoints, tables and sweeps."""

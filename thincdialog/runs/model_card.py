@@ -1,0 +1,268 @@
+"""The model card: ``README.md`` of a saved model, for those who find its folder.
+
+Everything in it follows from config, data and seed: no times, no names of folders.
+"""
+
+import inspect
+import math
+import platform
+import re
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from thinc.api import Config
+
+from .. import __version__
+from ..errors import OutputError
+from ..evaluation.results import COUNT, Result, is_of_words
+from ..files.json_file import read_json
+from ..files.whole_file import whole_file
+from ..registry import registry
+
+CARD = "README.md"
+PACKAGES = ("thinc", "numpy")
+# Settings worth a line, where the config has them.
+SETTINGS = (
+    "system.seed", "training.max_epochs", "training.max_steps", "training.max_seconds",
+    "training.score", "training.patience", "training.optimizer.@optimizers",
+    "training.optimizer.learn_rate", "training.optimizer.use_averages",
+    "training.accumulate_gradient", "world.batcher.@batchers", "world.batcher.size",
+    "evaluation.max_examples", "evaluation.n_candidates",
+)  # fmt: skip
+# What was read, not how well it was answered.
+ABOUT_READING = re.compile(rf"{COUNT}|tokens|padding_fraction|truncated_\w+")
+SPLITS = ("train", "dev", "test")
+
+
+def write_card(folder: Path, result: Optional[Result] = None) -> None:
+    """Write the card of a saved model, from what lies in its folder.
+
+    folder (Path): Of the model.
+    result (Optional[Result]): Outcome of the training, once it is over; its scores must
+        be those of this model.
+    RAISES (OutputError): If it cannot be written; an old one stays as it was.
+    """
+    text = card(folder, result)
+    try:
+        with whole_file(folder / CARD) as beside:
+            beside.write_text(text, encoding="utf8", errors="backslashreplace")
+    except OSError as error:
+        reason = error.strerror or "the disk may be full"
+        raise OutputError(f"{folder / CARD}  could not be written: {reason}.") from None
+
+
+def card(folder: Path, result: Optional[Result] = None) -> str:
+    """The text of the card, Markdown; arguments as of ``write_card``."""
+    config = Config().from_str((folder / "config.cfg").read_text(encoding="utf8"))
+    meta = read_json(folder / "meta.json")
+    parts = [
+        _head(config, meta),
+        _scores(meta, result),
+        _data(config, result),
+        _model(config, meta, folder, result),
+        _use(folder.name),
+        _limits(config),
+        _versions(meta),
+    ]
+    return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _head(config: Mapping[str, Any], meta: Mapping[str, Any]) -> List[str]:
+    tasks = ", ".join(config.get("tasks", ())) or "A model"
+    name = meta.get("agent", "")
+    return [
+        f"# {tasks}",
+        "",
+        f"A dialogue model: agent `{name}`, trained with thincdialog {_version(meta)}.",
+        *_first_sentence(name),
+    ]
+
+
+def _first_sentence(name: str) -> List[str]:
+    try:
+        text = inspect.getdoc(registry.agents.get(name)) or ""
+    except Exception:  # A name that this process does not know: the card can do without.
+        return []
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    return [paragraph] if paragraph else []
+
+
+# --- scores -----------------------------------------------------------------------------
+
+
+def _scores(meta: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
+    yield from ("", "## Scores", "")
+    if result is None or not result.scores:
+        if not meta.get("dev"):
+            yield "None were measured when it was saved."
+            return
+        yield f"On the dev data, of these weights (step {meta['step']:,})."
+        yield ""
+        yield from _table([["metric", "dev"], *_values({"": meta["dev"]}, {}, "")])
+        return
+    yield f"Of the weights of step {result.best_step:,}, the best by `{result.score_name}`."
+    for split, report in result.scores.items():
+        agents = {"this model": report}
+        for name, reports in result.baselines.items():
+            if split in reports:
+                agents[name] = reports[split]
+        ends = result.intervals.get(split, {})
+        yield from ("", f"### {split}: {report[COUNT]:,.0f} examples", "")
+        header = ["metric", "this model", *(["95 % interval"] if ends else []), *list(agents)[1:]]
+        yield from _table([header, *_values(agents, ends, result.score_name)])
+        if ends:
+            yield ""
+            yield f"Intervals: percentile bootstrap over {result.drawn[split]}."
+
+
+def _values(
+    agents: Mapping[str, Mapping[str, float]], ends: Mapping[str, Any], first: str
+) -> Iterator[List[str]]:
+    """A row for each metric: the value of each agent, and the interval of the first's."""
+    own, *others = agents.values()
+    names = [
+        name
+        for name in own
+        if not ABOUT_READING.fullmatch(name.rpartition("/")[2]) and not is_of_words(name, own)
+    ]
+    for name in sorted(names, key=lambda name: name != first):
+        row = [f"`{name}`", _number(own[name])]
+        if ends:
+            low, high = ends.get(name, (None, None))
+            row.append("" if low is None else f"{_number(low)} to {_number(high)}")
+        yield [*row, *(_number(other[name]) if name in other else "" for other in others)]
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+# --- data, model, settings ----------------------------------------------------------------
+
+
+def _data(config: Mapping[str, Any], result: Optional[Result]) -> Iterator[str]:
+    yield from ("", "## Data", "")
+    rows = [["task", "teacher", "split", "files", "examples"]]
+    tasks = config.get("tasks", {})
+    for task, settings in tasks.items():
+        for split in SPLITS:
+            n = _n_examples(task, split, len(tasks) > 1, result)
+            if n and split != "train" and config.get("evaluation", {}).get("max_examples"):
+                n += " evaluated"  # Of more, maybe.
+            files = _file_names(settings.get(split))
+            if files or n:
+                rows.append([task, f"`{settings['@teachers']}`", split, files, n])
+        if rows[-1][0] != task:
+            rows.append([task, f"`{settings['@teachers']}`", "", "", ""])
+    yield from _table(rows)
+    steps = [f"`{name}`" for name in _registered(tasks, "@mutators")]
+    if steps:
+        yield from ("", f"Changed at reading by {', '.join(steps)}.")
+
+
+def _n_examples(task: str, split: str, is_one_of_many: bool, result: Optional[Result]) -> str:
+    if result is None:
+        return ""
+    if split == "train":
+        n: Optional[float] = result.train_examples.get(task if is_one_of_many else "")
+    else:
+        n = result.scores.get(split, {}).get(f"{task}/{COUNT}" if is_one_of_many else COUNT)
+    return "" if n is None else f"{n:,.0f}"
+
+
+def _file_names(value: Any) -> str:
+    """Names without folders, which say something about one machine only."""
+    names = value if isinstance(value, list) else [value]
+    return ", ".join(f"`{Path(name).name}`" for name in names if isinstance(name, str))
+
+
+def _model(
+    config: Mapping[str, Any], meta: Mapping[str, Any], folder: Path, result: Optional[Result]
+) -> Iterator[str]:
+    yield from ("", "## Model and training", "")
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != CARD]
+    if (folder / "layout.json").is_file():
+        slots = read_json(folder / "layout.json")["parameters"]
+        n_parameters = sum(math.prod(slot["shape"]) for slot in slots)
+        yield f"- {n_parameters:,} parameters (float32)"
+    yield f"- {sum(path.stat().st_size for path in files) / 1e6:.1f} MB on disk"
+    models = [f"`{name}`" for name in _registered(config.get("agent", {}), "@models")]
+    if models:
+        yield f"- model: {', '.join(models)}"
+    for name in _registered(config.get("tokenizer", {}), "@tokenizers"):
+        yield f"- tokenizer: `{name}`"
+    seen = f"{meta.get('epoch', 0):.4g} epochs, {meta.get('examples', 0):,} examples"
+    yield f"- {meta.get('step', 0):,} steps, {seen}"
+    if result is not None:
+        yield f"- training ended: {result.stopped_because}"
+    yield from ("", "The whole config is [config.cfg](config.cfg). Its main settings:", "")
+    rows = [["setting", "value"]]
+    for name in SETTINGS:
+        value: Any = config
+        for key in name.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value or name == "system.seed":  # A limit of 0 is none.
+            rows.append([f"`{name}`", str(value)])
+    yield from _table(rows)
+
+
+def _registered(config: Any, kind: str) -> List[str]:
+    """Names of the registered functions of a kind, in order, each once."""
+    found: Dict[str, None] = {}
+    if isinstance(config, Mapping):
+        if kind in config:
+            found[config[kind]] = None
+        for value in config.values():
+            found.update(dict.fromkeys(_registered(value, kind)))
+    return list(found)
+
+
+def _use(name: str) -> List[str]:
+    model = name[1:].rpartition(".")[0] if name.startswith(".") else name  # Not yet in its place.
+    return [
+        "", "## How to use it", "",
+        "In the folder that holds this one:", "",
+        "```",
+        f"python -m thincdialog chat {model}",
+        f"python -m thincdialog evaluate {model}",
+        "```", "",
+        "```python",
+        "import thincdialog", "",
+        f'print(thincdialog.load("{model}").respond("Hello!"))',
+        "```",
+    ]  # fmt: skip
+
+
+def _limits(config: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("", "## Limits", "")
+    yield "- The scores hold for data of the kind it was measured on, not for other ones."
+    agent = config.get("agent", {})
+    if agent.get("@agents") == "thincdialog.Ranker.v1":
+        yield "- It chooses among given replies and writes none of its own."
+        n = config.get("evaluation", {}).get("n_candidates")
+        if n:
+            yield f"- In evaluation it chose among {n} candidates; among more it errs more."
+    if agent.get("@agents") == "thincdialog.Classifier.v1":
+        yield "- It knows the classes of its training data only, and always answers with one."
+    if agent.get("max_context"):
+        yield f"- It reads the last {agent['max_context']} tokens of a conversation."
+    yield "- Replies are not filtered: what the training data says, it may say."
+
+
+def _versions(meta: Mapping[str, Any]) -> List[str]:
+    versions = [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    of_python = meta.get("python", platform.python_version())
+    own = f"thincdialog {_version(meta)}"
+    return ["", "## Versions", "", ", ".join([own, f"Python {of_python}", *versions])]
+
+
+def _version(meta: Mapping[str, Any]) -> str:
+    return str(meta.get("thincdialog", __version__))
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        yield f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |"
+        if number == 0:
+            yield f"|{'---|' * len(row)}"

@@ -1,0 +1,236 @@
+"""Saves what a run learns into its folder, and takes it back."""
+
+import filecmp
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, Mapping, Optional
+
+import numpy
+
+from ..agents import ModelAgent
+from ..config import CheckedConfig, write_config
+from ..errors import ModelError, OutputError, TrainingError
+from ..files.array_file import read_array, write_array
+from ..files.json_file import read_json
+from ..files.saved_model import read_meta
+from ..files.whole_file import whole_file
+from ..optimizers.state import has_state, optimizer_state, restore_optimizer
+from ..protocol import Agent
+from ..teachers import Teacher
+from ..training.keeper import Keeper
+from ..training.stopping import Position
+from .changes import Prints, check_config, check_data, fingerprints
+from .checkpoints import ARRAYS, STATE, Checkpoints
+from .model_folder import save_model
+from .scores_file import SCORES
+
+BEST, LAST = "model-best", "model-last"
+WEIGHTS = "weights.npy"
+# In a checkpoint: those of the best model.
+BEST_WEIGHTS = "best.npy"
+CONFIG = "config.cfg"
+WRITTEN_WHOLE = (BEST, LAST, CONFIG, SCORES)
+
+
+class RunKeeper(Keeper):
+    """Keeps models and checkpoints in a run's folder.
+
+    checked (CheckedConfig): The run's config.
+    agent (Agent): To be saved; of one without weights there are no checkpoints.
+    optimizer (Any): To be saved with it; of one without a state there are none, either.
+    tasks (Mapping[str, Teacher]): Those of the config.
+    folder (Optional[Path]): The run's folder; None to keep only the best weights, and
+        only in memory.
+    """
+
+    def __init__(
+        self,
+        checked: CheckedConfig,
+        agent: Agent,
+        optimizer: Any,
+        tasks: Mapping[str, Teacher],
+        folder: Optional[Path],
+    ):
+        self.checked, self.agent, self.optimizer = checked, agent, optimizer
+        self.tasks, self.folder = tasks, folder
+        self.checkpoints: Optional[Checkpoints] = None
+        if folder is not None and isinstance(agent, ModelAgent) and has_state(optimizer):
+            self.checkpoints = Checkpoints(folder)
+        self.saved = ""  # Where the weights lie that were saved last.
+        self.best_values: Any = None
+        self._best: Optional[Dict[str, Any]] = None  # What is known of them.
+        self._fingerprints: Optional[Prints] = None
+
+    # --- keeping --------------------------------------------------------------------
+
+    def begin(self, anew: bool) -> None:
+        """The run begins, or goes on: its config stands in the folder from now on.
+
+        anew (bool): Whether checkpoints of another run are to go.
+        RAISES (OutputError): If the config cannot be written.
+        """
+        if self.folder is None:
+            return
+        if anew:
+            old = Checkpoints(self.folder)
+            old.mend(*WRITTEN_WHOLE)  # What a killed run left half done goes, too.
+            old.remove()
+        try:
+            with whole_file(self.folder / CONFIG) as beside:
+                beside.write_text(write_config(self.checked.config), encoding="utf8")
+        except OSError as error:
+            raise OutputError(
+                f"{self.folder / CONFIG}  could not be written: {error.strerror}. Free some space "
+                "or choose another folder with --output."
+            ) from None
+
+    def evaluated(self, position: Position, report: Mapping[str, float], is_best: bool) -> None:
+        """Save the weights in place (averaged ones, if any) as model-last, and as
+        model-best if they are."""
+        meta = self._meta(position, report)
+        if is_best:
+            if isinstance(self.agent, ModelAgent):
+                self.best_values = self.agent.parameters.values.copy()
+            self._best = meta
+            self._save_model(BEST, meta)
+        self._save_model(LAST, meta)
+
+    def left(self, position: Position) -> None:
+        """Save model-last without a report."""
+        self._save_model(LAST, self._meta(position, {}))
+
+    def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
+        return {
+            "agent": self.checked.interpolated["agent"]["@agents"],
+            "task": ", ".join(self.tasks),
+            "step": position.step,
+            "epoch": position.epoch,
+            "examples": position.examples,
+            "dev": dict(report),
+        }
+
+    def _save_model(self, name: str, meta: Mapping[str, Any]) -> None:
+        if self.folder is not None:
+            save_model(self.agent, self.folder / name, write_config(self.checked.config), meta)
+            self.saved = str(self.folder / name)
+
+    def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
+        """Write a checkpoint."""
+        if self.checkpoints is None or not isinstance(self.agent, ModelAgent):
+            return
+        if self._fingerprints is None:
+            self._fingerprints = fingerprints(self.tasks)
+        settings, arrays = optimizer_state(self.optimizer, self.agent.model.ops)
+        whole = {
+            "loop": state,
+            "optimizer": settings,
+            "config": self.checked.interpolated,
+            "data": self._fingerprints,
+            "best": self._best,
+        }
+        with self.checkpoints.writing(step) as folder:
+            self.agent.to_disk(folder)
+            (folder / ARRAYS).mkdir()
+            for name, array in arrays.items():
+                write_array(folder / ARRAYS / f"{name}.npy", array)
+            if self._best is not None:
+                # No link to model-best's: one damaged file shall not damage all checkpoints.
+                values = self.agent.model.ops.to_numpy(self.best_values)
+                write_array(folder / BEST_WEIGHTS, values)
+            (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
+        self.newest = str(self.checkpoints.at(step))
+
+    # --- taking back ------------------------------------------------------------------
+
+    def find(self, note: Callable[[str], None]) -> Optional[Dict[str, Any]]:
+        """The newest whole checkpoint of the folder, if the run can go on from there.
+
+        note (Callable): Called with lines for the user.
+        RETURNS (Optional[Dict[str, Any]]): Its state, for ``restore``; None if there is none.
+        RAISES (DialogError): If all are damaged, or config or data have changed so that it
+            would be another run.
+        """
+        if self.checkpoints is None:
+            note("There are no checkpoints of such an agent or optimizer: starting afresh.")
+            return None
+        self.checkpoints.mend(*WRITTEN_WHOLE)
+        newest = self.checkpoints.newest(note)
+        if newest is None:
+            note(f"There is no checkpoint in {self.folder}: starting afresh.")
+            return None
+        state = read_json(newest / STATE)
+        changes = check_config(self.checked, state["config"], self.tasks, newest)
+        self._fingerprints = fingerprints(self.tasks)
+        others = check_data(self.tasks, state["data"], self._fingerprints, newest)
+        self.newest = str(newest)
+        note(f"Going on from {newest}.")
+        changed = [*map(str, changes), *(f"what is in {path}" for path in others)]
+        if changed:
+            note(f"Changed since: {'; '.join(changed)}.")
+        return state
+
+    def restore(self, state: Mapping[str, Any], tokenizer: Any) -> None:
+        """Bring agent, optimizer and best model to where the newest checkpoint was.
+
+        state (Mapping[str, Any]): From ``find``.
+        tokenizer (Any): Built from the config, not yet filled.
+        """
+        agent, newest = self.agent, Path(self.newest)
+        assert isinstance(agent, ModelAgent) and self.folder is not None
+        agent.from_disk(newest, tokenizer=tokenizer)
+        arrays = {path.stem: read_array(path) for path in (newest / ARRAYS).iterdir()}
+        restore_optimizer(self.optimizer, agent.model.ops, state["optimizer"], arrays)
+        self._best = state["best"]
+        if self._best is not None:
+            self._restore_best(newest / BEST_WEIGHTS, self._best)
+
+    def _restore_best(self, weights: Path, meta: Mapping[str, Any]) -> None:
+        """The best model, also in the run's folder: the process that was killed may have
+        found a better one behind the checkpoint, which will be found again."""
+        assert isinstance(self.agent, ModelAgent) and self.folder is not None
+        parameters, place = self.agent.parameters, self.folder / BEST
+        values: Any = read_array(weights)
+        self.best_values = parameters.ops.asarray(values)
+        try:
+            known = read_meta(place) if _is_same(weights, place / WEIGHTS) else {}
+        except ModelError:  # Damaged.
+            known = {}
+        if any(known.get(key) != value for key, value in meta.items()):
+            with parameters.using(self.best_values):
+                self._save_model(BEST, meta)
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    if not second.is_file():
+        return False
+    return filecmp.cmp(first, second, shallow=False)
+
+
+def _as_json(whole: Mapping[str, Any]) -> str:
+    """RAISES (TrainingError): If a state is not made of JSON values; names the part."""
+    try:
+        return json.dumps(whole, default=_plain)
+    except (TypeError, ValueError) as error:
+        parts = {"optimizer": whole["optimizer"], "world": whole["loop"]["world"]}
+        for name, state in whole["loop"]["callbacks"].items():
+            parts[f"callback '{name}'"] = state
+        guilty = [name for name, state in parts.items() if not _is_json(state)]
+        raise TrainingError(
+            f"The state of {' and '.join(guilty) or 'the run'} cannot be saved: {error}. Let its "
+            "state() give JSON values only: numbers, texts, lists, and dicts with texts as keys."
+        ) from None
+
+
+def _is_json(state: Any) -> bool:
+    try:
+        json.dumps(state, default=_plain)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's."""
+    if isinstance(value, numpy.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no JSON value")

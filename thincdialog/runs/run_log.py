@@ -1,0 +1,157 @@
+"""The rows of a run in its own folder, whatever logger it has: for plots and tables."""
+
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
+
+from ..errors import OutputError
+from ..loggers.chain import Chain
+from ..loggers.logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
+from ..loggers.row_file import RowFile, read_rows
+from .scores_file import remove_scores
+
+try:
+    import fcntl
+except ImportError:  # Windows: there a run that crashed looks like one that is running.
+    fcntl = None  # type: ignore[assignment]
+
+LOG = "log.jsonl"
+LOCK_TRIES, LOCK_SECONDS = 5, 0.05
+
+
+class RunLog:
+    """Writes ``log.jsonl``, and holds a lock on it until it is closed.
+
+    folder (Path): The run's folder.
+    RAISES (OutputError): If the file cannot be written, or another run is writing it.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        with _told(folder):
+            self.rows = RowFile(folder / LOG)
+        if not _lock(self.rows):
+            self.rows.file.close()
+            raise OutputError(
+                f"{folder}  belongs to a training run that is still going on. "
+                "Wait for its end, or choose another folder with --output."
+            )
+
+    def begin(self, resume_step: Optional[int] = None) -> None:
+        """A run begins, or goes on.
+
+        resume_step (Optional[int]): Step at which it goes on: later rows are dropped;
+            None for a new run, which begins with an empty file.
+        RAISES (OutputError): If the file cannot be written.
+        """
+        with _told(self.folder):
+            self.rows.drop_after(-1 if resume_step is None else resume_step)
+            remove_scores(self.folder)
+
+    def log_step(self, info: Optional[Dict[str, Any]]) -> None:
+        """Write the row of an evaluation; it outlives a crash, even of the machine."""
+        if info is not None:
+            self.rows.add(info)
+            self.rows.sync()
+
+    def setup(self, run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
+        """The log as one of the loggers; it stays open, as scores come after the last row."""
+        return self.log_step, lambda: None
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{folder / LOG}  cannot be written: {error.strerror}. "
+            "Choose another folder with --output."
+        ) from None
+
+
+def _lock(rows: RowFile) -> bool:
+    if fcntl is None:
+        return True
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(rows.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:  # Maybe only is_running, which looks for a moment.
+            time.sleep(LOCK_SECONDS)
+        except OSError:  # A file system without locks.
+            return True
+    return False
+
+
+@contextmanager
+def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
+    """The log of a run, and so the folder for it alone, until its scores are written.
+
+    folder (Optional[Path]): The run's folder; None if nothing is saved.
+    YIELDS (List[RunLog]): The log; empty if there is no folder.
+    """
+    if folder is None:
+        yield []
+        return
+    log = RunLog(folder)
+    try:
+        yield [log]
+    finally:
+        try:
+            log.rows.close()
+        except OSError:  # Rows that the disk has no room for: told when it happened.
+            pass
+
+
+@contextmanager
+def run_loggers(
+    log: Sequence[RunLog], setup: Setup, run: LoggedRun, stdout: TextIO, stderr: TextIO
+) -> Iterator[Log]:
+    """All that takes note of a run as one function; none of it can end the run.
+
+    log (Sequence[RunLog]): What ``run_log`` gave.
+    setup (Setup): The logger of the config.
+    run (LoggedRun): The run.
+    stdout (TextIO): Where the logger writes results.
+    stderr (TextIO): Where it writes progress.
+    YIELDS (Log): Called once after each training step, and at an evaluation before all.
+    """
+    log_step, finalize = Chain(*(one.setup for one in log), setup)(run, stdout, stderr)
+
+    def log_progress(progress: Progress, info: Optional[Dict[str, Any]]) -> None:
+        run.progress = progress
+        log_step(info)
+
+    try:
+        yield log_progress
+    except BaseException as error:
+        run.error = error
+        raise
+    finally:
+        finalize()
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a process is training in a folder now, on a file system that can tell."""
+    path = folder / LOG
+    if fcntl is None or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def read_log(path: Path) -> List[Dict[str, Any]]:
+    """The rows of a run so far; none if it has written none.
+
+    path (Path): The run's folder, or a file of rows.
+    """
+    file = path / LOG if path.is_dir() else path
+    return read_rows(file) if file.is_file() else []

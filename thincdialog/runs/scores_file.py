@@ -1,0 +1,76 @@
+"""``scores.json`` in a run's folder: what it came to, for tables and model cards."""
+
+from pathlib import Path
+from typing import Any, Dict
+
+from ..errors import ModelError, OutputError
+from ..evaluation.results import Result
+from ..files.json_file import read_json, write_json
+from ..files.whole_file import whole_file
+from ..loggers.row_file import finite
+
+SCORES = "scores.json"
+REMEDY = "Delete it to see the run without its final scores."
+# What readers rely on.
+KINDS: Dict[str, Any] = {
+    "score_name": str,
+    "best_step": int,
+    "stopped_because": str,
+    "seconds": (int, float),
+    "n_parameters": int,
+    "scores": dict,
+}
+
+
+def write_scores(folder: Path, result: Result) -> None:
+    """Write what a run came to; the file is there only once the run is over.
+
+    folder (Path): The run's folder.
+    RAISES (OutputError): If it cannot be written.
+    """
+    facts = {
+        "score_name": result.score_name,
+        "best_step": result.best_step,
+        "stopped_because": result.stopped_because,
+        "seconds": result.seconds,
+        "n_parameters": result.n_parameters,
+        "scores": result.scores,
+        "intervals": result.intervals,
+        "baselines": result.baselines,
+    }
+    try:
+        with whole_file(folder / SCORES) as beside:
+            write_json(beside, finite(facts))
+    except OSError as error:
+        reason = error.strerror or "the disk may be full"
+        raise OutputError(
+            f"{folder / SCORES}  could not be written: {reason}. The model is saved."
+        ) from None
+
+
+def read_scores(folder: Path) -> Dict[str, Any]:
+    """What a run came to, as ``write_scores`` has it; empty while it is not over.
+
+    RAISES (ModelError): If the file is damaged.
+    """
+    path = folder / SCORES
+    if not path.is_file():
+        return {}
+    facts = read_json(path, REMEDY)
+    for name, kind in KINDS.items():
+        if not isinstance(facts.get(name), kind):
+            text = f"'{name}' is missing or no value of its kind"
+            raise ModelError(f"{path}  is damaged: {text}. {REMEDY}")
+    for split, report in facts["scores"].items():
+        if not isinstance(report, dict) or not all(map(_is_score, report.values())):
+            raise ModelError(f"{path}  is damaged: the scores on {split} are no numbers. {REMEDY}")
+    return facts
+
+
+def _is_score(value: Any) -> bool:
+    return value is None or isinstance(value, (int, float))
+
+
+def remove_scores(folder: Path) -> None:
+    """A run begins or goes on: what an earlier one came to no longer holds."""
+    (folder / SCORES).unlink(missing_ok=True)

@@ -1,0 +1,286 @@
+"""Trains with many settings, one run after the other.
+
+Runs follow one another in one process: each builds all its parts anew and seeds all its
+draws, so it comes to the same bits as alone, and Python starts only once. (A run that
+brings the whole process down takes the sweep along; the same call goes on behind it.)
+"""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
+
+from ..config import check_config, load_code, load_config, resolve_config
+from ..config.diff import diff_config
+from ..config.reading import ConfigLike
+from ..errors import ConfigError, DialogError, OutputError, Problem
+from ..files.json_file import read_json, write_json
+from ..files.whole_file import whole_file
+from ..ops.choice import using_ops
+from ..training.packages import training_ops
+from ..training.task import tasks_of
+from .run_table import RunResult, results
+from .scores_file import read_scores
+from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
+from .train import train
+
+STATE, CONFIG = "sweep.json", "config.cfg"
+REMEDY = 'Write {"runs": {}} into it to go on with the runs that are there.'
+FINISHED, FAILED, BEGUN, WAITING = "finished", "failed", "begun", "waiting"
+# Combinations that are all checked; of more, enough to have every value once.
+MAX_CHECKED = 64
+# What a run's folder may have been trained with differently.
+HARMLESS = ("system.gpu_id", "system.ops", "training.logger")
+
+
+@dataclass
+class SweepRun:
+    """A run of a sweep.
+
+    name (str): Of its folder, in that of the sweep.
+    overrides (Dict[str, Any]): What sets it apart: "section.key" to value.
+    state (str): "waiting", "begun", "finished" or "failed".
+    error (Optional[str]): Why it failed.
+    """
+
+    name: str
+    overrides: Dict[str, Any]
+    state: str = WAITING
+    error: Optional[str] = None
+
+
+@dataclass
+class Sweep:
+    """Outcome of ``sweep``.
+
+    output (Path): The folder that holds the runs.
+    runs (List[SweepRun]): In the order in which they are trained.
+    results (List[RunResult]): What the finished ones came to, the best first; in the order
+        of training where there is no dev score.
+    """
+
+    output: Path
+    runs: List[SweepRun]
+    results: List[RunResult] = field(default_factory=list)
+
+    @property
+    def best(self) -> Optional[SweepRun]:
+        """The run with the best score on dev; None if none has one."""
+        if not self.results or self.results[0].score is None:
+            return None
+        return next(run for run in self.runs if run.name == Path(self.results[0].path).name)
+
+
+def sweep(
+    config: ConfigLike,
+    over: Mapping[str, Choices],
+    output: Union[str, Path],
+    *,
+    random: int = 0,
+    seed: int = 0,
+    overrides: Optional[Mapping[str, Any]] = None,
+    retry: bool = False,
+    code: Union[str, Path, None] = None,
+    stderr: Optional[TextIO] = None,
+) -> Sweep:
+    """Train once for each combination of some settings, and compare the scores on dev.
+
+    The same call again trains only what is not finished: a run that was interrupted goes
+    on from its newest checkpoint. A run that fails is noted, and the next one begins.
+
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    over (Mapping[str, Choices]): "section.key" to a list of values; or, with ``random``,
+        to a range: "log:1e-4..1e-1" (uniform in the logarithm), "uniform:0..0.5" or
+        "int:1..8", bounds included.
+    output (Union[str, Path]): Folder that holds a folder for each run.
+    random (int): Draw so many combinations; 0 for all of them.
+    seed (int): Of the draws.
+    overrides (Optional[Mapping[str, Any]]): Changes to the config for all runs.
+    retry (bool): Whether to train again what failed before.
+    code (Union[str, Path, None]): Python file to import first.
+    stderr (Optional[TextIO]): Where all runs show how they get on; sys.stderr if None.
+    RETURNS (Sweep): All runs and their results.
+    RAISES (DialogError): Before anything is trained or written: if a combination makes no
+        good config, if data is missing, or if the folder holds something else.
+    """
+    load_code(code)
+    stream = stderr or sys.stderr
+    common = dict(overrides or {})
+    choices = read_choices(over, bool(random))
+    combinations = sample(choices, random, seed) if random else grid(choices)  # type: ignore
+    _check(config, common, choices, combinations)
+    folder = Path(output)
+    names = list(choices)
+    runs = [SweepRun(run_name(chosen, names), dict(chosen)) for chosen in combinations]
+    state = _SweepState(folder)
+    state.take_up(runs, retry)
+    _check_trained(config, common, folder, runs)
+    for number, run in enumerate(runs, 1):
+        if run.state in (FINISHED, FAILED):
+            continue
+        stream.write(f"\nRun {number} of {len(runs)}: {run.name}\n")
+        run.state, run.error = BEGUN, None
+        state.write(runs)
+        _train(config, {**common, **run.overrides}, folder / run.name, run, code, stream)
+        state.write(runs)
+    found = Sweep(folder, runs)
+    finished = [str(folder / run.name) for run in runs if run.state == FINISHED]
+    if finished:
+        found.results = results(finished)
+    return found
+
+
+def _train(
+    config: ConfigLike,
+    overrides: Dict[str, Any],
+    folder: Path,
+    run: SweepRun,
+    code: Union[str, Path, None],
+    stream: TextIO,
+) -> None:
+    resume = folder.is_dir() and any(folder.iterdir())
+    try:
+        # With force, a run that was stopped before its first checkpoint begins anew.
+        train(
+            config,
+            output=folder,
+            overrides=overrides,
+            resume=resume,
+            force=resume,
+            code=code,  # Imported already, but not yet in a worker's process.
+            stdout=stream,
+            stderr=stream,
+        )
+        run.state = FINISHED
+    except Exception as error:  # Whatever it is, the others may still succeed.
+        run.state = FAILED
+        is_ours = isinstance(error, DialogError)
+        run.error = str(error) if is_ours else f"{type(error).__name__}: {error}"
+        stream.write(f"Failed: {run.error}\n")
+
+
+def _check(
+    config: ConfigLike,
+    common: Dict[str, Any],
+    choices: Mapping[str, Union[Range, List]],
+    combinations: List[Dict[str, Any]],
+) -> None:
+    """All that is wrong with the config under any combination, before anything runs."""
+    problems: List[Problem] = []
+    for name in choices:
+        if name in ("training.score", "training.score_direction"):
+            text = f"runs with different {name} cannot be compared"
+            problems.append(Problem(f"--over {name}", text, "leave it out"))
+    path = "config"
+    for chosen in _to_check(choices, combinations):
+        for problem in check_config(config, {**common, **chosen}):
+            name = problem.where.removeprefix("--")
+            where = f"--over {name}" if name in chosen else problem.where
+            problems.append(problem._replace(where=where))
+    if isinstance(config, (str, Path)) and "\n" not in str(config):
+        path = str(config)
+    if problems:
+        raise ConfigError(list(dict.fromkeys(problems)), path)
+    checked = load_config(config, {**common, **combinations[0]})
+    with using_ops(training_ops(checked)):
+        parts = resolve_config(checked)
+        tasks_of(checked, parts, "train")
+        for task in parts["tasks"].values():
+            task.check_sources()
+
+
+def _to_check(
+    choices: Mapping[str, Union[Range, List]], combinations: List[Dict[str, Any]]
+) -> List[Dict[str, Any]]:
+    first = combinations[0]
+    bounds = [
+        {**first, name: bound}
+        for name, known in choices.items()
+        if isinstance(known, Range)
+        for bound in known.bounds()
+    ]
+    if len(combinations) <= MAX_CHECKED:
+        return bounds + combinations
+    singles = [
+        {**first, name: value}
+        for name, known in choices.items()
+        if isinstance(known, list)
+        for value in known
+    ]
+    return bounds + singles
+
+
+def _check_trained(
+    config: ConfigLike, common: Dict[str, Any], folder: Path, runs: List[SweepRun]
+) -> None:
+    """See that runs which are there already were trained with this config.
+
+    RAISES (OutputError): If one was not.
+    """
+    for run in runs:
+        path = folder / run.name / CONFIG
+        if run.state not in (FINISHED, BEGUN) or not path.is_file():
+            continue
+        checked = load_config(config, {**common, **run.overrides})
+        others = [
+            difference
+            for difference in diff_config(checked, path)
+            if difference.kind != "same"
+            and not f"{difference.section}.{difference.key}".startswith(HARMLESS)
+        ]
+        if others:
+            shown = ", ".join(
+                f"{d.section}.{d.key} (was {d.old or 'not there'}, is {d.new or 'not there'})"
+                for d in others[:4]
+            )
+            more = f" and {len(others) - 4} more" if len(others) > 4 else ""
+            raise OutputError(
+                f"{path}  the run was trained with other settings: {shown}{more}. "
+                "Give this sweep another folder with --output."
+            )
+
+
+def _are_runs(known: Any) -> bool:
+    return isinstance(known, dict) and all(isinstance(run, dict) for run in known.values())
+
+
+class _SweepState:
+    """``sweep.json``: which runs there are, and how each of them ended."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.others: Dict[str, Any] = {}  # Runs of other calls in the same folder.
+        path = folder / STATE
+        if path.is_file():
+            self.others = read_json(path, REMEDY).get("runs", {})
+            if not _are_runs(self.others):
+                raise OutputError(f"{path}  is damaged: it holds no runs. {REMEDY}")
+        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(
+                f"{folder}  holds something that is no sweep. Choose another folder with --output."
+            )
+
+    def take_up(self, runs: List[SweepRun], retry: bool) -> None:
+        """What is known of the runs from before."""
+        for run in runs:
+            known = self.others.get(run.name, {})
+            run.state, run.error = known.get("state", WAITING), known.get("error")
+            if run.state == FINISHED and not read_scores(self.folder / run.name):
+                run.state = WAITING  # Somebody has deleted it.
+            if run.state == FAILED and retry:
+                run.state, run.error = WAITING, None
+
+    def write(self, runs: List[SweepRun]) -> None:
+        """RAISES (OutputError): If it cannot be written."""
+        ours = {
+            run.name: {"overrides": run.overrides, "state": run.state, "error": run.error}
+            for run in runs
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with whole_file(self.folder / STATE) as beside:
+                write_json(beside, {"format": 1, "runs": {**self.others, **ours}})
+        except OSError as error:
+            raise OutputError(
+                f"{self.folder / STATE}  cannot be written: {error.strerror}."
+            ) from None
