@@ -8,12 +8,12 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thincdialog.config.fill import fill_functions
 
 from tests.config.examples import GOOD
 from tests.fuzzing import mangle, within_time
 from thincdialog.api import ConfigError
 from thincdialog.config import check_config, load_config, shipped_configs
-from thincdialog.config.fill import fill_functions
 
 CONFIGS = [GOOD.encode(), *(path.read_bytes() for path in shipped_configs().values())]
 

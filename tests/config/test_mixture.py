@@ -144,7 +144,7 @@ def test_mixture_overrides():
 def test_mixture_is_written_with_its_comments_behind_the_tasks():
     added = '[mixture]\n# Play.\nunit = "words"\n\n[mixture.weights]\n# Much.\nchat = 3\n'
     checked = load_config(f"{TWO}{added}dialogue = 1\n")
-    text = write_config(checked.config, checked.reading.source)
+    text = write_config(checked.config, checked.given.source)
     expected = (
         '[mixture]\n# Play.\nunit = "words"\nrepeat = false\n\n'
         "[mixture.weights]\n# Much.\nchat = 3\ndialogue = 1\n\n[tokenizer]\n"

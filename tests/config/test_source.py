@@ -2,8 +2,8 @@ import pytest
 from confection import Config
 from hypothesis import given
 from hypothesis import strategies as st
-
 from thincdialog.config.reading import read_config
+
 from thincdialog.config.source import read_source
 
 GOOD = """# What it trains.

@@ -1,10 +1,10 @@
 from confection import Config
 from hypothesis import given
 from hypothesis import strategies as st
+from thincdialog.config.reading import read_config
 
 from tests.config.examples import GOOD
 from thincdialog.config import load_config, write_config
-from thincdialog.config.reading import read_config
 from thincdialog.config.schemas import BLOCKS, SECTION_ORDER, SETTINGS
 from thincdialog.config.source import read_source
 from thincdialog.config.variables import fill_variables
@@ -43,7 +43,7 @@ def test_write_gives_what_both_readers_read_back():
 
 def test_write_keeps_comments():
     checked = load_config(GOOD)
-    text = write_config(checked.config, checked.reading.source)
+    text = write_config(checked.config, checked.given.source)
     assert text.startswith("# Trains a ranker.\n# For the tests.\n\n[paths]\n")
     assert "\n# Who talks about what.\n[tasks.dialogue]\n" in text
     assert '\n# Whose turns are answered.\nlabel_speaker = "both"\n' in text

@@ -31,9 +31,9 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
 
     load_code(arguments.code)
     checked = load_config(arguments.config, overrides)
-    text = write_config(checked.config, checked.reading.source)
+    text = write_config(checked.config, checked.given.source)
     if arguments.diff:
-        before = write_config(checked.reading.written, checked.reading.source)
+        before = write_config(checked.given.written, checked.given.source)
         for line in difflib.ndiff(before.splitlines(), text.splitlines()):
             code = {"+": 32, "-": 31}.get(line[0])
             if line[0] != "?":

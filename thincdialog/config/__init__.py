@@ -1,14 +1,15 @@
 """Configs: read, complete, check, build, write."""
 
 from .code import CodeError, load_code
-from .load import CheckedConfig, check_config, load_config
-from .resolve import resolve_config
+from .given import ConfigLike
+from .load import CheckedConfig, check_config, load_config, resolve_config
 from .shipped import find_shipped, shipped_configs
 from .write import write_config
 
 __all__ = [
     "CheckedConfig",
     "CodeError",
+    "ConfigLike",
     "check_config",
     "find_shipped",
     "load_code",

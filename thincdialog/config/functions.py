@@ -3,35 +3,24 @@
 import inspect
 import re
 import sys
+from inspect import Parameter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, get_type_hints
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, get_type_hints
 
 from ..registry import registry
 
-REQUIRED = inspect.Parameter.empty
+REQUIRED = Parameter.empty
 _DOCUMENTED = re.compile(r"^\s{0,8}(?P<name>\*{0,2}\w+) ?(\((?P<type>.*?)\))?:\s+(?P<text>\S.*)$")
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-class Argument(NamedTuple):
-    """One argument of a registered function.
-
-    annotation (Any): Its type, ``Any`` if it has none.
-    default (Any): ``REQUIRED`` if it has none.
-    is_positional (bool): Whether a block of a ``*`` group can fill it.
-    """
-
-    name: str
-    annotation: Any
-    default: Any
-    is_positional: bool
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class FunctionInfo(NamedTuple):
     """A registered function.
 
     where (str): File and line of its definition.
+    arguments (Dict[str, Parameter]): With annotations that are types, ``Any`` if there is
+        none; a default of ``REQUIRED`` if there is none.
     variadic (Any): Annotation of ``*args``; None if it takes none.
     keywords (str): Name of its ``**kwargs``, of which a config gives none; "" without.
     takes_any (bool): Whether it does not tell what it takes.
@@ -41,16 +30,20 @@ class FunctionInfo(NamedTuple):
     name: str
     function: Callable
     where: str
-    arguments: Dict[str, Argument]
+    arguments: Dict[str, Parameter]
     variadic: Any
     keywords: str
     takes_any: bool
 
+    def positional(self, group: Any) -> List[str]:
+        """Names of the arguments that the blocks of a ``*`` group fill."""
+        names = [name for name, given in self.arguments.items() if given.kind in _POSITIONAL]
+        return names[: len(group)] if isinstance(group, dict) else []
+
     def documentation(self, argument: str) -> str:
         """The docstring's words on one argument, "" if there are none."""
-        lines = inspect.getdoc(self.function) or ""
         found: List[str] = []
-        for line in lines.splitlines():
+        for line in (inspect.getdoc(self.function) or "").splitlines():
             match = _DOCUMENTED.match(line)
             if match and match["name"].lstrip("*") == argument:
                 kind = f" ({match['type']})" if match["type"] else ""
@@ -67,49 +60,50 @@ class FunctionInfo(NamedTuple):
         return f"{text} ({self.where})" if text else f"see {self.where}"
 
 
+_DESCRIBED: Dict[Tuple[str, str], FunctionInfo] = {}
+
+
 def describe_function(registry_name: str, name: str) -> FunctionInfo:
     """Look up a registered function.
 
     RAISES (catalogue.RegistryError): If it is not registered.
     """
     function = registry.get(registry_name, name)
-    arguments: Dict[str, Argument] = {}
+    known = _DESCRIBED.get((registry_name, name))
+    if known is None or known.function is not function:
+        known = _DESCRIBED[registry_name, name] = _describe(registry_name, name, function)
+    return known
+
+
+def _describe(registry_name: str, name: str, function: Callable) -> FunctionInfo:
+    arguments: Dict[str, Parameter] = {}
     variadic, keywords, takes_any = None, "", False
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # Compiled functions may have no signature.
         parameters, takes_any = [], True
-    hints = _hints(function)
+    hints = _hints(function.__init__ if inspect.isclass(function) else function)
     for parameter in parameters:
         annotation = hints.get(parameter.name, parameter.annotation)
         if annotation is REQUIRED or isinstance(annotation, str):
             annotation = Any
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+        if parameter.kind is Parameter.VAR_POSITIONAL:
             variadic = annotation
-        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        elif parameter.kind is Parameter.VAR_KEYWORD:
             keywords = parameter.name
         else:
-            is_positional = parameter.kind in _POSITIONAL
-            arguments[parameter.name] = Argument(
-                parameter.name, annotation, parameter.default, is_positional
-            )
+            arguments[parameter.name] = parameter.replace(annotation=annotation)
     where = locate(function)
     return FunctionInfo(
         registry_name, name, function, where, arguments, variadic, keywords, takes_any
     )
 
 
-def _hints(function: Callable) -> Dict[str, Any]:
-    target: Any = function.__init__ if inspect.isclass(function) else function
+def _hints(target: Any) -> Dict[str, Any]:
     try:
         return get_type_hints(target)
     except Exception:  # A name that cannot be resolved: the others still count.
-        return _sound_hints(target)
-
-
-def _sound_hints(target: Any) -> Dict[str, Any]:
-    found: Dict[str, Any] = {}
-    names = getattr(inspect.unwrap(target), "__globals__", {})
+        names, found = getattr(inspect.unwrap(target), "__globals__", {}), {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
         try:
             found.update(get_type_hints(SimpleNamespace(__annotations__={name: annotation}), names))

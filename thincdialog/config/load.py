@@ -1,4 +1,5 @@
-"""From a config as a user writes it to one that is complete and free of mistakes."""
+"""From a config as a user writes it to one that is complete and free of mistakes, and to
+the objects that it describes."""
 
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
@@ -7,10 +8,10 @@ from confection import Config
 
 from ..errors import ConfigError, Problem
 from ..registry import registry
+from .blocks import fill_functions
 from .build import Builder
 from .check import Checker
-from .fill import fill_functions
-from .reading import ConfigLike, Reading, read_config
+from .given import ConfigLike, GivenConfig, read_config
 from .schemas import SECTION_ORDER
 from .variables import fill_variables
 
@@ -21,22 +22,22 @@ class CheckedConfig:
 
     config (Config): Complete: every setting and every argument; variables as written.
     interpolated (Config): The same with the variables filled in.
-    reading (Reading): Where each part stands, and what the user wrote.
+    given (GivenConfig): Where each part stands, and what the user wrote.
     """
 
     config: Config
     interpolated: Config
-    reading: Reading
+    given: GivenConfig
 
     @property
     def name(self) -> str:
         """What to call the config in messages: its path as the user gave it."""
-        return self.reading.name
+        return self.given.name
 
-    @property
-    def locations(self) -> Dict[str, str]:
-        """Dotted name of each section and key to ``file.cfg:41`` or ``--a.b``."""
-        return self.reading.locations
+    def where(self, *path: str) -> str:
+        """Where a section or key stands, ``file.cfg:41`` or ``--a.b``, or else the nearest
+        part around it."""
+        return self.given.where(*path)
 
 
 def load_config(
@@ -50,10 +51,8 @@ def load_config(
     RETURNS (CheckedConfig): The complete config.
     RAISES (ConfigError): With every problem that was found.
     """
-    if isinstance(config, CheckedConfig):
-        if not overrides:
-            return config
-        config = config.config
+    if isinstance(config, CheckedConfig) and not overrides:
+        return config
     checked, problems = _read_and_check(config, overrides)
     if problems:
         raise ConfigError(problems, checked.name)
@@ -68,54 +67,69 @@ def check_config(
     config (ConfigLike): As for ``load_config``.
     RETURNS (List[Problem]): Empty if the config is good.
     """
-    if isinstance(config, CheckedConfig):
-        config = config.config
     try:
-        checked, problems = _read_and_check(config, overrides)
+        return _read_and_check(config, overrides, build=True)[1]
     except ConfigError as error:
         return error.problems
-    if not problems:
-        builder = Builder(checked.reading)
-        builder.build_section((), checked.interpolated)
-        problems = builder.problems
-    return problems
+
+
+def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
+    """Build the objects of all sections. No data is read.
+
+    checked (CheckedConfig): From ``load_config``.
+    RETURNS (Dict[str, Any]): ``paths`` and ``system`` (dicts); ``tasks`` (name to
+        teacher); ``tokenizer`` (None if the config has none); ``agent``; ``world`` (a
+        function of teacher and agent); ``mixture`` (its settings); ``evaluation`` (its
+        settings, ``world``, that of the whole config if it has none of its own, and
+        ``metrics``, a list); ``training`` (its settings, ``optimizer``, ``logger``, and
+        ``callbacks``, a list); ``baselines`` (name to agent).
+    RAISES (ConfigError): If a registered function refuses its arguments.
+    """
+    builder = Builder(checked.given)
+    sections = builder.build_section((), checked.interpolated)
+    if builder.problems:
+        cause = builder.causes[0] if builder.causes else None
+        raise ConfigError(builder.problems, checked.name) from cause
+    sections.setdefault("tokenizer", None)
+    sections.setdefault("baselines", {})
+    evaluation, training = sections["evaluation"], sections["training"]
+    evaluation["world"] = evaluation.get("world") or sections["world"]
+    evaluation["metrics"] = list(evaluation["metrics"].values())
+    training["callbacks"] = list(training.get("callbacks", {}).values())
+    return sections
 
 
 def _read_and_check(
-    config: ConfigLike, overrides: Optional[Mapping[str, Any]]
+    config: Union[ConfigLike, CheckedConfig],
+    overrides: Optional[Mapping[str, Any]],
+    build: bool = False,
 ) -> Tuple[CheckedConfig, List[Problem]]:
+    """build (bool): Whether to build the blocks of a config without mistakes, too."""
     registry.ensure_populated()
-    reading = read_config(config, overrides)
-    problems = list(reading.problems)
-    complete = fill_functions(reading.data)
+    given = read_config(config.config if isinstance(config, CheckedConfig) else config, overrides)
+    complete = fill_functions(given.data)
     data, mistakes, unresolved = fill_variables(complete)
-    for path, text, hint in mistakes:
-        where = reading.where(*path)
-        problems.append(Problem(where, f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint))
-    unresolved |= reading.unreadable
-    checker = Checker(reading, data, unresolved)
+    checker = Checker(given, data, unresolved | given.unreadable)
     checker.check_all()
+    problems = [*given.problems, *(given.problem_at(*mistake) for mistake in mistakes)]
     problems += checker.problems
-    if problems:
+    if problems or build:
         # So that values out of a function's range are shown along with the rest.
-        builder = Builder(reading)
+        builder = Builder(given)
         builder.build_sound_blocks((), data, checker.is_sound_block)
         problems += builder.problems
     order = list(SECTION_ORDER)
     checked = CheckedConfig(
         Config(complete, is_interpolated=False, section_order=order),
         Config(data, is_interpolated=True, section_order=order),
-        reading,
+        given,
     )
-    return checked, _in_order(problems, reading)
-
-
-def _in_order(problems: List[Problem], reading: Reading) -> List[Problem]:
-    """By line, with those that stand in no file last; each only once."""
 
     def line(problem: Problem) -> Tuple[bool, int]:
+        """By line, with those that stand in no file last."""
         name, _, number = problem.where.rpartition(":")
-        is_line = name == reading.name and number.isdigit()
+        is_line = name == given.name and number.isdigit()
         return (not is_line, int(number) if is_line else 0)
 
-    return sorted(dict.fromkeys(problems), key=line)
+    # Each only once.
+    return checked, sorted(dict.fromkeys(problems), key=line)

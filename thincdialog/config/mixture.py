@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, List
 from .annotations import fits
 from .schemas import WEIGHTS
 from .suggestions import close_to, value_hint
-from .values import show_value
-from .variables import Path
+from .values import KeyPath, show_value
 
 if TYPE_CHECKING:
     from .check import Checker
 
-PATH: Path = tuple(WEIGHTS.split("."))
+PATH: KeyPath = tuple(WEIGHTS.split("."))
 # Names in reports and tables, and what they stand for there.
 TAKEN = {"macro": "the mean over tasks", "all": "all examples together"}
 

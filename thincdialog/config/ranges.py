@@ -2,28 +2,18 @@
 Thinc's optimizers train with a negative learning rate, and its layers with no width end in an
 error of NumPy's."""
 
-from typing import Any, Callable, Dict, NamedTuple, Tuple
+import math
+from typing import Any, Dict, Tuple
 
 from .functions import FunctionInfo
 
-
-class Range(NamedTuple):
-    """Numbers that make sense.
-
-    holds (Callable): Whether a number is one of them.
-    words (str): Which they are.
-    """
-
-    holds: Callable[[float], bool]
-    words: str
-
-
-_SIZE = Range(lambda number: number >= 1, "1 or more")
-_NOT_NEGATIVE = Range(lambda number: number >= 0, "0 or more")
-_DECAY = Range(lambda number: 0 <= number < 1, "0 or more, less than 1")
+# The least number that makes sense, the limit below which all must be, and both in words.
+_SIZE = (1, math.inf, "1 or more")
+_NOT_NEGATIVE = (0, math.inf, "0 or more")
+_DECAY = (0, 1, "0 or more, less than 1")
 
 # By registry and argument.
-RANGES: Dict[Tuple[str, str], Range] = {
+RANGES: Dict[Tuple[str, str], Tuple[float, float, str]] = {
     **{("optimizers", name): _NOT_NEGATIVE for name in ("learn_rate", "L2", "eps", "grad_clip")},
     **{("optimizers", name): _DECAY for name in ("beta1", "beta2")},
     **{
@@ -43,9 +33,11 @@ def out_of_range(info: FunctionInfo, argument: str, value: Any) -> str:
     """
     found = RANGES.get((info.registry, argument))
     module = getattr(info.function, "__module__", None) or ""
-    if found is None or not module.startswith(_KNOWN):
+    if not found or not module.startswith(_KNOWN) or value is None or isinstance(value, dict):
         return ""
-    if isinstance(value, list):
-        is_good = bool(value) and all(map(found.holds, value))
-        return "" if is_good else f"a list of one number or more, each {found.words}"
-    return "" if value is None or isinstance(value, dict) or found.holds(value) else found.words
+    least, limit, words = found
+    numbers = value if isinstance(value, list) else [value]
+    are_good = [isinstance(each, (int, float)) and least <= each < limit for each in numbers]
+    if are_good and all(are_good):
+        return ""
+    return f"a list of one number or more, each {words}" if isinstance(value, list) else words

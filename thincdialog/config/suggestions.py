@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 import re
 from typing import Any, Dict, Iterable, List
 
@@ -41,7 +42,7 @@ def value_hint(value: Any, annotation: Any) -> str:
     if fits(True, annotation) and value.lower() in ("yes", "no", "on", "off", "true", "false"):
         return "write true or false"
     number = read_number(value)
-    if number is None or not fits(number, annotation):
+    if number is None or not abs(number) < math.inf or not fits(number, annotation):
         return ""
     written = json.dumps(number)
     return "write it without quotes" if written == value else f"write {written}"

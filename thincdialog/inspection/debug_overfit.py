@@ -9,7 +9,7 @@ import numpy as np
 from thinc.api import set_dropout_rate
 
 from ..agents import ModelAgent
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import DialogError, TrainingError
 from ..messages import Message
 from ..models.node_names import node_names

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from ..config import load_code, load_config, resolve_config
-from ..config.reading import ConfigLike
+from ..config import ConfigLike, load_code, load_config, resolve_config
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import evaluation_teacher, sample_exchanges
 from ..evaluation.results import Exchange

@@ -10,8 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 import numpy
 
 from ..agents import ModelAgent
-from ..config import load_code, load_config
-from ..config.reading import ConfigLike
+from ..config import ConfigLike, load_code, load_config
 from ..errors import ConfigError, DataError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..ops.choice import using_ops

@@ -8,8 +8,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, TextIO, Union
 import numpy
 
 from ..agents import ModelAgent
-from ..config import CheckedConfig, load_code, load_config, resolve_config
-from ..config.reading import ConfigLike
+from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_config
 from ..errors import ConfigError, DataError, Problem
 from ..ops.choice import using_ops
 from ..teachers import Teacher
@@ -35,7 +34,7 @@ class Trial:
         self.optimizer: Any = self.training["optimizer"]
         agent = self.parts["agent"]
         if not isinstance(agent, ModelAgent):
-            where = checked.reading.where("agent")
+            where = checked.where("agent")
             text = f"[agent] '{agent.id}' has no weights to train"
             hint = "choose an agent with a model, such as thincdialog.Ranker.v1"
             raise ConfigError([Problem(where, text, hint)], checked.name)

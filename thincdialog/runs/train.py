@@ -8,8 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, TextIO, Union
 
 from ..agents import ModelAgent
 from ..batchers import Fixed
-from ..config import CheckedConfig, load_code, load_config, resolve_config
-from ..config.reading import ConfigLike
+from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_config
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import evaluate_agent, evaluation_teacher, sample_exchanges
 from ..evaluation.final_scores import count_training, score_split
@@ -134,7 +133,7 @@ class TrainingRun:
     def _check_baselines(self) -> None:
         problems = [
             Problem(
-                self.checked.reading.where("baselines", name),
+                self.checked.where("baselines", name),
                 f"[baselines.{name}] has weights to train",
                 "give it a config of its own, or choose an agent without weights",
             )
@@ -148,7 +147,7 @@ class TrainingRun:
         try:
             self.agent.check_optimizer(self.training["optimizer"])
         except ConfigError as error:
-            where = self.checked.reading.where("training", "optimizer")
+            where = self.checked.where("training", "optimizer")
             problems = [problem._replace(where=where) for problem in error.problems]
             raise ConfigError(problems, self.checked.name) from None
 
@@ -158,7 +157,7 @@ class TrainingRun:
         if has_weights and self.teacher.is_endless and not training["max_steps"]:
             if not training["max_seconds"]:
                 text = "[training] max_epochs ends nothing: the training data has no end"
-                where = self.checked.reading.where("training", "max_epochs")
+                where = self.checked.where("training", "max_epochs")
                 problem = Problem(where, text, "set max_steps or max_seconds")
                 raise ConfigError([problem], self.checked.name)
 

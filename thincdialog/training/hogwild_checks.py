@@ -21,11 +21,11 @@ def check_hogwild(checked: CheckedConfig, parts: Mapping[str, Any]) -> bool:
     if parts["system"]["gpu_id"] >= 0:
         text = "[hogwild] workers share memory of the CPU, but gpu_id asks for a GPU"
         hint = "set workers = 0, or --gpu-id -1"
-        problems.append(Problem(checked.reading.where("hogwild", "workers"), text, hint))
+        problems.append(Problem(checked.where("hogwild", "workers"), text, hint))
     if not has_known_steps(parts["training"]["optimizer"]):
         text = "[training.optimizer] is none of Thinc's, whose state [hogwild] workers can share"
         hint = "set workers = 0, or choose another optimizer"
-        where = checked.reading.where("training", "optimizer")
+        where = checked.where("training", "optimizer")
         problems.append(Problem(where, text, hint))
     is_process = parts["hogwild"]["executor"] == "process"
     for name, task in parts["tasks"].items():
@@ -35,7 +35,7 @@ def check_hogwild(checked: CheckedConfig, parts: Mapping[str, Any]) -> bool:
         if is_read_by_all and pipes:
             text = f"{pipes[0]} is no file, and each of the [hogwild] workers reads it for itself"
             hint = 'give a file, or set executor = "thread" and streaming = false'
-            where = checked.reading.where("tasks", name, "train")
+            where = checked.where("tasks", name, "train")
             problems.append(Problem(where, text, hint))
     if problems:
         raise ConfigError(problems, checked.name)

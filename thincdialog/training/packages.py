@@ -33,7 +33,7 @@ def find_missing(checked: CheckedConfig, agent: Agent) -> List[Problem]:
         try:
             agent.check_kernels()
         except MissingPackageError as error:
-            problems.append(Problem(checked.reading.where("agent"), str(error)))
+            problems.append(Problem(checked.where("agent"), str(error)))
     return problems
 
 
@@ -45,6 +45,6 @@ def _missing_for_ops(checked: CheckedConfig) -> List[Problem]:
         load_kernels("rows")
     except MissingPackageError:
         error = MissingPackageError("numba", "fast", '[system] ops = "fast"')
-        where = checked.reading.where("system", "ops")
+        where = checked.where("system", "ops")
         return [Problem(where, f'{error}, or set ops = "numpy"')]
     return []
