@@ -49,7 +49,7 @@ def fill_functions(data: Dict[str, Any]) -> Dict[str, Any]:
         return given
     reference = f"@{info.registry}"
     filled = {reference: given[reference]}
-    positional = info.positional(given.get("*", {}))
+    positional = [argument.name for argument in info.positional(given.get("*"))]
     for key, argument in info.arguments.items():
         if key in given:
             filled[key] = given[key]

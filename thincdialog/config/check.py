@@ -1,12 +1,14 @@
-"""Finds everything that is wrong with a config, before anything is built or read."""
+"""Finds everything that is wrong with a config, and builds what it describes."""
 
-from typing import Any, Dict, List, Optional, Set
+import re
+from itertools import zip_longest
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 import catalogue
 
-from ..errors import DialogError, Problem
+from ..errors import ConfigError, DialogError, Problem
 from ..registry import registry
-from .annotations import accepts_list, describe, element_type, fits, takes_nothing
+from .annotations import accepts_list, as_annotated, describe, element_type, fits, takes_nothing
 from .blocks import is_block, is_group
 from .functions import REQUIRED, FunctionInfo, describe_function
 from .given import GivenConfig, default_source
@@ -15,7 +17,6 @@ from .ranges import out_of_range
 from .schemas import (
     BLOCKS,
     ELSEWHERE,
-    PATH,
     PATHS,
     SECTION_ORDER,
     SETTINGS,
@@ -28,22 +29,26 @@ from .suggestions import close_functions, close_to, value_hint
 from .values import KeyPath, parts_of, shorten, show_value
 from .variables import variables_in
 
+# How registered functions begin to say what is wrong with one of their arguments.
+_ARGUMENT = re.compile(r"'(\w+)' of ")
+
 
 class Checker:
     """Walks a config whose variables are filled in.
 
     data (Dict[str, Any]): Nested sections, variables filled in.
-    unresolved (Set[Tuple[str, ...]]): Values that are not known for want of a variable.
+    builds (bool): Whether to build each block in which nothing is wrong, from the inside
+        out; what functions refuse is among the problems then.
     """
 
-    def __init__(self, given: GivenConfig, data: Dict[str, Any], unresolved: Set[KeyPath]):
+    def __init__(self, given: GivenConfig, data: Dict[str, Any], builds: bool = False):
         self.given = given
         self.data = data
-        self.unresolved = unresolved
+        self.builds = builds
         self.problems: List[Problem] = []
-        # Blocks whose function is known can be built on trial, if nothing in them is wrong.
-        self.checked_blocks: Set[KeyPath] = set()
-        self.bad_paths: Set[KeyPath] = set(unresolved)
+        self.bad_paths: Set[KeyPath] = set(given.unknown)
+        # What registered functions raised, for tracebacks.
+        self.causes: List[Exception] = []
 
     def add(self, path: KeyPath, text: str, hint: str = "") -> None:
         self.bad_paths.add(path)
@@ -53,22 +58,9 @@ class Checker:
         """Whether nothing at or below a path was wrong or is unknown."""
         return not any(found[: len(path)] == path for found in self.bad_paths)
 
-    def is_sound_block(self, path: KeyPath) -> bool:
-        """Whether a block can be built."""
-        return path in self.checked_blocks and self.is_sound(path)
-
-    def check_all(self) -> None:
-        for name, section in self.data.items():
-            if name not in SECTION_ORDER:
-                self.add((name,), f"there is no section [{name}]", close_to(name, SECTION_ORDER))
-            elif not isinstance(section, dict):
-                self.add((name,), f"'{name}' should be a section, got {show_value(section)}")
-            elif name == "paths":
-                self._check_paths(section)
-            elif name in SETTINGS:
-                self._check_settings((name,), section)
-            else:
-                self._check_blocks((name,), section, BLOCKS[name])
+    def check_all(self) -> Dict[str, Any]:
+        """The sections with what was built in place of the blocks."""
+        sections = {name: self._check_section(name, part) for name, part in self.data.items()}
         for name, blocks in BLOCKS.items():
             if blocks.required and name not in self.data:
                 written = f"[{name}.NAME]" if blocks.is_group else f"[{name}]"
@@ -76,12 +68,26 @@ class Checker:
                 self.add((), f"the section {written} is missing", hint)
         check_task_names(self)
         check_weights(self)
+        return sections
+
+    def _check_section(self, name: str, section: Any) -> Any:
+        if name not in SECTION_ORDER:
+            self.add((name,), f"there is no section [{name}]", close_to(name, SECTION_ORDER))
+        elif not isinstance(section, dict):
+            self.add((name,), f"'{name}' should be a section, got {show_value(section)}")
+        elif name == "paths":
+            self._check_paths(section)
+        elif name in SETTINGS:
+            return self._check_settings(name, section)
+        else:
+            return self._check_blocks((name,), section, BLOCKS[name])
+        return section
 
     def _check_paths(self, section: Dict[str, Any]) -> None:
         used = set(variables_in(self.given.data))
         for key, value in section.items():
             path, name = ("paths", key), f"paths.{key}"
-            if not (fits(value, PATH) or fits(value, PATHS)) and path not in self.unresolved:
+            if not fits(value, PATHS) and path not in self.given.unknown:
                 text = f"[paths] '{key}' should be a string or null, got {show_value(value)}"
                 self.add(path, text)
             elif name in self.given.overrides and name not in used and "paths" not in used:
@@ -89,22 +95,23 @@ class Checker:
                 hint = close_to(key, keys) or "it holds no ${paths...} at all"
                 self.add(path, f"the config uses '${{{name}}}' nowhere", hint)
 
-    def _check_settings(self, path: KeyPath, section: Dict[str, Any]) -> None:
-        name = ".".join(path)
+    def _check_settings(self, name: str, section: Dict[str, Any]) -> Dict[str, Any]:
+        built = dict(section)
         for key, value in section.items():
-            blocks = BLOCKS.get(f"{name}.{key}")
+            path, blocks = (name, key), BLOCKS.get(f"{name}.{key}")
             if blocks:
-                self._check_blocks((*path, key), value, blocks)
+                built[key] = self._check_blocks(path, value, blocks)
             elif key not in SETTINGS[name]:
                 kind = "sub-section" if isinstance(value, dict) else "setting"
                 hint = ELSEWHERE.get(f"{name}.{key}") or close_to(key, known_keys(name))
-                self.add((*path, key), f"[{name}] has no {kind} '{key}'", hint)
-            elif (*path, key) not in self.unresolved:
-                self._check_setting((*path, key), value, SETTINGS[name][key])
-        if name == "training" and self.is_sound(path):
+                self.add(path, f"[{name}] has no {kind} '{key}'", hint)
+            elif path not in self.given.unknown:
+                self._check_setting(path, value, SETTINGS[name][key])
+        if name == "training" and self.is_sound((name,)):
             if not any(section[key] for key in ("max_epochs", "max_steps", "max_seconds")):
                 text = "[training] max_epochs, max_steps and max_seconds are all 0"
-                self.add(path, text, "set one of them, or training never ends")
+                self.add((name,), text, "set one of them, or training never ends")
+        return built
 
     def _check_setting(self, path: KeyPath, value: Any, setting: Setting) -> None:
         if ".".join(path) == WEIGHTS and isinstance(value, dict):
@@ -124,40 +131,44 @@ class Checker:
             path, f"[{name}] '{key}' should be {wanted}, got {show_value(value)}", hint or about
         )
 
-    def _check_blocks(self, path: KeyPath, section: Any, blocks: Blocks) -> None:
+    def _check_blocks(self, path: KeyPath, section: Any, blocks: Blocks) -> Any:
         name = ".".join(path)
         if section is None and not blocks.required:
-            return
+            return None
         if not isinstance(section, dict):
-            if path not in self.unresolved:
+            if path not in self.given.unknown:
                 text = f"[{name}] should be a section, got {show_value(section)}"
                 self.add(path, text, f'it begins with: @{blocks.registry} = "..."')
-        elif not blocks.is_group:
-            self.check_block(path, section, blocks.registry)
-        else:
-            for key, block in section.items():
-                if key == "*":
-                    names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
-                    self.add((*path, key), f"[{name}] takes no '*', only names", f"write {names}")
-                elif isinstance(block, dict):
-                    self.check_block((*path, key), block, blocks.registry)
-                elif (*path, key) not in self.unresolved:
-                    text = f"[{name}] holds sections [{name}.NAME], not the setting '{key}'"
-                    self.add((*path, key), text)
+            return None
+        if not blocks.is_group:
+            return self._check_block(path, section, blocks.registry)
+        built = {}
+        for key, block in section.items():
+            if key == "*":
+                names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
+                self.add((*path, key), f"[{name}] takes no '*', only names", f"write {names}")
+            elif isinstance(block, dict):
+                built[key] = self._check_block((*path, key), block, blocks.registry)
+            elif (*path, key) not in self.given.unknown:
+                text = f"[{name}] holds sections [{name}.NAME], not the setting '{key}'"
+                self.add((*path, key), text)
+        return built
 
-    def check_block(self, path: KeyPath, block: Dict[str, Any], wanted: str = "") -> None:
+    def _check_block(self, path: KeyPath, block: Dict[str, Any], wanted: str = "") -> Any:
         """Check a block that a registered function builds, and all blocks in it.
 
         wanted (str): The registry the function must come from; "" for any.
+        RETURNS (Any): What it builds, if it is to be built and nothing is wrong.
         """
         info = self._function_of(path, block, wanted)
         if info is not None:
-            self.checked_blocks.add(path)
-            self._check_arguments(path, block, info)
-            return
+            group, named = self._check_arguments(path, block, info)
+            sound = self.builds and self.is_sound(path)
+            return self._build(path, group, named, info) if sound else None
         for key, value in block.items():
             if is_block(value):
-                self.check_block((*path, key), value)
+                self._check_block((*path, key), value)
+        return None
 
     def _function_of(
         self, path: KeyPath, block: Dict[str, Any], wanted: str
@@ -173,7 +184,7 @@ class Checker:
             return None
         key, value = references[0], block[references[0]]
         inner, registries = (*path, key), registry.all_registries()
-        if inner in self.unresolved:
+        if inner in self.given.unknown:
             return None
         if key[1:] not in registries:
             hint = close_to(key[1:], registries).replace("'", "'@", 1)
@@ -193,26 +204,36 @@ class Checker:
                 self.add(inner, str(error))
         return None
 
-    def _check_arguments(self, path: KeyPath, block: Dict[str, Any], info: FunctionInfo) -> None:
-        """Unknown, missing and wrong arguments of one block, and all blocks in it."""
+    def _check_arguments(
+        self, path: KeyPath, block: Dict[str, Any], info: FunctionInfo
+    ) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+        """Unknown, missing and wrong arguments of one block, and all blocks in it.
+
+        RETURNS (Tuple[Dict[str, Any], Dict[str, Any]]): What is in its ``*`` group, and its
+            named arguments, with what was built in place of the blocks.
+        """
         name = ".".join(path)
-        filled = info.positional(block.get("*", {}))
+        filled = {argument.name for argument in info.positional(block.get("*"))}
         misspelt: Set[str] = set()
+        group: Dict[str, Any] = {}
+        named: Dict[str, Any] = {}
         for key, value in block.items():
             inner = (*path, key)
             if key.startswith("@"):
                 continue
             if key == "*":
-                self._check_group(inner, value, info)
+                group = self._check_group(inner, value, info)
             elif key in info.arguments:
                 if key in filled:
                     text = f"[{name}] '{key}' is filled by the first blocks of [{name}.*] already"
                     self.add(inner, text, info.hint(key))
-                self._check_value(inner, value, info.arguments[key].annotation, info)
+                named[key] = self._check_value(inner, value, info.arguments[key].annotation, info)
                 if self.is_sound(inner) and (wanted := out_of_range(info, key, value)):
                     text = f"[{name}] '{key}' of {info.name} should be {wanted}"
                     self.add(inner, f"{text}, got {show_value(value)}", info.hint(key))
-            elif not info.takes_any:
+            elif info.takes_any:
+                named[key] = self._check_value(inner, value, Any, info)
+            else:
                 hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
                 misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
                 if info.keywords and "?" not in hint:
@@ -224,39 +245,81 @@ class Checker:
             if argument.default is REQUIRED and key not in {*block, *filled, *misspelt}:
                 text = f"[{name}] '{key}' of {info.name} is missing"
                 self.add(path, text, info.hint(key))
+        return group, named
 
-    def _check_group(self, path: KeyPath, value: Any, info: FunctionInfo) -> None:
-        name = ".".join(path[:-1])
+    def _check_group(self, path: KeyPath, value: Any, info: FunctionInfo) -> Dict[str, Any]:
+        name, built = ".".join(path[:-1]), dict[str, Any]()
         if not isinstance(value, dict):
             self.add(path, f"[{name}] '*' should hold sections [{name}.*.NAME]")
-            return
-        names = info.positional(value)
-        if len(value) > len(names) and info.variadic is None:
-            text = f"[{name}] {info.name} takes {len(names)} positional blocks, got {len(value)}"
-            self.add(path, text, f"see {info.where}")
-        annotations = [info.arguments[argument].annotation for argument in names]
-        annotations += [info.variadic] * (len(value) - len(names))
-        for (key, element), annotation in zip(value.items(), annotations):
-            self._check_value((*path, key), element, annotation, info)
+            return built
+        arguments = info.positional(value)
+        if len(value) > len(arguments):
+            text = f"[{name}] {info.name} takes {len(arguments)} positional blocks"
+            self.add(path, f"{text}, got {len(value)}", f"see {info.where}")
+        for (key, element), argument in zip_longest(value.items(), arguments):
+            annotation = argument.annotation if argument else None
+            built[key] = self._check_value((*path, key), element, annotation, info)
+        return built
 
-    def _check_value(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
-        if path in self.unresolved:
-            return
+    def _check_value(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> Any:
+        if path in self.given.unknown:
+            return None
         if is_block(value):
-            self.check_block(path, value)
-        elif is_group(value):
+            return self._check_block(path, value)
+        if is_group(value):
             if not accepts_list(annotation):
                 self._add_mismatch(path, f"a list [{'.'.join(path)}.*]", annotation, info)
-            for key, element in value["*"].items():
-                self._check_value((*path, "*", key), element, element_type(annotation), info)
-        elif any(is_block(part) or is_group(part) for part in parts_of(value)):
+            path, value = (*path, "*"), value["*"]
+            annotation = element_type(annotation)
+            return [self._check_value((*path, k), v, annotation, info) for k, v in value.items()]
+        if any(is_block(part) or is_group(part) for part in parts_of(value)):
             # The parts are checked alone: what they will be is not known yet.
+            annotation = element_type(annotation)
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            for key, element in items:
-                self._check_value((*path, str(key)), element, element_type(annotation), info)
-        elif not fits(value, annotation):
-            if not any(found[: len(path)] == path for found in self.unresolved):
+            built = {k: self._check_value((*path, str(k)), v, annotation, info) for k, v in items}
+            return built if isinstance(value, dict) else list(built.values())
+        if not fits(value, annotation):
+            if not any(found[: len(path)] == path for found in self.given.unknown):
                 self._add_mismatch(path, show_value(value), annotation, info, value)
+        return value
+
+    def _build(
+        self, path: KeyPath, group: Dict[str, Any], named: Dict[str, Any], info: FunctionInfo
+    ) -> Any:
+        name = ".".join(path)
+        places = [*((*path, "*", key) for key in group), *((*path, key) for key in named)]
+        arguments = [*info.positional(group), *map(info.arguments.get, named)]
+        for inner, value, argument in zip(places, [*group.values(), *named.values()], arguments):
+            if argument and value is not None and not fits(value, argument.annotation):
+                wanted, got = describe(argument.annotation), type(value).__name__
+                text = f"[{name}] '{inner[-1]}' of {info.name} should be {wanted}, got a {got}"
+                is_named = argument.name in info.arguments
+                self.add(inner, text, info.hint(argument.name) if is_named else f"see {info.where}")
+        if not self.is_sound(path):
+            return None
+        for key in named.keys() & info.arguments.keys():
+            named[key] = as_annotated(named[key], info.arguments[key].annotation)
+        try:
+            return info.function(*group.values(), **named)
+        except ConfigError as error:
+            for problem in error.problems:
+                self._add_refusal(path, problem, named)
+        except (DialogError, ValueError, TypeError) as error:
+            self.causes.append(error)
+            text = " ".join(str(error).split()) or type(error).__name__
+            self.add(path, f"[{name}] {info.name}: {text}", f"see {info.where}")
+        return None
+
+    def _add_refusal(self, path: KeyPath, problem: Problem, named: Dict[str, Any]) -> None:
+        """What a registered function found wrong, with the place of the argument it names
+        ("'size' of ..."), or of its block."""
+        if problem.where:
+            self.bad_paths.add(path)
+            self.problems.append(problem)
+            return
+        found = _ARGUMENT.match(problem.text)
+        inner = (*path, found[1]) if found and found[1] in named else path
+        self.add(inner, f"[{'.'.join(path)}] {problem.text}", problem.hint)
 
     def _add_mismatch(
         self, path: KeyPath, shown: str, annotation: Any, info: FunctionInfo, value: Any = None

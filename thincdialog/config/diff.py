@@ -113,10 +113,8 @@ def _compare(new: Dict[Tuple[str, str], str], old: Dict[Tuple[str, str], str]) -
     sections = list(dict.fromkeys(section for section, _ in places))
     found = []
     for place in sorted(places, key=lambda place: sections.index(place[0])):
-        kind: Kind = "same" if new.get(place) == old.get(place) else "changed"
-        if place not in old:
-            kind = "added"
-        elif place not in new:
-            kind = "removed"
+        kind: Kind = "added" if place not in old else "removed"
+        if place in new and place in old:
+            kind = "same" if new[place] == old[place] else "changed"
         found.append(Difference(*place, kind, new.get(place), old.get(place)))
     return found

@@ -11,7 +11,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, get_t
 from ..registry import registry
 
 REQUIRED = Parameter.empty
-_DOCUMENTED = re.compile(r"^\s{0,8}(?P<name>\*{0,2}\w+) ?(\((?P<type>.*?)\))?:\s+(?P<text>\S.*)$")
+# An argument in a docstring: "width (int): Units of the layer", later lines indented.
+_DOCUMENTED = r"^[ \t]{{0,8}}\*{{0,2}}{} ?(\(.*?\))?:[ \t]+(\S.*(?:\n[ \t]+\S.*)*)$"
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -21,7 +22,7 @@ class FunctionInfo(NamedTuple):
     where (str): File and line of its definition.
     arguments (Dict[str, Parameter]): With annotations that are types, ``Any`` if there is
         none; a default of ``REQUIRED`` if there is none.
-    variadic (Any): Annotation of ``*args``; None if it takes none.
+    variadic (Optional[Parameter]): Its ``*args``; None if it takes none.
     keywords (str): Name of its ``**kwargs``, of which a config gives none; "" without.
     takes_any (bool): Whether it does not tell what it takes.
     """
@@ -31,28 +32,24 @@ class FunctionInfo(NamedTuple):
     function: Callable
     where: str
     arguments: Dict[str, Parameter]
-    variadic: Any
+    variadic: Optional[Parameter]
     keywords: str
     takes_any: bool
 
-    def positional(self, group: Any) -> List[str]:
-        """Names of the arguments that the blocks of a ``*`` group fill."""
-        names = [name for name, given in self.arguments.items() if given.kind in _POSITIONAL]
-        return names[: len(group)] if isinstance(group, dict) else []
+    def positional(self, group: Any) -> List[Parameter]:
+        """The argument that each block of a ``*`` group fills, or is among."""
+        n = len(group) if isinstance(group, dict) else 0
+        found = [given for given in self.arguments.values() if given.kind in _POSITIONAL][:n]
+        return found + [self.variadic] * (n - len(found)) if self.variadic else found
 
     def documentation(self, argument: str) -> str:
         """The docstring's words on one argument, "" if there are none."""
-        found: List[str] = []
-        for line in (inspect.getdoc(self.function) or "").splitlines():
-            match = _DOCUMENTED.match(line)
-            if match and match["name"].lstrip("*") == argument:
-                kind = f" ({match['type']})" if match["type"] else ""
-                found = [f"{argument}{kind}: {match['text'].strip()}"]
-            elif found and line.strip() and line.startswith((" ", "\t")):
-                found.append(line.strip())
-            elif found:
-                break
-        return " ".join(found)
+        text = inspect.getdoc(self.function) or ""
+        match = re.search(_DOCUMENTED.format(re.escape(argument)), text, re.MULTILINE)
+        if match is None:
+            return ""
+        words = " ".join(line.strip() for line in match[2].splitlines())
+        return f"{argument} {match[1]}: {words}" if match[1] else f"{argument}: {words}"
 
     def hint(self, argument: str) -> str:
         """Where the function stands, and what it says about an argument."""
@@ -87,12 +84,13 @@ def _describe(registry_name: str, name: str, function: Callable) -> FunctionInfo
         annotation = hints.get(parameter.name, parameter.annotation)
         if annotation is REQUIRED or isinstance(annotation, str):
             annotation = Any
+        parameter = parameter.replace(annotation=annotation)
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            variadic = annotation
+            variadic = parameter
         elif parameter.kind is Parameter.VAR_KEYWORD:
             keywords = parameter.name
         else:
-            arguments[parameter.name] = parameter.replace(annotation=annotation)
+            arguments[parameter.name] = parameter
     where = locate(function)
     return FunctionInfo(
         registry_name, name, function, where, arguments, variadic, keywords, takes_any

@@ -32,7 +32,8 @@ class GivenConfig:
     data (Dict[str, Any]): With defaults and overrides; variables not filled in.
     locations (Dict[str, str]): Dotted name of a section or key to where it stands.
     overrides (List[str]): Dotted names that overrides set.
-    unreadable (Set[Tuple[str, ...]]): Section parts and key of values with a problem.
+    unknown (Set[Tuple[str, ...]]): Section parts and key of values that cannot be read, or
+        whose variables cannot be filled in.
     """
 
     name: str
@@ -42,7 +43,7 @@ class GivenConfig:
     overrides: List[str] = field(default_factory=list)
     problems: List[Problem] = field(default_factory=list)
     source: Optional[Source] = None
-    unreadable: Set[KeyPath] = field(default_factory=set)
+    unknown: Set[KeyPath] = field(default_factory=set)
 
     def where(self, *path: str) -> str:
         """Where a section or key stands, or else the nearest part around it."""
@@ -110,7 +111,7 @@ def _read_text(config: Union[str, Path]) -> Source:
 
 def _from_source(source: Source) -> GivenConfig:
     given = GivenConfig(source.name, source=source)
-    given.problems, given.unreadable = list(source.problems), set(source.unreadable)
+    given.problems, given.unknown = list(source.problems), set(source.unreadable)
     # Parents first: a child section may stand before its parent.
     for section in sorted(source.sections.values(), key=lambda s: s.name.count(".")):
         node = given.data
@@ -147,7 +148,7 @@ def _copy_values(given: GivenConfig, path: KeyPath, value: Any, is_literal: bool
     if unfit:
         where = "" if given.source is None else f"--{'.'.join(path)}"
         given.problems.append(Problem(where, f"{name} {unfit[0]}", unfit[1]))
-        given.unreadable.add(path)
+        given.unknown.add(path)
     if isinstance(value, str):
         return value.replace("$", "$$") if is_literal else value
     if value is None or isinstance(value, (int, float)):

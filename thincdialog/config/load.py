@@ -9,7 +9,6 @@ from confection import Config
 from ..errors import ConfigError, Problem
 from ..registry import registry
 from .blocks import fill_functions
-from .build import Builder
 from .check import Checker
 from .given import ConfigLike, GivenConfig, read_config
 from .schemas import SECTION_ORDER
@@ -85,8 +84,8 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
         ``callbacks``, a list); ``baselines`` (name to agent).
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
-    builder = Builder(checked.given)
-    sections = builder.build_section((), checked.interpolated)
+    builder = Checker(checked.given, checked.interpolated.copy(), builds=True)
+    sections = builder.check_all()
     if builder.problems:
         cause = builder.causes[0] if builder.causes else None
         raise ConfigError(builder.problems, checked.name) from cause
@@ -108,15 +107,14 @@ def _read_and_check(
     registry.ensure_populated()
     given = read_config(config.config if isinstance(config, CheckedConfig) else config, overrides)
     complete = fill_functions(given.data)
-    data, mistakes, unresolved = fill_variables(complete)
-    checker = Checker(given, data, unresolved | given.unreadable)
+    data = fill_variables(given, complete)
+    checker = Checker(given, data)
     checker.check_all()
-    problems = [*given.problems, *(given.problem_at(*mistake) for mistake in mistakes)]
-    problems += checker.problems
+    problems = [*given.problems, *checker.problems]
     if problems or build:
         # So that values out of a function's range are shown along with the rest.
-        builder = Builder(given)
-        builder.build_sound_blocks((), data, checker.is_sound_block)
+        builder = Checker(given, data, builds=True)
+        builder.check_all()
         problems += builder.problems
     order = list(SECTION_ORDER)
     checked = CheckedConfig(

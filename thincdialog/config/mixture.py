@@ -46,7 +46,7 @@ def check_weights(checker: "Checker") -> None:
             hint = hint.replace("it has", "there is")
             misspelt.extend(known for known in missing if f"'{known}'?" in hint)
             checker.add((*PATH, name), f"[{WEIGHTS}] there is no task '{name}'", hint)
-        elif (*PATH, name) not in checker.unresolved:
+        elif (*PATH, name) not in checker.given.unknown:
             _check_weight(checker, name, weight)
     for name in names:
         if name not in weights and name not in misspelt:

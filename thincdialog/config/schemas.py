@@ -1,7 +1,7 @@
 """The sections of a config: which settings and blocks they hold. Defaults and what
 each setting means stand in ``default_config.cfg``."""
 
-from typing import Any, Dict, List, Literal, NamedTuple, Optional
+from typing import Any, Dict, List, Literal, NamedTuple, Optional, Union
 
 SECTION_ORDER = (
     "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
@@ -104,8 +104,7 @@ ELSEWHERE = {
 WEIGHTS = "mixture.weights"
 
 # The type of everything in [paths], whose keys are free.
-PATH = Optional[str]
-PATHS = Optional[List[str]]
+PATHS = Union[str, List[str], None]
 
 
 def known_keys(section: str) -> List[str]:

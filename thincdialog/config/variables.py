@@ -12,9 +12,10 @@ import re
 from copy import deepcopy
 from functools import reduce
 from operator import getitem
-from typing import Any, Dict, Iterator, List, NamedTuple, Set, Tuple
+from typing import Any, Dict, Iterator, List, Set
 
 from ..errors import MAX_LISTED
+from .given import GivenConfig
 from .values import MAX_COMPARED, KeyPath, parse_value, parts_of
 
 _TOKEN = re.compile(r"\$\$|\$\{(?P<name>[^}$]+)\}|\$")
@@ -27,33 +28,21 @@ MAX_FILLED = 4_000_000
 _OF_A_PART = 20  # What a value counts beside its letters.
 
 
-class VariableMistake(NamedTuple):
-    """A value whose variables cannot be filled in.
-
-    path (Tuple[str, ...]): Section parts and key of the value.
-    """
-
-    path: KeyPath
-    text: str
-    hint: str
-
-
 class _Unresolved(Exception):
     pass
 
 
-def fill_variables(
-    data: Dict[str, Any],
-) -> Tuple[Dict[str, Any], List[VariableMistake], Set[KeyPath]]:
+def fill_variables(given: GivenConfig, data: Dict[str, Any]) -> Dict[str, Any]:
     """Replace all variables by what they refer to.
 
+    given (GivenConfig): Learns what is wrong, and which values are unknown for it.
     data (Dict[str, Any]): Nested sections; strings as ``parse_value`` leaves them.
-    RETURNS (Tuple[Dict[str, Any], List[VariableMistake], Set[Tuple[str, ...]]]): A new
-        dict; the mistakes; the paths of all values that could not be filled in because of
-        them (None in the new dict).
+    RETURNS (Dict[str, Any]): A new dict; None stands for what is unknown.
     """
-    filler = _Filler(data)
-    return filler.fill_section((), data), filler.mistakes, filler.unresolved
+    filler = _Filler(given, data)
+    filled = filler.fill_section((), data)
+    given.unknown |= filler.unresolved
+    return filled
 
 
 def variables_in(data: Any) -> Iterator[str]:
@@ -65,9 +54,10 @@ def variables_in(data: Any) -> Iterator[str]:
 
 
 class _Filler:
-    def __init__(self, data: Dict[str, Any]):
+    def __init__(self, given: GivenConfig, data: Dict[str, Any]):
+        self.given = given
         self.data = data
-        self.mistakes: List[VariableMistake] = []
+        self.n_mistakes = 0
         self.unresolved: Set[KeyPath] = set()
         self.filled: Dict[KeyPath, Any] = {}
         self.in_progress: List[KeyPath] = []
@@ -150,13 +140,14 @@ class _Filler:
         return found
 
     def _close_to(self, name: str) -> List[str]:
-        if len(name) > MAX_COMPARED or len(self.mistakes) > MAX_LISTED:
+        if len(name) > MAX_COMPARED or self.n_mistakes > MAX_LISTED:
             return []  # Comparing takes long, and this hint would not be seen.
         names = [known for known in _dotted(self.data) if len(known) <= MAX_COMPARED]
         return difflib.get_close_matches(name, names, 1)
 
     def _fail(self, path: KeyPath, text: str, hint: str) -> None:
-        self.mistakes.append(VariableMistake(path, text, hint))
+        self.given.problems.append(self.given.problem_at(path, text, hint))
+        self.n_mistakes += 1
         raise _Unresolved()
 
 
