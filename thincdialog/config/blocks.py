@@ -1,6 +1,7 @@
 """What a block of a config is: a section that names the registered function that builds it."""
 
 import json
+from contextlib import suppress
 from typing import Any, Dict, Optional
 
 import catalogue
@@ -54,8 +55,6 @@ def fill_functions(data: Dict[str, Any]) -> Dict[str, Any]:
         if key in given:
             filled[key] = given[key]
         elif key not in positional and argument.default is not REQUIRED:
-            try:
+            with suppress(TypeError, ValueError):
                 filled[key] = json.loads(json.dumps(argument.default, allow_nan=False))
-            except (TypeError, ValueError):
-                pass
     return {**filled, **given}

@@ -2,33 +2,24 @@
 
 import re
 from itertools import zip_longest
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Optional, Set, Union
 
 import catalogue
 
 from ..errors import ConfigError, DialogError, Problem
 from ..registry import registry
+from . import mixture
 from .annotations import accepts_list, as_annotated, describe, element_type, fits, takes_nothing
 from .blocks import is_block, is_group
 from .functions import REQUIRED, FunctionInfo, describe_function
 from .given import GivenConfig, default_source
-from .mixture import check_task_names, check_weights
-from .ranges import out_of_range
-from .schemas import (
-    BLOCKS,
-    ELSEWHERE,
-    PATHS,
-    SECTION_ORDER,
-    SETTINGS,
-    WEIGHTS,
-    Blocks,
-    Setting,
-    known_keys,
-)
+from .schemas import BLOCKS, ELSEWHERE, SECTION_ORDER, SETTINGS, Blocks, Setting, known_keys
 from .suggestions import close_functions, close_to, value_hint
 from .values import KeyPath, parts_of, shorten, show_value
 from .variables import variables_in
 
+# The type of everything in [paths], whose keys are free.
+_PATHS = Union[str, List[str], None]
 # How registered functions begin to say what is wrong with one of their arguments.
 _ARGUMENT = re.compile(r"'(\w+)' of ")
 
@@ -66,8 +57,8 @@ class Checker:
                 written = f"[{name}.NAME]" if blocks.is_group else f"[{name}]"
                 hint = f'it begins with: @{blocks.registry} = "..."'
                 self.add((), f"the section {written} is missing", hint)
-        check_task_names(self)
-        check_weights(self)
+        mixture.check_task_names(self)
+        mixture.check_weights(self)
         return sections
 
     def _check_section(self, name: str, section: Any) -> Any:
@@ -87,7 +78,7 @@ class Checker:
         used = set(variables_in(self.given.data))
         for key, value in section.items():
             path, name = ("paths", key), f"paths.{key}"
-            if not fits(value, PATHS) and path not in self.given.unknown:
+            if not fits(value, _PATHS) and path not in self.given.unknown:
                 text = f"[paths] '{key}' should be a string or null, got {show_value(value)}"
                 self.add(path, text)
             elif name in self.given.overrides and name not in used and "paths" not in used:
@@ -114,7 +105,7 @@ class Checker:
         return built
 
     def _check_setting(self, path: KeyPath, value: Any, setting: Setting) -> None:
-        if ".".join(path) == WEIGHTS and isinstance(value, dict):
+        if path == mixture.PATH and isinstance(value, dict):
             return  # check_weights() looks at each of them.
         name, key = ".".join(path[:-1]), path[-1]
         wanted, hint = describe(setting.annotation), ""
@@ -127,9 +118,8 @@ class Checker:
             return
         comments = default_source().sections[name].entries[key].comments
         about = " ".join(line.lstrip("# ") for line in comments).rstrip(".")
-        self.add(
-            path, f"[{name}] '{key}' should be {wanted}, got {show_value(value)}", hint or about
-        )
+        text = f"[{name}] '{key}' should be {wanted}, got {show_value(value)}"
+        self.add(path, text, hint or about)
 
     def _check_blocks(self, path: KeyPath, section: Any, blocks: Blocks) -> Any:
         name = ".".join(path)
@@ -162,9 +152,7 @@ class Checker:
         """
         info = self._function_of(path, block, wanted)
         if info is not None:
-            group, named = self._check_arguments(path, block, info)
-            sound = self.builds and self.is_sound(path)
-            return self._build(path, group, named, info) if sound else None
+            return self._check_arguments(path, block, info)
         for key, value in block.items():
             if is_block(value):
                 self._check_block((*path, key), value)
@@ -204,17 +192,12 @@ class Checker:
                 self.add(inner, str(error))
         return None
 
-    def _check_arguments(
-        self, path: KeyPath, block: Dict[str, Any], info: FunctionInfo
-    ) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-        """Unknown, missing and wrong arguments of one block, and all blocks in it.
-
-        RETURNS (Tuple[Dict[str, Any], Dict[str, Any]]): What is in its ``*`` group, and its
-            named arguments, with what was built in place of the blocks.
-        """
+    def _check_arguments(self, path: KeyPath, block: Dict[str, Any], info: FunctionInfo) -> Any:
+        """Unknown, missing and wrong arguments of one block, and all blocks in it."""
         name = ".".join(path)
         filled = {argument.name for argument in info.positional(block.get("*"))}
         misspelt: Set[str] = set()
+        # With what was built in place of the blocks.
         group: Dict[str, Any] = {}
         named: Dict[str, Any] = {}
         for key, value in block.items():
@@ -228,7 +211,7 @@ class Checker:
                     text = f"[{name}] '{key}' is filled by the first blocks of [{name}.*] already"
                     self.add(inner, text, info.hint(key))
                 named[key] = self._check_value(inner, value, info.arguments[key].annotation, info)
-                if self.is_sound(inner) and (wanted := out_of_range(info, key, value)):
+                if self.is_sound(inner) and (wanted := info.out_of_range(key, value)):
                     text = f"[{name}] '{key}' of {info.name} should be {wanted}"
                     self.add(inner, f"{text}, got {show_value(value)}", info.hint(key))
             elif info.takes_any:
@@ -245,7 +228,7 @@ class Checker:
             if argument.default is REQUIRED and key not in {*block, *filled, *misspelt}:
                 text = f"[{name}] '{key}' of {info.name} is missing"
                 self.add(path, text, info.hint(key))
-        return group, named
+        return self._build(path, group, named, info) if self.builds else None
 
     def _check_group(self, path: KeyPath, value: Any, info: FunctionInfo) -> Dict[str, Any]:
         name, built = ".".join(path[:-1]), dict[str, Any]()
@@ -268,7 +251,7 @@ class Checker:
             return self._check_block(path, value)
         if is_group(value):
             if not accepts_list(annotation):
-                self._add_mismatch(path, f"a list [{'.'.join(path)}.*]", annotation, info)
+                self._add_mismatch(path, value, annotation, info)
             path, value = (*path, "*"), value["*"]
             annotation = element_type(annotation)
             return [self._check_value((*path, k), v, annotation, info) for k, v in value.items()]
@@ -280,12 +263,14 @@ class Checker:
             return built if isinstance(value, dict) else list(built.values())
         if not fits(value, annotation):
             if not any(found[: len(path)] == path for found in self.given.unknown):
-                self._add_mismatch(path, show_value(value), annotation, info, value)
+                self._add_mismatch(path, value, annotation, info)
         return value
 
     def _build(
         self, path: KeyPath, group: Dict[str, Any], named: Dict[str, Any], info: FunctionInfo
     ) -> Any:
+        if not self.is_sound(path):
+            return None
         name = ".".join(path)
         places = [*((*path, "*", key) for key in group), *((*path, key) for key in named)]
         arguments = [*info.positional(group), *map(info.arguments.get, named)]
@@ -303,28 +288,20 @@ class Checker:
             return info.function(*group.values(), **named)
         except ConfigError as error:
             for problem in error.problems:
-                self._add_refusal(path, problem, named)
+                found = _ARGUMENT.match(problem.text)
+                inner = (*path, found[1]) if found and found[1] in named else path
+                self.add(inner, f"[{name}] {problem.text}", problem.hint)
+                if problem.where:  # It says all of it itself.
+                    self.problems[-1] = problem
         except (DialogError, ValueError, TypeError) as error:
             self.causes.append(error)
             text = " ".join(str(error).split()) or type(error).__name__
             self.add(path, f"[{name}] {info.name}: {text}", f"see {info.where}")
         return None
 
-    def _add_refusal(self, path: KeyPath, problem: Problem, named: Dict[str, Any]) -> None:
-        """What a registered function found wrong, with the place of the argument it names
-        ("'size' of ..."), or of its block."""
-        if problem.where:
-            self.bad_paths.add(path)
-            self.problems.append(problem)
-            return
-        found = _ARGUMENT.match(problem.text)
-        inner = (*path, found[1]) if found and found[1] in named else path
-        self.add(inner, f"[{'.'.join(path)}] {problem.text}", problem.hint)
-
-    def _add_mismatch(
-        self, path: KeyPath, shown: str, annotation: Any, info: FunctionInfo, value: Any = None
-    ) -> None:
+    def _add_mismatch(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
         section, key = ".".join(path[:-1]), path[-1]
+        shown = f"a list [{'.'.join(path)}.*]" if is_group(value) else show_value(value)
         text = f"[{section}] '{key}' of {info.name} should be {describe(annotation)}, got {shown}"
         hint = value_hint(value, annotation) or info.hint(key)
         if takes_nothing(annotation):
@@ -341,7 +318,5 @@ def _where_else(registry_name: str, name: str) -> str:
     close = close_functions(name, registries[registry_name].get_all())
     if close:
         return f"did you mean '{close[0]}'?"
-    return (
-        "a function of yours needs --code FILE; see all: "
-        f"python -m thincdialog find-function --list {registry_name}"
-    )
+    command = f"python -m thincdialog find-function --list {registry_name}"
+    return f"a function of yours needs --code FILE; see all: {command}"

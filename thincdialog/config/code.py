@@ -39,11 +39,10 @@ def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except DialogError:
-        del sys.modules[name]
-        raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
+        if isinstance(error, DialogError):
+            raise
         line = _line_of(error, file)
         reason = " ".join(str(error).split()) if not isinstance(error, SyntaxError) else error.msg
         text = f"{path}:{line}  cannot be imported: {type(error).__name__}: {reason}"

@@ -1,8 +1,10 @@
 """What a registered function says about itself: arguments, types, documentation."""
 
 import inspect
+import math
 import re
 import sys
+from contextlib import suppress
 from inspect import Parameter
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,22 @@ REQUIRED = Parameter.empty
 # An argument in a docstring: "width (int): Units of the layer", later lines indented.
 _DOCUMENTED = r"^[ \t]{{0,8}}\*{{0,2}}{} ?(\(.*?\))?:[ \t]+(\S.*(?:\n[ \t]+\S.*)*)$"
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+# What numbers may be given to functions that do not check them themselves: Thinc's optimizers
+# train with a negative learning rate, and its layers with no width end in an error of NumPy's.
+# The least number that makes sense, the limit below which all must be, and both in words.
+_SIZE = (1, math.inf, "1 or more")
+_NOT_NEGATIVE = (0, math.inf, "0 or more")
+_DECAY = (0, 1, "0 or more, less than 1")
+_SIZES = ("width", "hidden_width", "nO", "nI", "nP", "nV", "nF", "nH")
+# By registry and argument.
+_RANGES: Dict[Tuple[str, str], Tuple[float, float, str]] = {
+    **{("optimizers", name): _NOT_NEGATIVE for name in ("learn_rate", "L2", "eps", "grad_clip")},
+    **{("optimizers", name): _DECAY for name in ("beta1", "beta2")},
+    **{(kind, name): _SIZE for kind in ("layers", "models") for name in _SIZES},
+}
+# A function of the user's knows what it means by an argument.
+_KNOWN = ("thinc.", "thincdialog.")
 
 
 class FunctionInfo(NamedTuple):
@@ -41,6 +59,22 @@ class FunctionInfo(NamedTuple):
         n = len(group) if isinstance(group, dict) else 0
         found = [given for given in self.arguments.values() if given.kind in _POSITIONAL][:n]
         return found + [self.variadic] * (n - len(found)) if self.variadic else found
+
+    def out_of_range(self, argument: str, value: Any) -> str:
+        """What a value of an argument should be, in words; "" if it is so.
+
+        value (Any): Of the right type.
+        """
+        found = _RANGES.get((self.registry, argument))
+        module = getattr(self.function, "__module__", None) or ""
+        if not found or not module.startswith(_KNOWN) or value is None or isinstance(value, dict):
+            return ""
+        least, limit, words = found
+        numbers = value if isinstance(value, list) else [value]
+        are_good = [isinstance(each, (int, float)) and least <= each < limit for each in numbers]
+        if are_good and all(are_good):
+            return ""
+        return f"a list of one number or more, each {words}" if isinstance(value, list) else words
 
     def documentation(self, argument: str) -> str:
         """The docstring's words on one argument, "" if there are none."""
@@ -91,9 +125,8 @@ def _describe(registry_name: str, name: str, function: Callable) -> FunctionInfo
             keywords = parameter.name
         else:
             arguments[parameter.name] = parameter
-    where = locate(function)
     return FunctionInfo(
-        registry_name, name, function, where, arguments, variadic, keywords, takes_any
+        registry_name, name, function, locate(function), arguments, variadic, keywords, takes_any
     )
 
 
@@ -103,10 +136,8 @@ def _hints(target: Any) -> Dict[str, Any]:
     except Exception:  # A name that cannot be resolved: the others still count.
         names, found = getattr(inspect.unwrap(target), "__globals__", {}), {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
-        try:
+        with suppress(Exception):
             found.update(get_type_hints(SimpleNamespace(__annotations__={name: annotation}), names))
-        except Exception:
-            continue
     return found
 
 

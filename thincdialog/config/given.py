@@ -47,11 +47,9 @@ class GivenConfig:
 
     def where(self, *path: str) -> str:
         """Where a section or key stands, or else the nearest part around it."""
-        for end in range(len(path), 0, -1):
-            found = self.locations.get(".".join(path[:end]))
-            if found:
-                return found
-        return self.name if self.source else ""
+        names = (".".join(path[:end]) for end in range(len(path), 0, -1))
+        own = self.name if self.source else ""
+        return next((self.locations[name] for name in names if name in self.locations), own)
 
     def problem_at(self, path: Sequence[str], text: str, hint: str) -> Problem:
         """A problem that begins with the section and the key it is about."""
@@ -78,9 +76,8 @@ def read_config(config: ConfigLike, overrides: Optional[Mapping[str, Any]] = Non
     given.written = deepcopy(given.data)
     _add_section_defaults(given.data)
     # What builds a block comes before its arguments.
-    ordered = sorted((overrides or {}).items(), key=lambda item: ".@" not in item[0])
-    for name, value in ordered:
-        _apply_override(given, name, value, f"--{name}")
+    for name, value in sorted((overrides or {}).items(), key=lambda item: ".@" not in item[0]):
+        _apply_override(given, name, value)
     return given
 
 
@@ -190,8 +187,8 @@ def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: KeyPath) -> Non
             _merge(data[key], value, (*path, key))
 
 
-def _apply_override(given: GivenConfig, name: str, value: Any, where: str) -> None:
-    path = name.split(".")
+def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
+    path, where = name.split("."), f"--{name}"
     parsed = read_override(value)
     if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
         parsed = value  # A file may be called 2024.

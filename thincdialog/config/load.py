@@ -11,7 +11,6 @@ from ..registry import registry
 from .blocks import fill_functions
 from .check import Checker
 from .given import ConfigLike, GivenConfig, read_config
-from .schemas import SECTION_ORDER
 from .variables import fill_variables
 
 
@@ -34,8 +33,7 @@ class CheckedConfig:
         return self.given.name
 
     def where(self, *path: str) -> str:
-        """Where a section or key stands, ``file.cfg:41`` or ``--a.b``, or else the nearest
-        part around it."""
+        """Where a section or key stands, or what is around it: ``file.cfg:41``, ``--a.b``."""
         return self.given.where(*path)
 
 
@@ -116,12 +114,7 @@ def _read_and_check(
         builder = Checker(given, data, builds=True)
         builder.check_all()
         problems += builder.problems
-    order = list(SECTION_ORDER)
-    checked = CheckedConfig(
-        Config(complete, is_interpolated=False, section_order=order),
-        Config(data, is_interpolated=True, section_order=order),
-        given,
-    )
+    checked = CheckedConfig(Config(complete, is_interpolated=False), Config(data), given)
 
     def line(problem: Problem) -> Tuple[bool, int]:
         """By line, with those that stand in no file last."""

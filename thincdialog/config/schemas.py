@@ -1,7 +1,7 @@
 """The sections of a config: which settings and blocks they hold. Defaults and what
 each setting means stand in ``default_config.cfg``."""
 
-from typing import Any, Dict, List, Literal, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Literal, NamedTuple, Optional
 
 SECTION_ORDER = (
     "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
@@ -102,9 +102,6 @@ ELSEWHERE = {
 
 # A sub-section whose keys are free: names of tasks.
 WEIGHTS = "mixture.weights"
-
-# The type of everything in [paths], whose keys are free.
-PATHS = Union[str, List[str], None]
 
 
 def known_keys(section: str) -> List[str]:

@@ -15,8 +15,7 @@ from .values import MAX_DEPTH, KeyPath, find_value_mistake, shorten
 
 _SECTION = re.compile(r"\[(?P<name>[^\[\]]+)\]$")
 _DIVIDER = re.compile("[=:]")
-# What is wrong with a line, and what to do.
-_Mistake = Optional[Tuple[str, str]]
+_ENTRY = re.compile(r"[^\[=:][^=:]*[=:]")
 
 
 @dataclass
@@ -71,70 +70,57 @@ def read_source(text: str, name: str = "config") -> Source:
         values that JSON cannot read. Of repeated ones the first is kept.
     """
     source = Source(name)
-    mistakes: Dict[int, _Mistake] = {}
-    # What stands before the first section goes into one of no name.
-    read = [Section("", 0)]
-    entry: Optional[Entry] = None
-    indent, comments = 0, []
+    # What stands before the first section goes into one that is not kept.
+    section = Section("", 0)
+    for number, content, comments in _read_statements(text, source):
+        wrong: Optional[Tuple[str, str]] = None
+        shown = f"'{shorten(content)}'"
+        if content.startswith("["):
+            match = _SECTION.match(content)
+            section = Section(match["name"].strip() if match else "", number, comments)
+            parts = section.name.split(".")
+            if len(parts) > MAX_DEPTH:
+                wrong = f"{shown} is nested more than {MAX_DEPTH} deep", "use fewer parts"
+            elif not all(part.strip() for part in parts):
+                hint = "write [section] or [section.part], alone on its line"
+                wrong = f"{shown} is not a section name", hint
+            elif (first := source.sections.setdefault(section.name, section)) is not section:
+                hint = f"it stands at line {first.line} already: merge the two"
+                wrong = f"section [{section.name}] is repeated", hint
+        elif not _ENTRY.match(content):
+            hint = "a value that goes over several lines needs its later lines indented"
+            wrong = f"{shown} is neither a [section] nor 'key = value'", hint
+        else:
+            key, raw = (part.strip() for part in _DIVIDER.split(content, maxsplit=1))
+            entry = Entry(raw, number, comments)
+            kept = section.entries.setdefault(key, entry)
+            if not section.line:
+                wrong = f"'{key}' stands before any [section]", "put it into one"
+            elif kept is not entry:
+                hint = f"it stands at line {kept.line} already: keep one"
+                wrong = f"[{section.name}] '{key}' is repeated", hint
+            elif mistake := find_value_mistake(raw):
+                source.unreadable.add((*section.name.split("."), key))
+                wrong = f"[{section.name}] '{key}' {mistake[0]}", mistake[1]
+        if wrong:
+            source.problems.append(Problem(source.where(number), *wrong))
+    return source
+
+
+def _read_statements(text: str, source: Source) -> List[Tuple[int, str, List[str]]]:
+    """Line and text of each section and entry, later lines of its value joined to it, and
+    the comments above it. The comments at the top become the source's header."""
+    found: List[Tuple[int, List[str], List[str]]] = []
+    indent, comments, is_entry = 0, [], False
     for number, line in enumerate(text.split("\n"), start=1):
         content, own_indent = line.strip(), len(line) - len(line.lstrip())
         if content.startswith(("#", ";")):
             comments.append(content)
-        elif not content and len(read) == 1 and not source.header:
+        elif not content and not found and not source.header:
             source.header, comments = comments, []
-        elif entry and (not content or own_indent > indent):
-            entry.raw += "\n" + content
+        elif is_entry and (not content or own_indent > indent):
+            found[-1][1].append(content)
         elif content:
-            indent, entry = own_indent, None
-            if content.startswith("["):
-                section, mistakes[number] = _read_section(content, number, source.sections)
-                section.comments = comments
-                read.append(section)
-            else:
-                entry, mistakes[number] = _read_entry(content, number, read[-1])
-                if entry:
-                    entry.comments = comments
-            comments = []
-    for section in read[1:]:
-        for key, entry in section.entries.items():
-            entry.raw = entry.raw.strip()
-            mistake = find_value_mistake(entry.raw)
-            if mistake:
-                mistakes[entry.line] = (f"[{section.name}] '{key}' {mistake[0]}", mistake[1])
-                source.unreadable.add((*section.name.split("."), key))
-    for number, mistake in sorted(mistakes.items()):
-        if mistake:
-            source.problems.append(Problem(source.where(number), *mistake))
-    return source
-
-
-def _read_section(content: str, line: int, known: Dict[str, Section]) -> Tuple[Section, _Mistake]:
-    match = _SECTION.match(content)
-    section = Section(match["name"].strip() if match else "", line)
-    parts = section.name.split(".")
-    if len(parts) > MAX_DEPTH:
-        text = f"'{shorten(content)}' is nested more than {MAX_DEPTH} deep"
-        return section, (text, "use fewer parts")
-    if not all(part.strip() for part in parts):
-        text = f"'{shorten(content)}' is not a section name"
-        return section, (text, "write [section] or [section.part], alone on its line")
-    first = known.setdefault(section.name, section)
-    if first is not section:
-        hint = f"it stands at line {first.line} already: merge the two"
-        return section, (f"section [{section.name}] is repeated", hint)
-    return section, None
-
-
-def _read_entry(content: str, line: int, section: Section) -> Tuple[Optional[Entry], _Mistake]:
-    key, *value = (part.strip() for part in _DIVIDER.split(content, 1))
-    if not key or not value:
-        text = f"'{shorten(content)}' is neither a [section] nor 'key = value'"
-        return None, (text, "a value that goes over several lines needs its later lines indented")
-    entry = Entry(value[0], line)
-    if not section.line:
-        return entry, (f"'{key}' stands before any [section]", "put it into one")
-    first = section.entries.setdefault(key, entry)
-    if first is not entry:
-        hint = f"it stands at line {first.line} already: keep one"
-        return entry, (f"[{section.name}] '{key}' is repeated", hint)
-    return entry, None
+            found.append((number, [content], comments))
+            indent, comments, is_entry = own_indent, [], bool(_ENTRY.match(content))
+    return [(number, "\n".join(lines), comments) for number, lines, comments in found]

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from contextlib import suppress
 from typing import Any, Iterator, List, Optional, Tuple, Union
 
 # Names of the sections around a key, from the outermost on, and the key.
@@ -134,10 +135,8 @@ def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
 def read_number(text: str) -> Union[int, float, None]:
     """The number that Python reads in a text, an infinite one or nan too; JSON allows less."""
     for convert in (int, float):
-        try:
+        with suppress(ValueError):
             return convert(text)
-        except ValueError:
-            continue
     return None
 
 

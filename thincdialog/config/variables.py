@@ -85,15 +85,17 @@ class _Filler:
         tokens = list(_TOKEN.finditer(raw))
         if not tokens:
             return value
-        names = [_name(token) for token in tokens if token["name"]]
+        names = [token["name"].strip().replace(":", ".") for token in tokens if token["name"]]
         if any(token.group() == "$" for token in tokens):
             text = "holds a lone '$'"
             self._fail(path, text, "write $$ for a dollar sign, ${section.key} for a variable")
         if names and tokens[0].group() == raw:
             return deepcopy(self._look_up(path, names[0]))
 
+        rest = iter(names)
+
         def written(token: re.Match) -> str:
-            return self._as_text(path, _name(token), raw[0] in '"[{') if token["name"] else "$"
+            return self._as_text(path, next(rest), raw[0] in '"[{') if token["name"] else "$"
 
         text = _TOKEN.sub(written, raw)
         # Only what was written as JSON is read as JSON again: a plain string whose
@@ -149,10 +151,6 @@ class _Filler:
         self.given.problems.append(self.given.problem_at(path, text, hint))
         self.n_mistakes += 1
         raise _Unresolved()
-
-
-def _name(token: re.Match) -> str:
-    return token["name"].strip().replace(":", ".")
 
 
 def _dotted(data: Dict[str, Any], prefix: str = "") -> Iterator[str]:
