@@ -7,6 +7,7 @@ from thincdialog.config.values import (
     dump_value,
     find_value_mistake,
     parse_value,
+    parts_of,
     read_override,
 )
 
@@ -30,27 +31,26 @@ def test_values_dump_and_parse(value):
         assert find_value_mistake(text) is None
 
 
-@given(
-    st.integers(min_value=MAX_NUMBER + 1) | st.integers(max_value=-MAX_NUMBER - 1),
-    st.sampled_from(["{}", "[1, {}]", '{{"a": [{}]}}']),
-)
+@pytest.mark.parametrize("number", [MAX_NUMBER + 1, -MAX_NUMBER - 1, 10**40])
+@pytest.mark.parametrize("form", ["{}", "[1, {}]", '{{"a": [{}]}}'])
 def test_values_beyond_64_bits_are_mistakes(number, form):
     message, hint = find_value_mistake(form.format(number))
     assert message.startswith("is ")
     assert hint == "write a number of at most 9,223,372,036,854,775,807"
 
 
+def test_values_and_their_parts_in_order():
+    value = {"a": [1, {"b": "x"}], "c": None}
+    assert list(parts_of(value)) == [value, [1, {"b": "x"}], 1, {"b": "x"}, "x", None]
+
+
 @pytest.mark.parametrize(
     "raw, value",
     [
-        ("True", True),
-        ("None", None),
-        ("words and more", "words and more"),
-        ("${a.b}", "${a.b}"),
-        ('"${a.b}/c"', '"${a.b}/c"'),
-        ('["${a.b}"]', ["${a.b}"]),
+        ("True", True), ("None", None), ("words and more", "words and more"),
+        ("${a.b}", "${a.b}"), ('"${a.b}/c"', '"${a.b}/c"'), ('["${a.b}"]', ["${a.b}"]),
     ],
-)
+)  # fmt: skip
 def test_values_parse(raw, value):
     assert parse_value(raw) == value
 
@@ -58,18 +58,10 @@ def test_values_parse(raw, value):
 @pytest.mark.parametrize(
     "given_value, value",
     [
-        ("3", 3),
-        ("0.5", 0.5),
-        ("true", True),
-        ("null", None),
-        ("None", None),
-        ("[1, 2]", [1, 2]),
-        ("words", "words"),
-        ('"3"', "3"),
-        (3, 3),
-        ("costs $5", "costs $$5"),
-        ("${paths.dev}", "${paths.dev}"),
+        ("3", 3), ("0.5", 0.5), ("true", True), ("null", None), ("None", None),
+        ("[1, 2]", [1, 2]), ("words", "words"), ('"3"', "3"), (3, 3),
+        ("costs $5", "costs $$5"), ("${paths.dev}", "${paths.dev}"),
     ],
-)
+)  # fmt: skip
 def test_values_of_overrides(given_value, value):
     assert read_override(given_value) == value

@@ -15,7 +15,7 @@ from .functions import REQUIRED, FunctionInfo, describe_function
 from .given import GivenConfig, default_source
 from .schemas import BLOCKS, ELSEWHERE, SECTION_ORDER, SETTINGS, Blocks, Setting, known_keys
 from .suggestions import close_functions, close_to, value_hint
-from .values import KeyPath, parts_of, shorten, show_value
+from .values import KeyPath, around, parts_of, shorten, show_value
 from .variables import variables_in
 
 # The type of everything in [paths], whose keys are free.
@@ -37,17 +37,18 @@ class Checker:
         self.data = data
         self.builds = builds
         self.problems: List[Problem] = []
-        self.bad_paths: Set[KeyPath] = set(given.unknown)
+        # Where something is wrong or unknown, and the sections around it.
+        self.unsound: Set[KeyPath] = {place for path in given.unknown for place in around(path)}
         # What registered functions raised, for tracebacks.
         self.causes: List[Exception] = []
 
     def add(self, path: KeyPath, text: str, hint: str = "") -> None:
-        self.bad_paths.add(path)
+        self.unsound.update(around(path))
         self.problems.append(Problem(self.given.where(*path), text, hint))
 
     def is_sound(self, path: KeyPath) -> bool:
         """Whether nothing at or below a path was wrong or is unknown."""
-        return not any(found[: len(path)] == path for found in self.bad_paths)
+        return path not in self.unsound
 
     def check_all(self) -> Dict[str, Any]:
         """The sections with what was built in place of the blocks."""
@@ -150,7 +151,7 @@ class Checker:
         wanted (str): The registry the function must come from; "" for any.
         RETURNS (Any): What it builds, if it is to be built and nothing is wrong.
         """
-        info = self._function_of(path, block, wanted)
+        info = self._info_of(path, block, wanted)
         if info is not None:
             return self._check_arguments(path, block, info)
         for key, value in block.items():
@@ -158,9 +159,7 @@ class Checker:
                 self._check_block((*path, key), value)
         return None
 
-    def _function_of(
-        self, path: KeyPath, block: Dict[str, Any], wanted: str
-    ) -> Optional[FunctionInfo]:
+    def _info_of(self, path: KeyPath, block: Dict[str, Any], wanted: str) -> Optional[FunctionInfo]:
         name = ".".join(path)
         references = [key for key in block if key.startswith("@")]
         if len(references) != 1:

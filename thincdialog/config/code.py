@@ -43,10 +43,9 @@ def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
         del sys.modules[name]
         if isinstance(error, DialogError):
             raise
-        line = _line_of(error, file)
         reason = " ".join(str(error).split()) if not isinstance(error, SyntaxError) else error.msg
-        text = f"{path}:{line}  cannot be imported: {type(error).__name__}: {reason}"
-        raise CodeError(text) from error
+        text = f"cannot be imported: {type(error).__name__}: {reason}"
+        raise CodeError(f"{path}:{_line_of(error, file)}  {text}") from error
     _IMPORTED[file] = module
     return module
 

@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tupl
 from ..errors import ConfigError, Problem
 from .blocks import fill_functions, reference_of
 from .code import load_code
-from .given import ConfigLike, default_data
-from .load import CheckedConfig, load_config
+from .given import default_data
+from .load import AnyConfig, load_config
 from .source import read_source
 from .write import write_config
 
@@ -37,8 +37,8 @@ class Difference(NamedTuple):
 
 
 def diff_config(
-    config: Union[ConfigLike, CheckedConfig],
-    compare_to: Union[ConfigLike, CheckedConfig, None] = None,
+    config: AnyConfig,
+    compare_to: Optional[AnyConfig] = None,
     *,
     overrides: Optional[Mapping[str, Any]] = None,
     code: Union[str, Path, None] = None,
@@ -65,7 +65,7 @@ def diff_config(
     return _compare(_lines(checked.config), _lines(other))
 
 
-def in_folder(config: Union[ConfigLike, CheckedConfig]) -> Union[ConfigLike, CheckedConfig]:
+def in_folder(config: AnyConfig) -> AnyConfig:
     """The config of a saved model or run, if its folder is given; else what is given.
 
     RAISES (ConfigError): If the folder holds none.

@@ -61,10 +61,7 @@ class FunctionInfo(NamedTuple):
         return found + [self.variadic] * (n - len(found)) if self.variadic else found
 
     def out_of_range(self, argument: str, value: Any) -> str:
-        """What a value of an argument should be, in words; "" if it is so.
-
-        value (Any): Of the right type.
-        """
+        """What a value of the right type should be, in words; "" if it is so."""
         found = _RANGES.get((self.registry, argument))
         module = getattr(self.function, "__module__", None) or ""
         if not found or not module.startswith(_KNOWN) or value is None or isinstance(value, dict):
@@ -151,7 +148,8 @@ def locate(function: Callable) -> str:
     except (OSError, TypeError):
         return getattr(module, "__name__", "?")
     path = Path(file or "?")
-    n_parts = module.__name__.count(".") + (2 if path.name == "__init__.py" else 1) if module else 1
-    if module is None or module.__name__.startswith("thincdialog_code_"):
-        n_parts = 1
+    name = module.__name__ if module else ""
+    if name.startswith("thincdialog_code_"):
+        name = ""
+    n_parts = name.count(".") + (2 if name and path.name == "__init__.py" else 1)
     return f"{'/'.join(path.parts[-n_parts:])}:{line}"

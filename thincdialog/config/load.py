@@ -37,9 +37,11 @@ class CheckedConfig:
         return self.given.where(*path)
 
 
-def load_config(
-    config: Union[ConfigLike, CheckedConfig], overrides: Optional[Mapping[str, Any]] = None
-) -> CheckedConfig:
+# What can be read, or has been.
+AnyConfig = Union[ConfigLike, CheckedConfig]
+
+
+def load_config(config: AnyConfig, overrides: Optional[Mapping[str, Any]] = None) -> CheckedConfig:
     """Read, complete and check a config. Builds nothing that is kept, reads no data.
 
     config (ConfigLike): A path, a config's text, a Config or a dict.
@@ -56,9 +58,7 @@ def load_config(
     return checked
 
 
-def check_config(
-    config: Union[ConfigLike, CheckedConfig], overrides: Optional[Mapping[str, Any]] = None
-) -> List[Problem]:
+def check_config(config: AnyConfig, overrides: Optional[Mapping[str, Any]] = None) -> List[Problem]:
     """All problems of a config, those included that only building its blocks shows.
 
     config (ConfigLike): As for ``load_config``.
@@ -97,9 +97,7 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
 
 
 def _read_and_check(
-    config: Union[ConfigLike, CheckedConfig],
-    overrides: Optional[Mapping[str, Any]],
-    build: bool = False,
+    config: AnyConfig, overrides: Optional[Mapping[str, Any]], build: bool = False
 ) -> Tuple[CheckedConfig, List[Problem]]:
     """build (bool): Whether to build the blocks of a config without mistakes, too."""
     registry.ensure_populated()

@@ -57,9 +57,8 @@ def _load(raw: str) -> Any:
 
 
 def _children(value: Any) -> List[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+    parts = value.values() if isinstance(value, dict) else value
+    return list(parts) if isinstance(value, (dict, list)) else []
 
 
 def parts_of(value: Any) -> Iterator[Any]:
@@ -69,6 +68,11 @@ def parts_of(value: Any) -> Iterator[Any]:
         part = rest.pop()
         yield part
         rest.extend(reversed(_children(part)))
+
+
+def around(path: KeyPath) -> Iterator[KeyPath]:
+    """A path and those of all sections around it."""
+    return (path[:end] for end in range(len(path) + 1))
 
 
 def dump_value(value: Any) -> str:
@@ -118,10 +122,7 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
 
 
 def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
-    """What is wrong with a value that JSON can read, and that no setting can use.
-
-    RETURNS (Optional[Tuple[str, str]]): As of ``find_value_mistake``.
-    """
+    """The same for a value that JSON can read, and that no setting can use."""
     for part in parts_of(value):
         if isinstance(part, float) and not abs(part) < math.inf:
             return f"is {part}", "write a finite number"

@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterator, List, Set
 
 from ..errors import MAX_LISTED
 from .given import GivenConfig
-from .values import MAX_COMPARED, KeyPath, parse_value, parts_of
+from .values import MAX_COMPARED, KeyPath, around, parse_value, parts_of
 
 _TOKEN = re.compile(r"\$\$|\$\{(?P<name>[^}$]+)\}|\$")
 
@@ -59,6 +59,8 @@ class _Filler:
         self.data = data
         self.n_mistakes = 0
         self.unresolved: Set[KeyPath] = set()
+        # These, and the sections that hold one.
+        self.in_part_unresolved: Set[KeyPath] = set()
         self.filled: Dict[KeyPath, Any] = {}
         self.in_progress: List[KeyPath] = []
         self.n_filled = 0
@@ -74,6 +76,7 @@ class _Filler:
                 self.filled[path] = filled(path, value)
             except _Unresolved:
                 self.unresolved.add(path)
+                self.in_part_unresolved.update(around(path))
                 self.filled[path] = None
             self.in_progress.pop()
         return self.filled[path]
@@ -132,7 +135,7 @@ class _Filler:
             hint = "refer to the value itself"
             self._fail(path, f"refers to ${{{name}}} through more than {MAX_LINKS} others", hint)
         found = self.fill(target, value)
-        if any(bad[: len(target)] == target for bad in self.unresolved):
+        if target in self.in_part_unresolved:
             raise _Unresolved()
         for part in parts_of(found):
             self.n_filled += _OF_A_PART + (len(part) if isinstance(part, str) else 0)
