@@ -7,7 +7,6 @@ from typing import Dict
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, TESTS = ROOT / "thincdialog", ROOT / "tests"
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 # Tests of what no single file promises.
 OF_A_WHOLE_ROOM = """
 atheris house imports readme real_scores startup agents/batch_lengths agents/history
@@ -32,7 +31,7 @@ def test_house_public_names_have_docstrings():
         f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
         for file, tree in trees().items()
         for node in tree.body
-        if isinstance(node, DEFINITIONS)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         and not node.name.startswith("_")
         # Thinc's layers: the builder's docstring speaks for these two.
         and node.name not in ("forward", "init")
@@ -43,9 +42,8 @@ def test_house_public_names_have_docstrings():
 
 def test_house_registering_files_have_real_annotations():
     # Config checks read annotations: as strings, one bad name switches all of them off.
-    sources = {file: file.read_text(encoding="utf8") for file in trees()}
-    future = "from __future__ import annotations"
-    wrong = [str(file) for file, text in sources.items() if "@registry." in text and future in text]
+    both = ("@registry.", "from __future__ import annotations")
+    wrong = [str(file) for file in trees() if all(map(file.read_text("utf8").count, both))]
     assert not wrong, "\n".join(wrong)
 
 

@@ -15,32 +15,30 @@ from typing import (
 
 import pytest
 from confection.validation import PositiveInt
-from thinc.api import Model
+from thinc.api import Linear, Model
 from thinc.types import Floats2d
 
 from thincdialog.config.annotations import accepts_list, as_annotated, describe, element_type, fits
 
 
 @pytest.mark.parametrize(
-    "value, annotation, expected",
+    "annotation, good, bad",
     [
-        (3, int, True), (3, float, True), (3.0, int, False), (True, int, False),
-        (0, bool, False), ("3", int, False), ("3", Union[int, str], True),
-        ("0.5", Optional[float], False), (["1"], List[int], False), ([1, 2], List[int], True),
-        ("ab", List[str], False), ({"a": 1}, Dict[str, float], True),
-        ({"a": "1"}, Dict[str, float], False), ("a", Literal["a", "b"], True),
-        ("c", Optional[Literal["a", "b"]], False), (None, Optional[int], True),
-        (None, int, False), (3, Model[Floats2d, Floats2d], False),
-        (len, Callable[..., Any], True), (3, Any, True), ([1, 2], Tuple[int, int], True),
-        ([1, 2, 3], Tuple[int, int], False), ([1, 2, 3], Tuple[int, ...], True),
-        ([1, "a"], Optional[Tuple[int, str]], True), (["1"], Set[int], False),
-        ([[1], [2]], Set[int], False), ([[1, 2]], List[Tuple[int, int]], True),
-        ("ab", Tuple[str, str], False), (3, PositiveInt, False),
-        ((n for n in itertools.count()), Iterator[int], True),
+        (int, [3], [3.0, True, "3", None]), (float, [3, 0.5], ["3"]), (bool, [True], [0]),
+        (Union[int, str], [3, "3"], [3.5]), (Optional[int], [None], [0.5]),
+        (Optional[float], [0.5], ["0.5"]), (List[int], [[1, 2]], [["1"]]),
+        (List[str], [["ab"]], ["ab"]), (Dict[str, float], [{"a": 1}], [{"a": "1"}]),
+        (Optional[Literal["a", "b"]], ["a", None], ["c"]), (Any, [3], []),
+        (Model[Floats2d, Floats2d], [Linear()], [3]), (Callable[..., Any], [len], [3]),
+        (Tuple[int, int], [[1, 2]], [[1, 2, 3], "ab"]), (Tuple[int, ...], [[1, 2, 3]], [["1"]]),
+        (Optional[Tuple[int, str]], [[1, "a"]], [[1, 2]]), (Set[int], [[1]], [["1"], [[1]]]),
+        (List[Tuple[int, int]], [[[1, 2]]], [[[1]]]), (PositiveInt, [], [3]),
+        (Iterator[int], [(n for n in itertools.count())], ["3"]),
     ],
 )  # fmt: skip
-def test_annotations_fit(value, annotation, expected):
-    assert fits(value, annotation) is expected
+def test_annotations_fit(annotation, good, bad):
+    assert all(fits(value, annotation) for value in good)
+    assert not any(fits(value, annotation) for value in bad)
 
 
 @pytest.mark.parametrize(

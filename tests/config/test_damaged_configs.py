@@ -59,44 +59,32 @@ def in_paths(text):
     return GOOD.replace("train = null", "train = null\n" + text)
 
 
-def doubled(form, n):
-    return "\n".join(form.format(here=k, there=k + 1) for k in range(n))
+def in_a_row(n, form, last=""):
+    """``form`` with each number of a row and the next one."""
+    return in_paths("\n".join([*(form.format(k, k + 1) for k in range(n)), last]))
 
 
+DEEP, GROWS = "nested more than 50 deep", "grows beyond"
 HUGE = {
-    "list": (in_paths("x = " + "[" * 100_000), "nested more than 50 deep"),
-    "closed list": (in_paths("x = " + "[" * 900 + "]" * 900), "nested more than 50 deep"),
-    "value of an argument": (
-        GOOD.replace("= 4", "= " + '{"a":' * 60 + "1" + "}" * 60, 1), "nested more than 50 deep"
-    ),
-    "section": (GOOD + f"\n[{'.'.join('a' * 5000)}]\nx = 1\n", "nested more than 50 deep"),
-    "chain": (
-        in_paths(doubled("v{here} = ${{paths.v{there}}}", 5000) + '\nv5000 = "x"'),
-        "through more than 100 others",
-    ),
-    "text": (
-        in_paths(doubled("v{here} = ${{paths.v{there}}}${{paths.v{there}}}", 40) + "\nv40 = xxxx"),
-        "grows beyond",
-    ),
-    "values": (
-        in_paths(doubled("v{here} = [${{paths.v{there}}}, ${{paths.v{there}}}]", 40) + "\nv40 = 1"),
-        "grows beyond",
-    ),
-    "sections": (
-        GOOD + "\n" + doubled("[s{here}]\na = ${{s{there}}}\nb = ${{s{there}}}", 40) + "\n[s40]\n",
-        "grows beyond",
-    ),
+    "list": (in_paths("x = " + "[" * 100_000), DEEP),
+    "closed list": (in_paths("x = " + "[" * 900 + "]" * 900), DEEP),
+    "argument": (GOOD.replace("= 4", "= " + '{"a":' * 60 + "1" + "}" * 60, 1), DEEP),
+    "section": (GOOD + f"\n[{'.'.join('a' * 5000)}]\nx = 1\n", DEEP),
+    "chain": (in_a_row(5000, "v{} = ${{paths.v{}}}", 'v5000 = "x"'), "through more than 100 other"),
+    "text": (in_a_row(40, "v{0} = ${{paths.v{1}}}${{paths.v{1}}}", "v40 = xxxx"), GROWS),
+    "values": (in_a_row(40, "v{0} = [${{paths.v{1}}}, ${{paths.v{1}}}]", "v40 = 1"), GROWS),
+    "sections": (in_a_row(40, "[s{0}]\na = ${{s{1}}}\nb = ${{s{1}}}", "[s40]"), GROWS),
     "circle": (in_paths("x = ${paths}"), "leads back to itself"),
     "blanks": (in_paths("x" + " " * 200_000 + "y"), "neither a [section] nor"),
     "quotes": (in_paths("x = " + '"\\' * 100_000), "is not JSON"),
     "variables": (in_paths('x = "' + "${a" * 100_000 + '"'), "lone '$'"),
-    "unknown variables": (in_paths(doubled("k{here} = ${{paths.q{there}}}", 2000)), "not defined"),
+    "unknown variables": (in_a_row(2000, "k{} = ${{paths.q{}}}"), "not defined"),
     "lines": (in_paths("x =\n" + "    y\n" * 100_000), "continues the value above"),
     "name": (GOOD.replace("max_steps", "max_stepz" * 20_000), "has no setting"),
     "number": (GOOD.replace("width = 8", "width = " + "1" * 4000), "write a number of at most"),
     "half a character": (in_paths('x = "\\ud800"'), "half of a character"),
     "file": ("[paths]\n" + "# comment\n" * 500_000, "larger than 4,000,000 bytes"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HUGE)

@@ -19,8 +19,7 @@ def test_functions_arguments_and_their_documentation():
     assert positional[:2] == ["width", "rate"] and "deep" not in positional
     assert info.variadic is None and not info.takes_any
     text = "width (int): Units of the layer, 1 or more; at most 100."
-    assert info.documentation("width") == text
-    assert info.documentation("names") == ""
+    assert [info.documentation(name) for name in ("width", "names")] == [text, ""]
     assert info.hint("width") == f"{text} ({info.where})"
     assert info.hint("names") == f"see {info.where}"
     assert info.where.startswith("tests/config/examples.py:")

@@ -32,9 +32,9 @@ name: plain words
 
 
 def data_of(text):
-    given = read_config(text)
-    assert given.problems == []
-    return {name: given.data[name] for name in given.data if name in given.locations}
+    read = read_config(text)
+    assert read.problems == []
+    return read.written
 
 
 def test_source_remembers_lines_and_comments():
@@ -47,40 +47,28 @@ def test_source_remembers_lines_and_comments():
     lines = {key: entry.line for key, entry in entries.items()}
     assert lines == {"@agents": 9, "width": 11, "sizes": 12, "name": 16}
     assert entries["width"].comments == ["# How wide."]
-    assert source.where(11) == "my.cfg:11"
     assert read_config(GOOD).where("agent", "model", "depth") == "config:19"
     assert read_config(GOOD).where("agent", "model", "missing") == "config:18"
 
 
 def test_source_reads_what_confection_reads():
-    expected = Config().from_str(GOOD, interpolate=False)
-    found = data_of(GOOD)
-    found["paths"] = {"train": found["paths"]["train"]}
-    assert found == expected
-    assert found["agent"]["sizes"] == [1, 2, 3]
-    assert found["agent"]["model"] == {"depth": 2, "width": 3}
+    assert data_of(GOOD) == Config().from_str(GOOD, interpolate=False)
+    assert data_of(GOOD)["agent"]["sizes"] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
     "text, line, words",
     [
-        ("[a]\nx = 1\n[a]\ny = 2\n", 3, "section [a] is repeated - it stands at line 1"),
-        ("[a]\nx = 1\nx = 2\n", 3, "[a] 'x' is repeated - it stands at line 2"),
         ("x = 1\n[a]\n", 1, "'x' stands before any [section]"),
         ("[a]\njust words\n", 2, "'just words' is neither a [section] nor 'key = value'"),
         ("[a\nx = 1\n", 1, "'[a' is not a section name"),
         ("[]\nx = 1\n", 1, "'[]' is not a section name"),
         ("[a..b]\nx = 1\n", 1, "'[a..b]' is not a section name"),
         ("[a]\nx =\n", 2, "[a] 'x' has no value - write null"),
-        ("[a]\nx = 1 # one\n", 2, "[a] 'x' is 1 # one - a comment needs a line of its own"),
         ('[a]\nx = "b" ; one\n', 2, "a comment needs a line of its own"),
-        ("[a]\nx = .5\n", 2, "'x' is .5, which is not a number in JSON - write 0.5"),
-        ("[a]\nx = 1_000\n", 2, "write 1000"),
         ("[a]\nx = +3\n", 2, "write 3"),
         ("[a]\nx = nan\n", 2, "write a finite number"),
-        ("[a]\nx = NaN\n", 2, "write a finite number"),
         ("[a]\nx = [1, Infinity]\n", 2, "write a finite number"),
-        ("[a]\nx = 'b'\n", 2, "strings are written with double quotes"),
         ("[a]\nx = 1\n  y = 2\n", 2, "an indented line continues the value above it"),
         ("[a]\nx = b\n  [a.c]\n", 2, "an indented line continues the value above it"),
         ("[a]\nx = [1, 2\n", 2, "which is not JSON"),
@@ -127,11 +115,8 @@ spaces = st.sampled_from(["", "\n", "# words\n", "\n; words = 1\n\n"])
 )
 def test_source_agrees_with_confection(content, gaps, equals):
     gap = itertools.cycle(gaps)
-    text = "" if "first" in content else "[first]\n"
+    text = ""
     for name, entries in content.items():
         text += f"{next(gap)}[{name}]\n"
         text += "".join(f"{next(gap)}{key}{equals}{value}\n" for key, value in entries.items())
-    read = read_config(text)
-    assert read.problems == []
-    expected = Config().from_str(text, interpolate=False)
-    assert {name: read.data[name] for name in content} == {n: expected[n] for n in content}
+    assert data_of(text or "\n") == Config().from_str(text, interpolate=False)
