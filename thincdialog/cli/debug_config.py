@@ -27,16 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     """Check the config, and show what it uses."""
-    from ..config import check_config, load_code, load_config, resolve_config
+    from ..config import check_config, load_code, load_config
     from ..config.values import show_value
     from ..errors import ConfigError
-    from ..training.packages import find_missing
+    from ..training.experiment import Experiment
 
     load_code(arguments.code)
     problems = check_config(arguments.config, overrides)
     if not problems:
         checked = load_config(arguments.config, overrides)
-        problems = find_missing(checked, resolve_config(checked)["agent"])
+        problems = Experiment(checked).missing_packages()
     if problems and arguments.json:
         print_json({"config": arguments.config, "problems": [_problem(each) for each in problems]})
         return ConfigError.exit_code

@@ -66,7 +66,8 @@ class Checker:
     def check_all(self) -> None:
         for name, section in self.data.items():
             if name not in SECTION_ORDER:
-                self.add((name,), f"there is no section [{name}]", close_to(name, SECTION_ORDER))
+                hint = ELSEWHERE.get(name) or close_to(name, SECTION_ORDER)
+                self.add((name,), f"there is no section [{name}]", hint)
             elif not isinstance(section, dict):
                 self.add((name,), f"'{name}' should be a section, got {show_value(section)}")
             elif name == "paths":

@@ -1,25 +1,21 @@
 """Whole batches of single-turn data, as a batcher chooses them."""
 
 import zlib
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import numpy as np
 
 from ..batchers import Batcher, Lengths, OversizeError, missing_rows, plan_window
 from ..errors import DataError
-from ..messages import MessageBatch
-from .mixture import Mixture
-from .order import window_generator
-from .rows import Rows, join_rows
-from .showing import Showing
+from .batch import NO_LIMIT, Batch, gathered
+from .draws import window_generator
+from .order import EpochOrder
 
 # Tells what the rows of a batch take up.
-Measure = Callable[[MessageBatch], Lengths]
-
-NO_ROWS = Rows({}, 0)
+Measure = Callable[[Batch], Lengths]
 
 
-class Batches:
+class Windows:
     """Reads windows of rows in the epoch's order, and hands each out in batches.
 
     A window is as many rows as make ``batcher.buffer`` batches. It is measured and cut
@@ -49,7 +45,7 @@ class Batches:
         self._close()
 
     def _close(self) -> None:
-        self._window = NO_ROWS
+        self._window = gathered([])
         self._planned: List[np.ndarray] = []
         self._n_handed = 0
 
@@ -57,60 +53,56 @@ class Batches:
         """Whether rows that were read in an epoch were not handed out yet."""
         return self._run is run and self._n_handed < len(self._planned)
 
-    def next(self, showing: Union[Showing, Mixture]) -> Rows:
-        """The next batch; no rows at the end of the epoch.
+    def next(self, order: EpochOrder) -> Batch:
+        """The next batch; an empty one at the end of the epoch.
 
         RAISES (DataError): If a row is larger than a batch may be, and the batcher
             calls this an error.
         """
         if not self.batcher.needs_lengths:
-            batch = showing.read(self.batcher.sizes.at(self.step))
+            batch = order.read(self.batcher.sizes.at(self.step))
         else:
-            if self._run is not showing.cursor.run:
+            if self._run is not order.run:
                 self.step += self._n_skipped
-                self._begin(showing.cursor.run)
+                self._begin(order.run)
             if self._n_handed == len(self._planned):
-                self._open(showing)
+                self._open(order)
             batch = self._from_window()
-        self.step += bool(batch.n_rows)
+        self.step += bool(len(batch))
         return batch
 
-    def _from_window(self) -> Rows:
+    def _from_window(self) -> Batch:
         if not self._planned:
-            return NO_ROWS
-        batch = self._window.take(self._planned[self._n_handed].tolist())
+            return gathered([])
         self._n_handed += 1
-        shortened = batch.columns.get("max_tokens")
-        if shortened is not None and not any(shortened):
-            del batch.columns["max_tokens"]
-        return batch
+        return self._window.take(self._planned[self._n_handed - 1])
 
-    def _open(self, showing: Union[Showing, Mixture]) -> None:
+    def _open(self, order: EpochOrder) -> None:
         """Read and plan the next window."""
         self._close()
-        self._start = showing.cursor.state()
+        self._start = order.state()
         self._first_step = self.step
-        parts: List[Rows] = []
+        parts: List[Batch] = []
         measured: List[Lengths] = []
         n_rows = n_words = 0
         while True:
             n_missing = missing_rows(self.batcher, self.step, n_rows, n_words)
-            part = showing.read(n_missing)
-            if not part.n_rows:
+            part = order.read(n_missing)
+            if not len(part):
                 break
-            lengths = self.measure(MessageBatch(part.columns, part.n_rows))
+            lengths = self.measure(part)
             parts.append(part)
             measured.append(lengths)
-            n_rows += part.n_rows
+            n_rows += len(part)
             n_words += int(lengths.totals.sum())
         if parts:
-            self._window = parts[0] if len(parts) == 1 else join_rows(parts)
+            self._window = gathered(parts)
             counts = np.concatenate([lengths.counts for lengths in measured])
-            self._plan(Lengths(counts, measured[0].padded), showing)
+            self._plan(Lengths(counts, measured[0].padded), order)
             self._n_windows += 1
         if self._checksum not in (None, self._sum()):
             text = "gives other batches than when the state was saved"
-            raise DataError(showing.origin, f"{text}: give the same data and batcher to go on")
+            raise DataError(order.origin, f"{text}: give the same data and batcher to go on")
         # Behind a restored place.
         self._n_handed = self._n_skipped
         self.step += self._n_skipped
@@ -118,16 +110,15 @@ class Batches:
 
     def _sum(self) -> int:
         """Tells whether a window is the same again, and cut alike."""
-        ids = "\n".join(map(str, self._window.columns.get("id", ())))
+        ids = "\n".join(map(str, self._window.ids()))
         rows = [row for batch in self._planned for row in (-1, *batch.tolist())]
         return zlib.crc32(f"{ids}\n{rows}".encode("utf-8", "surrogatepass"))
 
-    def _plan(self, lengths: Lengths, showing: Union[Showing, Mixture]) -> None:
-        cursor = showing.cursor
+    def _plan(self, lengths: Lengths, order: EpochOrder) -> None:
         limit, _ = self.batcher.window(self.step)
         while True:
-            fitted = self._fit(lengths, limit, showing.origin)
-            rng = window_generator(cursor.seed, cursor.epoch, self._n_windows)
+            fitted = self._fit(lengths, limit, order.origin)
+            rng = window_generator(order.seed, order.epoch, self._n_windows)
             self._planned = plan_window(self.batcher, fitted, limit, rng)
             # More batches than foreseen may reach steps where less is allowed.
             least = min(self.batcher.sizes.at(self.step + k) for k in range(len(self._planned)))
@@ -135,23 +126,19 @@ class Batches:
                 break
             limit = least
         if fitted is not lengths:
-            is_short = (fitted.counts != lengths.counts).any(axis=1).tolist()
-            self._window.columns["max_tokens"] = [
-                tuple(counts) if short else None
-                for counts, short in zip(fitted.counts.tolist(), is_short)
-            ]
+            is_short = (fitted.counts != lengths.counts).any(axis=1, keepdims=True)
+            self._window.max_tokens = np.where(is_short, fitted.counts, NO_LIMIT)
 
     def _fit(self, lengths: Lengths, limit: int, origin: str) -> Lengths:
         try:
             return self.batcher.fit(lengths, limit)
         except OversizeError as error:
-            name = self._window.columns["id"][error.row]
-            raise error.of_example(name, origin) from None
+            raise error.of_example(str(self._window.ids()[error.row]), origin) from None
 
-    def state(self, showing: Union[Showing, Mixture]) -> Dict[str, Any]:
+    def state(self, order: EpochOrder) -> Dict[str, Any]:
         """The place in the epoch, and how much of the window that begins there was
         handed out, as JSON values."""
-        run = showing.cursor.run
+        run = order.run
         if self._run is not run:
             step, n_windows, n_handed, checksum = self.step + self._n_skipped, 0, 0, None
         elif self.has_left(run):
@@ -161,7 +148,7 @@ class Batches:
             step, n_windows = self.step, self._n_windows
             n_handed, checksum = self._n_skipped, self._checksum
         window = {"step": step, "windows": n_windows, "handed": n_handed, "checksum": checksum}
-        shown = self._start if self.has_left(run) else showing.cursor.state()
+        shown = self._start if self.has_left(run) else order.state()
         return {"shown": shown, "batches": window}
 
     def restore(self, state: Mapping[str, Any], run: Any) -> None:
@@ -169,7 +156,7 @@ class Batches:
         batch is asked for.
 
         state (Mapping[str, Any]): Under "batches" in ``state``.
-        run (Any): The epoch that the cursor was brought to.
+        run (Any): The epoch that the order was brought to.
         """
         self._begin(run)
         self.step = state["step"]

@@ -1,4 +1,4 @@
-"""Which episodes come when: pure functions of the seed and the epoch."""
+"""Draws of the order of the data: pure functions of the seed and the epoch."""
 
 from typing import Sequence
 

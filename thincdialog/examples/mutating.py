@@ -1,14 +1,13 @@
 """Applies mutators to the episodes of a split, and sees that they give episodes."""
 
 import copy
-from typing import Any, Callable, Iterable, Iterator, List
+from typing import Any, Callable, Iterable, Iterator
 
 from ..config.functions import locate
 from ..errors import ConfigError, DataError, Problem
-from ..messages import Message
-from .reading import short
+from ..messages import Episode, Message
+from ..teachers.reading import short
 
-Episode = List[Message]
 Source = Callable[[], Iterable[Episode]]
 _WANTED = "a list of episodes, each a list of Message objects"
 

@@ -1,4 +1,4 @@
-"""One split of a task: reads its episodes, mutates, counts and orders them."""
+"""One split of a task: reads its episodes, mutates and counts them, and cuts them into blocks."""
 
 from functools import partial
 from itertools import islice
@@ -12,16 +12,18 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Union,
 )
 
-from ..errors import DataError
-from .bookmark import Bookmark
-from .mutating import Episode, Source, mutated, own_mutator
-from .reading import check_readable, short
-from .store import EpisodeStore, collection_paused
-from .strictness import refuses_outside_labels
+import numpy as np
 
-Members = Sequence[int]
+from ..errors import ConfigError, DataError, Problem
+from ..teachers.bookmark import Bookmark
+from ..teachers.reading import check_readable, short
+from ..teachers.strictness import refuses_outside_labels
+from .memory_store import MemoryStore, collection_paused
+from .mutating import Episode, Source, mutated, own_mutator
+from .store import Store
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
 # the mutators make of what stands between it and the part (`skip`), the `episode`'s number
@@ -34,14 +36,14 @@ class Part(NamedTuple):
     """Episodes that follow each other in the data.
 
     number (int): Of the part, from 0.
-    store (EpisodeStore): Holds the episodes.
-    members (Members): Their numbers in the store.
+    store (Store): Holds the episodes.
+    members (np.ndarray): Their numbers in the store, ascending; int64.
     start (Optional[Start]): Where a stream is to be read from to get them again.
     """
 
     number: int
-    store: EpisodeStore
-    members: Members
+    store: Store
+    members: np.ndarray
     start: Optional[Start] = None
 
 
@@ -49,9 +51,10 @@ class Split:
     """The episodes of a split, held in memory or read anew for each epoch.
 
     name (str): For instance "train".
-    source (Source): Gives the episodes in file order; the same ones at each call. One
-        that can begin anywhere has a method `read_from` (see ``FileSource``).
-    mutators (Sequence): Applied in order (see ``mutators.mutator``).
+    source (Union[Source, Store]): Gives the episodes in file order; the same ones at each
+        call. One that can begin anywhere has a method `read_from` (see ``FileSource``). Or a
+        store that holds them, which is shown as it is.
+    mutators (Sequence): Applied in order (see ``mutators.mutator``); none to a store.
     candidates (Optional[Callable]): Gives the candidates of every message.
     streaming (bool): Read the source for each epoch instead of holding it.
     single_turn (bool): Whether the source's episodes are known to have one turn each.
@@ -65,7 +68,7 @@ class Split:
     def __init__(
         self,
         name: str,
-        source: Source,
+        source: Union[Source, Store],
         *,
         mutators: Sequence[Any] = (),
         candidates: Optional[Callable[[], List[str]]] = None,
@@ -78,6 +81,14 @@ class Split:
     ):
         self.name = name
         self.source = source
+        if isinstance(source, Store) and (mutators or candidates or streaming):
+            text = f"the split '{name}' is a store, which is shown as it is"
+            raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
+        if isinstance(source, Store) and "id" not in source.names:
+            problem = Problem(
+                "", f"the store of the split '{name}' has no field 'id'", "give it one"
+            )
+            raise ConfigError([problem])
         self.mutators = [own_mutator(mutator) for mutator in mutators]
         self.candidates = candidates
         self.streaming = streaming
@@ -86,8 +97,8 @@ class Split:
         self.text_fields = text_fields
         self.endless = endless
         self._single_turn = _stays_single(mutators, single_turn)
-        self._store: Optional[EpisodeStore] = None
-        self._lengths: Optional[List[int]] = None
+        self._store = source if isinstance(source, Store) else None
+        self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
 
@@ -135,10 +146,10 @@ class Split:
             self._fixed = self.candidates()
         return self._fixed
 
-    def store(self) -> EpisodeStore:
+    def store(self) -> Store:
         """All episodes, read once."""
         if self._store is None:
-            store = EpisodeStore()
+            store = MemoryStore()
             with collection_paused():
                 for episode in self.episodes():
                     store.append(episode)
@@ -150,17 +161,15 @@ class Split:
         """Whether every episode has one turn (of a stream: whether it is declared so)."""
         if self.streaming:
             return self._single_turn
-        store = self.store()
-        return store.n_turns == store.n_episodes
+        return self.store().is_single_turn
 
-    def lengths(self) -> Sequence[int]:
-        """Turns of each episode; of a stream, by reading it once."""
+    def lengths(self) -> np.ndarray:
+        """Turns of each episode, int64; of a stream, by reading it once."""
         if self._lengths is None:
             if self.streaming:
-                self._lengths = [len(episode) for episode in self.episodes()]
+                self._lengths = np.array([len(episode) for episode in self.episodes()])
             else:
-                starts = self.store().starts
-                self._lengths = [end - start for start, end in zip(starts, starts[1:])]
+                self._lengths = np.diff(np.asarray(self.store().starts))
         return self._lengths
 
     @property
@@ -175,7 +184,8 @@ class Split:
                 turns = (message for episode in self.episodes() for message in episode)
                 self._replies = [turn["labels"][0] for turn in turns if turn.get("labels")]
             else:
-                self._replies = list(self.store().replies())
+                labels = self.store().all_cells("labels")
+                self._replies = [answers[0] for answers in labels if answers]
         return self._replies
 
     def blocks(
@@ -197,25 +207,23 @@ class Split:
         use_text, use_labels = "text" in self.text_fields, "labels" in self.text_fields
         streamed = (part.store for part in islice(self._streamed(None, BEGIN), n_blocks))
         for store in streamed if self.streaming else [self.store()]:
-            nothing = [None] * store.n_turns
-            texts = store.columns.get("text", nothing) if use_text else nothing
-            labels = store.columns.get("labels", nothing) if use_labels else nothing
+            texts, labels = store.all_cells("text"), store.all_cells("labels")
             for text, answers in zip(texts, labels):
-                if text is not None:
+                if use_text and text is not None:
                     yield text
-                if answers:
+                if use_labels and answers:
                     yield from answers
 
     def _held(self, picked: Optional[Sequence[int]]) -> Iterator[Part]:
         store = self.store()
-        members = range(store.n_episodes) if picked is None else picked
+        members = np.arange(store.n_episodes) if picked is None else np.asarray(picked)
         for number, first in enumerate(range(0, len(members), self.window)):
             yield Part(number, store, members[first : first + self.window])
 
     def _streamed(self, picked: Optional[Sequence[int]], start: Start) -> Iterator[Part]:
         wanted = None if picked is None else frozenset(picked)
         part = start["part"]
-        store = EpisodeStore()
+        store = MemoryStore(is_held=False)
         at = Bookmark(start)
         spot, skipped, n_since = (at.file, at.spot), start["skip"], 0
         for number, episode in enumerate(self.episodes(at), start["episode"] - start["skip"]):
@@ -233,11 +241,11 @@ class Split:
                     raise DataError(self.origin, text)
                 store.append(episode)
             if store.n_episodes == self.window:
-                yield Part(part, store, range(store.n_episodes), start)
-                store = EpisodeStore()
+                yield Part(part, store, np.arange(store.n_episodes), start)
+                store = MemoryStore(is_held=False)
                 part += 1
         if store.n_episodes:
-            yield Part(part, store, range(store.n_episodes), start)
+            yield Part(part, store, np.arange(store.n_episodes), start)
 
     @property
     def _can_begin_anywhere(self) -> bool:

@@ -1,7 +1,12 @@
-"""Draw candidates for an example from the other replies of its split."""
+"""Candidates for an example, drawn from the other replies of its split."""
 
 import random
-from typing import List, Sequence
+from typing import Any, List, Sequence
+
+import numpy as np
+
+from ..messages import Message
+from .store import Store
 
 # Draws for each wanted candidate before the rest is taken from the distinct replies:
 # only where a few replies make up nearly all of the split.
@@ -50,3 +55,33 @@ class CandidateSampler:
         ranked = list(chosen)
         ranked.insert(int(uniform() * (len(ranked) + 1)), label)
         return ranked
+
+
+class WithCandidates(Store):
+    """A store whose examples without candidates get drawn ones.
+
+    store (Store): What it shows.
+    sampler (CandidateSampler): Draws them.
+    """
+
+    def __init__(self, store: Store, sampler: CandidateSampler):
+        self.store, self.sampler = store, sampler
+        self.starts, self.is_held = store.starts, store.is_held
+        self.names = list(dict.fromkeys([*store.names, "label_candidates"]))
+
+    def cells(self, name: str, rows: np.ndarray) -> List[Any]:
+        found = self.store.cells(name, rows)
+        if name != "label_candidates":
+            return found
+        names, labels = self.store.cells("id", rows), self.store.cells("labels", rows)
+        return [
+            given or (self.sampler.candidates(str(id), answers[0]) if answers else None)
+            for given, id, answers in zip(found, names, labels)
+        ]
+
+    def message(self, row: int) -> Message:
+        message = self.store.message(row)
+        if "label_candidates" not in message and message.get("labels"):
+            drawn = self.sampler.candidates(str(message["id"]), message["labels"][0])
+            message["label_candidates"] = drawn
+        return message
