@@ -93,7 +93,7 @@ class ModelAgent(ConversationAgent, Learner):
         return self._parameters
 
     @property
-    def weights(self) -> Floats1d:  # type: ignore[override]
+    def weights(self) -> Floats1d:
         """All weights: the vector that the model's parameters are views of."""
         return self.parameters.values
 

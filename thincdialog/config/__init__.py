@@ -2,13 +2,14 @@
 
 from .code import CodeError, load_code
 from .load import CheckedConfig, check_config, load_config
-from .resolve import resolve_config
+from .resolve import build_block, resolve_config
 from .shipped import find_shipped, shipped_configs
 from .write import write_config
 
 __all__ = [
     "CheckedConfig",
     "CodeError",
+    "build_block",
     "check_config",
     "find_shipped",
     "load_code",

@@ -1,5 +1,6 @@
 """Builds everything that a checked config describes."""
 
+from functools import reduce
 from typing import Any, Dict
 
 from ..errors import ConfigError
@@ -31,3 +32,13 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
     evaluation["metrics"] = list(evaluation["metrics"].values())
     training["callbacks"] = list(training.get("callbacks", {}).values())
     return sections
+
+
+def build_block(checked: CheckedConfig, name: str) -> Any:
+    """Build one block once more: a new object, equal to the one of ``resolve_config``.
+
+    name (str): Dotted, such as "training.optimizer".
+    """
+    path = tuple(name.split("."))
+    block: Any = reduce(dict.__getitem__, path, checked.interpolated)
+    return Builder(checked.reading).build_value(path, block)

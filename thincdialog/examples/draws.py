@@ -1,7 +1,5 @@
 """Draws of the order of the data: pure functions of the seed and the epoch."""
 
-from typing import Sequence
-
 import numpy as np
 
 # Streams of draws that must not repeat each other.
@@ -49,17 +47,17 @@ def window_generator(seed: int, epoch: int, window: int) -> np.random.Generator:
     return _generator(WINDOW, seed, epoch, window)
 
 
-def sample_episodes(lengths: Sequence[int], max_examples: int, seed: int) -> np.ndarray:
+def sample_episodes(lengths: np.ndarray, max_examples: int, seed: int) -> np.ndarray:
     """Draw whole episodes until they hold enough examples.
 
-    lengths (Sequence[int]): Examples of every episode of the split.
+    lengths (np.ndarray): Examples of every episode of the split, int64.
     max_examples (int): Examples wanted, 1 or more. The last episode drawn may
         bring more than are missing.
     seed (int): Seed of the sample.
     RETURNS (np.ndarray): Numbers of the drawn episodes in file order, int64.
     """
     order = _generator(SAMPLE, seed, 0, 0).permutation(len(lengths))
-    totals = np.cumsum(np.asarray(lengths)[order])
+    totals = np.cumsum(lengths[order])
     n_taken = int(np.searchsorted(totals, max_examples)) + 1
     return np.sort(order[:n_taken])
 

@@ -37,7 +37,7 @@ class MemoryStore(Store):
 
     def __init__(self, is_held: bool = True):
         self.columns: Dict[str, List[Any]] = {}
-        self.starts = array("q", [0])
+        self.starts: Any = array("q", [0])
         self.is_held = is_held
         # Equal lists of labels (classes, say) are held once.
         self._known_lists: Dict[Tuple[str, ...], List[str]] = {}

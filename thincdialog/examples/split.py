@@ -188,12 +188,10 @@ class Split:
                 self._replies = [answers[0] for answers in labels if answers]
         return self._replies
 
-    def blocks(
-        self, picked: Optional[Sequence[int]], start: Optional[Start] = None
-    ) -> Iterator[Part]:
+    def blocks(self, picked: Optional[np.ndarray], start: Optional[Start] = None) -> Iterator[Part]:
         """The episodes in blocks of ``window``, in file order.
 
-        picked (Optional[Sequence[int]]): Numbers of the episodes to use, ascending;
+        picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending;
             all if None.
         start (Optional[Start]): Of the block to begin with, if it is known.
         """
@@ -214,14 +212,14 @@ class Split:
                 if use_labels and answers:
                     yield from answers
 
-    def _held(self, picked: Optional[Sequence[int]]) -> Iterator[Part]:
+    def _held(self, picked: Optional[np.ndarray]) -> Iterator[Part]:
         store = self.store()
-        members = np.arange(store.n_episodes) if picked is None else np.asarray(picked)
+        members = np.arange(store.n_episodes) if picked is None else picked
         for number, first in enumerate(range(0, len(members), self.window)):
             yield Part(number, store, members[first : first + self.window])
 
-    def _streamed(self, picked: Optional[Sequence[int]], start: Start) -> Iterator[Part]:
-        wanted = None if picked is None else frozenset(picked)
+    def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Part]:
+        wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
         at = Bookmark(start)

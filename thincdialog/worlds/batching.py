@@ -23,7 +23,7 @@ def measure_of(batcher: Batcher, agent: Agent) -> Measure:
     known: List[Tuple[bool, ...]] = []
 
     def measure(observations: Sequence[Message]) -> Lengths:
-        lengths = agent.batch_lengths(observations)  # type: ignore[attr-defined]
+        lengths = agent.batch_lengths(observations)
         counts, padded = lengths if isinstance(lengths, tuple) else (lengths, ())
         fields = known[0] if known else tuple(padded)
         shape = (len(observations), len(fields))

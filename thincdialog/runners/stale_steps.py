@@ -77,7 +77,7 @@ def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
     ahead = f", nu {nu:.3g}" if nu != 1.0 else ""
     advice = "" if "nu" in settings else "; thincdialog.LazyAdam.v1 loses less by that"
     return (
-        f"[hogwild] {n_workers} workers at once: Adam's learn_rate times "
+        f"[runner] {n_workers} workers at once: Adam's learn_rate times "
         f"{changed['learn_rate']:.3g}, beta1 {changed['b1']:.3g} for {settings['b1']:.3g}{ahead}: "
         f"gradients are some steps old{advice}"
     )
