@@ -183,15 +183,11 @@ class RankerAgent(ModelAgent):
         batch, ops = Batch.of(batch), self.model.ops
         replies, targets, allowed = self._training_candidates(batch)
         X = (self.contexts(batch), replies)
-        # (n_examples, width), (n_candidates, width)
-        (contexts, candidates), backprop = self.model.begin_update(X)
-        scores = ops.gemm(contexts, candidates, trans2=True)  # (n_examples, n_candidates)
+        scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.asarray(allowed)
         d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
         self.count_losses(batch, losses)
-        d_contexts = ops.gemm(d_scores, candidates)  # (n_examples, width)
-        d_candidates = ops.gemm(d_scores, contexts, trans1=True)  # (n_candidates, width)
-        backprop((d_contexts, d_candidates))
+        backprop(d_scores)
 
     def _training_candidates(self, batch: Batch) -> Tuple[Ragged, Any, Optional[Any]]:
         """Distinct candidates of the batch, where each example's right one is,

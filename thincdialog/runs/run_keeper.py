@@ -17,7 +17,7 @@ from ..files.whole_file import whole_file
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..training.experiment import Experiment
 from ..training.keeper import Keeper
-from ..training.stopping import Position
+from ..training.progress import Position
 from .changes import Prints, check_config, check_data, fingerprints
 from .checkpoints import ARRAYS, STATE, Checkpoints
 from .model_folder import save_model

@@ -17,7 +17,7 @@ from ..training.experiment import Experiment
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.loop_settings import LoopSettings
-from ..training.stopping import Position
+from ..training.progress import Position
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back

@@ -276,17 +276,21 @@ class Teacher(Agent):
         batcher (Batcher): How many rows go together, and which.
         measure (Measure): Tells what the rows of a ``Batch`` take up; asked only
             if the batcher looks at lengths.
+        RAISES (ProtocolError): If episodes have several turns.
         """
+        if not self.is_single_turn:
+            text = "needs episodes of a single turn: use copies, or flatten them."
+            raise ProtocolError(f"{self.id}.set_batches() {text}")
         self._windows = Windows(batcher, measure)
 
     def batch_act(self) -> Batch:
-        """The next batch of examples; only if ``is_single_turn``.
+        """The next batch of examples.
 
         Rows that the batcher shortens (its oversize is "truncate") have ``max_tokens``: how
         much to read of the context and of the label.
 
         RAISES (ProtocolError): If the last batch has not been answered, the epoch is
-            done, episodes have several turns, or ``set_batches`` was not called.
+            done, or ``set_batches`` was not called.
         RAISES (DataError): If an example is larger than a batch, and this is an error.
         """
         order = self._order
@@ -296,9 +300,6 @@ class Teacher(Agent):
             raise self._unanswered("batch_act", "batch_observe")
         if self._windows is None:
             text = "was called before set_batches(): say which batches."
-            raise ProtocolError(f"{self.id}.batch_act() {text}")
-        if not order.is_single_turn:
-            text = "needs episodes of a single turn: use copies, or flatten them."
             raise ProtocolError(f"{self.id}.batch_act() {text}")
         batch = self._windows.next(order)
         if not len(batch):

@@ -5,7 +5,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from ..metrics import AverageMetric
 from ..protocol import StepReport
-from .stopping import Position
+from .progress import Position
 
 
 class LogRows:

@@ -20,15 +20,14 @@ from ..loggers.logger import Log, Progress
 from ..optimizers.state import averages_of
 from ..protocol import Learner, StepReport
 from ..teachers import Teacher
-from .epochs import Epochs
 from .interruption import Interrupted, Interruption
 from .keeper import Keeper
 from .log_rows import LogRows
 from .loop_settings import LoopSettings
+from .progress import Clock, Epochs, Position
 from .random_state import random_state, set_random_state
 from .runner import Runner
 from .selection import Selection
-from .stopping import Clock, Position
 
 
 class TrainingLoop:
@@ -76,6 +75,7 @@ class TrainingLoop:
         self._evaluated_step = self._saved_step = -1
         self._must_evaluate = True
         self._must_save = settings.has_checkpoints
+        self._due_step = self._due_second = 0.0
 
     def run(self) -> str:
         """Train until a limit is reached.
@@ -96,34 +96,52 @@ class TrainingLoop:
             if not self.epochs.is_running:
                 self.runner.start_epoch(self.epochs.number)
                 self.epochs.begin(self.position)
-            if not self.runner.epoch_done():
-                self._count(self.runner.take(self.position.step, self._room()))
-            if self.runner.epoch_done():
-                self._count(self.runner.settle())
+                self._look_ahead()
+            is_over = self.runner.epoch_done()
+            if not is_over:
+                room = self._due_step - self.position.step
+                reports = self.runner.take(self.position.step, room)
+                is_over = self.runner.epoch_done()
+                self._count(reports, is_over)
+            if is_over:
+                self._count(self.runner.settle(), is_over)
                 if not self.epochs.end(self.position):
                     self.asked_to_stop = "no training example had a label"
-            self._between_steps()
+            if is_over or self._may_be_due():
+                self._between_steps()
             if self._evaluated_step < self.position.step:
                 self.log(self._progress(), None)
 
-    def _count(self, reports: List[StepReport]) -> None:
-        """Updates of the weights were made."""
+    def _count(self, reports: List[StepReport], is_over: bool = False) -> None:
+        """Updates of the weights were made.
+
+        is_over (bool): Whether the epoch is.
+        """
         for report in reports:
             self.position.step += 1
             self.position.examples += report.examples
-            self.epochs.count(report.examples)
+            if self.epochs.count(report.examples):
+                self._due_step = self.position.step  # What was foreseen may come earlier.
             self.rows.count(report)
             self.learn_rate, self.gradient_norm = report.learn_rate, report.gradient_norm
         if self.epochs.is_running:
-            self.epochs.locate(self.position, self.runner.epoch_done())
+            self.epochs.locate(self.position, is_over)
 
-    def _room(self) -> float:
-        """Steps that can be made before something may be due."""
-        settings = self.settings
+    def _look_ahead(self) -> None:
+        """Foresee the step and the second of training before which nothing can be due."""
+        position, settings = self.position, self.settings
         limits = (settings.limits, settings.every, settings.every_checkpoint)
-        epochs = min(limit.epochs_left(self.position) for limit in limits)
-        steps = min(limit.steps_left(self.position) for limit in limits)
-        return min(steps, self.epochs.steps_left(self.position, epochs))
+        epochs = min(limit.epochs_left(position) for limit in limits)
+        steps = min(limit.steps_left(position) for limit in limits)
+        self._due_step = position.step + min(steps, self.epochs.steps_left(position, epochs))
+        self._due_second = min(limit.next_second() for limit in limits)
+
+    def _may_be_due(self) -> bool:
+        return (
+            self.position.step >= self._due_step
+            or self.interruption.received is not None
+            or self.clock.seconds() >= self._due_second
+        )
 
     def _progress(self) -> Progress:
         return Progress(
@@ -156,6 +174,7 @@ class TrainingLoop:
             self._leave(self.interruption.received)
         if self._must_save:
             self._save()
+        self._look_ahead()
 
     # --- evaluation ---------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional
 
 from ..callbacks import Callback
 from .experiment import Experiment
-from .stopping import Every, Limits
+from .progress import Every, Limits
 
 
 @dataclass

@@ -137,8 +137,7 @@ class BatchWorld(World):
             self.rows.append(row)
             yield row
 
-    def epoch_done(self) -> bool:
-        """Whether every example was handed out and answered."""
+    def _epoch_done(self) -> bool:
         return self.teacher.epoch_done() and all(row.teacher.epoch_done() for row in self.rows)
 
     def _state(self) -> Dict[str, Any]:

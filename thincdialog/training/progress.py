@@ -1,9 +1,14 @@
-"""When to evaluate, and when training ends."""
+"""How far training has come, when it is to be evaluated, and when it ends."""
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional
+
+from ..teachers import Teacher
+
+# The most of an epoch that can be done while it is not.
+ALMOST = 0.999
 
 
 @dataclass
@@ -42,6 +47,94 @@ class Clock:
         self._paused = -seconds
 
 
+class Epochs:
+    """Counts epochs by the examples that were learnt from.
+
+    teacher (Teacher): Of the training data; knows its size, if it is held in memory.
+    number (int): Of the epoch that is under way, or comes next; from 0.
+    is_running (bool): Whether it is under way.
+    """
+
+    def __init__(self, teacher: Teacher):
+        self.teacher = teacher
+        self.number = 0
+        self.is_running = False
+        self._first_example = 0
+        self._n_examples: Optional[int] = None
+        self._largest_step = 0
+
+    def begin(self, position: Position) -> None:
+        """The next epoch begins."""
+        self.is_running = True
+        self._first_example = position.examples
+
+    def count(self, n_examples: int) -> bool:
+        """A step has learnt from so many examples.
+
+        RETURNS (bool): Whether from more than any before.
+        """
+        is_largest = n_examples > self._largest_step
+        if is_largest:
+            self._largest_step = n_examples
+        return is_largest
+
+    def steps_left(self, position: Position, epochs: float) -> float:
+        """The fewest steps, 1 or more, for so many epochs, if none is larger than those so
+        far. Infinity if that is unknown, or beyond the end of this epoch."""
+        total = self.n_examples()
+        if total is None or position.epoch + epochs > self.number + ALMOST:
+            return math.inf
+        if not self._largest_step:
+            return 1
+        # Sums of fractions of epochs must not miss one by a rounding error.
+        return max(1, math.ceil(epochs * total / self._largest_step - 1e-6))
+
+    def locate(self, position: Position, is_over: bool) -> None:
+        """Set the position's epoch."""
+        if is_over:
+            position.epoch = self.number + 1.0
+            return
+        total = self.n_examples()
+        share = (position.examples - self._first_example) / total if total else 0.0
+        # A task that is shown again makes an epoch longer than the data.
+        position.epoch = self.number + min(ALMOST, share)
+
+    def end(self, position: Position) -> int:
+        """The epoch is over.
+
+        RETURNS (int): Examples that were learnt from in it.
+        """
+        self.is_running = False
+        self.number += 1
+        self._n_examples = position.examples - self._first_example
+        return self._n_examples
+
+    def n_examples(self) -> Optional[int]:
+        """Learnt from in an epoch, as far as is known; exactly after the first one."""
+        if self._n_examples is None:
+            self._n_examples = self.teacher.n_examples
+        return self._n_examples
+
+    def steps_per_epoch(self, position: Position) -> Optional[float]:
+        """Measured so far; None before the first step."""
+        total = self.n_examples()
+        return position.step * total / position.examples if position.examples and total else None
+
+    def state(self) -> Dict[str, Any]:
+        """All of it, as JSON values."""
+        return {
+            "number": self.number,
+            "is_running": self.is_running,
+            "first_example": self._first_example,
+            "n_examples": self.n_examples(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state`` gave."""
+        self.number, self.is_running = state["number"], state["is_running"]
+        self._first_example, self._n_examples = state["first_example"], state["n_examples"]
+
+
 class Limits:
     """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit."""
 
@@ -68,6 +161,10 @@ class Limits:
     def epochs_left(self, position: Position) -> float:
         """Epochs before ``max_epochs``; infinity without it."""
         return self.max_epochs - position.epoch if self.max_epochs else math.inf
+
+    def next_second(self) -> float:
+        """The second of training at which it ends; infinity without ``max_seconds``."""
+        return self.max_seconds or math.inf
 
     def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
         """How many steps there will be, as far as can be known; None if not."""
@@ -109,6 +206,10 @@ class Every:
         """Epochs before it is time by these; infinity without that."""
         return self.epochs - position.epoch % self.epochs if self.epochs else math.inf
 
+    def next_second(self) -> float:
+        """The second of training at which it is time; infinity if not by seconds."""
+        return self._last_seconds + self.seconds if self.seconds else math.inf
+
     def done(self, position: Position, seconds: float) -> None:
         """Note that it has taken place."""
         self._last = Position(**vars(position))
@@ -128,53 +229,3 @@ def _passed(before: float, now: float, every: float) -> bool:
     """Whether a multiple of ``every`` lies behind ``before`` and not beyond ``now``."""
     # Sums of fractions of epochs must not miss a multiple by a rounding error.
     return every > 0 and int(now / every + 1e-9) > int(before / every + 1e-9)
-
-
-@dataclass
-class Best:
-    """Remembers the best score and says when to give up or be content.
-
-    higher_is_better (bool): Direction of the score.
-    patience (int): Evaluations in a row without a new best before training ends;
-        0 = never for this reason.
-    target (Optional[float]): Score that is good enough to end.
-    """
-
-    higher_is_better: bool
-    patience: int = 0
-    target: Optional[float] = None
-    score: Optional[float] = None
-    step: int = 0
-    report: Mapping[str, float] = field(default_factory=dict)
-    without_progress: int = 0
-
-    def see(self, score: float, step: int, report: Mapping[str, float]) -> bool:
-        """Take in a new score; True if it is the best so far (the first of equals)."""
-        if self.score is None or self._is_better(score, self.score):
-            self.score, self.step, self.report = score, step, dict(report)
-            self.without_progress = 0
-            return True
-        self.without_progress += 1
-        return False
-
-    def reached(self) -> Optional[str]:
-        """Why to end now, as a phrase for the user, or None."""
-        if self.target is not None and self.score is not None:
-            if not self._is_better(self.target, self.score):
-                return f"target_score = {self.target:g} reached"
-        if self.patience and self.without_progress >= self.patience:
-            return f"no better score in {self.patience} evaluations (patience)"
-        return None
-
-    def state(self) -> Dict[str, Any]:
-        """What it remembers, as JSON values."""
-        return {
-            "higher_is_better": self.higher_is_better,
-            "score": self.score,
-            "step": self.step,
-            "report": dict(self.report),
-            "without_progress": self.without_progress,
-        }
-
-    def _is_better(self, new: float, old: float) -> bool:
-        return new > old if self.higher_is_better else new < old
