@@ -1,7 +1,7 @@
 """From a config as a user writes it to one that is complete and free of mistakes."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from confection import Config
 
@@ -40,13 +40,16 @@ class CheckedConfig:
 
 
 def load_config(
-    config: Union[ConfigLike, CheckedConfig], overrides: Optional[Mapping[str, Any]] = None
+    config: Union[ConfigLike, CheckedConfig],
+    overrides: Optional[Mapping[str, Any]] = None,
+    without: Sequence[str] = (),
 ) -> CheckedConfig:
     """Read, complete and check a config. Builds nothing that is kept, reads no data.
 
     config (ConfigLike): A path, a config's text, a Config or a dict.
     overrides (Optional[Mapping[str, Any]]): Dotted name to value, applied last;
         strings are read as JSON if they are JSON.
+    without (Sequence[str]): Sections to leave out, such as some of earlier versions.
     RETURNS (CheckedConfig): The complete config.
     RAISES (ConfigError): With every problem that was found.
     """
@@ -54,7 +57,7 @@ def load_config(
         if not overrides:
             return config
         config = config.config
-    checked, problems = _read_and_check(config, overrides)
+    checked, problems = _read_and_check(config, overrides, without)
     if problems:
         raise ConfigError(problems, checked.name)
     return checked
@@ -82,10 +85,12 @@ def check_config(
 
 
 def _read_and_check(
-    config: ConfigLike, overrides: Optional[Mapping[str, Any]]
+    config: ConfigLike, overrides: Optional[Mapping[str, Any]], without: Sequence[str] = ()
 ) -> Tuple[CheckedConfig, List[Problem]]:
     registry.ensure_populated()
     reading = read_config(config, overrides)
+    for name in without:
+        reading.data.pop(name, None)
     problems = list(reading.problems)
     complete = fill_functions(reading.data)
     data, mistakes, unresolved = fill_variables(complete)

@@ -24,6 +24,8 @@ CodeLike = Union[str, Path, None]
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
 EVALUATION_SEED = 0
+# Sections that configs of saved models may have, and that say nothing of the model.
+OF_EARLIER_VERSIONS = ("hogwild",)
 
 
 class Experiment:
@@ -106,7 +108,7 @@ class Experiment:
         config = path / "config.cfg"
         if not config.is_file():
             raise ModelError(f"{config}  is missing: the saved model is incomplete.")
-        checked = load_config(config, overrides or {})
+        checked = load_config(config, overrides or {}, without=OF_EARLIER_VERSIONS)
         with using_ops(ops_to_answer(checked.interpolated["system"])):
             experiment = cls(checked, code)
             experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
