@@ -1,6 +1,7 @@
 """Who may import whom: what stands further left (see ORDER), never the other way."""
 
 import ast
+from collections import defaultdict
 from pathlib import Path
 
 from tests.test_house import PACKAGE, trees
@@ -12,8 +13,9 @@ errors < columns, messages, files < protocol < registry < config < ops, metrics
 < agents < worlds < loggers, callbacks < parallel < training < evaluation < runs < inspection
 < serving, plotting < api < cli < __main__
 """
-GROUPS = enumerate(ORDER.split("<"))
-RANK = {part.strip(): rank for rank, group in GROUPS for part in group.split(",")}
+GROUPS = [[part.strip() for part in group.split(",")] for group in ORDER.split("<")]
+# Nobody may import a part that is in none of them.
+RANK = defaultdict(lambda: 99, {part: n for n, group in enumerate(GROUPS) for part in group})
 
 
 def part_of(file: Path) -> str:

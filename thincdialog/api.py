@@ -25,10 +25,11 @@ from .errors import (
 )
 from .evaluation.comparison import Comparison, MetricDifference, compare
 from .evaluation.detail import Evaluation, evaluate_in_detail
+from .evaluation.evaluate import evaluate, evaluate_with_samples
 from .evaluation.predictions import Prediction
 from .evaluation.predictions_file import read_predictions, write_predictions
 from .evaluation.results import Result
-from .evaluation.saved import Chatbot, evaluate, evaluate_with_samples
+from .examples import Batch, MemoryStore, Store
 from .inspection.data_report import DataReport, DataWarning, Limits
 from .inspection.debug_data import debug_data
 from .inspection.debug_overfit import Overfit, debug_overfit
@@ -40,24 +41,25 @@ from .loggers.logger import LoggedRun, Progress
 from .messages import PARTNER, SELF, Message, MessageBatch, Turn
 from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
 from .models.parameters import FlatParameters
-from .parallel import ProcessWorkers, Recipe, SharedArrays, ThreadWorkers
 from .plotting.plot import plot
-from .protocol import Agent
+from .protocol import Agent, Learner, StepReport
 from .registry import registry
+from .runners import Alone
+from .runs.chatbot import Chatbot
 from .runs.run_table import RunResult, results
 from .runs.sweep import Sweep, SweepRun, sweep
 from .runs.train import train
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
 from .teachers.convert import Conversion, convert
+from .training.experiment import Experiment
 from .training.interruption import Interrupted
+from .training.runner import Runner
 from .worlds import (
     BatchWorld,
     DynamicBatchWorld,
-    HogwildWorld,
     MultiAgentWorld,
     PartnerWorld,
     World,
-    WorldWorker,
 )
 
 
@@ -78,17 +80,18 @@ def load(
 
 
 __all__ = [
-    "PARTNER", "SELF", "Agent", "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback",
+    "PARTNER", "SELF", "Agent", "Alone", "Batch", "Experiment", "Learner", "MemoryStore", "Runner",
+    "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback",
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
-    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters", "HogwildWorld",
+    "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",
     "Interrupted", "IterableTeacher", "LearnRates", "Lengths", "Limits", "LoggedRun", "Message",
     "MessageBatch", "Metric", "MetricDifference", "MissingPackageError", "ModelAgent", "ModelError",
     "MultiAgentWorld", "MultiTask", "OutputError", "Overfit", "Padded", "PartnerWorld",
-    "Prediction", "Problem", "ProcessWorkers", "Profile", "Progress", "ProtocolError", "Recipe",
-    "Result", "RunResult", "SharedArrays", "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher",
-    "TextEncoder", "ThreadWorkers", "Tokenizer", "TrainingError", "Turn", "WorkerError", "World",
-    "WorldWorker", "check_config", "compare", "convert", "debug_data", "debug_overfit",
+    "Prediction", "Problem", "Profile", "Progress", "ProtocolError",
+    "Result", "RunResult", "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher",
+    "TextEncoder", "Tokenizer", "TrainingError", "Turn", "WorkerError", "World",
+    "check_config", "compare", "convert", "debug_data", "debug_overfit",
     "debug_profile", "diff_config", "display_data", "display_model", "dry_run", "evaluate",
     "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config", "mix_tasks",
     "plot", "read_predictions", "registry", "resolve_config", "results", "sweep", "train",

@@ -7,7 +7,7 @@ candidates, best first), ``episode_done``, ``reward``, ``id`` (of the example),
 ``agent`` (who speaks). Any other field travels along untouched.
 """
 
-from typing import Any, Dict, Iterator, List, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple, Union, overload
 
 # A turn of the conversation as the observing agent sees it: who spoke, and what.
 PARTNER = 0
@@ -30,14 +30,49 @@ class Message(dict):
         return self.get("labels") or self.get("eval_labels") or ()
 
 
-class MessageBatch(Sequence[Message]):
-    """Messages held as columns, so that a batch costs no dict for each row.
+# A conversation as it is read: its messages, each with what is to be answered.
+Episode = List[Message]
 
-    A row is a ``Message`` made when it is asked for, so a consumer that knows
-    nothing of columns treats it as a list of messages. A column is any sequence, often
-    one that is made when it is looked at (``columns.LazyColumn``): to change its cells,
-    put another one in its place. A column missing from ``columns`` is missing from every
-    row; a ``None`` cell is missing from its row.
+
+class Columns(Sequence[Message]):
+    """Messages field by field, so that a batch costs no dict for each of them. A subclass
+    gives ``__len__``, ``names`` and ``column``.
+
+    A row is a ``Message`` made when it is asked for, so a consumer that knows nothing of
+    columns treats it as a list of messages. A ``None`` cell is missing from its row.
+    """
+
+    __slots__ = ()
+
+    def names(self) -> Iterable[str]:
+        """The fields that some row may have."""
+        raise NotImplementedError
+
+    def column(self, name: str) -> Sequence[Any]:
+        """One field of every row; None where a row lacks it. To be read only."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Message]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Message, List[Message]]:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"row {index} of a batch of {len(self)} messages")
+        cells = ((name, self.column(name)[index]) for name in self.names())
+        return Message((name, value) for name, value in cells if value is not None)
+
+    def __iter__(self) -> Iterator[Message]:
+        for index in range(len(self)):
+            yield self[index]
+
+
+class MessageBatch(Columns):
+    """Messages of columns that are there already, such as the replies to a batch.
 
     columns (Dict[str, Sequence]): Field name to one value a row; all of one length.
     n_rows (int): Number of rows.
@@ -52,28 +87,15 @@ class MessageBatch(Sequence[Message]):
     def __len__(self) -> int:
         return self.n_rows
 
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
+    def names(self) -> Iterable[str]:
+        return self.columns
 
-    @overload
-    def __getitem__(self, index: slice) -> List[Message]: ...
-
-    def __getitem__(self, index: Union[int, slice]) -> Union[Message, List[Message]]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(self.n_rows))]
-        if not -self.n_rows <= index < self.n_rows:
-            raise IndexError(f"row {index} of a batch of {self.n_rows} messages")
-        cells = ((name, column[index]) for name, column in self.columns.items())
-        return Message((name, value) for name, value in cells if value is not None)
-
-    def __iter__(self) -> Iterator[Message]:
-        for index in range(self.n_rows):
-            yield self[index]
+    def column(self, name: str) -> Sequence[Any]:
+        return self.columns[name] if name in self.columns else [None] * self.n_rows
 
 
 def column(messages: Sequence[Message], name: str) -> Sequence[Any]:
     """One field of every message; None where a message lacks it."""
-    if isinstance(messages, MessageBatch):
-        found = messages.columns.get(name)
-        return [None] * len(messages) if found is None else found
+    if isinstance(messages, Columns):
+        return messages.column(name)
     return [message.get(name) for message in messages]

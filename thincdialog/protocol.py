@@ -1,10 +1,23 @@
-"""The agent contract: what worlds, trainers and servers may ask of an agent."""
+"""What worlds, trainers and servers may ask of an agent, and of one that learns."""
 
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, TypeVar
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+)
 
 from .errors import ProtocolError
-from .messages import Message
+from .messages import Message, MessageBatch, column
+from .metrics import AverageMetric, Metric
 
 AgentT = TypeVar("AgentT", bound="Agent")
 
@@ -16,10 +29,10 @@ class Agent:
 
     Optional: ``batch_act(observations) -> Sequence[Message]`` answers many
     observations at once. Batching worlds use it whenever it is there and
-    ``use_batch_act`` is not False, on the original, never on a copy. An agent
-    that keeps nothing of a conversation but its context can also offer
-    ``batch_observe(messages) -> observations``: then single-turn batches reach
-    it as columns (``MessageBatch``) and no copies are made.
+    ``use_batch_act`` is not False, on the original, never on a copy. An agent that
+    ``takes_batches`` keeps nothing of a conversation but what stands in each example
+    (`context`, `text`): single-turn data then reaches it in whole batches
+    (``examples.Batch``), which it has not observed, and no copies are made.
 
     Optional, for batchers: ``batch_lengths(observations) -> Lengths``
     (``thincdialog.batchers``) gives the tokens that the agent will really encode for
@@ -40,6 +53,9 @@ class Agent:
 
     id: str = "agent"
     use_batch_act: bool = True
+    takes_batches: bool = False
+    # Whether it is a ``Learner``.
+    learns: bool = False
     can_truncate: bool = False
     observation: Optional[Message] = None
     has_acted: bool = False
@@ -142,6 +158,17 @@ class Agent:
         RAISES (ConfigError): If it cannot; it names the section [training.optimizer].
         """
 
+    def check_packages(self) -> None:
+        """See that what the agent needs for training is installed.
+
+        RAISES (MissingPackageError): If not.
+        """
+
+    def evaluating(self) -> ContextManager[None]:
+        """A stretch in which replies must depend on nothing but the weights and what is
+        answered, not on what else is in a batch, for instance."""
+        return nullcontext()
+
     def initialize(
         self,
         train: Any,
@@ -170,7 +197,7 @@ class Agent:
         RAISES (ModelError): If a file is missing, damaged, or of another agent.
         """
 
-    def report(self) -> Mapping[str, Any]:
+    def report(self) -> Mapping[str, Metric]:
         """Metrics (``thincdialog.metrics``) gathered since ``reset_metrics``."""
         return {}
 
@@ -179,6 +206,118 @@ class Agent:
 
     def shutdown(self) -> None:
         """Release what the agent holds (files, processes)."""
+
+
+class StepReport(NamedTuple):
+    """What came of an update of the weights.
+
+    examples (int): How many it learnt from; 0: nothing was changed.
+    loss (Optional[AverageMetric]): What the step was to make smaller: a sum (nats) and on how
+        many it was measured; None if it is not known.
+    unit (str): What these are: "examples" or "tokens".
+    gradient_norm (float): Of the mean gradient, before clipping.
+    counts (Mapping[str, int]): What else can be added up: "tokens" that were read and the
+        "cells" that they took with padding, "contexts" and the "truncated_contexts" among
+        them, ...
+    learn_rate (Optional[float]): Of the optimizer; whoever makes the steps fills it in.
+    """
+
+    examples: int
+    loss: Optional[AverageMetric] = None
+    unit: str = "examples"
+    gradient_norm: float = 0.0
+    counts: Mapping[str, int] = {}
+    learn_rate: Optional[float] = None
+
+
+NO_STEP = StepReport(0)
+
+
+class Learner(Agent):
+    """An agent that learns: worlds let it ``learn`` batches of examples, and after one or
+    several of them the loop asks for an ``update``. A subclass gives ``learn``, ``update``,
+    ``answer`` and ``weights``; of the rest, what it needs.
+
+        class Perceptron(Learner):
+            def learn(self, batch): ...            # adds to self.gradient
+            def update(self, optimizer): ...       # changes self.weights, clears the gradient
+            def answer(self, batch): ...           # replies
+
+    weights (Floats1d): All that is learnt step by step, one float32 vector. Whoever writes
+        into it changes the agent, and calls ``weights_changed``.
+    n_gathered (int): Examples learnt since the last update.
+    """
+
+    learns = True
+    takes_batches = True
+    weights: Any
+    n_gathered: int = 0
+
+    @property
+    def n_weights(self) -> int:
+        """How many numbers are learnt."""
+        return len(self.weights)
+
+    def batch_act(self, observations: Sequence[Message]) -> Sequence[Message]:
+        """Learn from the examples that have ``labels``; answer where none has."""
+        has_labels = [row for row, labels in enumerate(column(observations, "labels")) if labels]
+        if not has_labels:
+            return self.answer(observations)
+        self.learn([observations[row] for row in has_labels])
+        return MessageBatch({}, len(observations))
+
+    def begin_microbatch(self, seed: int, step: int, number: int) -> None:
+        """What is learnt next is a part of a step: random draws follow from these numbers.
+
+        step (int): Of the update to come, from 1.
+        number (int): Of the part, from 0.
+        """
+
+    def learn(self, batch: Sequence[Message]) -> None:
+        """Gather from a batch what the next ``update`` needs, a gradient for instance.
+
+        batch (Sequence[Message]): Examples that all have ``labels``.
+        RAISES (TrainingError): If the loss is not finite.
+        """
+        raise NotImplementedError
+
+    def gathered_loss(self) -> float:
+        """The mean loss of what was learnt since the last update, with the weights as they
+        are."""
+        raise NotImplementedError
+
+    def update(self, optimizer: Any) -> StepReport:
+        """Change the weights by all that was learnt since the last update, and forget it.
+
+        optimizer (Optimizer): Of the config; its schedules are to be stepped.
+        RETURNS (StepReport): ``NO_STEP`` if nothing was learnt.
+        RAISES (TrainingError): If the gradient is not finite; the weights stay.
+        """
+        raise NotImplementedError
+
+    def answer(self, batch: Sequence[Message]) -> Sequence[Message]:
+        """Replies, one for each example."""
+        raise NotImplementedError
+
+    def weights_changed(self) -> None:
+        """Drop what was computed from the weights, because they have changed."""
+
+    def use_weights(self, weights: Any) -> None:
+        """Learn in another vector from now on, such as one in shared memory that holds the
+        same weights."""
+        self.weights = weights
+
+    @contextmanager
+    def with_weights(self, weights: Any) -> Iterator[None]:
+        """Other weights (such as averages) for a while; the old come back bit by bit."""
+        before = self.weights.copy()
+        self.weights[:] = weights
+        self.weights_changed()
+        try:
+            yield
+        finally:
+            self.weights[:] = before
+            self.weights_changed()
 
 
 def can_batch(agent: Agent) -> bool:

@@ -24,6 +24,7 @@ from .errors import DialogError
 DEFINING_PACKAGES = (
     "ops", "layers", "losses", "schedules", "optimizers", "metrics", "data.tokenizers",
     "models", "mutators", "batchers", "teachers", "agents", "worlds", "callbacks", "loggers",
+    "runners",
 )  # fmt: skip
 
 
@@ -199,6 +200,7 @@ class registry(thinc_registry):
     metrics: Any = _ours("metrics")
     loggers: Any = _ours("loggers")
     callbacks: Any = _ours("callbacks")
+    runners: Any = _ours("runners")
 
     _is_populated = False
 

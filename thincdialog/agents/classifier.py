@@ -1,24 +1,28 @@
 """Answers with one of a fixed set of classes."""
 
-from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Literal, MutableMapping, Optional, Sequence, Union
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from thinc.api import Model
-from thinc.types import Ragged
 
 from ..batchers import Lengths
-from ..columns import RowNumbers
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
+from ..examples.batch import Batch
+from ..examples.store import Store
 from ..losses.class_softmax import configure_class_softmax
-from ..messages import PARTNER, Message, MessageBatch, column
+from ..messages import PARTNER, Message, MessageBatch
 from ..metrics import AverageMetric
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import RANKED
 from .model_agent import ModelAgent
-from .training_labels import first_labels, no_labels
+from .training_labels import no_labels
+
+# The number of a label that is no class.
+NO_CLASS = -1
 
 
 @registry.agents("thincdialog.Classifier.v1")
@@ -128,7 +132,7 @@ class ClassifierAgent(ModelAgent):
 
     # --- what is learnt besides weights -------------------------------------------
 
-    def learn(self, train: Teacher) -> None:
+    def survey(self, train: Teacher) -> None:
         counts: Dict[str, int] = dict.fromkeys(self.given_classes or (), 0)
         for example in train.examples():
             if example.get("features") is not None:
@@ -169,13 +173,17 @@ class ClassifierAgent(ModelAgent):
 
     def _set_classes(self, classes: List[str], weights: Optional[List[float]]) -> None:
         self.classes = classes
-        self.weights = weights
+        self.loss_weights = weights
         self._index = {name: index for index, name in enumerate(classes)}
-        # Of examples of the data, by their place in it.
-        self._class_numbers = RowNumbers()
+        # Of stores of examples, the class of each label.
+        self._class_numbers: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
     def state(self) -> Dict[str, Any]:
-        return {"classes": self.classes, "weights": self.weights, "n_features": self.n_features}
+        return {
+            "classes": self.classes,
+            "weights": self.loss_weights,
+            "n_features": self.n_features,
+        }
 
     def set_state(self, state: Dict[str, Any]) -> None:
         self._set_classes([str(name) for name in state["classes"]], state["weights"])
@@ -200,40 +208,43 @@ class ClassifierAgent(ModelAgent):
             return super().batch_lengths(observations)
         return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
 
-    def train_batch(self, observations: Observations) -> None:
-        ops = self.model.ops
-        targets = ops.asarray1i(self.targets(observations))
-        logits, backprop = self.model.begin_update(self._input(observations))
-        weights = None if self.weights is None else ops.asarray1f(self.weights)
+    def learn(self, batch: Observations) -> None:
+        batch, ops = Batch.of(batch), self.model.ops
+        targets = ops.asarray1i(self.targets(batch))
+        # (n_examples, n_classes)
+        logits, backprop = self.model.begin_update(self._input(batch))
+        weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
         d_logits, losses = self.loss(logits, targets, weights)
-        self.count_loss(observations, losses)
+        self.count_losses(batch, losses)
         backprop(d_logits)
 
-    def targets(self, observations: Observations) -> Any:
-        """Number of each example's class; every observation has ``labels``.
+    def targets(self, batch: Batch) -> Any:
+        """Number of each example's class; every example has ``labels``.
 
         RETURNS (Ints1d): Shape (n_examples,), int64.
         RAISES (DataError): If a label is no class.
         """
-        labels = first_labels(observations)
+        known = self._class_numbers.get(batch.store)
+        if known is None:
+            numbers = [self._index.get(text, NO_CLASS) for text in batch.store.label_texts]
+            known = self._class_numbers[batch.store] = np.array(numbers, dtype=np.int64)
+        ids = batch.label_ids()
+        targets = known[ids]
+        unknown = np.flatnonzero(targets == NO_CLASS)
+        if len(unknown):
+            text = batch.store.label_texts[ids[unknown[0]]]
+            name = batch.ids()[unknown[0]]
+            found = f"example {name} has the label {text!r}, which is not among the classes"
+            raise DataError("training data", f"{found}.")
+        return targets
 
-        def numbers_of(texts: Sequence[str]) -> List[int]:
-            for text in texts:
-                if text not in self._index:
-                    name = column(observations, "id")[list(labels).index(text)]
-                    found = f"example {name} has the label {text!r}, which is not among the classes"
-                    raise DataError("training data", f"{found}.")
-            return [self._index[text] for text in texts]
-
-        return self._class_numbers.of(labels, numbers_of)
-
-    def answer(self, observations: Observations) -> Sequence[Message]:
-        if not len(observations):
+    def answer(self, batch: Observations) -> Sequence[Message]:
+        if not len(batch):
             return []
-        ops = self.model.ops
-        logits = self.model.predict(self._input(observations))
-        P = ops.to_numpy(ops.softmax(logits))
-        self._count_evaluation_loss(observations, P)
+        batch, ops = Batch.of(batch), self.model.ops
+        logits = self.model.predict(self._input(batch))
+        P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
+        self._count_evaluation_loss(batch, P)
         # Stable: among equals the first class comes first.
         order = np.argsort(-P, axis=1, kind="stable")[:, :RANKED]
         best = P[np.arange(len(P)), order[:, 0]]
@@ -252,21 +263,20 @@ class ClassifierAgent(ModelAgent):
             "classes": [self.classes] * len(P),
             "probabilities": P.tolist(),
         }
-        return MessageBatch(columns, len(observations))
+        return MessageBatch(columns, len(batch))
 
-    def _count_evaluation_loss(self, observations: Observations, P: Any) -> None:
-        for row, labels in zip(P, column(observations, "eval_labels")):
+    def _count_evaluation_loss(self, batch: Batch, P: Any) -> None:
+        for row, labels in zip(P, batch.column("eval_labels")):
             index = self._index.get(labels[0]) if labels else None
             if index is not None:
                 loss = -float(np.log(max(row[index], 1e-30)))
                 self.counters.loss = self.counters.loss + AverageMetric(loss, 1)
 
-    def _input(self, observations: Observations) -> Any:
+    def _input(self, batch: Batch) -> Any:
         if self.n_features is None:
-            contexts: Ragged = self.observed_contexts(observations)
-            return contexts
-        rows = column(observations, "features")
-        for name, row in zip(column(observations, "id"), rows):
+            return self.contexts(batch)
+        rows = batch.column("features")
+        for name, row in zip(batch.ids(), rows):
             if row is None or len(row) != self.n_features:
                 found = "no" if row is None else len(row)
                 who = "the message" if name is None else f"example {name}"

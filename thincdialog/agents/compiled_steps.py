@@ -7,23 +7,23 @@ import numpy as np
 from thinc.api import Optimizer
 
 from ..errors import ConfigError, MissingPackageError, Problem
-from ..messages import column
+from ..examples.batch import Batch
 from ..metrics import AverageMetric
-from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import RowsApart
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
-from ..protocol import Observations
+from ..optimizers.state import KEY
+from ..protocol import NO_STEP, StepReport
 from ..teachers import Teacher
 from .model_agent import ModelAgent
 from .not_finite import not_finite
 
 
 class CompiledSteps(ModelAgent):
-    """Comes before the agent that it makes faster: ``train_batch`` packs a batch for the
-    kernel and keeps it (``keep``), ``update`` learns from all that were kept, each example
-    by a step of its own. A subclass says how a kernel learns from a pack.
+    """Comes before the agent that it makes faster: ``learn`` packs a batch for the kernel and
+    keeps it (``keep``), ``update`` learns from all that were kept, each example by a step of
+    its own. A subclass says how a kernel learns from a pack.
 
     kernels (str): Family of ``ops/kernels``.
     optimizers (Tuple[type, ...]): Those whose step the kernel can make; the one of the
@@ -57,7 +57,7 @@ class CompiledSteps(ModelAgent):
         replica.rows_apart = RowsApart()
         return replica
 
-    def check_kernels(self) -> None:
+    def check_packages(self) -> None:
         """See that the kernels can be had.
 
         RAISES (MissingPackageError): If not.
@@ -68,61 +68,65 @@ class CompiledSteps(ModelAgent):
             raise MissingPackageError("numba", "fast", f"[agent] {self.id}") from None
 
     def initialize(self, train: Teacher, **options: Any) -> None:
-        self.check_kernels()  # Before any data is read.
+        self.check_packages()  # Before any data is read.
         if self.model.ops.device_type != "cpu":
             text = f"[agent] {self.id} learns on the CPU only"
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
         super().initialize(train, **options)
 
-    def keep(self, packed: Any, observations: Observations) -> None:
+    def keep(self, packed: Any, batch: Batch) -> None:
         """Keep a batch till ``update``."""
         self.text.is_compiled = True  # Who learns has the kernels.
         before = self._packed if self.counters.examples else ()  # Or nobody waits for them.
-        self._packed = (*before, Kept(packed, len(observations)))
-        self.counters.read(column(observations, "id"))
+        self._packed = (*before, Kept(packed, len(batch)))
+        self.counters.learn(batch)
 
-    def update(self, optimizer: Optimizer) -> float:
+    def begin_microbatch(self, seed: int, step: int, number: int) -> None:
+        ops: Any = self.model.ops
+        ops.seed(seed, step, number)
+
+    def update(self, optimizer: Optimizer) -> StepReport:
         """Learn from the examples kept, one after another, with the optimizer's learning
         rate of this step.
 
-        RETURNS (float): Root of the mean of the examples' squared gradient norms, before
-            clipping; a row counts as often as the example has it.
+        RETURNS (StepReport): Its norm is the root of the mean of the examples' squared
+            gradient norms, before clipping; a row counts as often as the example has it.
         RAISES (ConfigError): If the optimizer is not one that the kernel knows.
         RAISES (TrainingError): If an example's loss is not finite; the weights are as
             those before it left them.
         """
+        if not self.counters.examples:
+            self.reset_metrics()
+            return NO_STEP
         self.check_optimizer(optimizer)
         known: Any = optimizer
+        loss, square = self._learn_packs(known)
         packs, self._packed = self._packed, ()
-        loss, n_before, square = 0.0, 0, 0.0
-        for packed, n_examples in packs:
+        n_examples = sum(n for _, n in packs)
+        self.counters.loss = AverageMetric(loss, n_examples)
+        self.weights_changed()
+        values = self.parameters.values
+        # No part of the weights is left to change: this counts the step, for averages too.
+        known.update_parts(KEY, values, values, [])
+        known.step_schedules()
+        return self.step_report(math.sqrt(square / n_examples))
+
+    def gathered_loss(self) -> float:
+        loss, _ = self._learn_packs(SparseSGD(0.0))
+        return loss / self.counters.examples
+
+    def _learn_packs(self, optimizer: RowSparseOptimizer) -> Tuple[float, float]:
+        """The sum of the losses of what is kept, and of the gradients' squared norms."""
+        loss, square, n_before = 0.0, 0.0, 0
+        for packed, n_examples in self._packed:
             losses = np.zeros(n_examples, dtype="f")
-            n_learnt, of_pack = self.learn_pack(packed, known, losses)
+            n_learnt, of_pack = self.learn_pack(packed, optimizer, losses)
             if n_learnt < n_examples:
                 raise not_finite("loss", [self.counters.ids[n_before + n_learnt]])
             n_before += n_learnt
             loss += float(losses.sum(dtype="d"))
             square += of_pack
-        self.counters.loss = self.counters.loss + AverageMetric(loss, n_before)
-        self.counters.updated()
-        self.forget_computed()
-        values = self.parameters.values
-        # No part of the weights is left to change: this counts the step, for averages too.
-        known.update_parts(KEY, values, values, [])
-        known.step_schedules()
-        return math.sqrt(square / max(1, n_before))
-
-    def kept_loss(self) -> float:
-        """The mean loss of what is kept, with the weights as they are before its steps."""
-        total, n_examples = 0.0, 0
-        for packed, n in self._packed:
-            losses = np.zeros(n, dtype="f")
-            n_learnt, _ = self.learn_pack(packed, SparseSGD(0.0), losses)
-            if n_learnt < n:
-                raise not_finite("loss", [self.counters.ids[n_examples + n_learnt]])
-            total += float(losses.sum(dtype="d"))
-            n_examples += n
-        return total / n_examples
+        return loss, square
 
     def check_optimizer(self, optimizer: Any) -> None:
         """See that the kernel can do what the optimizer does."""

@@ -1,10 +1,8 @@
 """The conversation as an agent sees it, and agents that keep one."""
 
-from functools import partial
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Sequence
 
-from ..columns import derive
-from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn, column
+from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from ..protocol import Agent
 
 USE_REPLIES = ("label", "model", "none")
@@ -79,6 +77,8 @@ class ConversationAgent(Agent):
     RAISES (ValueError): If either value is not allowed.
     """
 
+    takes_batches = True
+
     def __init__(self, *, history_size: int = -1, use_reply: str = "label"):
         if use_reply not in USE_REPLIES:
             raise ValueError(f"use_reply = '{use_reply}', expected one of {', '.join(USE_REPLIES)}")
@@ -121,39 +121,6 @@ class ConversationAgent(Agent):
         turns = [(role, text) for role, text in value]
         self.conversation = Conversation(self.history_size, turns)
 
-    def batch_observe(self, messages: Sequence[Message]) -> MessageBatch:
-        """Observe messages that each carry their whole context; keeps nothing.
-
-        RETURNS (MessageBatch): Their columns, and ``turns`` as in ``observe``.
-        """
-        if isinstance(messages, MessageBatch):
-            columns = dict(messages.columns)
-        else:
-            names = dict.fromkeys(name for message in messages for name in message)
-            columns = {name: column(messages, name) for name in names}
-        texts = columns.get("text") or [None] * len(messages)
-        contexts = columns.get("context")
-        if contexts is None or self.history_size == 1:
-            columns["turns"] = derive("turns", _current_turns, texts)
-        else:
-            # The last history_size - 1 turns before the current one; all for -1.
-            before = slice(1 - self.history_size if self.history_size > 0 else None, None)
-            all_turns = partial(_all_turns, before)
-            columns["turns"] = derive(("turns", self.history_size), all_turns, contexts, texts)
-        return MessageBatch(columns, len(messages))
-
     def reset(self) -> None:
         super().reset()
         self.conversation = Conversation(self.history_size)
-
-
-def _current_turns(texts: Sequence[Optional[str]]) -> List[List[Turn]]:
-    return [[(PARTNER, text or "")] for text in texts]
-
-
-def _all_turns(
-    before: slice, contexts: Sequence[Any], texts: Sequence[Optional[str]]
-) -> List[List[Turn]]:
-    return [
-        [*(context or ())[before], (PARTNER, text or "")] for context, text in zip(contexts, texts)
-    ]

@@ -1,38 +1,46 @@
 """What all copies of a learning agent count together."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Optional
 
 import numpy as np
 
+from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
+from ..protocol import StepReport
 
 
 class Counters:
-    """Since the last update of the weights, and since the last reset of the metrics.
+    """Since the last update of the weights; in an evaluation, since the last reset.
 
-    examples (int): Learnt from since the last update.
-    loss (AverageMetric): Loss per example since the reset.
-    tokens (int): Tokens read since the reset.
+    examples (int): Learnt from.
+    loss (AverageMetric): Loss per example (nats).
+    tokens (int): Tokens read.
     cells (int): Of the rectangles that held them; as many as tokens without padding.
     """
 
     def __init__(self) -> None:
-        self.updated()
-        self.reset_metrics()
+        self.reset()
 
-    def updated(self) -> None:
-        """The weights were updated."""
-        self.examples = 0
-        self._ids: List[Optional[str]] = []
-        self._more_ids: List[Sequence[Optional[str]]] = []
+    def reset(self) -> None:
+        """Start afresh."""
+        self.examples = self.tokens = self.cells = 0
+        self.loss = AverageMetric(0, 0)
+        self._batches: List[Batch] = []
 
     @property
     def ids(self) -> List[Optional[str]]:
-        """Of the examples learnt from since the last update."""
-        for ids in self._more_ids:
-            self._ids.extend(ids)
-        self._more_ids = []
-        return self._ids
+        """Of the examples learnt from."""
+        return [id for batch in self._batches for id in batch.ids()]
+
+    def learn(self, batch: Batch, loss: float = 0.0, n_losses: int = 0) -> None:
+        """A batch was learnt, or waits for the update.
+
+        loss (float): Sum of the losses that are known.
+        n_losses (int): How many these are.
+        """
+        self.loss = self.loss + AverageMetric(loss, n_losses)
+        self._batches.append(batch)
+        self.examples += len(batch)
 
     def count_tokens(self, lengths: np.ndarray, padded: bool) -> None:
         """A batch is read.
@@ -45,33 +53,15 @@ class Counters:
             self.tokens += n_tokens
             self.cells += int(lengths.max()) * len(lengths) if padded else n_tokens
 
-    def count_ragged(self, n_tokens: int) -> None:
-        """A batch is read that is laid out without padding."""
-        self.tokens += n_tokens
-        self.cells += n_tokens
+    def step(self, gradient_norm: float, of_text: Mapping[str, int]) -> StepReport:
+        """The weights were updated; start afresh.
 
-    def reset_metrics(self) -> None:
-        """Start the metrics afresh."""
-        self.loss = AverageMetric(0, 0)
-        self.tokens = 0
-        self.cells = 0
-
-    def learnt(self, ids: Sequence[Optional[str]], loss: float) -> None:
-        """A batch's gradient was added.
-
-        ids (Sequence[Optional[str]]): Of its examples.
-        loss (float): Sum of theirs.
+        of_text (Mapping[str, int]): What else was counted.
         """
-        self.loss = self.loss + AverageMetric(loss, len(ids))
-        self.read(ids)
-
-    def read(self, ids: Sequence[Optional[str]]) -> None:
-        """Examples count for the next update.
-
-        ids (Sequence[Optional[str]]): Theirs, looked at only to name them in an error.
-        """
-        self._more_ids.append(ids)
-        self.examples += len(ids)
+        counts = {"tokens": self.tokens, "cells": self.cells, **of_text}
+        report = StepReport(self.examples, self.loss, gradient_norm=gradient_norm, counts=counts)
+        self.reset()
+        return report
 
     def report(self, of_text: Optional[Mapping[str, Metric]]) -> Dict[str, Metric]:
         """Loss per example (nats); where text is read, tokens and padding (the share of
@@ -86,24 +76,6 @@ class Counters:
             report["padding_fraction"] = AverageMetric(self.cells - self.tokens, self.cells)
             report.update(of_text)
         return {name: metric for name, metric in report.items() if not _is_empty(metric)}
-
-    def state(self) -> Dict[str, Any]:
-        """The metrics, as JSON values; nothing of an update that is still to come."""
-        return {
-            "loss": self.loss.numerator.state(),
-            "examples": self.loss.denominator.state(),
-            "tokens": self.tokens,
-            "cells": self.cells,
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``state`` gave."""
-        self.updated()
-        self.loss = AverageMetric(0, 0)
-        self.loss.numerator.restore(state["loss"])
-        self.loss.denominator.restore(state["examples"])
-        self.tokens = state["tokens"]
-        self.cells = state["cells"]
 
 
 def _is_empty(metric: Metric) -> bool:

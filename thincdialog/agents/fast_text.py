@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Literal, NamedTuple, Optional, Tuple, Union
 import numpy as np
 from thinc.api import Model
 
+from ..examples.batch import Batch
 from ..losses.class_softmax import configure_class_softmax
-from ..messages import column
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
@@ -15,7 +15,7 @@ from ..protocol import Observations
 from ..registry import registry
 from .classifier import ClassifierAgent, check_options
 from .compiled_steps import CompiledSteps
-from .fields import CONTEXT, token_limits
+from .fields import CONTEXT
 from .negatives import draw_classes
 
 # Negative sampling draws a class as often as the root of its examples' number says, times
@@ -117,14 +117,16 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def train_batch(self, observations: Observations) -> None:
+    def learn(self, batch: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        targets = self.targets(observations).astype(np.int32)
-        found = self.text.find(column(observations, "turns"))
-        texts = self.text.pack(found, limits=(token_limits(observations, CONTEXT), None))
-        self.counters.count_ragged(len(texts.contexts))
+        batch = Batch.of(batch)
+        targets = self.targets(batch).astype(np.int32)
+        found = self.text.find(batch, has_labels=False)
+        texts = self.text.pack(found, limits=(batch.limits(CONTEXT), None))
+        self.counters.tokens += len(texts.contexts)
+        self.counters.cells += len(texts.contexts)
         packed = Packed(texts.contexts, texts.context_starts, targets, self._candidates(targets))
-        self.keep(packed, observations)
+        self.keep(packed, batch)
 
     def _candidates(self, targets: np.ndarray) -> np.ndarray:
         """The classes that each example is about; none where it is about all."""
@@ -138,7 +140,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
     ) -> Tuple[int, float]:
         n_classes = len(self.classes)
-        weights = np.ones(n_classes) if self.weights is None else np.array(self.weights)
+        weights = np.ones(n_classes) if self.loss_weights is None else np.array(self.loss_weights)
         steps = (float(optimizer.learn_rate), float(optimizer.grad_clip))
         nothing = np.zeros(0, dtype="f")
         table, output, width = self._places()

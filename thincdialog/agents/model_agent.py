@@ -1,37 +1,41 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple, TypeVar
 
 from thinc.api import Model, Optimizer, fix_random_seed
-from thinc.types import Ragged
+from thinc.types import Floats1d, Ragged
 
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
+from ..data.text_encoder import Contexts, Replies
 from ..errors import ProtocolError, TrainingError
+from ..examples.batch import Batch
 from ..files.json_file import read_state, write_json
-from ..messages import Message, MessageBatch, column
+from ..messages import Message, MessageBatch
 from ..metrics import Metric
+from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.compiled_tables import CompiledTables
-from ..protocol import Observations
+from ..ops.exact_products import exact_products
+from ..protocol import NO_STEP, Learner, Observations, StepReport
 from ..teachers import Teacher
 from .conversation import ConversationAgent
 from .counters import Counters
-from .fields import CONTEXT, LABEL, has_rectangles, token_limits
+from .fields import CONTEXT, LABEL, has_rectangles
 from .not_finite import not_finite
 from .setup_errors import misfit, no_tokenizer
-from .training_labels import with_labels
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
 
-class ModelAgent(ConversationAgent):
-    """Base of the agents that learn. A subclass says what it learns besides the
-    weights (``learn``), how to train on a batch and how to answer one.
+class ModelAgent(ConversationAgent, Learner):
+    """Base of the agents that learn a Thinc model. A subclass says what it learns besides the
+    weights (``survey``), how it learns a batch and how it answers one.
 
     model (Model): Input and output as the subclass says.
     history_size (int): Turns of the conversation that the model sees, the current
@@ -75,6 +79,7 @@ class ModelAgent(ConversationAgent):
         self.tokenizer: Optional[Tokenizer] = None
         self._text: Optional[TextEncoder] = None
         self._parameters: Optional[FlatParameters] = None
+        self._microbatches = GradientTree()
         self.padded = self.padded_fields()
 
     @property
@@ -86,6 +91,20 @@ class ModelAgent(ConversationAgent):
         if self._parameters is None:
             raise ProtocolError(f"{self.id} has no weights yet: call initialize() or from_disk().")
         return self._parameters
+
+    @property
+    def weights(self) -> Floats1d:
+        """All weights: the vector that the model's parameters are views of."""
+        return self.parameters.values
+
+    @property
+    def n_weights(self) -> int:
+        return self.parameters.n_parameters
+
+    @property
+    def n_gathered(self) -> int:  # type: ignore[override]
+        """Examples learnt since the last update."""
+        return self.counters.examples
 
     @property
     def text(self) -> TextEncoder:
@@ -111,7 +130,7 @@ class ModelAgent(ConversationAgent):
 
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
-        self.learn(train)
+        self.survey(train)
         if self.needs_text:
             if tokenizer is None:
                 raise no_tokenizer()
@@ -141,6 +160,7 @@ class ModelAgent(ConversationAgent):
         except Exception as error:
             raise misfit(error, sample[0], self.needs_text) from error
         self._parameters = FlatParameters(self.model)
+        self.reset_metrics()  # The sample was none of the data.
 
     def replica(self: ModelAgentT) -> ModelAgentT:
         """This agent for another worker, which may run at the same time: it has the very
@@ -152,12 +172,12 @@ class ModelAgent(ConversationAgent):
         replica = self.clone()
         replica.model = replicate(self.model)
         replica._parameters = self.parameters.replica(replica.model)
-        replica.counters = Counters()
+        replica.counters, replica._microbatches = Counters(), GradientTree()
         if self._text is not None:
             replica._text = self._text.replica()
         return replica
 
-    def learn(self, train: Teacher) -> None:
+    def survey(self, train: Teacher) -> None:
         """Take from the training data what is not weights (classes, candidates)."""
         raise NotImplementedError
 
@@ -188,7 +208,7 @@ class ModelAgent(ConversationAgent):
         read_weights(folder, self.parameters)
 
     def state(self) -> Dict[str, Any]:
-        """What ``learn`` found, as JSON values."""
+        """What ``survey`` found, as JSON values."""
         raise NotImplementedError
 
     def set_state(self, state: Dict[str, Any]) -> None:
@@ -201,58 +221,81 @@ class ModelAgent(ConversationAgent):
     # --- acting -----------------------------------------------------------------
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
-        """Answer many conversations at once; learn from those that have ``labels``.
-
-        The gradient is added to ``parameters.gradients``; ``update`` applies it.
-        """
-        labelled = with_labels(observations)
+        """Answer many conversations at once; learn from those that have ``labels``."""
+        batch = Batch.of(observations)
+        labelled = batch.labelled()
         if not len(labelled):
-            return self.answer(observations)
-        self.train_batch(labelled)
+            return self.answer(batch)
+        self.learn(batch if len(labelled) == len(batch) else batch.take(labelled))
         return MessageBatch({}, len(observations))
 
-    def train_batch(self, observations: Observations) -> None:
-        """Add the gradient of a batch; every observation has ``labels``."""
+    def learn(self, batch: Observations) -> None:
+        """Add the gradient of a batch to that of the model; ``update`` applies it."""
         raise NotImplementedError
 
-    def answer(self, observations: Observations) -> Sequence[Message]:
+    def answer(self, batch: Observations) -> Sequence[Message]:
         """Replies of the model, with ``text`` and, where there are, ``text_candidates``."""
         raise NotImplementedError
 
-    def count_loss(self, observations: Observations, losses: Any) -> None:
+    def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.
 
-        losses (Floats1d): One for each observation.
+        losses (Floats1d): One for each example.
         RAISES (TrainingError): If the sum is not finite.
         """
-        ids = column(observations, "id")
         total = float(losses.sum())
         if total - total != 0.0:  # inf and nan
-            raise not_finite("loss", ids)
-        self.counters.learnt(ids, total)
+            raise not_finite("loss", batch.ids())
+        self.counters.learn(batch, total, len(batch))
 
-    def seed(self, seed: int, step: int, microbatch: int) -> None:
-        """Make all random draws of the next batch (dropout) a function of these."""
+    def begin_microbatch(self, seed: int, step: int, number: int) -> None:
+        """Make all random draws of the next batch (dropout) a function of these, and keep
+        the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
-        ops.seed(seed, step, microbatch)
+        ops.seed(seed, step, number)
+        if number:
+            self._microbatches.add(self.parameters.gradients)
+            self.parameters.clear_gradients()
+        elif len(self._microbatches):
+            self._microbatches = GradientTree()
 
-    def update(self, optimizer: Optimizer) -> float:
-        """Apply the gathered gradient, as a mean over its examples, and clear it.
+    def gathered_loss(self) -> float:
+        return self.counters.loss.value()
 
-        RETURNS (float): Norm of the mean gradient, before clipping.
-        RAISES (TrainingError): If the gradient is not finite; the weights stay.
-        """
-        scale = 1.0 / max(1, self.counters.examples)
+    def update(self, optimizer: Optimizer) -> StepReport:
+        """Apply the gathered gradient, as a mean over its examples, and clear it."""
+        counters, parameters = self.counters, self.parameters
+        if not counters.examples:
+            self.reset_metrics()
+            return NO_STEP
+        if len(self._microbatches):
+            self._microbatches.add(parameters.gradients)
+            self._microbatches.take(parameters.gradients)
         try:
-            norm = self.parameters.update(optimizer, scale)
+            norm = parameters.update(optimizer, 1.0 / counters.examples)
         except TrainingError:
-            raise not_finite("gradient", self.counters.ids) from None
-        self.counters.updated()
-        self.forget_computed()
-        return norm
+            raise not_finite("gradient", counters.ids) from None
+        self.weights_changed()
+        return self.step_report(norm)
 
-    def forget_computed(self) -> None:
-        """Drop what was computed from the weights, because they have changed."""
+    def step_report(self, gradient_norm: float) -> StepReport:
+        """What came of an update; the counts begin afresh."""
+        of_text: Dict[str, int] = {}
+        if self._text is not None:
+            of_text = self._text.truncation.counts()
+            self._text.truncation.reset()
+        return self.counters.step(gradient_norm, of_text)
+
+    def use_weights(self, weights: Floats1d) -> None:
+        self.parameters.move(weights)
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """A stretch with exact products, and nothing that was computed without them."""
+        self.weights_changed()
+        with exact_products(self.model.ops):
+            yield
+        self.weights_changed()
 
     # --- text -------------------------------------------------------------------
 
@@ -260,25 +303,22 @@ class ModelAgent(ConversationAgent):
         """Whether the model makes a rectangle of each field of ``batch_lengths``."""
         return (has_rectangles(self.model),)
 
-    def observed_contexts(self, observations: Observations) -> Ragged:
-        """What the model reads of the observations' turns."""
-        return self.contexts(column(observations, "turns"), token_limits(observations, CONTEXT))
-
     def batch_lengths(self, observations: Observations) -> Lengths:
         """The tokens that the model will read of each observation; see ``Agent``."""
-        limits = token_limits(observations, CONTEXT)
-        lengths = self.text.context_lengths(column(observations, "turns"), limits)
+        batch = Batch.of(observations)
+        lengths = self.text.context_lengths(batch, batch.limits(CONTEXT))
         return Lengths(lengths[:, None], self.padded)
 
-    def contexts(self, conversations: Sequence[Any], limits: Any = None) -> Ragged:
-        """The conversations as the model's input, on its device.
+    def contexts(self, conversations: Contexts) -> Ragged:
+        """The conversations as the model's input, on its device."""
+        limits = conversations.limits(CONTEXT) if isinstance(conversations, Batch) else None
+        return self.ragged(CONTEXT, *self.text.contexts(conversations, limits))
+
+    def replies(self, texts: Replies, limits: Any = None) -> Ragged:
+        """Reply texts as the model's input, on its device.
 
         limits (Optional[np.ndarray]): Tokens to read of each at most, shape (n,), int64.
         """
-        return self.ragged(CONTEXT, *self.text.contexts(conversations, limits))
-
-    def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
-        """Reply texts as the model's input, on its device; ``limits`` as above."""
         return self.ragged(LABEL, *self.text.labels(texts, limits))
 
     def ragged(self, field: int, ids: Any, lengths: Any) -> Ragged:
@@ -294,17 +334,6 @@ class ModelAgent(ConversationAgent):
         return self.counters.report(self._text.truncation.report() if self._text else None)
 
     def reset_metrics(self) -> None:
-        self.counters.reset_metrics()
+        self.counters.reset()
         if self._text is not None:
-            self.text.truncation.reset()
-
-    def metrics_state(self) -> Dict[str, Any]:
-        """What ``report`` is made of, as JSON values; a subclass may measure more."""
-        text = self._text and self._text.truncation.state()
-        return {"counters": self.counters.state(), "text": text}
-
-    def set_metrics_state(self, state: Mapping[str, Any]) -> None:
-        """Take back what ``metrics_state`` gave."""
-        self.counters.restore(state["counters"])
-        if self._text is not None:
-            self._text.truncation.restore(state["text"])
+            self._text.truncation.reset()

@@ -10,8 +10,9 @@ from thinc.types import Floats2d, Ragged
 from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, Problem
+from ..examples.batch import Batch
 from ..losses.ranking_softmax import configure_ranking_softmax
-from ..messages import PARTNER, SELF, Message, MessageBatch, column
+from ..messages import PARTNER, SELF, Message, MessageBatch, Turn
 from ..metrics import AverageMetric
 from ..protocol import Observations
 from ..registry import registry
@@ -19,9 +20,9 @@ from ..teachers import Teacher
 from ..teachers.reading import read_list
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
-from .fields import LABEL, candidate_limits, has_rectangles, token_limits
+from .fields import LABEL, candidate_limits, has_rectangles
 from .model_agent import ModelAgent
-from .training_labels import check_labels, first_labels, known_labels, no_labels
+from .training_labels import check_labels, no_labels
 
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
@@ -119,7 +120,7 @@ class RankerAgent(ModelAgent):
 
     # --- what is learnt besides weights ---------------------------------------------
 
-    def learn(self, train: Teacher) -> None:
+    def survey(self, train: Teacher) -> None:
         if self.fixed_path is not None:
             found = list(dict.fromkeys(read_list(self.fixed_path)))
         else:
@@ -154,7 +155,7 @@ class RankerAgent(ModelAgent):
     def sample(self) -> Sequence[Any]:
         return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
 
-    def forget_computed(self) -> None:
+    def weights_changed(self) -> None:
         self._vectors.forget()
 
     # --- lengths ----------------------------------------------------------------------
@@ -167,72 +168,75 @@ class RankerAgent(ModelAgent):
         """Context and label of each observation; the label counts 0 where there are no
         ``labels`` to learn from. (A label that several rows of a batch share is read
         once, and candidates that are no labels are not counted.)"""
-        contexts, padded = super().batch_lengths(observations)
+        batch = Batch.of(observations)
+        contexts, padded = super().batch_lengths(batch)
         counts = np.concatenate((contexts, np.zeros_like(contexts)), axis=1)
-        rows, texts = known_labels(observations)
-        if len(rows):
-            limits = token_limits(observations, LABEL)
-            some = None if limits is None else limits[rows]
-            counts[rows, LABEL] = self.text.label_lengths(texts, some)
+        places = batch.labelled()
+        if len(places):
+            some = batch if len(places) == len(batch) else batch.take(places)
+            counts[places, LABEL] = self.text.label_lengths(some, some.limits(LABEL))
         return Lengths(counts, padded)
 
     # --- learning ---------------------------------------------------------------------
 
-    def train_batch(self, observations: Observations) -> None:
-        ops = self.model.ops
-        replies, targets, allowed = self._training_candidates(observations)
-        X = (self.observed_contexts(observations), replies)
-        (contexts, candidates), backprop = self.model.begin_update(X)
-        scores = ops.gemm(contexts, candidates, trans2=True)
+    def learn(self, batch: Observations) -> None:
+        batch, ops = Batch.of(batch), self.model.ops
+        replies, targets, allowed = self._training_candidates(batch)
+        X = (self.contexts(batch), replies)
+        scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.asarray(allowed)
         d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
-        self.count_loss(observations, losses)
-        d_contexts = ops.gemm(d_scores, candidates)
-        d_candidates = ops.gemm(d_scores, contexts, trans1=True)
-        backprop((d_contexts, d_candidates))
+        self.count_losses(batch, losses)
+        backprop(d_scores)
 
-    def _training_candidates(self, observations: Observations) -> Tuple[Ragged, Any, Optional[Any]]:
+    def _training_candidates(self, batch: Batch) -> Tuple[Ragged, Any, Optional[Any]]:
         """Distinct candidates of the batch, where each example's right one is,
         and which of them each example may be told from (all if None)."""
-        labels = first_labels(observations)
         if self.candidates == "batch":
-            limits = token_limits(observations, LABEL)
-            numbers, encoded = self.text.distinct_labels(labels, limits)
+            numbers, encoded = self.text.distinct_labels(batch, batch.limits(LABEL))
             return self.ragged(LABEL, *encoded), numbers, None
+        labels = batch.first_labels()
         allowed = None
         if self.candidates in ("fixed", "vocab"):
             rows = _number(self.fixed)
-            check_labels(
-                observations, labels, [rows] * len(labels), f"{self.candidates} candidates"
-            )
+            check_labels(batch, labels, [rows] * len(labels), f"{self.candidates} candidates")
         else:
-            lists = column(observations, "label_candidates")
-            check_labels(observations, labels, [c or () for c in lists], "label_candidates")
+            lists = batch.column("label_candidates")
+            check_labels(batch, labels, [c or () for c in lists], "label_candidates")
             rows = _number(text for row in lists for text in row)
             allowed = np.zeros((len(labels), len(rows)), dtype=bool)
             for index, texts in enumerate(lists):
                 allowed[index, [rows[text] for text in texts]] = True
         targets = [rows[text] for text in labels]
-        limits = candidate_limits(observations, len(rows), targets)
+        limits = candidate_limits(batch, len(rows), targets)
         return self.replies(list(rows), limits), targets, allowed
 
     # --- answering --------------------------------------------------------------------
 
-    def answer(self, observations: Observations) -> Sequence[Message]:
-        if not len(observations):
+    def answer(self, batch: Observations) -> Sequence[Message]:
+        if not len(batch):
             return []
-        X = self.observed_contexts(observations)
+        batch = Batch.of(batch)
+        X = self.contexts(batch)
         vectors = self.model.get_ref("context_encoder").predict(X)
-        lists = column(observations, "label_candidates")
+        lists = batch.column("label_candidates")
         inline = [index for index, texts in enumerate(lists) if texts]
-        replies: List[Any] = [None] * len(lists)
-        scored = self._score_inline(vectors, [lists[i] for i in inline], inline) if inline else []
-        for index, scores in zip(inline, scored):
-            replies[index] = self._reply(lists[index], scores, observations[index])
+        scored: List[Any] = [None] * len(lists)
+        if inline:
+            of_inline = self._score_inline(vectors, [lists[index] for index in inline], inline)
+            for index, scores in zip(inline, of_inline):
+                scored[index] = lists[index], scores
         others = [index for index in range(len(lists)) if not lists[index]]
         if others:
             for index, scores in zip(others, self._score_fixed(vectors, others)):
-                replies[index] = self._reply(self.fixed, scores, observations[index])
+                scored[index] = self.fixed, scores
+        labels, eval_labels = batch.column("labels"), batch.column("eval_labels")
+        replies = []
+        for index, (texts, scores) in enumerate(scored):
+            self._count_evaluation_loss(texts, scores, eval_labels[index])
+            is_chat = not (labels[index] or eval_labels[index])
+            said = batch.take(np.array([index])).turns(self.history_size)[0] if is_chat else ()
+            replies.append(self._reply(texts, scores, said))
         names = ("text", "text_candidates", "candidate_scores")
         columns: Dict[str, Any] = {name: [reply[name] for reply in replies] for name in names}
         return MessageBatch(columns, len(replies))
@@ -255,21 +259,23 @@ class RankerAgent(ModelAgent):
         some = vectors[ops.asarray1i(rows)]
         return ops.to_numpy(ops.gemm(some, self._vectors.vectors[at], trans2=True))
 
-    def _reply(self, texts: Sequence[str], scores: Any, observation: Message) -> Dict[str, Any]:
-        self._count_evaluation_loss(texts, scores, observation)
+    def _reply(self, texts: Sequence[str], scores: Any, said: Sequence[Turn]) -> Dict[str, Any]:
+        """The candidates in the order of their scores.
+
+        said (Sequence[Turn]): In a chat, the turns so far: nothing of its own is said
+            twice if there is anything else to say.
+        """
         # Stable: among equals the first candidate comes first.
         order = np.argsort(-scores, kind="stable")[:RANKED]
         ranked = [texts[index] for index in order.tolist()]
-        text = ranked[0]
-        if not observation.all_labels:
-            # In a chat, say nothing twice if there is anything else to say.
-            said = {turn for role, turn in observation.get("turns", ()) if role == SELF}
-            text = next((candidate for candidate in ranked if candidate not in said), text)
+        own = {turn for role, turn in said if role == SELF}
+        text = next((candidate for candidate in ranked if candidate not in own), ranked[0])
         best = scores[order].tolist()
         return {"text": text, "text_candidates": ranked, "candidate_scores": best}
 
-    def _count_evaluation_loss(self, texts: Sequence[str], scores: Any, observed: Message) -> None:
-        right = observed.get("eval_labels")
+    def _count_evaluation_loss(
+        self, texts: Sequence[str], scores: Any, right: Optional[Sequence[str]]
+    ) -> None:
         if not right or right[0] not in texts:
             return
         at = texts.index(right[0])

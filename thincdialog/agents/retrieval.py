@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data import TextEncoder, Tokenizer
 from ..data.tokenizers import HashNgramTokenizer
+from ..examples.batch import Batch
 from ..files.array_file import reading_arrays
 from ..messages import PARTNER, SILENCE, Message, Turn, column
 from ..protocol import Observations
@@ -144,7 +145,7 @@ class RetrievalAgent(BaselineAgent):
     # --- answering ------------------------------------------------------------------
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
-        turns = _without_silence(column(observations, "turns"))
+        turns = _without_silence(Batch.of(observations).turns(self.history_size))
         queries, terms, counts = self._counts(*self.text.contexts(turns))
         weights = self._query_weights(queries, terms, counts, len(turns))
         candidates = column(observations, "label_candidates")

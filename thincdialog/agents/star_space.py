@@ -7,23 +7,22 @@ from thinc.api import Model
 
 from ..data.compiled_texts import PackedTexts
 from ..errors import DataError
+from ..examples.batch import NO_LIMIT, Batch
 from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
-from ..messages import column
-from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_adagrad import SparseAdagrad
 from ..optimizers.sparse_sgd import SparseSGD
+from ..optimizers.state import KEY
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .compiled_steps import CompiledSteps
-from .fields import CONTEXT, LABEL, NO_LIMIT, token_limits
+from .fields import CONTEXT, LABEL
 from .negatives import draw_negatives
 from .ranker import RankerAgent
-from .training_labels import first_labels
 
 _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 
@@ -119,8 +118,8 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         super().__init__(model, loss=loss, **options)
         self.negatives = negatives
 
-    def learn(self, train: Teacher) -> None:
-        super().learn(train)
+    def survey(self, train: Teacher) -> None:
+        super().survey(train)
         if len(self.fixed) < 2:
             raise DataError(
                 self.fixed_path or train.data_name,
@@ -129,23 +128,24 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def train_batch(self, observations: Observations) -> None:
+    def learn(self, batch: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        rights, turns = first_labels(observations), column(observations, "turns")
-        limits = token_limits(observations, LABEL)
-        found, n = self.text.find(turns, rights), len(rights)
-        is_batch = self.candidates == "batch" and bool((found.labels != found.labels[0]).any())
-        if not is_batch:
-            pool = self._some_fixed(n + self.negatives)
-            found = self.text.find(turns, [*rights, *pool])
-            if limits is not None:
-                limits = np.concatenate((limits, np.full(len(pool), NO_LIMIT)))
+        batch = Batch.of(batch)
+        limits, n = batch.limits(LABEL), len(batch)
+        ids = batch.label_ids()
+        is_batch = self.candidates == "batch" and bool((ids != ids[0]).any())
+        pool = [] if is_batch else self._some_fixed(n + self.negatives)
+        found = self.text.find(batch, pool)
+        if limits is not None:
+            limits = np.concatenate((limits, np.full(len(pool), NO_LIMIT)))
         n_segments = self.model.get_ref("context_table").get_dim("nS")
-        texts = self.text.pack(found, n_segments, (token_limits(observations, CONTEXT), limits))
-        self.counters.count_ragged(len(texts.contexts) + len(texts.labels))
+        texts = self.text.pack(found, n_segments, (batch.limits(CONTEXT), limits))
+        n_tokens = len(texts.contexts) + len(texts.labels)
+        self.counters.tokens += n_tokens
+        self.counters.cells += n_tokens
         places = texts.numbers if is_batch else texts.numbers[n:]
         drawn = draw_negatives(self._generator(), texts.numbers[:n], places, self.negatives)
-        self.keep(Packed(texts, drawn), observations)
+        self.keep(Packed(texts, drawn), batch)
 
     def _some_fixed(self, n: int) -> List[str]:
         if len(self.fixed) <= n:

@@ -64,7 +64,8 @@ class Checker:
 
     def _check_section(self, name: str, section: Any) -> Any:
         if name not in SECTION_ORDER:
-            self.add((name,), f"there is no section [{name}]", close_to(name, SECTION_ORDER))
+            hint = ELSEWHERE.get(name) or close_to(name, SECTION_ORDER)
+            self.add((name,), f"there is no section [{name}]", hint)
         elif not isinstance(section, dict):
             self.add((name,), f"'{name}' should be a section, got {show_value(section)}")
         elif name == "paths":
@@ -132,20 +133,20 @@ class Checker:
                 self.add(path, text, f'it begins with: @{blocks.registry} = "..."')
             return None
         if not blocks.is_group:
-            return self._check_block(path, section, blocks.registry)
+            return self.check_block(path, section, blocks.registry)
         built = {}
         for key, block in section.items():
             if key == "*":
                 names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
                 self.add((*path, key), f"[{name}] takes no '*', only names", f"write {names}")
             elif isinstance(block, dict):
-                built[key] = self._check_block((*path, key), block, blocks.registry)
+                built[key] = self.check_block((*path, key), block, blocks.registry)
             elif (*path, key) not in self.given.unknown:
                 text = f"[{name}] holds sections [{name}.NAME], not the setting '{key}'"
                 self.add((*path, key), text)
         return built
 
-    def _check_block(self, path: KeyPath, block: Dict[str, Any], wanted: str = "") -> Any:
+    def check_block(self, path: KeyPath, block: Dict[str, Any], wanted: str = "") -> Any:
         """Check a block that a registered function builds, and all blocks in it.
 
         wanted (str): The registry the function must come from; "" for any.
@@ -156,7 +157,7 @@ class Checker:
             return self._check_arguments(path, block, info)
         for key, value in block.items():
             if is_block(value):
-                self._check_block((*path, key), value)
+                self.check_block((*path, key), value)
         return None
 
     def _info_of(self, path: KeyPath, block: Dict[str, Any], wanted: str) -> Optional[FunctionInfo]:
@@ -247,7 +248,7 @@ class Checker:
         if path in self.given.unknown:
             return None
         if is_block(value):
-            return self._check_block(path, value)
+            return self.check_block(path, value)
         if is_group(value):
             if not accepts_list(annotation):
                 self._add_mismatch(path, value, annotation, info)

@@ -2,7 +2,9 @@
 the objects that it describes."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from functools import reduce
+from operator import getitem
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from confection import Config
 
@@ -41,18 +43,23 @@ class CheckedConfig:
 AnyConfig = Union[ConfigLike, CheckedConfig]
 
 
-def load_config(config: AnyConfig, overrides: Optional[Mapping[str, Any]] = None) -> CheckedConfig:
+def load_config(
+    config: AnyConfig,
+    overrides: Optional[Mapping[str, Any]] = None,
+    without: Sequence[str] = (),
+) -> CheckedConfig:
     """Read, complete and check a config. Builds nothing that is kept, reads no data.
 
     config (ConfigLike): A path, a config's text, a Config or a dict.
     overrides (Optional[Mapping[str, Any]]): Dotted name to value, applied last;
         strings are read as JSON if they are JSON.
+    without (Sequence[str]): Sections to leave out, such as some of earlier versions.
     RETURNS (CheckedConfig): The complete config.
     RAISES (ConfigError): With every problem that was found.
     """
     if isinstance(config, CheckedConfig) and not overrides:
         return config
-    checked, problems = _read_and_check(config, overrides)
+    checked, problems = _read_and_check(config, overrides, without)
     if problems:
         raise ConfigError(problems, checked.name)
     return checked
@@ -96,12 +103,26 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
     return sections
 
 
+def build_block(checked: CheckedConfig, name: str) -> Any:
+    """Build one block once more: a new object, equal to the one of ``resolve_config``.
+
+    name (str): Dotted, such as "training.optimizer".
+    """
+    path, data = tuple(name.split(".")), checked.interpolated.copy()
+    return Checker(checked.given, data, builds=True).check_block(path, reduce(getitem, path, data))
+
+
 def _read_and_check(
-    config: AnyConfig, overrides: Optional[Mapping[str, Any]], build: bool = False
+    config: AnyConfig,
+    overrides: Optional[Mapping[str, Any]],
+    without: Sequence[str] = (),
+    build: bool = False,
 ) -> Tuple[CheckedConfig, List[Problem]]:
     """build (bool): Whether to build the blocks of a config without mistakes, too."""
     registry.ensure_populated()
     given = read_config(config.config if isinstance(config, CheckedConfig) else config, overrides)
+    for name in without:
+        given.data.pop(name, None)
     complete = fill_functions(given.data)
     data = fill_variables(given, complete)
     checker = Checker(given, data)

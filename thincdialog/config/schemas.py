@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Literal, NamedTuple, Optional
 
 SECTION_ORDER = (
     "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
-    "training", "hogwild", "baselines",
+    "training", "runner", "baselines",
 )  # fmt: skip
 
 
@@ -67,10 +67,6 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "checkpoint_evaluations": Setting(bool),
         "n_samples": Setting(int, 0),
     },
-    "hogwild": {
-        "workers": Setting(int, 0, 1024),  # More would be a slip that takes hours to start.
-        "executor": Setting(Literal["thread", "process"]),
-    },
 }
 
 BLOCKS: Dict[str, Blocks] = {
@@ -83,6 +79,7 @@ BLOCKS: Dict[str, Blocks] = {
     "training.optimizer": Blocks("optimizers"),
     "training.logger": Blocks("loggers"),
     "training.callbacks": Blocks("callbacks", is_group=True),
+    "runner": Blocks("runners"),
     "baselines": Blocks("agents", is_group=True),
 }
 
@@ -90,7 +87,7 @@ BLOCKS: Dict[str, Blocks] = {
 # block that gives them what they leave out.
 OPTIONAL = {"evaluation.world": "world"}
 
-# Settings that one looks for where they are not.
+# Settings and sections that one looks for where they are not.
 _TRAINING_BATCHES = "batches are set in [world.batcher], as its size or budget"
 ELSEWHERE = {
     "training.batch_size": _TRAINING_BATCHES,
@@ -98,6 +95,7 @@ ELSEWHERE = {
     "evaluation.batch_size": f"{_TRAINING_BATCHES}; for the evaluation alone, in "
     "[evaluation.world.batcher]",
     "evaluation.batcher": "it goes into [evaluation.world.batcher]",
+    "hogwild": 'its settings go into [runner] under @runners = "thincdialog.Hogwild.v1"',
 }
 
 # A sub-section whose keys are free: names of tasks.

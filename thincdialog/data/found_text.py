@@ -23,7 +23,6 @@ class FoundConversations:
         the other, shape (3, n_turns), int64; taken over.
     n_turns (np.ndarray): Of each conversation, shape (n,), int64.
     delimiter (bool): Whether all turns but the last end with a token of their own.
-    is_compiled (bool): Whether a compiled kernel gathers the rows.
     totals (np.ndarray): Tokens of each before truncation, shape (n,), int64.
     """
 
@@ -33,9 +32,8 @@ class FoundConversations:
         entries: np.ndarray,
         n_turns: np.ndarray,
         delimiter: bool,
-        is_compiled: bool,
     ):
-        self._tokens, self._n_turns, self._is_compiled = tokens, n_turns, is_compiled
+        self._tokens, self._n_turns = tokens, n_turns
         self._starts, self._lengths, self._n_units = entries
         self._last = n_turns.cumsum()  # one past the last turn of each
         if delimiter:
@@ -60,7 +58,7 @@ class FoundConversations:
             cut = np.clip((self.totals - totals).repeat(n_turns) - before, 0, lengths)
             starts = starts + cut
             lengths = lengths - cut
-        return gather(self._tokens, starts, lengths, segments, self._is_compiled)
+        return gather(self._tokens, starts, lengths, segments)
 
 
 def by_first_sight(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ..columns import LazyColumn
+from ..examples.batch import Batch
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
 from .compiled_texts import FirstSight, FoundTexts, KnownConversations, PackedTexts
@@ -23,7 +23,12 @@ from .new_turns import lay_out_turns
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
 from .truncation import Truncation, cut_of
-from .turn_store import ONE_SEGMENT, TurnStore, gather
+from .turn_store import ONE_SEGMENT, UNKNOWN, TurnStore, gather
+
+# Conversations, each with its current turn last: those of a batch, or as lists of turns.
+Contexts = Union[Batch, Sequence[Sequence[Turn]]]
+# Replies: the first label of each example of a batch, or texts.
+Replies = Union[Batch, Sequence[str]]
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 _NO_LIMITS = np.zeros(0, dtype=np.int64)
@@ -40,7 +45,8 @@ class TextEncoder:
     every turn but the last ends with the ``<turn>`` token, which belongs to the
     turn it ends; with ``speaker_tokens``, every turn begins with its speaker's.
 
-    A turn is tokenized once and then remembered, within a bound of memory.
+    A turn is tokenized once and then remembered: of data that is held as long as it is, else
+    within a bound of memory.
 
     tokenizer (Tokenizer): Built already.
     history_size (int): Turns of a conversation to use, the current one counted; -1 all.
@@ -50,7 +56,8 @@ class TextEncoder:
     speaker_tokens (bool): Whether ``<partner>`` or ``<self>`` opens each turn.
     segments (str): Units that segments count: "turn", or "line" (of all turns; lines
         of nothing but white space do not count).
-    max_cached (int): Token rows to remember, about 16 bytes each with their texts.
+    max_cached (int): Token rows to remember of what is not held, about 16 bytes each with
+        their texts.
     truncation (Truncation): Counts of what was cut.
     is_compiled (bool): Whether batches are put together by a compiled kernel; False until
         someone who knows that there are kernels sets it.
@@ -86,14 +93,13 @@ class TextEncoder:
         self.speaker_tokens = speaker_tokens
         self.segments = segments
         self.is_compiled = False
-        self._store = TurnStore(max_cached)
+        # Of data that is held, and of all else.
+        self._kept, self._passing = TurnStore(None), TurnStore(max_cached)
         self._first_sight = FirstSight()
         self.truncation = Truncation()
 
-    def contexts(
-        self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
-    ) -> Encoded:
-        """Encode conversations, each with its current turn last.
+    def contexts(self, conversations: Contexts, limits: Optional[np.ndarray] = None) -> Encoded:
+        """Encode conversations.
 
         limits (Optional[np.ndarray]): Tokens to keep of each conversation, the last ones,
             0 or more; shape (n,), int64. What ``max_context`` cuts is cut all the same.
@@ -107,13 +113,13 @@ class TextEncoder:
         return found.gather(totals), totals.astype(np.int32)
 
     def context_lengths(
-        self, conversations: Sequence[Sequence[Turn]], limits: Optional[np.ndarray] = None
+        self, conversations: Contexts, limits: Optional[np.ndarray] = None
     ) -> np.ndarray:
         """How many tokens ``contexts`` gives for each conversation; shape (n,), int64."""
         totals = self._find_contexts(conversations).totals
         return without(totals, excess_of(totals, self.max_context, limits))
 
-    def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> Encoded:
+    def labels(self, texts: Replies, limits: Optional[np.ndarray] = None) -> Encoded:
         """Encode replies. No speaker and no delimiter is added.
 
         limits (Optional[np.ndarray]): Tokens to keep of each reply, the first ones,
@@ -123,7 +129,7 @@ class TextEncoder:
         return self._cut_labels(self._find_labels(texts)[0], limits)
 
     def distinct_labels(
-        self, texts: Sequence[str], limits: Optional[np.ndarray] = None
+        self, texts: Replies, limits: Optional[np.ndarray] = None
     ) -> Tuple[np.ndarray, Encoded]:
         """Encode replies, equal ones once, in the order of first sight.
 
@@ -141,28 +147,26 @@ class TextEncoder:
         found = Slices(tokens, starts[firsts], lengths[firsts])
         return numbers, self._cut_labels(found, limits)
 
-    def label_lengths(
-        self, texts: Sequence[str], limits: Optional[np.ndarray] = None
-    ) -> np.ndarray:
+    def label_lengths(self, texts: Replies, limits: Optional[np.ndarray] = None) -> np.ndarray:
         """How many tokens ``labels`` gives for each reply; shape (n,), int64."""
         lengths = self._find_labels(texts)[0].lengths
         return without(lengths, excess_of(lengths, self.max_label, limits))
 
     def find(
-        self, conversations: Sequence[Sequence[Turn]], labels: Sequence[str] = ()
+        self, batch: Batch, replies: Sequence[str] = (), has_labels: bool = True
     ) -> FoundTexts:
-        """Find conversations and replies, for ``pack``."""
-        store = self._store
+        """Find the conversations of a batch, its labels and further replies, for ``pack``.
+
+        replies (Sequence[str]): They come behind the labels.
+        has_labels (bool): Whether labels are wanted.
+        """
+        store = self._store_of(batch)
         with store.lock:
             store.trim()
-            entries = store.known_labels.of(labels, self._label_numbers)
-            if isinstance(conversations, LazyColumn):
-                known = store.known_contexts.of(conversations, self._add_conversations)
-                return FoundTexts(store.now(), known, entries)
-            turns, n_turns = self._turns(conversations)
-            bounds = np.concatenate(([0], n_turns.cumsum()))
-            found = store.now()._replace(bounds=bounds, turns=turns.astype(np.int32))
-        return FoundTexts(found, np.arange(len(n_turns)), entries)
+            known = self._conversation_numbers(store, batch)
+            labels = self._label_numbers(store, batch if has_labels else ())
+            others = self._label_numbers(store, replies)
+            return FoundTexts(store.now(), known, np.concatenate((labels, others)))
 
     def pack(
         self,
@@ -207,28 +211,29 @@ class TextEncoder:
         replica.truncation = Truncation()
         return replica
 
-    def _find_contexts(
-        self, conversations: Sequence[Sequence[Turn]]
-    ) -> Union[FoundConversations, KnownConversations]:
-        store = self._store
-        with store.lock:
-            store.trim()
-            if isinstance(conversations, LazyColumn):
-                known = store.known_contexts.of(conversations, self._add_conversations)
-                if self.is_compiled:
-                    return KnownConversations(store.now(), known, self.delimiter)
-                numbers, n_turns = store.turns_of(known)
-            else:
-                numbers, n_turns = self._turns(conversations)
-            tokens, entries = store.tokens, store.entries[:, numbers]
-        return FoundConversations(tokens, entries, n_turns, self.delimiter, self.is_compiled)
+    def _store_of(self, what: Union[Contexts, Replies]) -> TurnStore:
+        is_held = isinstance(what, Batch) and what.store.is_held
+        return self._kept if is_held else self._passing
 
-    def _find_labels(self, texts: Sequence[str]) -> Tuple[Slices, np.ndarray]:
-        """Where replies stand in the store, before truncation, and their entries."""
-        store = self._store
+    def _find_contexts(
+        self, conversations: Contexts
+    ) -> Union[FoundConversations, KnownConversations]:
+        store = self._store_of(conversations)
         with store.lock:
             store.trim()
-            numbers = store.known_labels.of(texts, self._label_numbers)
+            known = self._conversation_numbers(store, conversations)
+            if self.is_compiled:
+                return KnownConversations(store.now(), known, self.delimiter)
+            numbers, n_turns = store.turns_of(known)
+            tokens, entries = store.tokens, store.entries[:, numbers]
+        return FoundConversations(tokens, entries, n_turns, self.delimiter)
+
+    def _find_labels(self, texts: Replies) -> Tuple[Slices, np.ndarray]:
+        """Where replies stand in their store, before truncation, and their entries."""
+        store = self._store_of(texts)
+        with store.lock:
+            store.trim()
+            numbers = self._label_numbers(store, texts)
             tokens, (starts, lengths, _) = store.tokens, store.entries[:, numbers]
         lengths -= 1  # the delimiter
         if self.speaker_tokens:
@@ -246,29 +251,51 @@ class TextEncoder:
 
     # What follows is called with the store's lock held.
 
-    def _turns(self, conversations: Sequence[Sequence[Turn]]) -> Tuple[np.ndarray, np.ndarray]:
-        """The store's entries of all turns, and the number of turns of each conversation."""
+    def _conversation_numbers(self, store: TurnStore, conversations: Contexts) -> np.ndarray:
+        """The store's number of each conversation; shape (n,), int64."""
+        if not isinstance(conversations, Batch):
+            return self._add_conversations(store, conversations)
+        known, rows = store.known_of(conversations.store).contexts, conversations.rows
+        numbers: np.ndarray = known[rows]
+        new = np.flatnonzero(numbers == UNKNOWN)
+        if len(new):
+            some = conversations if len(new) == len(rows) else conversations.take(new)
+            added = self._add_conversations(store, some.turns(self.history_size))
+            known[rows[new]] = numbers[new] = added
+        return numbers
+
+    def _add_conversations(
+        self, store: TurnStore, conversations: Sequence[Sequence[Turn]]
+    ) -> np.ndarray:
         if self.history_size > 0:
             kept = slice(-self.history_size, None)
             conversations = [turns[kept] for turns in conversations]
         n_turns = np.array(list(map(len, conversations)), dtype=np.int64)
-        return self._numbers(list(chain.from_iterable(conversations))), n_turns
+        turns = self._entries(store, list(chain.from_iterable(conversations)))
+        return store.add_conversations(turns, n_turns)
 
-    def _add_conversations(self, conversations: Sequence[Sequence[Turn]]) -> np.ndarray:
-        return self._store.add_conversations(*self._turns(conversations))
+    def _label_numbers(self, store: TurnStore, texts: Replies) -> np.ndarray:
+        """The store's entry of each reply; shape (n,), int64."""
+        if not isinstance(texts, Batch):
+            return self._entries(store, [(SELF, text) for text in texts])
+        known, ids = store.known_of(texts.store).labels, texts.label_ids()
+        numbers: np.ndarray = known[ids]
+        if (numbers == UNKNOWN).any():
+            new = np.unique(ids[numbers == UNKNOWN])
+            label_texts = texts.store.label_texts
+            known[new] = self._entries(store, [(SELF, label_texts[id]) for id in new.tolist()])
+            numbers = known[ids]
+        return numbers
 
-    def _label_numbers(self, texts: Sequence[str]) -> np.ndarray:
-        return self._numbers([(SELF, text) for text in texts])
-
-    def _numbers(self, turns: Sequence[Turn]) -> np.ndarray:
+    def _entries(self, store: TurnStore, turns: Sequence[Turn]) -> np.ndarray:
         """The store's entry of each turn; shape (n_turns,), int64."""
-        known = self._store.rows
+        known = store.rows
         keys = list(map(tuple, turns) if self.speaker_tokens else map(itemgetter(1), turns))
         try:
             # Mostly all are known: then it takes two thirds of the time of a loop.
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
             new = {key: turn for key, turn in zip(keys, turns) if key not in known}
-            self._store.add(list(new), *self._lay_out(list(new.values())))
+            store.add(list(new), *self._lay_out(list(new.values())))
             numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)

@@ -1,6 +1,6 @@
 """How much text is cut off before a model reads it."""
 
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -40,13 +40,14 @@ class Truncation:
             "truncated_label_tokens": AverageMetric(of_labels, cut_labels),
         }
 
-    def state(self) -> List[int]:
-        """What ``report`` is made of, as JSON values."""
-        return [*self._contexts, *self._labels]
-
-    def restore(self, state: Sequence[int]) -> None:
-        """Take back what ``state`` gave."""
-        self._contexts, self._labels = list(state[:3]), list(state[3:])
+    def counts(self) -> Dict[str, int]:
+        """What ``report`` is made of; adds up over steps."""
+        found: Dict[str, int] = {}
+        for field, (n, cut, tokens) in (("context", self._contexts), ("label", self._labels)):
+            found[f"{field}s"] = n
+            found[f"truncated_{field}s"] = cut
+            found[f"truncated_{field}_tokens"] = tokens
+        return found
 
 
 def cut_of(excess: Optional[np.ndarray]) -> Cut:

@@ -1,11 +1,12 @@
 """The tokens of turns already met, in one array, so that a batch is one gather."""
 
 from threading import Lock
-from typing import Dict, Hashable, NamedTuple, Sequence, Tuple
+from typing import Dict, Hashable, MutableMapping, NamedTuple, Optional, Sequence, Tuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..columns import RowNumbers
+from ..examples.store import Store
 from ..ops.compiled import load_kernels
 from .slices import slice_places
 
@@ -24,6 +25,21 @@ class StoredTurns(NamedTuple):
     tokens: np.ndarray
 
 
+UNKNOWN = -1
+
+
+class KnownRows:
+    """What was encoded of a store of examples.
+
+    contexts (np.ndarray): Of each row the number of its conversation, shape (n_rows,).
+    labels (np.ndarray): Of each of the store's ``label_texts`` its entry.
+    """
+
+    def __init__(self, store: Store):
+        self.contexts = np.full(store.n_examples, UNKNOWN, dtype=np.int64)
+        self.labels = np.full(len(store.label_texts), UNKNOWN, dtype=np.int64)
+
+
 class TurnStore:
     """An append-only array of token rows; an entry is a slice of it.
 
@@ -35,16 +51,14 @@ class TurnStore:
     Threads can share a store: who looks up or adds entries holds its ``lock``, and takes
     ``tokens`` along, whose rows never change (a new array replaces it).
 
-    max_rows (int): Token rows to keep.
+    max_rows (Optional[int]): Token rows to keep; None for all.
     rows (Dict): Key to number of an entry.
     tokens (np.ndarray): Token rows, shape (capacity,), int64.
     entries (np.ndarray): Of each entry: first row, number of rows, number of units
         (lines, or 1); shape (3, capacity), int64.
-    known_contexts (RowNumbers): Of examples of the data, the numbers of conversations.
-    known_labels (RowNumbers): And the entries of their labels.
     """
 
-    def __init__(self, max_rows: int):
+    def __init__(self, max_rows: Optional[int]):
         self.max_rows = max_rows
         self.lock = Lock()
         self.forget()
@@ -59,11 +73,21 @@ class TurnStore:
         self._turns = np.empty(1024, dtype=np.int32)
         self._bounds = np.zeros(256, dtype=np.int64)
         self._n_conversations = 0
-        self.known_contexts, self.known_labels = RowNumbers(), RowNumbers()
+        # Forgotten with the examples, too.
+        self._known: MutableMapping[Store, KnownRows] = WeakKeyDictionary()
+
+    def known_of(self, store: Store) -> KnownRows:
+        """What was encoded of a store of examples; who encodes more notes it there."""
+        known = self._known.get(store)
+        if known is None:
+            known = self._known[store] = KnownRows(store)
+        return known
 
     def trim(self) -> None:
         """Forget all entries if they take more rows than allowed; call it between
         batches, never while numbers of entries are in use."""
+        if self.max_rows is None:
+            return
         # An entry costs more than its rows, above all its text as the key.
         n_rows = self._n_tokens + 8 * len(self.rows)
         # In units of 8 bytes.
@@ -133,7 +157,7 @@ def gather(
     starts: np.ndarray,
     lengths: np.ndarray,
     segments: np.ndarray,
-    is_compiled: bool,
+    is_compiled: bool = False,
 ) -> np.ndarray:
     """Slices of a store's tokens, one after the other.
 

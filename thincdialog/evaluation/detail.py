@@ -8,14 +8,11 @@ import numpy
 
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
-from ..ops.choice import using_ops
-from ..protocol import Agent
 from ..teachers import Teacher
-from ..worlds import WorldFactory
+from ..training.experiment import Experiment
 from .bootstrap import N_RESAMPLES, Resampled, interval, resample, task_values
-from .evaluate_agent import evaluate_agent, evaluation_teacher, scored_by
+from .evaluate_agent import evaluate_agent
 from .predictions import Prediction, Recorder, example_report
-from .saved import Chatbot
 
 Intervals = Dict[str, Tuple[float, float]]
 
@@ -86,30 +83,21 @@ def evaluate_in_detail(
     n_resamples (int): Of the bootstrap; 0 for no intervals.
     RAISES (DialogError): If the model or the data cannot be used.
     """
-    chatbot = Chatbot(path, overrides=overrides, code=code)
-    with using_ops(chatbot.ops):
-        settings = chatbot.parts["evaluation"]
-        teacher = evaluation_teacher(chatbot.checked, chatbot.parts, split)
-        metrics = scored_by(settings["metrics"], chatbot.agent)
-        return agent_in_detail(
-            chatbot.agent, teacher, settings["world"], metrics, split, n_resamples
-        )
+    experiment = Experiment.from_model(path, overrides, code)
+    with experiment.working():
+        return agent_in_detail(experiment, experiment.evaluation_split(split), split, n_resamples)
 
 
 def agent_in_detail(
-    agent: Agent,
-    teacher: Teacher,
-    make_world: WorldFactory,
-    metrics: Sequence[ExampleMetric],
-    split: str,
-    n_resamples: int = N_RESAMPLES,
+    experiment: Experiment, teacher: Teacher, split: str, n_resamples: int = N_RESAMPLES
 ) -> Evaluation:
-    """Evaluate an agent like ``evaluate_agent``, with intervals and every reply.
+    """Evaluate an experiment's agent like ``evaluate_agent``, with intervals and every reply.
 
-    metrics (Sequence[ExampleMetric]): Those that the teacher scores by.
+    teacher (Teacher): Of the split, to evaluate on.
     """
+    metrics, make_world = experiment.metrics, experiment.evaluation["world"]
     recorder = Recorder()
-    scores = evaluate_agent(agent, teacher, make_world, recorder)
+    scores = evaluate_agent(experiment.agent, teacher, make_world, recorder)
     by_task = recorder.predictions
     resampled: Dict[str, Dict[str, Resampled]] = {}
     if n_resamples:

@@ -1,13 +1,10 @@
 """What the trained model is worth: scores with intervals, for tables and model cards."""
 
-from typing import Any, Dict
-
-from ..protocol import Agent
 from ..teachers import Teacher
-from ..training.task import by_task
+from ..training.experiment import Experiment
 from .bootstrap import N_RESAMPLES
 from .detail import agent_in_detail
-from .evaluate_agent import evaluate_agent, scored_by
+from .evaluate_agent import evaluate_agent
 from .results import Result
 
 # Of a larger split there are no intervals at the end of a training: every reply would be
@@ -15,19 +12,17 @@ from .results import Result
 MOST_EXAMPLES = 50_000
 
 
-def score_split(
-    result: Result, split: str, agent: Agent, teacher: Teacher, settings: Dict[str, Any]
-) -> None:
+def score_split(result: Result, split: str, experiment: Experiment, teacher: Teacher) -> None:
     """Put the scores of a split into a result; with intervals, if it is to be saved.
 
-    settings (Dict[str, Any]): ``[evaluation]``, resolved.
+    teacher (Teacher): Of the split, to evaluate on.
     """
     n_examples = teacher.n_examples
     if result.output is None or n_examples is None or n_examples > MOST_EXAMPLES:
-        result.scores[split] = evaluate_agent(agent, teacher, settings["world"])
+        make_world = experiment.evaluation["world"]
+        result.scores[split] = evaluate_agent(experiment.agent, teacher, make_world)
         return
-    metrics = scored_by(settings["metrics"], agent)
-    found = agent_in_detail(agent, teacher, settings["world"], metrics, split)
+    found = agent_in_detail(experiment, teacher, split)
     result.scores[split] = found.scores
     if found.intervals:
         result.intervals[split] = found.intervals
@@ -36,7 +31,7 @@ def score_split(
 
 def count_training(result: Result, teacher: Teacher) -> None:
     """Put the number of training examples of each task into a result, as far as known."""
-    for name, task in by_task(teacher).items():
+    for name, task in teacher.by_task().items():
         n_examples = task.n_examples
         if n_examples is not None:
             result.train_examples[name] = n_examples

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple, Union
 
-from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_config
+from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..teachers.reading import read_list
 from ..teachers.strictness import reading_outside_labels
+from ..training.experiment import Experiment
 from ..training.reading_bar import reading_bar
-from ..training.task import split_of, tasks_of
 from .data_checks import run_checks
 from .data_comparison import report_split
 from .data_report import DataReport, Limits
@@ -42,25 +42,21 @@ def debug_data(
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
     RAISES (DialogError): If config or data cannot be used.
     """
-    load_code(code)
-    checked = load_config(config, overrides or {})
+    experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
     with reading_outside_labels():
-        return _report(checked, splits, limits, stderr or sys.stderr)
+        return _report(experiment, splits, limits, stderr or sys.stderr)
 
 
 def _report(
-    checked: CheckedConfig, splits: Optional[Sequence[str]], limits: Limits, stream: TextIO
+    experiment: Experiment, splits: Optional[Sequence[str]], limits: Limits, stream: TextIO
 ) -> DataReport:
-    parts = resolve_config(checked)
     wanted = list(splits or SPLITS)
     for split in splits or ["train"]:
-        tasks_of(checked, parts, split)
-    for task in parts["tasks"].values():
-        task.check_sources()
-    tokenizer, agent = parts["tokenizer"], parts["agent"]
+        experiment.check_data(split)
+    tokenizer, agent, tasks = experiment.tokenizer, experiment.agent, experiment.tasks
     if tokenizer is not None and tokenizer.needs_texts:
         with reading_bar(stream) as progress:
-            tokenizer.build(split_of(checked, parts, "train", training=True).texts(), progress)
+            tokenizer.build(experiment.training_split().texts(), progress)
     reading = reading_of(agent, tokenizer, _allowed(agent))
     known = None
     if isinstance(tokenizer, VocabularyTokenizer):
@@ -69,7 +65,7 @@ def _report(
     teachers = {
         (name, split): task.for_split(split, training=split == "train")
         for split in SPLITS
-        for name, task in parts["tasks"].items()
+        for name, task in tasks.items()
         if split in task.splits and (split in wanted or split == "train")
     }
     surveys: Dict[Tuple[str, str], Survey] = {}
@@ -84,7 +80,7 @@ def _report(
         report_split(
             name, split, surveys[name, split], teachers[name, split], train, limits.min_of_class
         )
-        for name in parts["tasks"]
+        for name in tasks
         for split in wanted
         if (name, split) in surveys
     ]

@@ -8,12 +8,11 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Union
 import numpy as np
 from thinc.api import set_dropout_rate
 
-from ..agents import ModelAgent
 from ..config import ConfigLike
 from ..errors import DialogError, TrainingError
+from ..examples.batch import Batch
 from ..messages import Message
 from ..models.node_names import node_names
-from ..training.gradients import gathered_loss
 from .trial import Trial, prepared
 
 # Share of what can be learnt of the batch that must be.
@@ -84,29 +83,33 @@ def debug_overfit(
     if steps < 1:
         raise DialogError(f"steps = {steps}: it takes one step at least")
     with prepared(config, overrides, code, stderr) as trial:
-        set_dropout_rate(trial.agent.model, 0.0)
+        set_dropout_rate(trial.model, 0.0)
         return _learn(trial, _first_batch(trial), steps)
 
 
-def _first_batch(trial: Trial) -> List[Message]:
+def _first_batch(trial: Trial) -> Batch:
     """What the agent learns from in the first step that has labels."""
-    agent: Any = trial.agent
-    batches: List[List[Message]] = []
-    learn = agent.train_batch
+    agent, batches = trial.agent, []
+    learn = agent.learn
 
-    def note(observations: Sequence[Message]) -> None:
-        batches.append([Message(observation) for observation in observations])
-        learn(observations)
+    def note(batch: Sequence[Message]) -> None:
+        batches.append(Batch.of(batch))
+        learn(batch)
 
-    agent.train_batch = note
+    agent.learn = note
     next(trial.steps())
-    del agent.train_batch
-    agent.parameters.clear_gradients()
-    agent.counters.updated()
+    del agent.learn
+    _forget(agent)
     return batches[0]
 
 
-def _learn(trial: Trial, batch: List[Message], steps: int) -> Overfit:
+def _forget(agent: Any) -> None:
+    """Drop what was learnt since the last update."""
+    agent.parameters.clear_gradients()
+    agent.reset_metrics()
+
+
+def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     agent, parameters = trial.agent, trial.agent.parameters
     before = parameters.values.copy()
     first_score = _score(agent, batch)
@@ -125,17 +128,16 @@ def _learn(trial: Trial, batch: List[Message], steps: int) -> Overfit:
             losses.append(_gather(agent, batch, trial.seed, n_steps + 1))
     except TrainingError:
         hints.append("Loss or gradient is not finite: lower the learning rate by far.")
-    parameters.clear_gradients()
-    agent.counters.updated()
+    _forget(agent)
     changed = _places(agent, parameters.values != before)
     found = Overfit(
         examples=len(batch),
-        labels=len({message["labels"][0] for message in batch}),
+        labels=len(set(batch.first_labels())),
         steps=n_steps,
         losses=losses,
         first_score=first_score,
         last_score=_score(agent, batch),
-        best_possible=_best_possible(batch),
+        best_possible=_best_possible(agent, batch),
         # Some agents make their steps without leaving a gradient.
         without_gradient=[
             name for name, has_some in has_gradient.items() if not (has_some or changed[name])
@@ -147,7 +149,7 @@ def _learn(trial: Trial, batch: List[Message], steps: int) -> Overfit:
     return found
 
 
-def _places(agent: ModelAgent, flags: Any) -> Dict[str, bool]:
+def _places(agent: Any, flags: Any) -> Dict[str, bool]:
     """Whether any of the flags is set, by the name of the parameter where they lie."""
     names = node_names(agent.model)
     return {
@@ -158,41 +160,35 @@ def _places(agent: ModelAgent, flags: Any) -> Dict[str, bool]:
     }
 
 
-def _gather(agent: ModelAgent, batch: List[Message], seed: int, step: int) -> float:
+def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
     """The loss of the batch, and its gradient in place of the last one."""
-    agent.reset_metrics()
-    agent.parameters.clear_gradients()
-    agent.counters.updated()
-    agent.seed(seed, step, 0)
-    agent.train_batch(batch)
-    return gathered_loss(agent)
+    _forget(agent)
+    agent.begin_microbatch(seed, step, 0)
+    agent.learn(batch)
+    return float(agent.gathered_loss())
 
 
-def _score(agent: ModelAgent, batch: List[Message]) -> float:
+def _score(agent: Any, batch: Batch) -> float:
     """The share of replies that are right; where training tells the right reply from
     those of the batch, the model is asked to choose among these."""
-    asked = [Message(message) for message in batch]
+    asked, labels = list(batch), batch.first_labels()
     if getattr(agent, "candidates", None) == "batch":
-        replies = list(dict.fromkeys(message["labels"][0] for message in batch))
-        for message in asked:
-            message["label_candidates"] = replies
-    agent.forget_computed()
+        replies = list(dict.fromkeys(labels))
+        asked = [Message(message, label_candidates=replies) for message in asked]
+    agent.weights_changed()
     answers = agent.answer(asked)
-    agent.forget_computed()
+    agent.weights_changed()
     # The best one, even if the agent would rather reject it.
     best = [(answer.get("text_candidates") or [answer.get("text")])[0] for answer in answers]
-    return sum(m["labels"][0] == text for m, text in zip(batch, best)) / len(batch)
+    return sum(label == text for label, text in zip(labels, best)) / len(batch)
 
 
-def _context(message: Message) -> Any:
-    features = message.get("features")
-    return str(message.get("turns")) if features is None else np.asarray(features).tobytes()
-
-
-def _best_possible(batch: List[Message]) -> float:
+def _best_possible(agent: Any, batch: Batch) -> float:
+    turns, features = batch.turns(agent.history_size), batch.column("features")
     labels: Dict[Any, Counter] = {}
-    for message in batch:
-        labels.setdefault(_context(message), Counter())[message["labels"][0]] += 1
+    for said, row, label in zip(turns, features, batch.first_labels()):
+        context = str(said) if row is None else np.asarray(row).tobytes()
+        labels.setdefault(context, Counter())[label] += 1
     return sum(max(found.values()) for found in labels.values()) / len(batch)
 
 

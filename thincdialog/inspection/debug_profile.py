@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, TextI
 
 from ..config import ConfigLike
 from ..errors import DialogError
-from ..evaluation.evaluate_agent import evaluate_agent, evaluation_teacher
+from ..evaluation.evaluate_agent import evaluate_agent
 from ..models.node_names import node_names
 from .stopwatch import Spent, Stopwatch
 from .trial import Trial, prepared
@@ -146,8 +146,8 @@ def _measured_step(trial: Trial, gathered: Iterator[int], stopwatch: Stopwatch) 
     forward, backward = _names(trial)
     agent: Any = trial.agent
     with ExitStack() as stack:
-        stack.enter_context(stopwatch.timing_nodes(agent.model, forward, backward))
-        stack.enter_context(stopwatch.timing_method(agent, "train_batch", LOSS))
+        stack.enter_context(stopwatch.timing_nodes(trial.model, forward, backward))
+        stack.enter_context(stopwatch.timing_method(agent, "learn", LOSS))
         for method in ENCODING if agent.needs_text else ():
             stack.enter_context(stopwatch.timing_method(agent.text, method, TEXT))
         examples: int = stopwatch.time(DATA, next, gathered)
@@ -156,7 +156,7 @@ def _measured_step(trial: Trial, gathered: Iterator[int], stopwatch: Stopwatch) 
 
 
 def _names(trial: Trial) -> Tuple[List[str], List[str]]:
-    names = node_names(trial.agent.model)
+    names = node_names(trial.model)
     return names, [f"{name} backward" for name in names]
 
 
@@ -182,7 +182,7 @@ def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartT
 
 def _waiter(trial: Trial) -> Optional[Callable[[], None]]:
     """A GPU works on while Python goes on: then each time is taken when it is done."""
-    ops: Any = trial.agent.model.ops
+    ops: Any = trial.model.ops
     if ops.device_type != "gpu":
         return None
     wait: Callable[[], None] = ops.xp.cuda.get_current_stream().synchronize
@@ -191,15 +191,14 @@ def _waiter(trial: Trial) -> Optional[Callable[[], None]]:
 
 def _evaluate(trial: Trial, profile: Profile) -> None:
     """Add what an evaluation on dev costs."""
-    parts, training = trial.parts, trial.training
-    if not any("dev" in task.splits for task in parts["tasks"].values()):
+    experiment, training = trial.experiment, trial.experiment.training
+    if not experiment.has_split("dev"):
         return
-    whole = evaluation_teacher(trial.checked, parts, "dev")
-    limit = parts["evaluation"]["max_examples"] or MAX_EVALUATED
-    parts["evaluation"]["max_examples"] = min(limit, MAX_EVALUATED)
-    some = evaluation_teacher(trial.checked, parts, "dev")
+    whole = experiment.evaluation_split("dev")
+    limit = experiment.evaluation["max_examples"] or MAX_EVALUATED
+    some = experiment.evaluation_split("dev", max_examples=min(limit, MAX_EVALUATED))
     started = time.perf_counter()
-    report = evaluate_agent(trial.agent, some, parts["evaluation"]["world"])
+    report = evaluate_agent(trial.agent, some, experiment.evaluation["world"])
     milliseconds = (time.perf_counter() - started) * 1000
     if not report.get("examples"):
         return

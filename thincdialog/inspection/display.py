@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from ..config import ConfigLike, load_code, load_config, resolve_config
+from ..config import ConfigLike
 from ..errors import ConfigError, Problem
-from ..evaluation.evaluate_agent import evaluation_teacher, sample_exchanges
+from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange
-from ..evaluation.saved import Chatbot
 from ..messages import Message
-from ..ops.choice import using_ops
-from ..training.task import split_of
+from ..training.experiment import Experiment
 
 
 def display_data(
@@ -33,18 +31,15 @@ def display_data(
         ``text`` and of its first label by field name (empty without ``tokens``).
     RAISES (DialogError): If config or data cannot be used.
     """
-    load_code(code)
-    checked = load_config(config, overrides)
-    parts = resolve_config(checked)
-    tokenizer = parts["tokenizer"] if tokens else None
+    experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
+    tokenizer = experiment.tokenizer if tokens else None
     if tokens and tokenizer is None:
         problem = Problem("", "there is no [tokenizer]", "leave out --tokens, or add one")
-        raise ConfigError([problem], checked.name)
-    seed = parts["system"]["seed"]
+        raise ConfigError([problem], experiment.checked.name)
     if tokenizer is not None and tokenizer.needs_texts:
-        tokenizer.build(split_of(checked, parts, "train").texts())
-    teacher = split_of(checked, parts, split, training=shuffle, seed=seed)
-    teacher.start_epoch(0, seed)
+        tokenizer.build(experiment.split("train").texts())
+    teacher = experiment.split(split, training=shuffle, seed=experiment.seed)
+    teacher.start_epoch(0, experiment.seed)
     n_shown = 0
     while not teacher.epoch_done() and (n_examples == 0 or n_shown < n_examples):
         message = teacher.act()
@@ -79,7 +74,7 @@ def display_model(
         the model's replies, in order.
     RAISES (DialogError): If the model or the data cannot be used.
     """
-    chatbot = Chatbot(path, overrides=overrides, code=code)
-    with using_ops(chatbot.ops):
-        teacher = evaluation_teacher(chatbot.checked, chatbot.parts, split, with_metrics=False)
-        return sample_exchanges(chatbot.agent, teacher, n_conversations)
+    experiment = Experiment.from_model(path, overrides, code)
+    with experiment.working():
+        teacher = experiment.evaluation_split(split, with_metrics=False)
+        return sample_exchanges(experiment.agent, teacher, n_conversations)

@@ -7,22 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
-import numpy
+from thinc.api import get_array_module
+from thinc.util import is_cupy_array
 
-from ..agents import ModelAgent
-from ..config import ConfigLike, load_code, load_config
-from ..errors import ConfigError, DataError
+from ..config import ConfigLike
+from ..errors import DataError
 from ..evaluation.evaluate_agent import evaluate_agent
-from ..ops.choice import using_ops
 from ..runs.output_folder import check_contents, check_output
-from ..runs.train import TrainingRun
-from ..training.gradients import gather_gradient, gathered_loss
-from ..training.interruption import Interruption
-from ..training.packages import training_ops
-from ..training.reading_bar import reading_bar
+from ..runs.train import TrainingRun, measure_baselines
+from ..teachers import Teacher
+from ..training.experiment import Experiment
+from ..training.loop_settings import LoopSettings
 from ..training.selection import Selection
-from ..training.stopping import Limits
-from ..worlds import World
+from ..training.step import gather, one_step
 
 # Examples of each task that are evaluated, at least.
 LEAST_EVALUATED = 64
@@ -78,97 +75,76 @@ def dry_run(
     RETURNS (DryRun): Counts, sizes, first loss.
     RAISES (DialogError): What ``train`` would raise.
     """
-    load_code(code)
-    checked = load_config(config, overrides or {})
+    experiment = Experiment.from_config(config, overrides, code)
     stream = stderr or sys.stderr
-    ops = training_ops(checked)
-    errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-    with using_ops(ops), errors:
-        run = TrainingRun(checked, None, stream, stream, Interruption())
+    with experiment.working():
+        run = TrainingRun(experiment, None, stream, stream)
         if output is None:
             check_output(None, force, resume)
         else:
             check_contents(Path(output), force, resume, has_checkpoint=True)
-        try:
-            return _try(run, stream)
-        except ConfigError as error:  # Found with the data, by parts that know no file.
-            raise ConfigError(error.problems, checked.name) from error
+        found = DryRun(_count(experiment))
+        experiment.initialize(run.teacher, stream)
+        if experiment.agent.learns:
+            _take_step(experiment, run.teacher, found)
+        _evaluate(experiment, found)
+        return found
 
 
-def _try(run: TrainingRun, stream: TextIO) -> DryRun:
-    found = DryRun(_count(run))
-    with reading_bar(stream) as progress:
-        run.agent.initialize(run.teacher, tokenizer=run.tokenizer, seed=run.seed, progress=progress)
-    if isinstance(run.agent, ModelAgent):
-        _take_step(run, run.agent, found)
-    _evaluate(run, found)
-    return found
+def _count(experiment: Experiment) -> Dict[str, Dict[str, Optional[int]]]:
+    return {
+        name: {split: task.for_split(split).n_examples for split in task.splits}
+        for name, task in experiment.tasks.items()
+    }
 
 
-def _count(run: TrainingRun) -> Dict[str, Dict[str, Optional[int]]]:
-    counts: Dict[str, Dict[str, Optional[int]]] = {}
-    for name, task in run.tasks.items():
-        counts[name] = {split: task.for_split(split).n_examples for split in task.splits}
-    return counts
-
-
-def _take_step(run: TrainingRun, agent: ModelAgent, found: DryRun) -> None:
+def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
     """The first step of training, in memory only."""
-    training, ops = run.training, agent.model.ops
-    on_gpu = ops.device_type == "gpu"
-    with run.make_world(run.teacher, agent) as world:
-        world.start_epoch(0, run.seed)
-        before = _begin_measuring(ops, on_gpu)
-        examples = 0
-        while not examples and not world.epoch_done():
-            examples = gather_gradient(agent, world, run.seed, 1, training["accumulate_gradient"])
-        peak = _end_measuring(ops, on_gpu) - before
-        if not examples:
-            raise DataError(run.teacher.data_name, "no training example has a label")
-        found.loss = gathered_loss(agent)
-        agent.update(training["optimizer"])
-        per_step = float(examples)
+    training, agent, optimizer = experiment.training, experiment.learner, experiment.optimizer
+    n, seed = training["accumulate_gradient"], experiment.seed
+    with experiment.make_world(teacher, agent) as world:
+        world.start_epoch(0, seed)
+        before = _begin_measuring(agent.weights)
+        while not agent.n_gathered and not world.epoch_done():
+            gather(agent, world, seed, 1, n)
+        peak = _end_measuring(agent.weights) - before
+        if not agent.n_gathered:
+            raise DataError(teacher.data_name, "no training example has a label")
+        found.loss = agent.gathered_loss()
+        found.step_examples = agent.update(optimizer).examples
+        per_step = float(found.step_examples)
         if getattr(getattr(world, "batcher", None), "needs_lengths", False):
-            per_step = (examples + _more_steps(run, agent, world)) / (1 + MORE_STEPS)
-    agent.reset_metrics()
-    found.step_examples = examples
-    found.n_parameters = agent.parameters.n_parameters
-    if run.teacher.n_examples:
-        found.steps_per_epoch = math.ceil(run.teacher.n_examples / per_step)
-    limits = Limits(training["max_epochs"], training["max_steps"], training["max_seconds"])
-    found.total_steps = limits.total_steps(found.steps_per_epoch)
-    weights = int(agent.parameters.values.nbytes)
-    n_workers = max(1, run.parts["hogwild"]["workers"])  # All have the same weights.
+            examples = found.step_examples
+            for step in range(2, 2 + MORE_STEPS):
+                if world.epoch_done():
+                    world.start_epoch(step, seed)
+                examples += one_step(agent, world, optimizer, seed, step, n).examples
+            per_step = examples / (1 + MORE_STEPS)
+    found.n_parameters = agent.n_weights
+    if teacher.n_examples:
+        found.steps_per_epoch = math.ceil(teacher.n_examples / per_step)
+    found.total_steps = LoopSettings.of(experiment).limits.total_steps(found.steps_per_epoch)
+    weights = int(agent.weights.nbytes)
+    n_workers = experiment.runner.n_workers  # All have the same weights.
     found.memory = {
         "weights": weights,
-        "gradients": int(agent.parameters.gradients.nbytes) * n_workers,
-        "optimizer": _optimizer_bytes(training["optimizer"], weights),
+        "gradients": weights * n_workers,
+        "optimizer": _optimizer_bytes(optimizer, weights),
         "best weights": weights,
         "batch": max(0, peak) * n_workers,
     }
 
 
-def _more_steps(run: TrainingRun, agent: ModelAgent, world: World) -> int:
-    """Examples of some more steps, because batches by length differ in size."""
-    examples, n = 0, run.training["accumulate_gradient"]
-    for step in range(2, 2 + MORE_STEPS):
-        if world.epoch_done():
-            world.start_epoch(step, run.seed)
-        examples += gather_gradient(agent, world, run.seed, step, n)
-        agent.update(run.training["optimizer"])
-    return examples
-
-
-def _begin_measuring(ops: Any, on_gpu: bool) -> int:
-    if on_gpu:
-        return int(ops.xp.get_default_memory_pool().total_bytes())
+def _begin_measuring(weights: Any) -> int:
+    if is_cupy_array(weights):
+        return int(get_array_module(weights).get_default_memory_pool().total_bytes())
     tracemalloc.start()
     return tracemalloc.get_traced_memory()[0]
 
 
-def _end_measuring(ops: Any, on_gpu: bool) -> int:
-    if on_gpu:
-        return int(ops.xp.get_default_memory_pool().total_bytes())
+def _end_measuring(weights: Any) -> int:
+    if is_cupy_array(weights):
+        return int(get_array_module(weights).get_default_memory_pool().total_bytes())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
@@ -181,22 +157,23 @@ def _optimizer_bytes(optimizer: Any, weights: int) -> int:
     return size + (weights if getattr(optimizer, "averages", None) is not None else 0)
 
 
-def _evaluate(run: TrainingRun, found: DryRun) -> None:
+def _evaluate(experiment: Experiment, found: DryRun) -> None:
     """A part of dev and of test data: the score that is chosen by must be measured."""
-    settings: Dict[str, Any] = run.parts["evaluation"]
     few = max(LEAST_EVALUATED, found.step_examples)
-    settings["max_examples"] = min(settings["max_examples"] or few, few)
-    teachers = {split: run.split(split) for split in ("dev", "test")}
-    known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
+    few = min(experiment.evaluation["max_examples"] or few, few)
+    known = {
+        split: experiment.evaluation_split(split, max_examples=few)
+        for split in ("dev", "test")
+        if experiment.has_split(split)
+    }
     for split, teacher in known.items():
-        report = evaluate_agent(run.agent, teacher, settings["world"])
+        report = evaluate_agent(experiment.agent, teacher, experiment.evaluation["world"])
         if split == "dev":
             found.dev = report
-            if isinstance(run.agent, ModelAgent):
-                training = run.training
-                score, direction = training["score"], training["score_direction"]
-                Selection(score, direction, 0, None, has_dev=True).see(report, 0)
-    run.measure_baselines(known)
+            if experiment.agent.learns:
+                score = experiment.training["score"], experiment.training["score_direction"]
+                Selection(*score, 0, None, has_dev=True).see(report, 0)
+    measure_baselines(experiment, known)
 
 
 def split_counts(found: DryRun) -> List[List[str]]:

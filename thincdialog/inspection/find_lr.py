@@ -12,7 +12,6 @@ import numpy as np
 
 from ..config import ConfigLike
 from ..errors import ConfigError, DialogError, Problem, TrainingError
-from ..training.gradients import gathered_loss
 from .trial import Trial, prepared
 
 # Width of the bell that smooths the curve, as a share of all steps.
@@ -91,7 +90,7 @@ def find_lr(
 
 def _check_optimizer(trial: Trial) -> None:
     if not hasattr(trial.optimizer, "learn_rate"):
-        where = trial.checked.where("training", "optimizer")
+        where = trial.experiment.checked.where("training", "optimizer")
         text = f"[training.optimizer] a {type(trial.optimizer).__name__} has no learn_rate"
         raise ConfigError([Problem(where, text, "use Adam.v1 or thincdialog.LazyAdam.v1")])
 
@@ -107,7 +106,7 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
         try:
             next(gathered)
             optimizer.learn_rate = rate
-            losses.append(gathered_loss(agent))
+            losses.append(agent.gathered_loss())
             agent.update(optimizer)
         except TrainingError:
             return losses, True

@@ -1,77 +1,64 @@
-"""A config's parts, ready to take steps of training that nothing is kept of."""
+"""Steps of training that nothing is kept of."""
 
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, TextIO, Union
+from typing import Any, Iterator, Mapping, Optional, TextIO, Union
 
-import numpy
-
-from ..agents import ModelAgent
-from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_config
+from ..config import ConfigLike
 from ..errors import ConfigError, DataError, Problem
-from ..ops.choice import using_ops
 from ..teachers import Teacher
-from ..training.gradients import gather_gradient
-from ..training.packages import training_ops
-from ..training.reading_bar import reading_bar
-from ..training.task import split_of, tasks_of
+from ..training.experiment import Experiment
+from ..training.step import gather
 
 
 class Trial:
-    """The parts of a config, with the agent's weights as training begins with them.
+    """An experiment whose agent has its weights as training begins with them.
 
-    checked (CheckedConfig): A config whose agent has weights.
+    experiment (Experiment): Its agent has weights.
     stderr (TextIO): Where to show that texts are being read.
     RAISES (DialogError): If config or data cannot be used.
     """
 
-    def __init__(self, checked: CheckedConfig, stderr: TextIO):
-        self.checked = checked
-        self.parts: Dict[str, Any] = resolve_config(checked)
-        self.seed: int = self.parts["system"]["seed"]
-        self.training: Dict[str, Any] = self.parts["training"]
-        self.optimizer: Any = self.training["optimizer"]
-        agent = self.parts["agent"]
-        if not isinstance(agent, ModelAgent):
-            where = checked.where("agent")
-            text = f"[agent] '{agent.id}' has no weights to train"
-            hint = "choose an agent with a model, such as thincdialog.Ranker.v1"
-            raise ConfigError([Problem(where, text, hint)], checked.name)
-        self.agent = agent
-        tasks_of(checked, self.parts, "train")
-        for task in self.parts["tasks"].values():
-            task.check_sources()
-        self.teacher: Teacher = split_of(checked, self.parts, "train", training=True)
-        with reading_bar(stderr) as progress:
-            agent.initialize(
-                self.teacher,
-                tokenizer=self.parts["tokenizer"],
-                seed=self.seed,
-                progress=progress,
-            )
+    def __init__(self, experiment: Experiment, stderr: TextIO):
+        self.experiment, self.seed = experiment, experiment.seed
+        # Debugging looks into models, too.
+        self.agent: Any = experiment.learner
+        self.optimizer = experiment.optimizer
+        experiment.check_data()
+        self.teacher: Teacher = experiment.training_split()
+        experiment.initialize(self.teacher, stderr)
+
+    @property
+    def model(self) -> Any:
+        """The agent's Thinc model.
+
+        RAISES (ConfigError): If it has none.
+        """
+        if not hasattr(self.agent, "model"):
+            text = f"[agent] '{self.agent.id}' has no Thinc model to look into"
+            raise ConfigError([Problem("", text, "see what it does itself")])
+        return self.agent.model
 
     def steps(self) -> Iterator[int]:
-        """Gather the gradient of one step after the other, epoch after epoch, just as
-        training does. Whoever asks for the next one has applied it (``update``); the
-        metrics of the agent are those of the step.
+        """Let the agent gather what one step after the other needs, epoch after epoch, just
+        as training does. Whoever asks for the next one has called ``update``.
 
         YIELDS (int): How many examples the step learns from.
         RAISES (DataError): If no example has a label.
         """
         agent, seed = self.agent, self.seed
-        n_microbatches = self.training["accumulate_gradient"]
+        n_microbatches = self.experiment.training["accumulate_gradient"]
         epoch = step = 0
-        with self.parts["world"](self.teacher, agent) as world:
+        with self.experiment.make_world(self.teacher, agent) as world:
             while True:
                 world.start_epoch(epoch, seed)
                 step_before = step
                 while not world.epoch_done():
-                    agent.reset_metrics()
-                    examples = gather_gradient(agent, world, seed, step + 1, n_microbatches)
-                    if examples:
+                    gather(agent, world, seed, step + 1, n_microbatches)
+                    if agent.n_gathered:
                         step += 1
-                        yield examples
+                        yield agent.n_gathered
                 if step == step_before:
                     raise DataError(self.teacher.data_name, "no training example has a label")
                 epoch += 1
@@ -79,25 +66,17 @@ class Trial:
 
 @contextmanager
 def prepared(
-    config: Union[ConfigLike, CheckedConfig],
+    config: ConfigLike,
     overrides: Optional[Mapping[str, Any]] = None,
     code: Union[str, Path, None] = None,
     stderr: Optional[TextIO] = None,
 ) -> Iterator[Trial]:
     """A trial of a config, on the device that the config names.
 
-    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
-    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (Union[str, Path, None]): Python file to import first.
+    Arguments as of ``Experiment.from_config``.
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
     RAISES (DialogError): If config or data cannot be used.
     """
-    load_code(code)
-    checked = load_config(config, overrides or {})
-    ops = training_ops(checked)
-    # Overflow ends in an error that names the examples, as in training.
-    with using_ops(ops), numpy.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        try:
-            yield Trial(checked, stderr or sys.stderr)
-        except ConfigError as error:  # Found with the data, by parts that know no file.
-            raise ConfigError(error.problems, checked.name) from error
+    experiment = Experiment.from_config(config, overrides, code)
+    with experiment.working():
+        yield Trial(experiment, stderr or sys.stderr)

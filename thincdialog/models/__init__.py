@@ -1,7 +1,6 @@
 """Architectures, one a file, and how their parameters lie in memory."""
 
 from . import (
-    averages,
     bag_encoder,
     bi_encoder,
     bilstm_encoder,

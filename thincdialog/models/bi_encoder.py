@@ -10,7 +10,7 @@ from ..layers.scale import Scale
 from ..registry import registry
 
 InT = Tuple[Ragged, Ragged]
-OutT = Tuple[Floats2d, Floats2d]
+OutT = Floats2d
 
 
 @registry.models("thincdialog.BiEncoder.v1")
@@ -35,8 +35,8 @@ def BiEncoder(
         multiply them by a learned factor.
     scale (float): That factor at first, above 0 and at most 100, where it stops growing.
     X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
-    RETURNS (Model[Tuple[Ragged, Ragged], Tuple[Floats2d, Floats2d]]): Output shapes
-        (n_examples, width) and (n_candidates, width).
+    RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
+        n_candidates).
     RAISES (ValueError): If "all" is shared and a candidate encoder given, or if their
         embedding tables cannot be matched.
     """
@@ -68,20 +68,25 @@ def BiEncoder(
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    gemm = model.ops.gemm
+    # (n_examples, width), (n_candidates, width)
     contexts, backprop_contexts = model.get_ref("context_encoder")(X[0], is_train)
     candidates, backprop_candidates = model.get_ref("candidate_encoder")(X[1], is_train)
+    scores = gemm(contexts, candidates, trans2=True)  # (n_examples, n_candidates)
 
-    def backprop(dY: OutT) -> InT:
-        return backprop_contexts(dY[0]), backprop_candidates(dY[1])
+    def backprop(d_scores: OutT) -> InT:
+        d_contexts = gemm(d_scores, candidates)  # (n_examples, width)
+        d_candidates = gemm(d_scores, contexts, trans1=True)  # (n_candidates, width)
+        return backprop_contexts(d_contexts), backprop_candidates(d_candidates)
 
-    return (contexts, candidates), backprop
+    return scores, backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = None) -> None:
     names = ("context_encoder", "candidate_encoder")
     for index, name in enumerate(names):
         encoder = model.get_ref(name)
-        encoder.initialize(X=None if X is None else X[index], Y=None if Y is None else Y[index])
+        encoder.initialize(X=None if X is None else X[index])
         if encoder.has_dim("nO"):
             model.set_dim("nO", encoder.get_dim("nO"))
 

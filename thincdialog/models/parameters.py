@@ -2,8 +2,7 @@
 
 import copy
 import math
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from thinc.api import Model, Optimizer
 from thinc.types import Floats1d
@@ -13,9 +12,7 @@ from ..ops.alignment import address, aligned_size, aligned_zeros
 from ..ops.table_gradient import TableGradient
 from ..ops.touched_rows import TouchedRows
 from ..optimizers.row_sparse import Part, RowSparseOptimizer
-
-# The optimizer sees one parameter; its state lies under this key.
-KEY = (0, "parameters")
+from ..optimizers.state import KEY
 
 
 class Slot(NamedTuple):
@@ -165,16 +162,6 @@ class FlatParameters:
                 f"the weights have {vector.size} numbers, but the model has {self.values.size}: "
                 "they belong to a model of another size."
             )
-
-    @contextmanager
-    def using(self, vector: Floats1d) -> Iterator[None]:
-        """Other values (such as averages) for a while; the old come back bit by bit."""
-        before = self.values.copy()
-        self.load(vector)
-        try:
-            yield
-        finally:
-            self.values[:] = before
 
     def update(self, optimizer: Optimizer, scale: float = 1.0) -> float:
         """Apply the gradients once, advance the optimizer's schedules, clear the gradients.

@@ -13,7 +13,7 @@ from .bi_encoder import BiEncoder
 from .bi_encoder import init as init_encoders
 
 InT = Tuple[Ragged, Ragged]
-OutT = Tuple[Floats2d, Floats2d]
+OutT = Floats2d
 
 
 @registry.models("thincdialog.StarSpace.v1")
@@ -44,8 +44,8 @@ def StarSpace(
     init_E (Optional[Callable]): Initializer of the tables; uniform in +-0.1 if None.
     X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32;
         those of candidates do not count.
-    RETURNS (Model[Tuple[Ragged, Ragged], Tuple[Floats2d, Floats2d]]): Output shapes
-        (n_examples, width) and (n_candidates, width).
+    RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
+        n_candidates).
     RAISES (ValueError): If width or n_segments is below 1, scale not above 0, or segments
         are told apart in a table that is all shared.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856

@@ -75,61 +75,32 @@ def for_a_worker(optimizer: Optimizer) -> Optimizer:
     return twin
 
 
-def set_step(optimizer: Optimizer, key: Key, n_updates: int, settings: Mapping[str, float]) -> None:
-    """Make the next step one of a run of several workers.
+class StepSettings:
+    """The settings of an optimizer at each step, as a worker alone would have them.
 
-    n_updates (int): Steps before it, of all workers.
-    settings (Mapping[str, float]): From ``step_settings``.
-    """
-    optimizer.nr_update[key] = n_updates
-    for name, value in settings.items():
-        setattr(optimizer, name, value)
-
-
-class StepsAhead:
-    """Settings of steps that are handed out before those in front of them are made. Only
-    between ``settle`` and the next ``settings`` is the optimizer itself where the steps are.
-
-    optimizer (Optimizer): Owns the schedules.
-    key (Key): What its state lies under.
+    schedules (Optimizer): A new one, built from the config, whose schedules nobody else steps.
+    now (Mapping[str, float]): From ``settings_of`` the run's: those without a schedule count.
     """
 
-    def __init__(self, optimizer: Optimizer, key: Key):
-        self.optimizer, self.key = optimizer, key
-        self._n_made: int = optimizer.nr_update[key]
-        self._last = self._n_made + 1  # The schedules are at this step.
-        self._known = {self._last: self.now()}
+    def __init__(self, schedules: Optimizer, now: Mapping[str, float]):
+        self._schedules, self._last = schedules, 1
+        known = schedules.schedules
+        self._fixed = {name: value for name, value in now.items() if name not in known}
 
-    def now(self) -> Dict[str, float]:
-        """The optimizer's settings as they are; of ``LazyAdam`` itself its `nu`, too. (One
-        derived from it may have steps of its own, which know of none.)"""
-        names = (*SETTINGS, "nu") if type(self.optimizer) is LazyAdam else SETTINGS
-        return {name: float(getattr(self.optimizer, name)) for name in names}
-
-    def settings(self, number: int) -> Dict[str, float]:
+    def at(self, number: int) -> Dict[str, float]:
         """What to make a step with.
 
-        number (int): Of the step, from 1; not made yet.
+        number (int): Of the step, from 1. Schedules only go on: of an earlier one than the
+            last that was asked for, it is what that had.
         """
         while self._last < number:
-            # A schedule that has ended keeps the value that is there.
-            self._set(self._known[self._last])
-            self.optimizer.step_schedules()
+            self._schedules.step_schedules()
             self._last += 1
-            self._known[self._last] = self.now()
-        return self._known[number]
+        return {**settings_of(self._schedules), **self._fixed}
 
-    def made(self) -> Dict[str, float]:
-        """One more was made; what is next in their order was to be made with this."""
-        self.settings(self._n_made + 2)  # The schedules go on from what is known.
-        self._n_made += 1
-        return self._known.pop(self._n_made)
 
-    def settle(self) -> None:
-        """Bring the optimizer behind the steps that were made, as if there were no others."""
-        self._set(self.settings(self._n_made + 1))
-        self.optimizer.nr_update[self.key] = self._n_made
-
-    def _set(self, settings: Mapping[str, float]) -> None:
-        for name in self.optimizer.schedules:
-            setattr(self.optimizer, name, settings[name])
+def settings_of(optimizer: Optimizer) -> Dict[str, float]:
+    """The settings of an optimizer as they are; of ``LazyAdam`` itself its `nu`, too. (One
+    derived from it may have steps of its own, which know of none.)"""
+    names = (*SETTINGS, "nu") if type(optimizer) is LazyAdam else SETTINGS
+    return {name: float(getattr(optimizer, name)) for name in names}

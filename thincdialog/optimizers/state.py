@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Mapping, Tuple
 
 import numpy as np
-from thinc.api import Ops, Optimizer
+from thinc.api import Optimizer, get_array_module, to_numpy
 
 from ..errors import ModelError
 
@@ -13,6 +13,8 @@ COUNTS = ("nr_update", "last_seen")
 
 # A parameter's key in an optimizer: (number of its node, its name).
 Key = Tuple[int, str]
+# All weights of an agent are one parameter to the optimizer; its state lies under this key.
+KEY: Key = (0, "parameters")
 
 
 def has_state(optimizer: Any) -> bool:
@@ -21,12 +23,24 @@ def has_state(optimizer: Any) -> bool:
     return isinstance(optimizer, Optimizer) or hasattr(optimizer, "state")
 
 
-def optimizer_state(optimizer: Any, ops: Ops) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
+def averages_of(optimizer: Any) -> Any:
+    """The moving average of the weights; None if the optimizer keeps none, or has not begun.
+
+    RETURNS (Optional[Floats1d]): As long as the weights.
+    """
+    averages = getattr(optimizer, "averages", None) or {}
+    # Workers have room for one before the first is taken: it holds the weights of the start.
+    first = getattr(optimizer, "average_every", 0)
+    if KEY not in averages or (first and optimizer.nr_update[KEY] < first):
+        return None
+    return averages[KEY]
+
+
+def optimizer_state(optimizer: Any) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
     """All that is known of an optimizer besides its settings.
 
     optimizer (Any): One that ``has_state``. One of a class derived from Thinc's that keeps
         more than Thinc's needs a ``state`` of its own.
-    ops (Ops): Of the device that its arrays are on.
     RETURNS (Tuple[Dict[str, Any], Dict[str, np.ndarray]]): JSON values, and arrays by
         name; for ``restore_optimizer``.
     """
@@ -43,15 +57,17 @@ def optimizer_state(optimizer: Any, ops: Ops) -> Tuple[Dict[str, Any], Dict[str,
         for key, array in (getattr(optimizer, name) or {}).items():
             file = f"{name}-{key[0]}-{key[1]}"
             keys.append([name, list(key), file])
-            arrays[file] = ops.to_numpy(array)
+            arrays[file] = to_numpy(array)
     return {**state, "arrays": keys}, arrays
 
 
 def restore_optimizer(
-    optimizer: Any, ops: Ops, state: Mapping[str, Any], arrays: Mapping[str, Any]
+    optimizer: Any, weights: Any, state: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> None:
     """Give a new optimizer, built from the same settings, the state of another one. Its
     schedules are stepped as often as those were.
+
+    weights (Floats1d): On the device that its arrays shall be on.
 
     RAISES (ModelError): If they give other values than they gave then.
     """
@@ -62,8 +78,9 @@ def restore_optimizer(
         counts = getattr(optimizer, name)
         counts.clear()
         counts.update({_key(key): n for key, n in state[name]})
+    xp = get_array_module(weights)
     for name, key, file in state["arrays"]:
-        getattr(optimizer, name)[_key(key)] = ops.asarray(arrays[file])
+        getattr(optimizer, name)[_key(key)] = xp.asarray(arrays[file])
     for _ in range(max(optimizer.nr_update.values(), default=0)):
         optimizer.step_schedules()
     for name, value in state["settings"].items():

@@ -5,23 +5,21 @@ import os
 from fnmatch import fnmatchcase
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
-from ..config import CheckedConfig
 from ..errors import ConfigError, DataError, Problem
 from ..teachers import Teacher
+from ..training.experiment import Experiment
 
 # Settings that do not touch what was learnt so far.
 HARMLESS = (
     "paths.*", "system.gpu_id", "system.ops", "evaluation.world*", "baselines.*", "tasks.*.test",
     "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
-    "hogwild.executor",
 )  # fmt: skip
 # Settings that can be added: what was measured so far is measured alike.
 ADDABLE = ("evaluation.metrics.*",)
 # Of a large file, so many pieces are compared, each of so many bytes.
 N_PIECES, PIECE = 64, 1 << 16
 MISSING = "(none)"
-WORKERS = "hogwild.workers"
 
 # Size and checksum of a file.
 Print = List[Any]
@@ -117,26 +115,23 @@ def _sizes(there: Print, here: Print) -> str:
 
 
 def check_config(
-    checked: CheckedConfig,
-    before: Mapping[str, Any],
-    tasks: Mapping[str, Teacher],
-    checkpoint: Any,
+    experiment: Experiment, before: Mapping[str, Any], checkpoint: Any
 ) -> List[Change]:
     """See that a run can go on with a config.
 
-    checked (CheckedConfig): The config now.
-    before (Mapping[str, Any]): The run's, complete, variables filled in.
-    tasks (Mapping[str, Teacher]): Those of the config now.
+    experiment (Experiment): Of the config now.
+    before (Mapping[str, Any]): The run's config, complete, variables filled in.
     checkpoint (Path): What the run goes on from, for messages.
     RETURNS (List[Change]): Harmless changes.
     RAISES (ConfigError): With every change that is not harmless.
     """
+    checked, tasks = experiment.checked, experiment.tasks
+    runner = [f"runner.{name}" for name in experiment.runner.harmless]
     old, new = dict(_flat(before)), dict(_flat(checked.interpolated))
-    old.setdefault(WORKERS, 0)  # Runs of before there were any had none.
     changes = [
         Change(name, old.get(name, MISSING), new.get(name, MISSING))
         for name in [*new, *(name for name in old if name not in new)]
-        if (name in old) != (name in new) or _meant(name, old[name]) != _meant(name, new[name])
+        if (name in old) != (name in new) or old[name] != new[name]
     ]
     # Files may lie elsewhere: check_data looks at what is in them.
     paths = []
@@ -147,7 +142,7 @@ def check_config(
             paths.append(f"tasks.{name}.candidates")
     problems = []
     for change in changes:
-        allowed = (*HARMLESS, *paths, *(ADDABLE if change.old == MISSING else ()))
+        allowed = (*HARMLESS, *runner, *paths, *(ADDABLE if change.old == MISSING else ()))
         if not any(fnmatchcase(change.name, name) for name in allowed):
             section, _, key = change.name.rpartition(".")
             text = f"[{section}] {key} = {change.new!r}, but {checkpoint} has {change.old!r}"
@@ -156,11 +151,6 @@ def check_config(
     if problems:
         raise ConfigError(problems, checked.name)
     return changes
-
-
-def _meant(name: str, value: Any) -> Any:
-    """A value without what makes no difference: one worker is none."""
-    return 0 if name == WORKERS and value == 1 else value
 
 
 def _flat(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:

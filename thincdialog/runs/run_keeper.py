@@ -6,19 +6,18 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Optional
 
 import numpy
+from thinc.api import get_array_module, to_numpy
 
-from ..agents import ModelAgent
-from ..config import CheckedConfig, write_config
+from ..config import write_config
 from ..errors import ModelError, OutputError, TrainingError
 from ..files.array_file import read_array, write_array
 from ..files.json_file import read_json
 from ..files.saved_model import read_meta
 from ..files.whole_file import whole_file
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
-from ..protocol import Agent
-from ..teachers import Teacher
+from ..training.experiment import Experiment
 from ..training.keeper import Keeper
-from ..training.stopping import Position
+from ..training.progress import Position
 from .changes import Prints, check_config, check_data, fingerprints
 from .checkpoints import ARRAYS, STATE, Checkpoints
 from .model_folder import save_model
@@ -35,29 +34,21 @@ WRITTEN_WHOLE = (BEST, LAST, CONFIG, SCORES)
 class RunKeeper(Keeper):
     """Keeps models and checkpoints in a run's folder.
 
-    checked (CheckedConfig): The run's config.
-    agent (Agent): To be saved; of one without weights there are no checkpoints.
-    optimizer (Any): To be saved with it; of one without a state there are none, either.
-    tasks (Mapping[str, Teacher]): Those of the config.
+    experiment (Experiment): Whose agent and optimizer are saved; of an agent without weights
+        there are no checkpoints, nor with an optimizer whose state cannot be told.
     folder (Optional[Path]): The run's folder; None to keep only the best weights, and
         only in memory.
     """
 
-    def __init__(
-        self,
-        checked: CheckedConfig,
-        agent: Agent,
-        optimizer: Any,
-        tasks: Mapping[str, Teacher],
-        folder: Optional[Path],
-    ):
-        self.checked, self.agent, self.optimizer = checked, agent, optimizer
-        self.tasks, self.folder = tasks, folder
+    def __init__(self, experiment: Experiment, folder: Optional[Path]):
+        self.experiment, self.folder = experiment, folder
+        self.checked, self.tasks = experiment.checked, experiment.tasks
+        self.agent, self.optimizer = experiment.agent, experiment.optimizer
         self.checkpoints: Optional[Checkpoints] = None
-        if folder is not None and isinstance(agent, ModelAgent) and has_state(optimizer):
+        if folder is not None and self.agent.learns and has_state(self.optimizer):
             self.checkpoints = Checkpoints(folder)
         self.saved = ""  # Where the weights lie that were saved last.
-        self.best_values: Any = None
+        self.best_weights: Any = None
         self._best: Optional[Dict[str, Any]] = None  # What is known of them.
         self._fingerprints: Optional[Prints] = None
 
@@ -89,8 +80,8 @@ class RunKeeper(Keeper):
         model-best if they are."""
         meta = self._meta(position, report)
         if is_best:
-            if isinstance(self.agent, ModelAgent):
-                self.best_values = self.agent.parameters.values.copy()
+            if self.agent.learns:
+                self.best_weights = self.experiment.learner.weights.copy()
             self._best = meta
             self._save_model(BEST, meta)
         self._save_model(LAST, meta)
@@ -116,11 +107,11 @@ class RunKeeper(Keeper):
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
         """Write a checkpoint."""
-        if self.checkpoints is None or not isinstance(self.agent, ModelAgent):
+        if self.checkpoints is None:
             return
         if self._fingerprints is None:
             self._fingerprints = fingerprints(self.tasks)
-        settings, arrays = optimizer_state(self.optimizer, self.agent.model.ops)
+        settings, arrays = optimizer_state(self.optimizer)
         whole = {
             "loop": state,
             "optimizer": settings,
@@ -135,8 +126,7 @@ class RunKeeper(Keeper):
                 write_array(folder / ARRAYS / f"{name}.npy", array)
             if self._best is not None:
                 # No link to model-best's: one damaged file shall not damage all checkpoints.
-                values = self.agent.model.ops.to_numpy(self.best_values)
-                write_array(folder / BEST_WEIGHTS, values)
+                write_array(folder / BEST_WEIGHTS, to_numpy(self.best_weights))
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
         self.newest = str(self.checkpoints.at(step))
 
@@ -159,7 +149,7 @@ class RunKeeper(Keeper):
             note(f"There is no checkpoint in {self.folder}: starting afresh.")
             return None
         state = read_json(newest / STATE)
-        changes = check_config(self.checked, state["config"], self.tasks, newest)
+        changes = check_config(self.experiment, state["config"], newest)
         self._fingerprints = fingerprints(self.tasks)
         others = check_data(self.tasks, state["data"], self._fingerprints, newest)
         self.newest = str(newest)
@@ -169,17 +159,15 @@ class RunKeeper(Keeper):
             note(f"Changed since: {'; '.join(changed)}.")
         return state
 
-    def restore(self, state: Mapping[str, Any], tokenizer: Any) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Bring agent, optimizer and best model to where the newest checkpoint was.
 
         state (Mapping[str, Any]): From ``find``.
-        tokenizer (Any): Built from the config, not yet filled.
         """
-        agent, newest = self.agent, Path(self.newest)
-        assert isinstance(agent, ModelAgent) and self.folder is not None
-        agent.from_disk(newest, tokenizer=tokenizer)
+        agent, newest = self.experiment.learner, Path(self.newest)
+        agent.from_disk(newest, tokenizer=self.experiment.tokenizer)
         arrays = {path.stem: read_array(path) for path in (newest / ARRAYS).iterdir()}
-        restore_optimizer(self.optimizer, agent.model.ops, state["optimizer"], arrays)
+        restore_optimizer(self.optimizer, agent.weights, state["optimizer"], arrays)
         self._best = state["best"]
         if self._best is not None:
             self._restore_best(newest / BEST_WEIGHTS, self._best)
@@ -187,16 +175,16 @@ class RunKeeper(Keeper):
     def _restore_best(self, weights: Path, meta: Mapping[str, Any]) -> None:
         """The best model, also in the run's folder: the process that was killed may have
         found a better one behind the checkpoint, which will be found again."""
-        assert isinstance(self.agent, ModelAgent) and self.folder is not None
-        parameters, place = self.agent.parameters, self.folder / BEST
+        assert self.folder is not None
+        agent, place = self.experiment.learner, self.folder / BEST
         values: Any = read_array(weights)
-        self.best_values = parameters.ops.asarray(values)
+        self.best_weights = get_array_module(agent.weights).asarray(values)
         try:
             known = read_meta(place) if _is_same(weights, place / WEIGHTS) else {}
         except ModelError:  # Damaged.
             known = {}
         if any(known.get(key) != value for key, value in meta.items()):
-            with parameters.using(self.best_values):
+            with agent.with_weights(self.best_weights):
                 self._save_model(BEST, meta)
 
 
@@ -211,7 +199,7 @@ def _as_json(whole: Mapping[str, Any]) -> str:
     try:
         return json.dumps(whole, default=_plain)
     except (TypeError, ValueError) as error:
-        parts = {"optimizer": whole["optimizer"], "world": whole["loop"]["world"]}
+        parts = {"optimizer": whole["optimizer"], "world": whole["loop"]["runner"]}
         for name, state in whole["loop"]["callbacks"].items():
             parts[f"callback '{name}'"] = state
         guilty = [name for name, state in parts.items() if not _is_json(state)]

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
-from ..config import ConfigLike, check_config, load_code, load_config, resolve_config
+from ..config import ConfigLike, check_config, load_code, load_config
 from ..config.diff import diff_config
 from ..errors import ConfigError, DialogError, OutputError, Problem
 from ..files.json_file import read_json, write_json
 from ..files.whole_file import whole_file
-from ..ops.choice import using_ops
-from ..training.packages import training_ops
-from ..training.task import tasks_of
+from ..training.experiment import Experiment
 from .run_table import RunResult, results
 from .scores_file import read_scores
 from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
@@ -180,12 +178,7 @@ def _check(
         path = str(config)
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)), path)
-    checked = load_config(config, {**common, **combinations[0]})
-    with using_ops(training_ops(checked)):
-        parts = resolve_config(checked)
-        tasks_of(checked, parts, "train")
-        for task in parts["tasks"].values():
-            task.check_sources()
+    Experiment.from_config(config, {**common, **combinations[0]}).check_data()
 
 
 def _to_check(

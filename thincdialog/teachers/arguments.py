@@ -2,9 +2,10 @@
 
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
+from ..examples.mutating import Source
+from ..messages import Episode
 from .bookmark import Bookmark
 from .reading import PathOrPaths, read_list
-from .split import Episode, Source
 
 # Mutators as a list, or as the named sub-sections of a config give them.
 Mutators = Union[None, Sequence[Any], Mapping[str, Any]]

@@ -7,10 +7,9 @@ from itertools import product
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
 from ..errors import ConfigError, Problem
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
 from . import coffee_menu as menu
-from .split import Episode
 from .teacher import Teacher
 
 DRINKS, CUPS, EXTRAS = list(menu.DRINKS), list(menu.CUPS), list(menu.EXTRAS)

@@ -6,12 +6,11 @@ from itertools import chain
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from ..errors import DataError
-from ..messages import SILENCE, Message
+from ..messages import SILENCE, Episode, Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
 from .bookmark import Bookmark
 from .reading import PathOrPaths, kind, nearest, read_json_lines, short
-from .split import Episode
 from .teacher import Teacher
 
 Said = Tuple[str, str]  # Speaker and text.

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError, DialogError
-from ..messages import Message
+from ..messages import Episode, Message
 from .conversations import conversation_turns
 from .formats import CONVERSATIONS, FORMATS, Choices, Format, layout_format, why_not_held
 from .guessing import format_by_name, guess_format
 from .layout_file import LAYOUT_SUFFIXES, find_layout, shipped_layouts
 from .output_file import open_output
 from .reading import nearest, read_json_lines, short
-from .split import Episode
 from .writing import as_json, conversation_name
 
 # What ``drop`` can name besides fields.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from ..errors import DataError
-from ..messages import Message
+from ..messages import Episode, Message
 from .conversations import read_conversations
 from .json_layout import read_layout_file
 from .labelled_text import read_labelled_text
@@ -15,7 +15,6 @@ from .layout_file import Layout
 from .numbered_text import read_numbered_text
 from .parlai_text import read_parlai_text
 from .reading import short
-from .split import Episode
 from .writing import (
     conversation_line,
     csv_line,

@@ -3,10 +3,9 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ..errors import DataError
-from ..messages import Message
+from ..messages import Episode, Message
 from .arguments import Mutators
 from .reading import check_candidates, kind, short
-from .split import Episode
 from .teacher import Teacher
 
 Episodes = Union[Sequence[Any], Callable[[], Iterable[Any]]]

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple, Union
 
 from ..errors import DataError
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
 from .arguments import FileSource, candidate_file
 from .bookmark import Bookmark
@@ -13,7 +13,6 @@ from .conversations import Said, speaker_episodes, why_empty
 from .layout_file import Layout, find_layout
 from .reading import PathOrPaths, check_candidates, kind
 from .records import Place, read_records
-from .split import Episode
 from .teacher import Teacher
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import ConfigError, DataError, Problem
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
 from .arguments import FileSource, Reader, candidate_file, file_sources
 from .bookmark import Bookmark
 from .reading import MAX_LINE, PathOrPaths, kind, nearest, read_json_lines, read_lines, short
-from .split import Episode
 from .teacher import Teacher
 
 Row = Tuple[int, Dict[str, Any]]  # Line number, and field name to value.

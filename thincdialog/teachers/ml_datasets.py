@@ -11,10 +11,9 @@ from urllib.error import URLError
 import numpy as np
 
 from ..errors import ConfigError, DataError, Problem
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
 from .reading import nearest, short
-from .split import Episode
 from .teacher import Teacher
 
 Pair = Tuple[Any, Any]  # Input and label.

@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import Any, Dict, List, Mapping, Optional, Sequence, get_args
 
 from ..errors import ConfigError, Problem, ProtocolError
+from ..examples.mixed_order import MixedOrder
+from ..examples.order import Order
+from ..examples.store import Unit
 from ..metrics.macro_metric import MACRO
-from .mixture import Mixture
 from .scores import MixedScores
-from .showing import Showing
-from .store import Unit
 from .teacher import Teacher
 
 
@@ -54,14 +54,15 @@ class MultiTask(Teacher):
         self.split, self.training = first.split, first.training
         if any(task.training != self.training for task in tasks.values()):
             raise ValueError("tasks for training cannot be mixed with tasks for evaluation")
-        showings: Dict[str, Showing] = {}
+        orders: Dict[str, Order] = {}
         for name, task in tasks.items():
-            showing = task._shown
-            if not isinstance(showing, Showing):
+            if not isinstance(task._order, Order):
                 raise ValueError(f"the task '{name}' is a mixture itself: mix all tasks at once")
-            showings[name] = showing
-        self._showing = Mixture(showings, weights, unit, repeat)
-        self._scores = MixedScores(list(tasks))
+            orders[name] = task._order
+        self._show(MixedOrder(orders, weights, unit, repeat), MixedScores(list(tasks)))
+
+    def by_task(self) -> Dict[str, Teacher]:
+        return dict(self.tasks)
 
     @property
     def splits(self) -> List[str]:

@@ -5,12 +5,11 @@ from functools import partial
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from ..errors import DataError
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
 from .bookmark import Bookmark
 from .reading import Line, PathOrPaths, check_candidates, read_lines, short
-from .split import Episode
 from .teacher import Teacher
 
 TRAILING = "statements that no question follows"

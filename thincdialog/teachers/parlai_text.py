@@ -3,12 +3,11 @@
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 from ..errors import DataError
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
 from .arguments import candidate_file, file_sources
 from .bookmark import Bookmark
 from .reading import Line, PathOrPaths, check_candidates, nearest, read_lines, short
-from .split import Episode
 from .teacher import Teacher
 
 LISTS = ("labels", "label_candidates", "text_candidates")

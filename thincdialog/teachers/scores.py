@@ -1,8 +1,10 @@
 """What a teacher and its copies counted about the replies they got."""
 
-from collections import Counter
 from typing import Dict, List, Sequence
 
+import numpy as np
+
+from ..examples.batch import Batch
 from ..messages import Message
 from ..metrics.example_metric import ExampleMetric
 from ..metrics.macro_metric import merge_tasks
@@ -36,19 +38,12 @@ class Scores:
             for metric in self.metrics:
                 metric.add(labels, reply)
 
-    def add_batch(
-        self,
-        labels: Sequence[Sequence[str]],
-        replies: Sequence[Message],
-        tasks: Sequence[int] = (),
-    ) -> None:
-        """Count the replies to a batch.
-
-        tasks (Sequence[int]): Number of each one's task, in a mixture.
-        """
+    def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
+        """Count the replies to a batch, one for each row."""
         self.n_examples += len(replies)
         if not self.metrics:
             return
+        labels = batch.store.cells("labels", batch.rows)
         if not all(labels):
             rows = [row for row, answers in enumerate(labels) if answers]
             labels = [labels[row] for row in rows]
@@ -97,24 +92,17 @@ class MixedScores(Scores):
         """Count one reply."""
         self._numbered[task].add(labels, reply)
 
-    def add_batch(
-        self,
-        labels: Sequence[Sequence[str]],
-        replies: Sequence[Message],
-        tasks: Sequence[int] = (),
-    ) -> None:
-        """Count the replies to a batch."""
-        if not any(scores.metrics for scores in self._numbered):
-            for task, n_examples in Counter(tasks).items():
+    def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
+        """Count the replies to a batch, one for each row."""
+        assert batch.tasks is not None
+        is_compared = any(scores.metrics for scores in self._numbered)
+        for task, n_examples in enumerate(np.bincount(batch.tasks).tolist()):
+            if not is_compared:
                 self._numbered[task].n_examples += n_examples
-            return
-        rows: Dict[int, List[int]] = {}
-        for row, task in enumerate(tasks):
-            rows.setdefault(task, []).append(row)
-        for task, own in rows.items():
-            self._numbered[task].add_batch(
-                [labels[row] for row in own], [replies[row] for row in own]
-            )
+            elif n_examples:
+                places = np.flatnonzero(batch.tasks == task)
+                own = [replies[place] for place in places.tolist()]
+                self._numbered[task].add_batch(batch.take(places), own)
 
     def report(self) -> Dict[str, Metric]:
         """All together, each task by itself, and the mean over tasks (``merge_tasks``)."""

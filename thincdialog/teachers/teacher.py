@@ -2,19 +2,31 @@
 
 import copy
 from itertools import islice
-from typing import Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
-from ..errors import DataError
+from ..batchers import Batcher, count_words
+from ..errors import DataError, ProtocolError
+from ..examples.batch import Batch
+from ..examples.mutating import Episode, Source
+from ..examples.order import NOTHING, EpochOrder, Order, Place, as_shown
+from ..examples.split import Split
+from ..examples.store import Store
+from ..examples.windows import Measure, Windows
+from ..messages import Message
+from ..metrics.example_metric import ExampleMetric
+from ..metrics.metric import Metric
+from ..protocol import Agent
 from .arguments import Mutators, mutator_list
-from .mutating import Episode
-from .presenter import Presenter
 from .reading import nearest
 from .scores import Scores
-from .showing import Showing
-from .split import Source, Split
+
+TeacherT = TypeVar("TeacherT", bound="Teacher")
+
+# Whom a teacher that never acted would take a reply from.
+_NOBODY = object()
 
 
-class Teacher(Presenter):
+class Teacher(Agent):
     """Shows the examples of a split, each exactly once an epoch, and scores replies.
 
     A teacher knows its splits; ``for_split`` gives one that acts. Copies
@@ -27,11 +39,12 @@ class Teacher(Presenter):
     order, into blocks of ``shuffle_window`` and permutes each block by (seed, epoch,
     block): the same examples in the same order, streaming or in memory.
 
-    sources (Dict[str, Source]): Split name to a function that gives its episodes:
-        lists of messages with `text` ("" beside `features`) and `labels`. It must give the
-        same ones at each call, in new ``Message`` objects, which the teacher changes.
-        A message without `id` gets `<number of its episode>/<turn>`. One that can begin
-        anywhere has a method `read_from` (see ``FileSource``).
+    sources (Dict[str, Union[Source, Store]]): Split name to a function that gives its
+        episodes: lists of messages with `text` ("" beside `features`) and `labels`. It must
+        give the same ones at each call, in new ``Message`` objects, which the teacher
+        changes. A message without `id` gets `<number of its episode>/<turn>`. One that can
+        begin anywhere has a method `read_from` (see ``FileSource``). Or a store that holds
+        the episodes (see ``examples.Store``).
     candidates (Optional[Callable]): Gives one list of candidates for all messages.
     mutators (Mutators): Applied in order at reading (see ``mutators.mutator``).
     streaming (bool): Read the data for every epoch instead of holding it. A run that
@@ -48,7 +61,7 @@ class Teacher(Presenter):
 
     def __init__(
         self,
-        sources: Dict[str, Source],
+        sources: Mapping[str, Union[Source, Store]],
         *,
         candidates: Optional[Callable[[], List[str]]] = None,
         mutators: Mutators = None,
@@ -81,12 +94,30 @@ class Teacher(Presenter):
             )
             for name, source in sources.items()
         }
-        super().__init__(None, Scores())
+        self._show(None, Scores())
+
+    def _show(self, order: Optional[EpochOrder], scores: Scores) -> None:
+        """Act on this from now on."""
+        self._epoch_order, self._scores = order, scores
+        self._windows: Optional[Windows] = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Drop this copy's episode, if it is in the middle of one."""
+        self._run: Optional[object] = None  # The epoch that the episode belongs to.
+        self._block = NOTHING
+        # Its next row in the block's store, and the row after its last.
+        self._row = self._end = 0
+        self._labels: Optional[Sequence[str]] = None  # Of the act that waits for a reply.
+        self._answered_by: Any = _NOBODY
+        self._batch: Optional[Batch] = None  # That waits for replies.
 
     @property
     def id(self) -> str:  # type: ignore[override]
         """The task's name."""
         return self.task
+
+    # --- splits -------------------------------------------------------------------------
 
     @property
     def splits(self) -> List[str]:
@@ -146,12 +177,275 @@ class Teacher(Presenter):
             text = f"there is no split '{split}'{nearest(split, self.splits)} (there is: {have})"
             raise DataError(self.origin or self.task, f"{text}; give the path of its data")
         teacher = copy.copy(self)
-        teacher.split = split
-        teacher.training = training
+        teacher.split, teacher.training = split, training
         n_drawn = 0 if training else n_candidates
-        showing = Showing(self._data[split], training, max_examples, n_drawn, seed)
-        if showing.is_endless and max_examples:
+        order = Order(self._data[split], training, max_examples, n_drawn, seed)
+        if order.is_endless and max_examples:
             text = "never ends, so no sample can be drawn: leave max_examples at 0"
-            raise DataError(showing.origin, text)
-        Presenter.__init__(teacher, showing, Scores())
+            raise DataError(order.origin, text)
+        teacher._show(order, Scores())
         return teacher
+
+    def share_of(self: TeacherT, worker: int, n_workers: int) -> TeacherT:
+        """The same data for one of several workers that show it together: each has an n-th
+        of the episodes (of each task's), the same in every epoch, so that all of them together
+        show every example once, and none if there are too few. A share has its own place
+        in the epoch and its own scores and batches; it tells the size of the whole.
+
+        worker (int): Number of the worker, from 0.
+        n_workers (int): How many share.
+        """
+        share = copy.copy(self)
+        share._show(self._order.share_of(worker, n_workers), self._scores.fresh())
+        return share
+
+    def by_task(self) -> Dict[str, "Teacher"]:
+        """The teacher of each task, by its name; {"": this one} of one task."""
+        return {"": self}
+
+    # --- acting, turn by turn -------------------------------------------------------------
+
+    def start_epoch(self, epoch: int, seed: int) -> None:
+        """Begin an epoch, for all copies; what was left of the one before is dropped.
+
+        epoch (int): Counted from 0; decides, with the seed, on the training order.
+        seed (int): The run's seed.
+        """
+        self._order.start(epoch, seed)
+        self.reset()
+
+    def epoch_done(self) -> bool:
+        """Whether nothing is left for this copy to show."""
+        order = self._order
+        if self._row < self._end and self._run is order.run:
+            return False
+        return order.is_exhausted() and not (self._windows and self._windows.has_left(order.run))
+
+    def act(self) -> Message:
+        """The next turn of this copy's episode, or the first of a new one.
+
+        RAISES (ProtocolError): If the last turn has not been answered, or the epoch
+            is done.
+        """
+        order = self._order
+        if self._run is not order.run:
+            self.reset()
+        if self._labels is not None:
+            raise self._unanswered("act", "observe")
+        row = self._row
+        if row >= self._end:
+            if order.is_exhausted():
+                raise self._past_end("act")
+            self._block, episode = order.take_one()
+            self._run = order.run
+            starts = self._block.store.starts
+            row, self._end = int(starts[episode]), int(starts[episode + 1])
+        self._row = row + 1
+        message = order.message(self._block, row)
+        self._labels = message.get("labels", ())
+        return as_shown(message, order.training, self._row == self._end)
+
+    def observe(self, message: Message) -> Message:
+        """Score the reply to the last act. Replies of further agents to the same act
+        are not scored.
+
+        RAISES (ProtocolError): If there was no act, or the same agent replied to it
+            already.
+        """
+        speaker = message.get("agent")
+        if self._labels is not None:
+            self._scores.add(self._labels, message, self._block.task)
+            self._labels = None
+            self._answered_by = speaker
+        elif self._answered_by is _NOBODY or speaker == self._answered_by:
+            raise ProtocolError(
+                f"{self.id}.observe() was called without an act() to reply to: call act() first."
+            )
+        return message
+
+    # --- acting, batch by batch -----------------------------------------------------------
+
+    @property
+    def is_single_turn(self) -> bool:
+        """Whether all episodes have one turn, so that ``batch_act`` works."""
+        return self._order.is_single_turn
+
+    def set_batches(self, batcher: Batcher, measure: Measure = count_words) -> None:
+        """Hand out such batches from now on; steps of schedules are counted from 0.
+
+        batcher (Batcher): How many rows go together, and which.
+        measure (Measure): Tells what the rows of a ``Batch`` take up; asked only
+            if the batcher looks at lengths.
+        RAISES (ProtocolError): If episodes have several turns.
+        """
+        if not self.is_single_turn:
+            text = "needs episodes of a single turn: use copies, or flatten them."
+            raise ProtocolError(f"{self.id}.set_batches() {text}")
+        self._windows = Windows(batcher, measure)
+
+    def batch_act(self) -> Batch:
+        """The next batch of examples.
+
+        Rows that the batcher shortens (its oversize is "truncate") have ``max_tokens``: how
+        much to read of the context and of the label.
+
+        RAISES (ProtocolError): If the last batch has not been answered, the epoch is
+            done, or ``set_batches`` was not called.
+        RAISES (DataError): If an example is larger than a batch, and this is an error.
+        """
+        order = self._order
+        if self._run is not order.run:
+            self.reset()
+        if self._batch is not None:
+            raise self._unanswered("batch_act", "batch_observe")
+        if self._windows is None:
+            text = "was called before set_batches(): say which batches."
+            raise ProtocolError(f"{self.id}.batch_act() {text}")
+        batch = self._windows.next(order)
+        if not len(batch):
+            raise self._past_end("batch_act")
+        self._run, self._batch = order.run, batch
+        return batch
+
+    def batch_observe(self, replies: Sequence[Message]) -> None:
+        """Score the replies to the last ``batch_act``, in its order.
+
+        RAISES (ProtocolError): If there was no batch_act, or not one reply for each row.
+        """
+        batch = self._batch
+        if batch is None:
+            raise ProtocolError(f"{self.id}.batch_observe() was called without a batch_act().")
+        if len(replies) != len(batch):
+            text = f"got {len(replies)} replies to {len(batch)} rows."
+            raise ProtocolError(f"{self.id}.batch_observe() {text}")
+        self._scores.add_batch(batch, replies)
+        self._batch = None
+
+    # --- going on from a state ------------------------------------------------------------
+
+    def state(self) -> Dict[str, Any]:
+        """The place in the epoch that all copies share, and in this one's own episode,
+        as JSON values; to be asked between a reply and the next act. ``restore`` goes
+        back there, and all that follows comes in the same order.
+
+        RAISES (ProtocolError): If an act has not been answered.
+        """
+        own = self.place()
+        if self._windows is not None:
+            return {"own": own, **self._windows.state(self._order)}
+        return {"own": own, "shown": self._order.state(), "batches": None}
+
+    def place(self) -> Optional[Place]:
+        """Where this copy is in its episode, as JSON values; None between episodes.
+
+        RAISES (ProtocolError): If its act has not been answered.
+        """
+        if self._labels is not None or self._batch is not None:
+            call = "act" if self._batch is None else "batch_act"
+            raise ProtocolError(f"{self.id}: the reply to {call}() must come before the state.")
+        if self._row >= self._end or self._run is not self._order.run:
+            return None
+        return self._order.place(self._block, self._row, self._end)
+
+    def place_of_act(self) -> Optional[Place]:
+        """Where this copy was before the act that waits for a reply: one brought there
+        says the same again. None if none waits."""
+        if self._labels is None or self._run is not self._order.run:
+            return None
+        return self._order.place(self._block, self._row - 1, self._end)
+
+    def restore(
+        self: TeacherT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
+    ) -> List[TeacherT]:
+        """Go back to where ``state`` was taken; its batcher, if any, is to be set before.
+        A stream is read from the block of episodes on that it was in: files are opened
+        there (gzip is unpacked up to there); other data is made again up to there, and
+        so is what a mutator sees that must see all of it.
+
+        state (Mapping[str, Any]): From ``state``.
+        places (Sequence[Optional[Place]]): Where the copies were, each from its ``place``.
+        RETURNS (List[Teacher]): New copies, one at each of the places.
+        RAISES (DataError): If the data has no such place.
+        """
+        order = self._order
+        copies = [self, *(self.clone() for _ in places)]
+        moved = [(each, place) for each, place in zip(copies, [state["own"], *places]) if place]
+        blocks = order.restore(state["shown"], [place for _, place in moved])
+        self.reset()
+        for (each, place), block in zip(moved, blocks):
+            each._run, each._block = order.run, block
+            each._row, each._end = place["row"], place["end"]
+        if self._windows is not None and state["batches"] is not None:
+            self._windows.restore(state["batches"], order.run)
+        return copies[1:]
+
+    # --- the data as it is ----------------------------------------------------------------
+
+    def texts(self) -> Iterator[str]:
+        """Every text and label of the whole split once, in the order of the data; of
+        endless data, of the first ``shuffle_window`` episodes; so do those below."""
+        return self._order.texts()
+
+    def episodes(self) -> Iterator[List[Message]]:
+        """Every episode in the order of the data, as it would be shown."""
+        return self._order.episodes()
+
+    def examples(self) -> Iterator[Message]:
+        """Every example in the order of the data, flattened: a turn within an episode
+        carries the turns before it as `context`."""
+        return self._order.examples()
+
+    def all_labels(self) -> Iterator[str]:
+        """Every label of the same examples; those without labels give none."""
+        return self._order.all_labels()
+
+    @property
+    def data_name(self) -> str:
+        """What the split is read from, for error messages: its files, or the task."""
+        return self._order.origin
+
+    @property
+    def n_episodes(self) -> Optional[int]:
+        """Number of episodes of an epoch; None while unknown for a stream, or endless."""
+        return self._order.n_episodes
+
+    @property
+    def n_examples(self) -> Optional[int]:
+        """Number of examples of an epoch; None while unknown for a stream, or endless."""
+        return self._order.n_examples
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the epoch never ends."""
+        return self._order.is_endless
+
+    # --- scores ---------------------------------------------------------------------------
+
+    def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
+        """Score replies by these from now on (they are filled in place)."""
+        self._scores.set_metrics(metrics)
+
+    def report(self) -> Dict[str, Metric]:
+        """`examples` and the metrics, of all copies together."""
+        return self._scores.report()
+
+    def reset_metrics(self) -> None:
+        """Start the scores of all copies afresh."""
+        self._scores.reset()
+
+    @property
+    def _order(self) -> EpochOrder:
+        if self._epoch_order is None:
+            raise ProtocolError(f"{self.id} shows no split yet: call for_split() first.")
+        return self._epoch_order
+
+    def _unanswered(self, call: str, missing: str) -> ProtocolError:
+        return ProtocolError(
+            f"{self.id}.{call}() was called twice: call {missing}() with the reply between."
+        )
+
+    def _past_end(self, call: str) -> ProtocolError:
+        return ProtocolError(
+            f"{self.id}.{call}() was called past the end of the epoch: ask epoch_done() first, "
+            "and call start_epoch() to go on."
+        )

@@ -3,8 +3,7 @@
 import json
 from typing import Any, Dict, List, Optional
 
-from ..messages import SILENCE, Message
-from .split import Episode
+from ..messages import SILENCE, Episode, Message
 
 # ParlAI's order; other fields stand behind.
 PARLAI_FIELDS = ("source_id", "text", "labels", "label_candidates", "episode_done", "reward")

@@ -2,7 +2,7 @@
 
 from typing import Any, Mapping
 
-from .stopping import Position
+from .progress import Position
 
 
 class Keeper:

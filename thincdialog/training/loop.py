@@ -1,10 +1,10 @@
 """The training loop: one for all worlds.
 
     while not stopped:
-        a step: world.parley(), agent.update(optimizer)
+        steps of the runner: world.parley(), agent.update(optimizer)
         evaluate, stop, save, log as the config says
 
-Who makes the steps is ``Steps``: this process, or many workers.
+Who makes the steps is the ``Runner``: this process, or many workers.
 
 Everything random is a function of (seed, epoch) for the order of the data and of
 (seed, step, microbatch) for the model, so a run of one worker can be repeated to the bit.
@@ -12,72 +12,70 @@ Between two steps, ``state`` is all that the loop knows: another process goes on
 """
 
 import time
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
+from contextlib import nullcontext
+from typing import Any, ContextManager, Dict, List, Mapping, Optional
 
-import numpy
-
-from ..agents.model_agent import ModelAgent
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
-from ..metrics import report_values
-from ..models.averages import averaged_weights
+from ..optimizers.state import averages_of
+from ..protocol import Learner, StepReport
 from ..teachers import Teacher
-from .epochs import Epochs
 from .interruption import Interrupted, Interruption
 from .keeper import Keeper
+from .log_rows import LogRows
 from .loop_settings import LoopSettings
+from .progress import Clock, Epochs, Position
 from .random_state import random_state, set_random_state
-from .rows import Rows
+from .runner import Runner
 from .selection import Selection
-from .steps import Learnt, Steps
-from .stopping import Clock, Position
 
 
 class TrainingLoop:
-    """Trains one agent in one world.
+    """Trains one agent.
 
-    steps (Steps): Make the steps, with the agent and the world of the training teacher.
+    agent (Learner): Whose weights are kept.
+    train (Teacher): Of the training data; knows its size, if it is held in memory.
+    dev (Optional[Teacher]): Of the data to evaluate on; without it nothing is compared, and
+        the last weights are the best.
+    runner (Runner): Makes the steps; it has begun.
     log (Log): Told once of each step, and of the evaluation at step 0.
-    evaluate (Optional[Callable]): Gives the dev report (metric name to value); None
-        without dev data: then nothing is compared, and the last weights are the best.
     keeper (Keeper): Saves models and checkpoints.
     interruption (Interruption): Receives signals.
     """
 
     def __init__(
         self,
-        agent: ModelAgent,
-        teacher: Teacher,
-        steps: Steps,
+        agent: Learner,
+        train: Teacher,
+        dev: Optional[Teacher],
+        runner: Runner,
         settings: LoopSettings,
         log: Log,
-        evaluate: Optional[Callable[[], Dict[str, float]]],
         keeper: Keeper,
         interruption: Interruption,
     ):
-        self.agent, self.steps, self.world = agent, steps, steps.world
+        self.agent, self.runner, self.dev = agent, runner, dev
         self.settings, self.log = settings, log
-        self.evaluate, self.keeper, self.interruption = evaluate, keeper, interruption
+        self.keeper, self.interruption = keeper, interruption
         self.position = Position()
         self.clock = Clock()
-        self.epochs = Epochs(teacher)
-        self.rows = Rows(settings.score)
+        self.epochs = Epochs(train)
+        self.rows = LogRows(settings.score)
         self.selection = Selection(
             settings.score,
             settings.score_direction,
             settings.patience,
             settings.target_score,
-            has_dev=evaluate is not None,
+            has_dev=dev is not None,
         )
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[float] = None
-        self.loss_per_example = float("nan")
         self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
         self._evaluated_step = self._saved_step = -1
         self._must_evaluate = True
         self._must_save = settings.has_checkpoints
+        self._due_step = self._due_second = 0.0
 
     def run(self) -> str:
         """Train until a limit is reached.
@@ -86,11 +84,8 @@ class TrainingLoop:
         RAISES (TrainingError): If a loss or gradient is not finite.
         RAISES (Interrupted): If a signal ended it; a checkpoint is written before.
         """
-        # Overflow ends in an error that names the examples; NumPy's warning would only
-        # come before it.
-        with numpy.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            with self.interruption.waiting():
-                self._run()
+        with self.interruption.waiting():
+            self._run()
         return self.stopped_because
 
     def _run(self) -> None:
@@ -99,43 +94,61 @@ class TrainingLoop:
         self._between_steps()
         while not self.stopped_because:
             if not self.epochs.is_running:
-                self.world.start_epoch(self.epochs.number, self.settings.seed)
+                self.runner.start_epoch(self.epochs.number)
                 self.epochs.begin(self.position)
-            if not self.world.epoch_done():
-                self._count(self.steps.take(self.position.step, self._room()))
-            if self.world.epoch_done():
-                self._count(self.steps.settle())
+                self._look_ahead()
+            is_over = self.runner.epoch_done()
+            if not is_over:
+                room = self._due_step - self.position.step
+                reports = self.runner.take(self.position.step, room)
+                is_over = self.runner.epoch_done()
+                self._count(reports, is_over)
+            if is_over:
+                self._count(self.runner.settle(), is_over)
                 if not self.epochs.end(self.position):
                     self.asked_to_stop = "no training example had a label"
-            self._between_steps()
+            if is_over or self._may_be_due():
+                self._between_steps()
             if self._evaluated_step < self.position.step:
                 self.log(self._progress(), None)
 
-    def _count(self, learnt: List[Learnt]) -> None:
-        """Updates of the weights were made."""
-        for step in learnt:
-            self.position.step += 1
-            self.position.examples += step.examples
-            self.epochs.count(step.examples)
-            self.learn_rate, self.gradient_norm = step.learn_rate, step.gradient_norm
-            self.loss_per_example = step.loss
-        if self.epochs.is_running:
-            self.epochs.locate(self.position, self.world.epoch_done())
+    def _count(self, reports: List[StepReport], is_over: bool = False) -> None:
+        """Updates of the weights were made.
 
-    def _room(self) -> float:
-        """Steps that can be made before something may be due."""
-        settings = self.settings
+        is_over (bool): Whether the epoch is.
+        """
+        for report in reports:
+            self.position.step += 1
+            self.position.examples += report.examples
+            if self.epochs.count(report.examples):
+                self._due_step = self.position.step  # What was foreseen may come earlier.
+            self.rows.count(report)
+            self.learn_rate, self.gradient_norm = report.learn_rate, report.gradient_norm
+        if self.epochs.is_running:
+            self.epochs.locate(self.position, is_over)
+
+    def _look_ahead(self) -> None:
+        """Foresee the step and the second of training before which nothing can be due."""
+        position, settings = self.position, self.settings
         limits = (settings.limits, settings.every, settings.every_checkpoint)
-        epochs = min(limit.epochs_left(self.position) for limit in limits)
-        steps = min(limit.steps_left(self.position) for limit in limits)
-        return min(steps, self.epochs.steps_left(self.position, epochs))
+        epochs = min(limit.epochs_left(position) for limit in limits)
+        steps = min(limit.steps_left(position) for limit in limits)
+        self._due_step = position.step + min(steps, self.epochs.steps_left(position, epochs))
+        self._due_second = min(limit.next_second() for limit in limits)
+
+    def _may_be_due(self) -> bool:
+        return (
+            self.position.step >= self._due_step
+            or self.interruption.received is not None
+            or self.clock.seconds() >= self._due_second
+        )
 
     def _progress(self) -> Progress:
         return Progress(
             step=self.position.step,
             epoch=self.position.epoch,
             examples=self.position.examples,
-            loss_per_example=self.loss_per_example,
+            loss_per_example=self.rows.loss(),
             total_steps=self._total_steps(),
         )
 
@@ -150,7 +163,7 @@ class TrainingLoop:
         limit = settings.limits.reached(position, seconds) if position.step else None
         is_asked = self.asked_to_stop or self.interruption.received is not None
         if self._must_evaluate or self._must_save or limit or is_asked:
-            self._count(self.steps.settle())
+            self._count(self.runner.settle())
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
@@ -161,13 +174,14 @@ class TrainingLoop:
             self._leave(self.interruption.received)
         if self._must_save:
             self._save()
+        self._look_ahead()
 
     # --- evaluation ---------------------------------------------------------------
 
     def _evaluate_if_due(self) -> None:
         if not self._must_evaluate or self.interruption.received is not None:
             return
-        measured, drawn = self.steps.metrics_state(), random_state()
+        drawn = random_state()
         try:
             self._evaluate()
         except Interrupted:
@@ -175,20 +189,16 @@ class TrainingLoop:
                 raise
             # It is left for when the run goes on, with the same draws.
             set_random_state(drawn)
-            self.agent.forget_computed()
-            self.steps.set_metrics_state(measured)
 
     def _evaluate(self) -> None:
         """Evaluate with the averaged weights, if any; keep the best; log."""
         seconds = self.clock.seconds()
-        training = report_values(self.steps.report())
         started = time.perf_counter()
         with self._weights_to_keep():
             with self.interruption.waiting(False):
-                report = self.evaluate() if self.evaluate is not None else {}
+                report = self.runner.evaluate(self.dev) if self.dev is not None else {}
             is_best = self.selection.see(report, self.position.step)
             self.keeper.evaluated(self.position, report, is_best)
-        self.steps.reset_metrics()
         self.clock.leave_out(time.perf_counter() - started)
         self.settings.every.done(self.position, seconds)
         self._evaluated_step = self.position.step
@@ -198,7 +208,6 @@ class TrainingLoop:
             self.position,
             seconds,
             report,
-            training,
             is_best,
             learn_rate=self.learn_rate,
             gradient_norm=self.gradient_norm,
@@ -209,15 +218,10 @@ class TrainingLoop:
             if callback(info, self.agent):
                 self.asked_to_stop = self.asked_to_stop or "a callback asked to stop"
 
-    @contextmanager
-    def _weights_to_keep(self) -> Iterator[None]:
+    def _weights_to_keep(self) -> ContextManager[None]:
         """The averaged weights in their place, if there are any."""
-        with averaged_weights(self.agent.parameters, self.settings.optimizer) as changed:
-            if changed:
-                self.agent.forget_computed()
-            yield
-        if changed:
-            self.agent.forget_computed()
+        averages = averages_of(self.settings.optimizer)
+        return nullcontext() if averages is None else self.agent.with_weights(averages)
 
     # --- going on in another process ------------------------------------------------
 
@@ -246,7 +250,7 @@ class TrainingLoop:
         RAISES (ProtocolError): If the world cannot be saved within an epoch.
         """
         return {
-            "world": self._world_state(),
+            "runner": self._runner_state(),
             "position": vars(self.position).copy(),
             "seconds": self.clock.seconds(),
             "epochs": self.epochs.state(),
@@ -258,7 +262,6 @@ class TrainingLoop:
             "asked_to_stop": self.asked_to_stop,
             "evaluated_step": self._evaluated_step,
             "must_evaluate": self._must_evaluate,
-            "metrics": self.steps.metrics_state(),
             "callbacks": {
                 name: callback.state()
                 for name, callback in self.settings.callbacks.items()
@@ -267,9 +270,9 @@ class TrainingLoop:
             "random": random_state(),
         }
 
-    def _world_state(self) -> Optional[Dict[str, Any]]:
+    def _runner_state(self) -> Optional[Dict[str, Any]]:
         try:
-            return self.world.state()
+            return self.runner.state()
         except ProtocolError:
             if self.epochs.is_running:
                 raise
@@ -277,8 +280,8 @@ class TrainingLoop:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go to where ``state`` was taken; agent and optimizer are there already."""
-        if state["world"] is not None:
-            self.world.restore(state["world"])
+        if state["runner"] is not None:
+            self.runner.restore(state["runner"])
         self.position = Position(**state["position"])
         self.clock.start_at(state["seconds"])
         self.epochs.restore(state["epochs"])
@@ -290,7 +293,6 @@ class TrainingLoop:
         self.asked_to_stop = state["asked_to_stop"]
         self._evaluated_step, self._saved_step = state["evaluated_step"], self.position.step
         self._must_evaluate, self._must_save = state["must_evaluate"], False
-        self.steps.set_metrics_state(state["metrics"])
         for name, callback in self.settings.callbacks.items():
             if name in state["callbacks"] and hasattr(callback, "restore"):
                 callback.restore(state["callbacks"][name])

@@ -1,17 +1,67 @@
 """Which of the evaluated weights are the best."""
 
 import difflib
+from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Mapping, Optional
 
 from ..errors import ConfigError, Problem
 from ..metrics import higher_is_better
-from .stopping import Best
 
 # What the config measures unless it names metrics of its own.
 BY_DEFAULT = {
     "accuracy": "Accuracy", "f1": "F1", "precision": "F1", "recall": "F1",
     "hits@1": "Ranking", "hits@5": "Ranking", "hits@10": "Ranking", "mrr": "Ranking",
 }  # fmt: skip
+
+
+@dataclass
+class Best:
+    """Remembers the best score and says when to give up or be content.
+
+    higher_is_better (bool): Direction of the score.
+    patience (int): Evaluations in a row without a new best before training ends;
+        0 = never for this reason.
+    target (Optional[float]): Score that is good enough to end.
+    """
+
+    higher_is_better: bool
+    patience: int = 0
+    target: Optional[float] = None
+    score: Optional[float] = None
+    step: int = 0
+    report: Mapping[str, float] = field(default_factory=dict)
+    without_progress: int = 0
+
+    def see(self, score: float, step: int, report: Mapping[str, float]) -> bool:
+        """Take in a new score; True if it is the best so far (the first of equals)."""
+        if self.score is None or self._is_better(score, self.score):
+            self.score, self.step, self.report = score, step, dict(report)
+            self.without_progress = 0
+            return True
+        self.without_progress += 1
+        return False
+
+    def reached(self) -> Optional[str]:
+        """Why to end now, as a phrase for the user, or None."""
+        if self.target is not None and self.score is not None:
+            if not self._is_better(self.target, self.score):
+                return f"target_score = {self.target:g} reached"
+        if self.patience and self.without_progress >= self.patience:
+            return f"no better score in {self.patience} evaluations (patience)"
+        return None
+
+    def state(self) -> Dict[str, Any]:
+        """What it remembers, as JSON values."""
+        return {
+            "higher_is_better": self.higher_is_better,
+            "score": self.score,
+            "step": self.step,
+            "report": dict(self.report),
+            "without_progress": self.without_progress,
+        }
+
+    def _is_better(self, new: float, old: float) -> bool:
+        return new > old if self.higher_is_better else new < old
 
 
 class Selection:

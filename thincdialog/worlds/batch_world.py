@@ -5,10 +5,10 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 from ..batchers import Batcher
 from ..errors import ProtocolError
 from ..messages import Message
-from ..protocol import Agent, Observations, can_batch
+from ..protocol import Agent, can_batch
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import answers, check_oversize, measure_of_columns
+from .batching import answers, check_oversize, measure_of
 from .dynamic_batch_world import DynamicBatchWorld
 from .world import World, WorldFactory
 
@@ -29,7 +29,7 @@ def build_batch_world(batcher: Batcher) -> WorldFactory:
 
 def batch_world(teacher: Teacher, agent: Agent, batcher: Batcher) -> World:
     """The world that batches as the batcher wants: a ``BatchWorld``, or, if the batcher
-    looks at lengths and the data or the agent takes no columns, a ``DynamicBatchWorld``.
+    looks at lengths and the data or the agent takes no batches, a ``DynamicBatchWorld``.
 
     teacher (Teacher): Where the messages come from.
     agent (Agent): Who answers.
@@ -37,14 +37,14 @@ def batch_world(teacher: Teacher, agent: Agent, batcher: Batcher) -> World:
     RAISES (ConfigError): If the batcher truncates and the agent cannot.
     """
     check_oversize(batcher, agent)
-    if batcher.needs_lengths and not takes_columns(teacher, agent):
+    if batcher.needs_lengths and not takes_batches(teacher, agent):
         return DynamicBatchWorld(teacher, agent, batcher)
     return BatchWorld(teacher, agent, batcher)
 
 
-def takes_columns(teacher: Teacher, agent: Agent) -> bool:
-    """Whether whole batches can go from teacher to agent in columns, without copies."""
-    return can_batch(agent) and teacher.is_single_turn and hasattr(agent, "batch_observe")
+def takes_batches(teacher: Teacher, agent: Agent) -> bool:
+    """Whether whole batches can go from teacher to agent, without copies."""
+    return can_batch(agent) and agent.takes_batches and teacher.is_single_turn
 
 
 class Row(NamedTuple):
@@ -61,15 +61,15 @@ class BatchWorld(World):
 
     A conversation whose teacher copy has nothing left to say takes no part, so a
     batch holds no filling. Where every example is a conversation of its own and the
-    agent offers ``batch_observe``, whole batches go over in columns, chosen by the
-    teacher as the batcher says, and there are no copies.
+    agent ``takes_batches``, whole batches go over, chosen by the teacher as the batcher
+    says, and there are no copies.
 
     teacher (Teacher): Where the messages come from.
     agent (Agent): Who answers.
-    batcher (Batcher): How many conversations go together; without columns, one that
-        does not look at lengths (see ``batch_world``).
+    batcher (Batcher): How many conversations go together; with copies, one that does not
+        look at lengths (see ``batch_world``).
     RAISES (ConfigError): If the batcher truncates and the agent cannot.
-    RAISES (ProtocolError): If the batcher looks at lengths and there are no columns.
+    RAISES (ProtocolError): If the batcher looks at lengths and there are copies.
     """
 
     def __init__(self, teacher: Teacher, agent: Agent, batcher: Batcher):
@@ -78,29 +78,32 @@ class BatchWorld(World):
         self.teacher = teacher
         self.agent = agent
         self.batcher = batcher
-        self.step = 0  # Batches so far; of columns, the teacher counts them.
+        self.step = 0  # Batches so far; of whole ones, the teacher counts them.
         self.rows: List[Row] = []
         self.live: List[Row] = []
         self.has_batch_act = can_batch(agent)
-        self.in_columns = takes_columns(teacher, agent)
-        if batcher.needs_lengths and not self.in_columns:
+        self.has_whole_batches = takes_batches(teacher, agent)
+        if batcher.needs_lengths and not self.has_whole_batches:
             raise ProtocolError(
                 f"BatchWorld(..., {type(batcher).__name__}) has to look at lengths, but this "
-                "data or agent has no columns: use worlds.batch_world() or DynamicBatchWorld."
+                "data or agent takes no batches: use worlds.batch_world() or DynamicBatchWorld."
             )
-        if self.in_columns:
-            teacher.set_batches(batcher, measure_of_columns(agent))
+        if self.has_whole_batches:
+            teacher.set_batches(batcher, measure_of(batcher, agent))
 
     def _parley(self) -> None:
-        if self.in_columns:
+        if self.has_whole_batches:
             messages: Sequence[Message] = self.teacher.batch_act()
             self.heard = messages
-            observations = self.agent.batch_observe(messages)  # type: ignore[attr-defined]
-            replies = answers(self.agent, observations)
+            replies = answers(self.agent, messages)
             self.teacher.batch_observe(replies)
         else:
             messages = self.heard = self.teachers_act()
-            replies = self.batch_act(self.batch_observe(messages))
+            heard = [row.agent.observe(message) for row, message in zip(self.live, messages)]
+            if self.has_batch_act:
+                replies = answers(self.agent, heard)
+            else:
+                replies = [row.agent.act() for row in self.live]
             for row, reply in zip(self.live, replies):
                 row.teacher.observe(reply)
                 row.agent.self_observe(reply)
@@ -134,18 +137,7 @@ class BatchWorld(World):
             self.rows.append(row)
             yield row
 
-    def batch_observe(self, messages: Sequence[Message]) -> Observations:
-        """Every agent copy observes the message of its conversation."""
-        return [row.agent.observe(message) for row, message in zip(self.live, messages)]
-
-    def batch_act(self, observations: Observations) -> Sequence[Message]:
-        """The replies, one for each conversation that takes part."""
-        if self.has_batch_act:
-            return answers(self.agent, observations)
-        return [row.agent.act() for row in self.live]
-
-    def epoch_done(self) -> bool:
-        """Whether every example was handed out and answered."""
+    def _epoch_done(self) -> bool:
         return self.teacher.epoch_done() and all(row.teacher.epoch_done() for row in self.rows)
 
     def _state(self) -> Dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from ..batchers import Batcher, Lengths, OversizeError, count_words
 from ..errors import ConfigError, Problem, ProtocolError
 from ..messages import Message
-from ..protocol import Agent, Observations
+from ..protocol import Agent
 from ..teachers.teacher import Teacher
 
 Measure = Callable[[Sequence[Message]], Lengths]
@@ -20,23 +20,10 @@ def measure_of(batcher: Batcher, agent: Agent) -> Measure:
         return _no_lengths
     if not hasattr(agent, "batch_lengths"):
         return count_words
-    return _checked(agent)
-
-
-def measure_of_columns(agent: Agent) -> Measure:
-    """How long messages in columns are that the agent has not yet observed."""
-    if not hasattr(agent, "batch_lengths"):
-        return count_words
-    measure = _checked(agent)
-    return lambda messages: measure(agent.batch_observe(messages))  # type: ignore[attr-defined]
-
-
-def _checked(agent: Agent) -> Measure:
-    """The agent's own measure, as long as it gives what it should."""
     known: List[Tuple[bool, ...]] = []
 
     def measure(observations: Sequence[Message]) -> Lengths:
-        lengths = agent.batch_lengths(observations)  # type: ignore[attr-defined]
+        lengths = agent.batch_lengths(observations)
         counts, padded = lengths if isinstance(lengths, tuple) else (lengths, ())
         fields = known[0] if known else tuple(padded)
         shape = (len(observations), len(fields))
@@ -94,7 +81,7 @@ def fit_rows(
     return fitted
 
 
-def answers(agent: Agent, observations: Observations) -> Sequence[Message]:
+def answers(agent: Agent, observations: Sequence[Message]) -> Sequence[Message]:
     """The agent's replies.
 
     RAISES (ProtocolError): If there is not one for each observation.

@@ -153,8 +153,7 @@ class DynamicBatchWorld(World):
         self._heard[slot] = observation = self._agents[slot].observe(message)
         return observation
 
-    def epoch_done(self) -> bool:
-        """Whether every example was handed out and answered."""
+    def _epoch_done(self) -> bool:
         return not len(self.buffer) and self.teacher.epoch_done()
 
     def _state(self) -> Dict[str, Any]:

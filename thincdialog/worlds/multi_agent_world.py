@@ -39,8 +39,7 @@ class MultiAgentWorld(World):
                 speaker.self_observe(message)
         self.acts = acts
 
-    def epoch_done(self) -> bool:
-        """Whether a teacher among the agents has nothing left to say."""
+    def _epoch_done(self) -> bool:
         return any(agent.epoch_done() for agent in self.agents if isinstance(agent, Teacher))
 
     def report(self) -> Dict[str, Metric]:

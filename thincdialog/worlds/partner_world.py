@@ -35,8 +35,7 @@ class PartnerWorld(World):
         self.agent.self_observe(reply)
         self.acts = (message, reply)
 
-    def epoch_done(self) -> bool:
-        """Whether the teacher has nothing left to say."""
+    def _epoch_done(self) -> bool:
         return self.teacher.epoch_done()
 
     def _state(self) -> Dict[str, Any]:

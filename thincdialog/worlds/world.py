@@ -13,7 +13,8 @@ WorldT = TypeVar("WorldT", bound="World")
 
 
 class World:
-    """Lets agents talk, one ``parley`` after the other. A subclass gives ``_parley``.
+    """Lets agents talk, one ``parley`` after the other. A subclass gives ``_parley`` and
+    ``_epoch_done``.
 
     The agents belong to whoever made them: a world shuts down its own copies only.
 
@@ -28,6 +29,8 @@ class World:
         self.acts: Sequence = ()
         self.heard: Sequence[Message] = ()
         self.is_shut_down = False
+        # Whether that was found since the last parley: it is asked for often.
+        self._has_more = False
 
     def parley(self) -> None:
         """One step: every agent acts once and the others observe.
@@ -41,7 +44,7 @@ class World:
             raise ProtocolError(
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
-        self.heard = ()
+        self.heard, self._has_more = (), False
         self.parley_init()
         self._parley()
 
@@ -54,6 +57,10 @@ class World:
 
     def epoch_done(self) -> bool:
         """Whether every example was handed out and answered."""
+        self._has_more = self._has_more or not self._epoch_done()
+        return not self._has_more
+
+    def _epoch_done(self) -> bool:
         raise NotImplementedError
 
     def at_hand(self) -> List[str]:
@@ -118,6 +125,7 @@ class World:
     def reset(self) -> None:
         """Make all agents forget their conversations."""
         self.acts = self.heard = ()
+        self._has_more = False
         for agent in self.agents:
             agent.reset()
 

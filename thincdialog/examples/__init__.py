@@ -1,0 +1,7 @@
+"""Examples on their way to an agent: stores, the order of an epoch, batches."""
+
+from .batch import Batch
+from .memory_store import MemoryStore
+from .store import Store
+
+__all__ = ["Batch", "MemoryStore", "Store"]

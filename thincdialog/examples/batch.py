@@ -1,0 +1,176 @@
+"""Some examples of a store: what travels between teacher, world, batcher and agent."""
+
+from typing import Any, Iterable, List, Optional, Sequence, Union
+
+import numpy as np
+
+from ..messages import PARTNER, Columns, Message, Turn
+from .memory_store import MemoryStore
+from .store import NO_LABEL, Store
+
+# In ``max_tokens``: no limit.
+NO_LIMIT = np.iinfo(np.int64).max
+
+
+class Batch(Columns):
+    """Rows of a store, each an example with all its context. As a sequence, messages, made
+    when somebody asks for them.
+
+    store (Store): Holds the examples.
+    rows (np.ndarray): Their numbers in it, shape (n,), int64.
+    training (bool): Whether messages have `labels` to learn from; else `eval_labels`.
+    max_tokens (Optional[np.ndarray]): How much is to be read of each field of each row,
+        shape (n, n_fields), int64 (see ``Agent.batch_lengths``); None for all.
+    tasks (Optional[np.ndarray]): Number of each row's task, in a mixture; shape (n,).
+    """
+
+    __slots__ = ("store", "rows", "training", "max_tokens", "tasks")
+
+    def __init__(
+        self,
+        store: Store,
+        rows: np.ndarray,
+        training: bool = True,
+        max_tokens: Optional[np.ndarray] = None,
+        tasks: Optional[np.ndarray] = None,
+    ):
+        self.store, self.rows, self.training = store, rows, training
+        self.max_tokens, self.tasks = max_tokens, tasks
+
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> "Batch":
+        """A batch of messages, as agents observed them one by one; one that is a batch
+        already stays it. Their own `labels` and `eval_labels` count."""
+        if isinstance(messages, Batch):
+            return messages
+        names = dict.fromkeys(name for message in messages for name in message)
+        columns = {name: [message.get(name) for message in messages] for name in names}
+        limits = columns.pop("max_tokens", ())
+        n_fields = max((len(limit) for limit in limits if limit is not None), default=0)
+        batch = cls(MemoryStore.of_columns(columns, len(messages)), np.arange(len(messages)))
+        if n_fields:
+            unlimited = (NO_LIMIT,) * n_fields
+            batch.max_tokens = np.array([limit or unlimited for limit in limits], dtype=np.int64)
+        return batch
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, places: np.ndarray) -> "Batch":
+        """Some of the rows, in the given order.
+
+        places (np.ndarray): Theirs in this batch, shape (n,), int64.
+        """
+        limits, tasks = self.max_tokens, self.tasks
+        if limits is not None:
+            limits = limits[places]
+            if (limits == NO_LIMIT).all():
+                limits = None
+        return Batch(
+            self.store,
+            self.rows[places],
+            self.training,
+            limits,
+            None if tasks is None else tasks[places],
+        )
+
+    # --- as messages --------------------------------------------------------------------
+
+    def names(self) -> Iterable[str]:
+        names = [self._shown(name) for name in self.store.names]
+        names += ["episode_done"] * ("episode_done" not in names)
+        return names if self.max_tokens is None else [*names, "max_tokens"]
+
+    def _shown(self, name: str) -> str:
+        return "eval_labels" if name == "labels" and not self.training else name
+
+    def column(self, name: str) -> List[Any]:
+        if name == "max_tokens" and self.max_tokens is not None:
+            of_rows = self.max_tokens.tolist()
+            return [tuple(row) if row[0] != NO_LIMIT else None for row in of_rows]
+        if not self.training and name in ("labels", "eval_labels"):
+            name = "labels" if name == "eval_labels" else ""
+        if name == "episode_done" and name not in self.store.names:
+            return [True] * len(self.rows)
+        return self.store.cells(name, self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return super().__getitem__(index)
+        message = self.store.message(int(self.rows[index]))
+        if not self.training and "labels" in message:
+            message = Message((self._shown(name), value) for name, value in message.items())
+        message.setdefault("episode_done", True)
+        if self.max_tokens is not None and self.max_tokens[index, 0] != NO_LIMIT:
+            message["max_tokens"] = tuple(self.max_tokens[index].tolist())
+        return message
+
+    # --- as an agent reads it -----------------------------------------------------------
+
+    def turns(self, history_size: int) -> List[Sequence[Turn]]:
+        """The turns of each example, its own text last: `turns`, where an agent that heard
+        them has put them there; else its `context` and `text`.
+
+        history_size (int): Turns at most, the text counted; -1 for all.
+        """
+        texts = self.column("text")
+        if "turns" in self.store.names:
+            return self.column("turns")
+        if history_size == 1 or "context" not in self.store.names:
+            return [[(PARTNER, text or "")] for text in texts]
+        before = slice(1 - history_size if history_size > 0 else None, None)
+        return [
+            [*(context or ())[before], (PARTNER, text or "")]
+            for context, text in zip(self.column("context"), texts)
+        ]
+
+    def label_ids(self) -> np.ndarray:
+        """Number in ``store.label_texts`` of the first label to learn of each row;
+        ``NO_LABEL`` where there is none. Shape (n,), int64."""
+        if not self.training:
+            return np.full(len(self.rows), NO_LABEL)
+        return self.store.label_ids[self.rows]
+
+    def labelled(self) -> np.ndarray:
+        """Places of the rows that have `labels` to learn from; shape (n_labelled,), int64."""
+        return np.flatnonzero(self.label_ids() != NO_LABEL)
+
+    def first_labels(self) -> List[str]:
+        """The first label to learn of each row; each has one."""
+        texts = self.store.label_texts
+        return [texts[number] for number in self.label_ids().tolist()]
+
+    def limits(self, field: int) -> Optional[np.ndarray]:
+        """Tokens to read of a field of each row at most, shape (n,), int64; None for all."""
+        return None if self.max_tokens is None else self.max_tokens[:, field]
+
+    def ids(self) -> List[Union[str, None]]:
+        """The examples' ids."""
+        return self.column("id")
+
+
+def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Batch:
+    """Rows of several batches as one: of the same store if all are of one, else of a
+    passing one.
+
+    parts (Sequence[Batch]): Of one kind, without limits of tokens.
+    places (Optional[np.ndarray]): In which order all their rows come; one part after the
+        other if None.
+    """
+    stores = list({id(part.store): part.store for part in parts}.values())
+    rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, dtype=np.int64)
+    if len(stores) != 1:
+        names = dict.fromkeys(name for store in stores for name in store.names)
+        columns = {
+            name: [cell for part in parts for cell in part.store.cells(name, part.rows)]
+            for name in names
+        }
+        stores, rows = [MemoryStore.of_columns(columns, len(rows))], np.arange(len(rows))
+    tasks = [part.tasks for part in parts if part.tasks is not None]
+    joined = Batch(
+        stores[0],
+        rows,
+        all(part.training for part in parts),
+        tasks=np.concatenate(tasks) if tasks else None,
+    )
+    return joined if places is None else joined.take(places)

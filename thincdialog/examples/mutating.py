@@ -1,0 +1,68 @@
+"""Applies mutators to the episodes of a split, and sees that they give episodes."""
+
+import copy
+from typing import Any, Callable, Iterable, Iterator
+
+from ..config.functions import locate
+from ..errors import ConfigError, DataError, Problem
+from ..messages import Episode, Message
+from ..teachers.reading import short
+
+Source = Callable[[], Iterable[Episode]]
+_WANTED = "a list of episodes, each a list of Message objects"
+
+
+def own_mutator(mutator: Any) -> Any:
+    """What a split works with: of a mutator that sees all of it, a copy.
+
+    RAISES (ConfigError): If it is no mutator.
+    """
+    if hasattr(mutator, "rewrite"):
+        return copy.copy(mutator)
+    if not callable(mutator):
+        text = f"{short(mutator)} ({type(mutator).__name__}) is no mutator"
+        hint = "let its registered function return one: what takes an episode and gives a list"
+        raise ConfigError([Problem("", text, hint)])
+    return mutator
+
+
+def mutated(mutator: Any, read: Source, split: str, origin: str) -> Iterator[Episode]:
+    """The episodes that a mutator gives in place of a split's.
+
+    mutator (Any): From ``own_mutator``. What it raises is left as it is.
+    read (Source): Reads the episodes.
+    split (str): Name of the split.
+    origin (str): What the data is, for error messages.
+    RAISES (DataError): If it gives anything else.
+    """
+    if hasattr(mutator, "rewrite"):
+        episodes = lambda: (episode for episode in read() if episode)  # noqa: E731
+        given = f"for the split '{split}'"
+        yield from _checked(mutator.rewrite(episodes, split), mutator, given, origin)
+        return
+    for episode in read():
+        if episode:
+            given = f"for the episode of {short(episode[0]['id'])}"
+            yield from _checked(mutator(episode), mutator, given, origin)
+
+
+def _checked(made: Any, mutator: Any, given: str, origin: str) -> Iterator[Episode]:
+    # Asking typing costs more than all the rest, and most give a list.
+    is_iterable = isinstance(made, list) or isinstance(made, Iterable)
+    if not is_iterable or isinstance(made, (str, dict)):
+        raise _error(mutator, made, given, origin)
+    for episode in made:
+        if not isinstance(episode, list):
+            raise _error(mutator, episode, given, origin, "among others ")
+        for message in episode:
+            if not isinstance(message, Message):
+                raise _error(mutator, episode, given, origin, "among others ")
+        yield episode
+
+
+def _error(mutator: Any, made: Any, given: str, origin: str, part: str = "") -> DataError:
+    is_function = hasattr(mutator, "__name__")
+    name = mutator.__qualname__ if is_function else type(mutator).__name__
+    where = locate(mutator if is_function else type(mutator))
+    what = f"gave {part}{short(made)} ({type(made).__name__}) {given}"
+    return DataError(origin, f"the mutator {name} ({where}) {what}: expected {_WANTED}")

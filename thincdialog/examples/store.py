@@ -1,0 +1,112 @@
+"""The store contract: episodes that stay as they are, field by field."""
+
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
+
+import numpy as np
+
+from ..messages import Message
+
+# What the sizes of episodes are counted in.
+Unit = Literal["episodes", "examples", "words"]
+# Rows that are looked at together where all are.
+CHUNK = 4096
+NO_LABEL = -1
+
+
+class Store:
+    """Episodes of one example or more. An example is a row; rows are numbered through all
+    episodes, and what a row holds never changes, so an agent may remember by number what it
+    made of it.
+
+    A subclass gives ``names``, ``starts`` and ``cells``, from memory, from a file or from
+    wherever it likes. ``Teacher`` takes one in the place of a function that reads episodes.
+
+    names (Sequence[str]): Fields that some row has. Labels stand under `labels`.
+    starts (Sequence[int]): First row of each episode, and at the end the number of rows.
+    is_held (bool): Whether it stays for the whole run, and with it what agents remember.
+    """
+
+    names: Sequence[str]
+    starts: Sequence[int]
+    is_held: bool = True
+
+    def cells(self, name: str, rows: np.ndarray) -> List[Any]:
+        """One field of some rows; None where a row lacks it.
+
+        name (str): Of any field, also of one that no row has.
+        rows (np.ndarray): Shape (n_rows,), int64.
+        """
+        raise NotImplementedError
+
+    def message(self, row: int) -> Message:
+        """A row as a message, without `episode_done`."""
+        place = np.array([row])
+        cells = ((name, self.cells(name, place)[0]) for name in self.names)
+        return Message((name, value) for name, value in cells if value is not None)
+
+    @property
+    def n_episodes(self) -> int:
+        """Number of episodes."""
+        return len(self.starts) - 1
+
+    @property
+    def n_examples(self) -> int:
+        """Number of rows."""
+        return int(self.starts[-1])
+
+    @property
+    def is_single_turn(self) -> bool:
+        """Whether every episode has one row, which then has its number."""
+        return self.n_examples == self.n_episodes
+
+    def all_cells(self, name: str) -> Iterator[Any]:
+        """One field of all rows, in order."""
+        for start in range(0, self.n_examples, CHUNK):
+            yield from self.cells(name, np.arange(start, min(start + CHUNK, self.n_examples)))
+
+    @cached_property
+    def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
+        numbers: Dict[str, int] = {}
+        ids = [
+            numbers.setdefault(labels[0], len(numbers)) if labels else NO_LABEL
+            for labels in self.all_cells("labels")
+        ]
+        return np.array(ids, dtype=np.int64), list(numbers)
+
+    @property
+    def label_ids(self) -> np.ndarray:
+        """Number of each row's first label in ``label_texts``; ``NO_LABEL`` where there is
+        none. Shape (n_examples,), int64."""
+        return self._numbered_labels[0]
+
+    @property
+    def label_texts(self) -> List[str]:
+        """The different first labels."""
+        return self._numbered_labels[1]
+
+    def sizes(self, unit: Unit) -> Sequence[int]:
+        """Where each episode begins, counted in a unit, and where the last one ends: an
+        episode's size is the difference of two neighbours.
+
+        unit (Unit): Words are those between white space of all texts and labels, for
+            each row at least 1; what stands in `context` was said before.
+        """
+        if unit == "examples":
+            return self.starts
+        if unit == "episodes":
+            return range(self.n_episodes + 1)
+        return self._words
+
+    @cached_property
+    def _words(self) -> Sequence[int]:
+        turns = zip(self.all_cells("text"), self.all_cells("labels"))
+        upto = np.array(list(accumulate((max(1, n_words(*turn)) for turn in turns), initial=0)))
+        return upto[np.asarray(self.starts)].tolist()
+
+
+def n_words(text: Any, labels: Any) -> int:
+    """Words of one turn, its labels among them."""
+    n_said = len(text.split()) if text else 0
+    return n_said + sum(len(label.split()) for label in labels or ())

@@ -1,0 +1,6 @@
+"""Runners: who makes the steps of training, one process or many."""
+
+from .alone import Alone
+from .hogwild import Hogwild
+
+__all__ = ["Alone", "Hogwild"]

@@ -1,0 +1,73 @@
+"""This process makes all steps itself, one after the other."""
+
+from typing import Any, Callable, Dict, List, Mapping
+
+from ..evaluation.evaluate_agent import evaluate_agent
+from ..protocol import StepReport
+from ..registry import registry
+from ..teachers import Teacher
+from ..training.experiment import Experiment
+from ..training.interruption import Interruption
+from ..training.runner import Runner
+from ..training.step import one_step
+from ..worlds import World
+
+
+@registry.runners("thincdialog.Alone.v1")
+def build_alone() -> Runner:
+    """One process makes the steps, one after the other: a run that can be repeated to the
+    bit."""
+    return Alone()
+
+
+class Alone(Runner):
+    """See ``build_alone``.
+
+    experiment (Experiment): Its agent learns, with its optimizer.
+    world (World): Of the training teacher and the agent.
+    """
+
+    experiment: Experiment
+    world: World
+
+    def begin(
+        self,
+        experiment: Experiment,
+        teacher: Teacher,
+        interruption: Interruption,
+        note: Callable[[str], None],
+    ) -> "Alone":
+        self.experiment = experiment
+        self.world = experiment.make_world(teacher, experiment.agent)
+        return self
+
+    def end(self) -> None:
+        self.world.shutdown()
+
+    def start_epoch(self, epoch: int) -> None:
+        self.world.start_epoch(epoch, self.experiment.seed)
+
+    def epoch_done(self) -> bool:
+        return self.world.epoch_done()
+
+    def take(self, step: int, room: float) -> List[StepReport]:
+        experiment = self.experiment
+        report = one_step(
+            experiment.learner,
+            self.world,
+            experiment.optimizer,
+            experiment.seed,
+            step + 1,
+            experiment.training["accumulate_gradient"],
+        )
+        return [report] if report.examples else []
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        make_world = self.experiment.evaluation["world"]
+        return evaluate_agent(self.experiment.agent, teacher, make_world)
+
+    def state(self) -> Dict[str, Any]:
+        return self.world.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.world.restore(state)

@@ -1,0 +1,245 @@
+"""Many workers make steps on the same weights, without locks.
+
+SOURCE: Niu, Recht, Re and Wright 2011, https://arxiv.org/abs/1106.5730
+"""
+
+import os
+import threading
+from array import array
+from contextlib import ExitStack
+from typing import Any, Callable, Dict, List, Literal, Mapping
+
+from ..config import build_block
+from ..errors import ConfigError, Problem, ProtocolError
+from ..evaluation.evaluate_agent import evaluate_by
+from ..metrics import Metric, merge_reports
+from ..optimizers.shared_state import StepSettings, has_known_steps, lay_out_state, settings_of
+from ..optimizers.state import KEY
+from ..protocol import StepReport
+from ..registry import registry
+from ..teachers import Teacher
+from ..training.experiment import Experiment
+from ..training.interruption import Interrupted, Interruption
+from ..training.runner import Runner
+from .alone import Alone
+from .cores import n_cores
+from .crew import LOOK_SECONDS, Crew, LateWorkerError, Told
+from .hogwild_processes import start_processes
+from .stale_steps import describe_stale
+from .step_numbers import StepNumbers
+from .thread_crew import ThreadCrew, side_by_side
+from .worker import Worker
+
+# How long one step after the other is waited for, before the loop looks at the time.
+TAKE_SECONDS = 0.1
+# More would be a slip that takes hours to start.
+MOST = 1024
+
+
+@registry.runners("thincdialog.Hogwild.v1")
+def build_hogwild(workers: int = 2, executor: Literal["thread", "process"] = "thread") -> Runner:
+    """Several workers train the same weights at once, without locks (CPU only). Each has a
+    share of the data, a copy of the agent and a world of its own.
+
+    workers (int): How many, 1 to 1024; no more of them than there are processors are at steps
+        at the same time. Set learn_rate for one worker: Adam makes shorter steps by itself
+        where there are more.
+    executor (str): "thread": in this process; they scale best with system.ops = "fast".
+        "process": each loads the data for itself, and runs Python, too, beside the others.
+    RAISES (ConfigError): If workers is out of range.
+    """
+    if not 1 <= workers <= MOST:
+        text = f"'workers' of thincdialog.Hogwild.v1 is {workers}"
+        raise ConfigError([Problem("", text, f"give 1 to {MOST:,}")])
+    return Alone() if workers == 1 else Hogwild(workers, executor)
+
+
+class Hogwild(Runner):
+    """See ``build_hogwild``. Any step has the settings of the optimizer that it would have
+    with one worker, but for what Adam needs to learn from stale gradients (``stale_settings``).
+
+    crew (Crew): The workers.
+    numbers (StepNumbers): Where they draw the numbers of steps from.
+    """
+
+    harmless = ("executor",)
+    experiment: Experiment
+    crew: Crew
+    numbers: StepNumbers
+
+    def __init__(self, workers: int, executor: str):
+        self.n_workers, self.executor = workers, executor
+
+    def problems(self, experiment: Experiment) -> List[Problem]:
+        checked, problems = experiment.checked, []
+        if checked.interpolated["system"]["gpu_id"] >= 0:
+            text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
+            hint = 'set @runners = "thincdialog.Alone.v1", or --gpu-id -1'
+            problems.append(Problem(checked.where("runner"), text, hint))
+        if not experiment.agent.learns:
+            text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
+            hint = 'set @runners = "thincdialog.Alone.v1"'
+            problems.append(Problem(checked.where("runner"), text, hint))
+        elif not has_known_steps(experiment.optimizer):
+            text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
+            hint = 'set @runners = "thincdialog.Alone.v1", or choose another optimizer'
+            where = checked.where("training", "optimizer")
+            problems.append(Problem(where, text, hint))
+        for name, task in experiment.tasks.items():
+            is_streamed = checked.interpolated["tasks"][name].get("streaming")
+            paths = task.files("train") if "train" in task.splits else []
+            pipes = [path for path in paths if os.path.exists(path) and not os.path.isfile(path)]
+            if pipes and (self.executor == "process" or is_streamed):
+                text = (
+                    f"{pipes[0]} is no file, and each of the [runner] workers reads it for itself"
+                )
+                hint = 'give a file, or set executor = "thread" and streaming = false'
+                where = checked.where("tasks", name, "train")
+                problems.append(Problem(where, text, hint))
+        return problems
+
+    def begin(
+        self,
+        experiment: Experiment,
+        teacher: Teacher,
+        interruption: Interruption,
+        note: Callable[[str], None],
+    ) -> "Hogwild":
+        self.experiment, self.interruption, self.note = experiment, interruption, note
+        optimizer, agent = experiment.optimizer, experiment.learner
+        at_once = min(self.n_workers, n_cores())
+        state = lay_out_state(optimizer, KEY, agent.weights)
+        with ExitStack() as stack:
+            if self.executor == "process":
+                self.crew, self.numbers = start_processes(
+                    experiment, teacher, state, self.n_workers, at_once, interruption.has_come
+                )
+            else:
+                stack.enter_context(side_by_side())
+                cells = array("q", [0, 0])
+                turns = threading.BoundedSemaphore(at_once)
+                self.numbers = StepNumbers(cells, threading.Lock(), turns)
+                workers = [
+                    Worker(
+                        experiment,
+                        teacher,
+                        number,
+                        self.n_workers,
+                        optimizer,
+                        self._step_settings(),
+                        self.numbers,
+                        at_once,
+                    )
+                    for number in range(self.n_workers)
+                ]
+                self.crew = ThreadCrew(workers, self.numbers.stop, interruption.has_come)
+            # Which workers are through with their shares.
+            self.is_done = [True] * self.n_workers
+            self._stack = stack.pop_all()
+        if at_once < self.n_workers:
+            note(f"[runner] {at_once} of {self.n_workers} workers at a time: there are no more "
+                 "processors")  # fmt: skip
+        line = describe_stale(settings_of(optimizer), at_once)
+        if line:
+            note(line)
+        return self
+
+    def _step_settings(self) -> StepSettings:
+        experiment = self.experiment
+        own = build_block(experiment.checked, "training.optimizer")
+        return StepSettings(own, settings_of(experiment.optimizer))
+
+    def end(self) -> None:
+        with self._stack:
+            self.crew.end()
+
+    def start_epoch(self, epoch: int) -> None:
+        self.is_done = self.crew.each("start_epoch", epoch)
+
+    def epoch_done(self) -> bool:
+        return all(self.is_done) and not self.crew.busy
+
+    def take(self, step: int, room: float) -> List[StepReport]:
+        if not self.crew.busy:
+            self.numbers.begin(step, room)
+            self.crew.run([number for number, is_done in enumerate(self.is_done) if not is_done])
+        return self._reports(self._listen(TAKE_SECONDS))
+
+    def settle(self) -> List[StepReport]:
+        self.numbers.stop()
+        reports: List[StepReport] = []
+        while self.crew.busy:
+            reports += self._reports(self._listen(LOOK_SECONDS))
+        return reports
+
+    def _listen(self, seconds: float) -> List[Told]:
+        """RAISES (Interrupted): If a worker that hangs is in the way of what a signal asks
+        for: what was saved before is what is left."""
+        try:
+            return self.crew.listen(seconds)
+        except LateWorkerError as error:
+            self.note(f"{error}. Nothing more can be saved.")
+            assert self.interruption.received is not None  # Or nobody would be late.
+            raise Interrupted(self.interruption.received) from None
+
+    def _reports(self, told: List[Told]) -> List[StepReport]:
+        """Of the steps that were made, behind which the run's optimizer is brought."""
+        optimizer = self.experiment.optimizer
+        reports: List[StepReport] = []
+        for each in told:
+            if each.is_answer:
+                self.is_done[each.worker] = each.value
+            else:
+                reports += each.value
+        for _ in reports:
+            optimizer.step_schedules()
+        optimizer.nr_update[KEY] += len(reports)
+        return reports
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        """Threads show their shares to replicas of the agent, whatever makes the steps."""
+        experiment, n = self.experiment, self.n_workers
+        make_world = experiment.evaluation["world"]
+        is_over = threading.Event()
+
+        def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+            shares = [
+                _Share(make_world(task.share_of(number, n), experiment.agent.replica()), is_over)
+                for number in range(n)
+            ]
+            crew = ThreadCrew(shares, is_over.set, self.interruption.has_come)
+            try:
+                return merge_reports(*crew.each("measure"))
+            finally:
+                crew.end()
+
+        with side_by_side():
+            return evaluate_by(measure, experiment.agent, teacher)
+
+    def state(self) -> Dict[str, Any]:
+        states = self.crew.each("state")
+        if None in states:
+            raise ProtocolError("The worlds of [runner] workers cannot be saved in an epoch.")
+        return {"workers": states}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        states = state.get("workers", [None])
+        if len(states) != self.n_workers:
+            text = f"[runner] workers is {self.n_workers}, but what was saved is of {len(states)}"
+            hint = f"set it to {len(states)}, or start anew"
+            raise ConfigError([Problem("", text, hint)])
+        self.is_done = self.crew.each("restore", states)
+
+
+class _Share:
+    """A world in which a replica answers a share of the data."""
+
+    def __init__(self, world: Any, is_over: threading.Event):
+        self.world, self.is_over = world, is_over
+
+    def measure(self) -> Dict[str, Metric]:
+        with self.world as world:
+            world.start_epoch(0, 0)
+            while not (world.epoch_done() or self.is_over.is_set()):
+                world.parley()
+            return dict(world.report())

@@ -1,0 +1,83 @@
+"""Arrays that several processes have in common."""
+
+import mmap
+import os
+import tempfile
+import weakref
+from multiprocessing import context, reduction
+from typing import Any, Dict, List, Mapping, Tuple
+
+import numpy
+
+from ..errors import DialogError
+
+# Arrays begin at lines of the cache, so that none shares one with another.
+ALIGNMENT = 64
+
+Layout = List[Tuple[str, Tuple[int, ...], str, int]]
+
+
+class SharedArrays:
+    """Named arrays in memory that the processes it is given to have in common.
+
+    The memory has no name (``memfd_create``; where there is none, a file that is deleted
+    at once): nothing is left of it when the last process that has it is gone, however that
+    came, and it counts for no limit of /dev/shm, which is small in containers. (The standard
+    library's ``shared_memory`` has both faults.) An array lives as long as someone holds it.
+
+    arrays (Mapping[str, numpy.ndarray]): What the shared ones hold at first; it is copied.
+    RAISES (DialogError): If there is not so much memory, or a limit forbids it.
+    """
+
+    arrays: Dict[str, numpy.ndarray]
+
+    def __init__(self, arrays: Mapping[str, numpy.ndarray]):
+        layout: Layout = []
+        size = ALIGNMENT
+        for name, array in arrays.items():
+            layout.append((name, array.shape, array.dtype.str, size))
+            size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        try:
+            self._take(_new_memory(size), layout)
+        except OSError as error:  # Here a file's size, and the number of open ones, count, too.
+            raise DialogError(
+                f"{size:,} bytes of memory cannot be shared with worker processes: "
+                f"{error.strerror}. Raise the limit (ulimit -a shows all), or set "
+                '[runner] executor = "thread".'
+            ) from None
+        for name, array in arrays.items():
+            self.arrays[name][...] = array
+
+    def _take(self, handle: int, layout: Layout) -> None:
+        self._handle, self._layout = handle, layout
+        weakref.finalize(self, os.close, handle)
+        memory = mmap.mmap(handle, 0)
+        self.arrays = {
+            name: numpy.ndarray(shape, dtype, buffer=memory, offset=offset)
+            for name, shape, dtype, offset in layout
+        }
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        context.assert_spawning(self)
+        return _attach, (reduction.DupFd(self._handle), self._layout)
+
+
+def _attach(handle: Any, layout: Layout) -> SharedArrays:
+    shared = object.__new__(SharedArrays)
+    shared._take(handle.detach(), layout)
+    return shared
+
+
+def _new_memory(size: int) -> int:
+    """A file descriptor of zeros that no folder knows."""
+    if hasattr(os, "memfd_create"):
+        handle = os.memfd_create("thincdialog")
+    else:
+        with tempfile.TemporaryFile() as file:
+            handle = os.dup(file.fileno())
+    try:
+        os.ftruncate(handle, size)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle

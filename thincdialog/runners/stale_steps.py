@@ -1,0 +1,83 @@
+"""What Adam needs to make steps from gradients of older weights."""
+
+from typing import Dict, Mapping
+
+# Of an Adam that cannot look ahead: between the square root of the workers (their noise) and
+# their number (their delay).
+_RATE_POWER = 0.75
+# Steps that a gradient is taken ahead, for each worker.
+_AHEAD = 1.25
+
+
+def is_adam(settings: Mapping[str, float]) -> bool:
+    """Whether an optimizer with these settings is Adam or a kin of it: it divides its steps
+    by a second moment."""
+    return settings["b2"] > 0
+
+
+def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, float]:
+    """Settings for steps of n workers, each of which finds the weights about n - 1 steps
+    further than where its gradient was taken.
+
+    Adam's steps stay long where many gradients agree, so n workers go too far before the
+    first of them can see it. With a delay of d steps, rates up to some 1 / d, divided by the
+    curvature, are stable, whatever the momentum; without delay, with momentum of 0.9, rates
+    up to 38. So a gradient is to be taken where the weights will be: s = 1.25 n steps of the
+    momentum ahead. Where the weights that are kept, evaluated and saved are those ahead, as
+    with Nesterov's momentum, this is Adam with a part of the newest gradient in its steps
+    (``LazyAdam.nu``; as long as rate, momentum and second moment change slowly), and costs
+    nothing:
+
+        learn_rate / n ** 0.5
+        1 - beta1' = (1 - beta1) / n
+        nu = 1 - s (1 - beta1') / beta1'
+
+    s is near where a quadratic allows the highest rates with such a delay. Longer momentum
+    allows higher ones still: its length and the rate are a compromise of measurements with 2
+    and 4 workers at once (tests/benchmarks/bench_hogwild_quality.py).
+
+    Thinc's own Adam cannot look ahead, nor can LazyAdam with so little momentum (below 0.2
+    to 0.43) that nu would not be positive. They get learn_rate / n ** 0.75 and less momentum,
+    since a delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more.
+    Others are left as they are: they lose little.
+
+    settings (Mapping[str, float]): Those for one worker, by the optimizer's names of them.
+    n_workers (int): At steps at the same time, 1 or more; for one, nothing changes.
+    RETURNS (Dict[str, float]): All settings.
+    SOURCE: weights foreseen by the momentum, Guan et al. 2023, https://arxiv.org/abs/2312.00839;
+        nu, Ma and Yarats 2019, https://arxiv.org/abs/1810.06801. For Thinc's: Mitliagkas et al.
+        2016, https://arxiv.org/abs/1605.09774; Zhang et al. 2016,
+        https://arxiv.org/abs/1511.05950
+    """
+    changed = dict(settings)
+    if n_workers == 1 or not is_adam(settings):
+        return changed
+    b1 = settings["b1"]
+    longer = 1 - (1 - b1) / n_workers
+    nu = 1 - _AHEAD * n_workers * (1 - longer) / longer
+    if "nu" in settings and nu > 0:
+        changed["learn_rate"] /= n_workers**0.5
+        changed["b1"], changed["nu"] = longer, nu
+    else:
+        changed["learn_rate"] /= n_workers**_RATE_POWER
+        changed["b1"] = max(1 - n_workers * (1 - b1), b1 / n_workers)
+    return changed
+
+
+def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
+    """What ``stale_settings`` changes, as a line for the user; "" if nothing.
+
+    settings (Mapping[str, float]): Those for one worker, as they are now.
+    n_workers (int): At steps at the same time, 1 or more.
+    """
+    changed = stale_settings({**settings, "learn_rate": 1.0}, n_workers)
+    if changed["learn_rate"] == 1.0:
+        return ""
+    nu = changed.get("nu", 1.0)
+    ahead = f", nu {nu:.3g}" if nu != 1.0 else ""
+    advice = "" if "nu" in settings else "; thincdialog.LazyAdam.v1 loses less by that"
+    return (
+        f"[runner] {n_workers} workers at once: Adam's learn_rate times "
+        f"{changed['learn_rate']:.3g}, beta1 {changed['b1']:.3g} for {settings['b1']:.3g}{ahead}: "
+        f"gradients are some steps old{advice}"
+    )

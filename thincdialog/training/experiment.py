@@ -1,0 +1,315 @@
+"""Everything that a config describes, built once."""
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Union, cast
+
+import numpy
+from thinc.api import get_current_ops
+
+from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_config
+from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
+from ..files.saved_model import check_files, read_meta
+from ..metrics import ExampleMetric
+from ..metrics.class_f1 import ClassF1Metric
+from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
+from ..ops.compiled import load_kernels
+from ..protocol import Agent, Learner
+from ..teachers import MultiTask, Teacher, mix_tasks
+from ..worlds import WorldFactory
+from .reading_bar import reading_bar
+
+CodeLike = Union[str, Path, None]
+# Samples of examples and candidates stay the same whatever the seed of the training,
+# so that runs can be compared.
+EVALUATION_SEED = 0
+# Sections that configs of saved models may have, and that say nothing of the model.
+OF_EARLIER_VERSIONS = ("hogwild",)
+
+
+class Experiment:
+    """The parts of a config, as every command and every worker uses them. Making one reads
+    no data; all that follows belongs into ``with experiment.working():``.
+
+    checked (CheckedConfig): The config.
+    code (Optional[str]): Python file that was imported first, if any.
+    meta (Dict[str, Any]): What a saved model says of itself; empty for a config.
+    seed (int): Of all that is drawn.
+    tasks (Dict[str, Teacher]): By name.
+    agent (Agent): Of ``[agent]``.
+    tokenizer (Optional[Tokenizer]): Not built yet, unless the agent was loaded.
+    make_world (WorldFactory): Gives the world for training.
+    training, mixture, evaluation (Dict[str, Any]): Settings and parts of these sections.
+    optimizer (Optimizer): Of ``[training.optimizer]``.
+    runner (Runner): Of ``[runner]``.
+    baselines (Dict[str, Agent]): By name.
+    RAISES (ConfigError): If a registered function refuses its arguments.
+    """
+
+    def __init__(self, checked: CheckedConfig, code: CodeLike = None):
+        self.checked, self.code = checked, None if code is None else str(code)
+        self.meta: Dict[str, Any] = {}
+        self.ops = get_current_ops()
+        parts = resolve_config(checked)
+        self.seed: int = parts["system"]["seed"]
+        self.tasks: Dict[str, Teacher] = parts["tasks"]
+        self.agent: Agent = parts["agent"]
+        self.tokenizer: Any = parts["tokenizer"]
+        self.make_world: WorldFactory = parts["world"]
+        self.training: Dict[str, Any] = parts["training"]
+        self.mixture: Dict[str, Any] = parts["mixture"]
+        self.evaluation: Dict[str, Any] = parts["evaluation"]
+        self.optimizer: Any = self.training["optimizer"]
+        self.runner: Any = parts["runner"]
+        self.baselines: Dict[str, Agent] = parts["baselines"]
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Union[ConfigLike, CheckedConfig],
+        overrides: Optional[Mapping[str, Any]] = None,
+        code: CodeLike = None,
+        *,
+        on_cpu: bool = False,
+    ) -> "Experiment":
+        """Of a config.
+
+        config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+        overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+        code (Union[str, Path, None]): Python file to import first; it may register
+            functions that the config names.
+        on_cpu (bool): Build all on the CPU, whatever the config says: to look at data.
+        RAISES (ConfigError): With all that is wrong in the config.
+        """
+        load_code(code)
+        checked = load_config(config, overrides or {})
+        with using_ops(get_dialog_ops() if on_cpu else training_ops(checked)):
+            return cls(checked, code)
+
+    @classmethod
+    def from_model(
+        cls,
+        folder: Union[str, Path],
+        overrides: Optional[Mapping[str, Any]] = None,
+        code: CodeLike = None,
+    ) -> "Experiment":
+        """Of a saved model, whose agent is loaded; it answers, and is not trained further.
+
+        folder (Union[str, Path]): Of the model.
+        overrides (Optional[Mapping[str, Any]]): Changes to its config.
+        code (Union[str, Path, None]): Python file that registers what its config names.
+        RAISES (DialogError): If the folder is not a whole saved model.
+        """
+        path = Path(folder)
+        meta = read_meta(path)
+        check_files(path, meta)
+        load_code(code)
+        config = path / "config.cfg"
+        if not config.is_file():
+            raise ModelError(f"{config}  is missing: the saved model is incomplete.")
+        checked = load_config(config, overrides or {}, without=OF_EARLIER_VERSIONS)
+        with using_ops(ops_to_answer(checked.interpolated["system"])):
+            experiment = cls(checked, code)
+            experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
+        experiment.meta = meta
+        return experiment
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """A stretch on the device that the config names, in which errors found with the
+        data, by parts that know no file, name the config."""
+        # Overflow ends in an error that names the examples; NumPy's warning would only come
+        # before it.
+        errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
+        with using_ops(self.ops), errors:
+            try:
+                yield
+            except ConfigError as error:
+                raise ConfigError(error.problems, self.checked.name) from error
+
+    @property
+    def learner(self) -> Learner:
+        """The agent, which learns.
+
+        RAISES (ConfigError): If it does not.
+        """
+        if not self.agent.learns:
+            text = f"[agent] '{self.agent.id}' has no weights to train"
+            hint = "choose an agent with a model, such as thincdialog.Ranker.v1"
+            problem = Problem(self.checked.where("agent"), text, hint)
+            raise ConfigError([problem], self.checked.name)
+        return cast(Learner, self.agent)
+
+    def initialize(self, teacher: Teacher, stderr: TextIO) -> None:
+        """Let the agent learn vocabulary, classes and first weights, and show on a terminal
+        that texts are read.
+
+        teacher (Teacher): Of the training data.
+        """
+        with reading_bar(stderr) as progress:
+            self.agent.initialize(
+                teacher, tokenizer=self.tokenizer, seed=self.seed, progress=progress
+            )
+
+    # --- what is wrong --------------------------------------------------------------------
+
+    def check_training(self) -> None:
+        """See, before any data is read, that the agent can be trained, and that the files
+        are there.
+
+        RAISES (DialogError): If not.
+        """
+        where = self.checked.given.where
+        problems = [
+            Problem(
+                where("baselines", name),
+                f"[baselines.{name}] has weights to train",
+                "give it a config of its own, or choose an agent without weights",
+            )
+            for name, agent in self.baselines.items()
+            if agent.learns
+        ]
+        try:
+            self.agent.check_optimizer(self.optimizer)
+        except ConfigError as error:
+            at = where("training", "optimizer")
+            problems += [problem._replace(where=at) for problem in error.problems]
+        problems += self.runner.problems(self)
+        if problems:
+            raise ConfigError(problems, self.checked.name)
+        self.check_data()
+
+    def check_data(self, split: str = "train") -> None:
+        """See that there is a split, and that all files are there.
+
+        RAISES (DataError): If not.
+        """
+        self._tasks_with(split)
+        for task in self.tasks.values():
+            task.check_sources()
+
+    def missing_packages(self) -> List[Problem]:
+        """The packages that training would miss, and answering would not: nothing that builds
+        the config's parts finds them."""
+        problems = _missing_for_ops(self.checked)
+        try:
+            self.agent.check_packages()
+        except MissingPackageError as error:
+            problems.append(Problem(self.checked.where("agent"), str(error)))
+        return problems
+
+    # --- splits ---------------------------------------------------------------------------
+
+    def has_split(self, split: str) -> bool:
+        """Whether any task has data for a split."""
+        return any(split in task.splits for task in self.tasks.values())
+
+    def _tasks_with(self, split: str) -> Dict[str, Teacher]:
+        """The tasks that have a split, by name.
+
+        RAISES (DataError): If there is none.
+        """
+        found = {name: task for name, task in self.tasks.items() if split in task.splits}
+        if found:
+            return found
+        known = {name: ", ".join(task.splits) or "none" for name, task in self.tasks.items()}
+        paths = self.checked.interpolated["paths"]
+        remedy = f"Give it with --paths.{split} FILE" if split in paths else "Set it there"
+        if len(known) == 1:
+            ((name, splits),) = known.items()
+            raise DataError(f"[tasks.{name}]", f"has no {split} data (it has: {splits}). {remedy}.")
+        each = "; ".join(f"{name} has: {splits}" for name, splits in known.items())
+        raise DataError("[tasks]", f"none of them has {split} data ({each}). {remedy}.")
+
+    def unused_weights(self) -> List[str]:
+        """The tasks that ``[mixture.weights]`` gives a weight, and that have nothing to
+        weigh."""
+        weights = self.mixture["weights"] or {}
+        return [
+            name
+            for name, task in self.tasks.items()
+            if weights.get(name) and "train" not in task.splits
+        ]
+
+    def split(self, split: str, *, whole: bool = False, **settings: Any) -> Teacher:
+        """One teacher of a split: the only task's, or the mixture of the tasks that have the
+        split. The training split is mixed as ``[mixture]`` says, others by their sizes.
+
+        split (str): "train", "dev" or "test".
+        whole (bool): Mix the training split by sizes, too, so that no task is left out.
+        **settings (Any): As for ``Teacher.for_split``, for each task.
+        RAISES (DataError): If the config gives no data for the split, or every task that has
+            some weighs nothing.
+        """
+        tasks = self._tasks_with(split)
+        if len(self.tasks) == 1:
+            ((_, task),) = tasks.items()
+            return task.for_split(split, **settings)
+        mixture = dict(self.mixture) if split == "train" and not whole else {}
+        if mixture.get("weights") is not None:
+            mixture["weights"] = weights = {name: mixture["weights"][name] for name in tasks}
+            if not any(weights.values()):
+                text = f"are 0 for all tasks that have training data ({', '.join(tasks)})"
+                raise DataError("[mixture.weights]", text)
+        shown = {name: task.for_split(split, **settings) for name, task in tasks.items()}
+        # One that is left of several keeps its name.
+        return mix_tasks(shown, **mixture) if len(shown) > 1 else MultiTask(shown)
+
+    def training_split(self) -> Teacher:
+        """The training data, in the order of training."""
+        return self.split("train", training=True)
+
+    def evaluation_split(
+        self, split: str, *, with_metrics: bool = True, max_examples: Optional[int] = None
+    ) -> Teacher:
+        """A split as ``[evaluation]`` wants it; of several tasks, each as it wants it.
+
+        with_metrics (bool): Whether replies shall be scored.
+        max_examples (Optional[int]): In place of the config's.
+        RAISES (DataError): If the config gives no data for the split.
+        """
+        settings = self.evaluation
+        most = settings["max_examples"] if max_examples is None else max_examples
+        n_candidates = settings["n_candidates"]
+        teacher = self.split(
+            split, whole=True, max_examples=most, n_candidates=n_candidates, seed=EVALUATION_SEED
+        )
+        metrics = self.metrics if with_metrics else []
+        for task in teacher.by_task().values():
+            task.set_metrics([metric.fresh() for metric in metrics])
+        return teacher
+
+    @property
+    def metrics(self) -> Sequence[ExampleMetric]:
+        """What the agent's replies are scored by: those of the config; of a classifier, also
+        how well each class is found, as words say little about classes."""
+        metrics: List[ExampleMetric] = self.evaluation["metrics"]
+        has_classes = getattr(self.agent, "replies_with_classes", False)
+        if has_classes and not any(isinstance(metric, ClassF1Metric) for metric in metrics):
+            return [*metrics, ClassF1Metric()]
+        return metrics
+
+
+def training_ops(checked: CheckedConfig) -> Any:
+    """The ops that a config asks for.
+
+    RAISES (ConfigError): If they need a package that is not installed.
+    RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
+    """
+    problems = _missing_for_ops(checked)
+    if problems:
+        raise ConfigError(problems, checked.name)
+    return ops_to_train(checked.interpolated["system"])
+
+
+def _missing_for_ops(checked: CheckedConfig) -> List[Problem]:
+    system = checked.interpolated["system"]
+    if system["gpu_id"] >= 0 or system["ops"] != "fast":
+        return []
+    try:
+        load_kernels("rows")
+    except MissingPackageError:
+        error = MissingPackageError("numba", "fast", '[system] ops = "fast"')
+        where = checked.where("system", "ops")
+        return [Problem(where, f'{error}, or set ops = "numpy"')]
+    return []

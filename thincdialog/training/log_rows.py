@@ -1,0 +1,101 @@
+"""The row of an evaluation, as loggers and callbacks get it."""
+
+from collections import Counter
+from typing import Any, Dict, Mapping, Optional
+
+from ..metrics import AverageMetric
+from ..protocol import StepReport
+from .progress import Position
+
+
+class LogRows:
+    """Adds up what steps report from one row to the next, and makes rows.
+
+    score_name (str): The metric that is optimised.
+    """
+
+    def __init__(self, score_name: str):
+        self.score_name = score_name
+        self._examples = 0
+        self._seconds = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._loss = AverageMetric(0, 0)
+        self._unit = "examples"
+        self._counts: Counter = Counter()
+
+    def count(self, report: StepReport) -> None:
+        """Add a step."""
+        if report.loss is not None:
+            self._loss = self._loss + report.loss
+            self._unit = report.unit
+        self._counts.update(report.counts)
+
+    def loss(self) -> float:
+        """Mean loss since the last row; NaN if none is known."""
+        return self._loss.value() if self._loss.denominator else float("nan")
+
+    def make(
+        self,
+        position: Position,
+        seconds: float,
+        report: Mapping[str, float],
+        is_best: bool,
+        **more: Any,
+    ) -> Dict[str, Any]:
+        """The row of an evaluation (see ``loggers/logger.py``); the next one begins.
+
+        seconds (float): Of training.
+        report (Mapping[str, float]): What was measured on the dev data.
+        **more (Any): What else stands in it.
+        """
+        examples, spent = position.examples - self._examples, seconds - self._seconds
+        self._examples, self._seconds = position.examples, seconds
+        counts = self._counts
+
+        def rate(count: float) -> Optional[float]:
+            return count / spent if examples else None
+
+        def share(part: int, whole: int) -> Optional[float]:
+            return AverageMetric(part, whole).value() if whole else None
+
+        row = {
+            "step": position.step,
+            "epoch": position.epoch,
+            "examples": position.examples,
+            "loss_per_example": None,
+            "score_name": self.score_name,
+            "score": report.get(self.score_name),
+            "scores": dict(report),
+            "is_best": is_best,
+            "examples_per_second": rate(examples),
+            "tokens_per_second": rate(counts["tokens"]),
+            "padding_fraction": share(counts["cells"] - counts["tokens"], counts["cells"]),
+            "truncated_contexts": share(counts["truncated_contexts"], counts["contexts"]),
+            "seconds": seconds,
+            **more,
+        }
+        if self._loss.denominator:
+            row[f"loss_per_{self._unit.removesuffix('s')}"] = self._loss.value()
+        self._begin()
+        return row
+
+    def state(self) -> Dict[str, Any]:
+        """All of it, as JSON values."""
+        return {
+            "examples": self._examples,
+            "seconds": self._seconds,
+            "loss": [self._loss.numerator.state(), self._loss.denominator.state()],
+            "unit": self._unit,
+            "counts": dict(self._counts),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state`` gave."""
+        self._examples, self._seconds = state["examples"], state["seconds"]
+        self._begin()
+        self._loss.numerator.restore(state["loss"][0])
+        self._loss.denominator.restore(state["loss"][1])
+        self._unit = state["unit"]
+        self._counts.update(state["counts"])

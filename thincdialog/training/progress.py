@@ -1,0 +1,231 @@
+"""How far training has come, when it is to be evaluated, and when it ends."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional
+
+from ..teachers import Teacher
+
+# The most of an epoch that can be done while it is not.
+ALMOST = 0.999
+
+
+@dataclass
+class Position:
+    """How far training has come.
+
+    epoch (float): Epochs done, with the share of the current one; whole numbers
+        only while the size of the data is unknown (first epoch of a stream).
+    step (int): Updates of the weights.
+    examples (int): Examples learnt from, all epochs together.
+    """
+
+    epoch: float = 0.0
+    step: int = 0
+    examples: int = 0
+
+
+class Clock:
+    """Seconds of training; those of evaluations go to ``leave_out``."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._paused = 0.0
+
+    def seconds(self) -> float:
+        """Seconds since the start, without the pauses."""
+        return time.perf_counter() - self._started - self._paused
+
+    def leave_out(self, seconds: float) -> None:
+        """Do not count these seconds."""
+        self._paused += seconds
+
+    def start_at(self, seconds: float) -> None:
+        """Go on behind so many seconds of an earlier process."""
+        self._started = time.perf_counter()
+        self._paused = -seconds
+
+
+class Epochs:
+    """Counts epochs by the examples that were learnt from.
+
+    teacher (Teacher): Of the training data; knows its size, if it is held in memory.
+    number (int): Of the epoch that is under way, or comes next; from 0.
+    is_running (bool): Whether it is under way.
+    """
+
+    def __init__(self, teacher: Teacher):
+        self.teacher = teacher
+        self.number = 0
+        self.is_running = False
+        self._first_example = 0
+        self._n_examples: Optional[int] = None
+        self._largest_step = 0
+
+    def begin(self, position: Position) -> None:
+        """The next epoch begins."""
+        self.is_running = True
+        self._first_example = position.examples
+
+    def count(self, n_examples: int) -> bool:
+        """A step has learnt from so many examples.
+
+        RETURNS (bool): Whether from more than any before.
+        """
+        is_largest = n_examples > self._largest_step
+        if is_largest:
+            self._largest_step = n_examples
+        return is_largest
+
+    def steps_left(self, position: Position, epochs: float) -> float:
+        """The fewest steps, 1 or more, for so many epochs, if none is larger than those so
+        far. Infinity if that is unknown, or beyond the end of this epoch."""
+        total = self.n_examples()
+        if total is None or position.epoch + epochs > self.number + ALMOST:
+            return math.inf
+        if not self._largest_step:
+            return 1
+        # Sums of fractions of epochs must not miss one by a rounding error.
+        return max(1, math.ceil(epochs * total / self._largest_step - 1e-6))
+
+    def locate(self, position: Position, is_over: bool) -> None:
+        """Set the position's epoch."""
+        if is_over:
+            position.epoch = self.number + 1.0
+            return
+        total = self.n_examples()
+        share = (position.examples - self._first_example) / total if total else 0.0
+        # A task that is shown again makes an epoch longer than the data.
+        position.epoch = self.number + min(ALMOST, share)
+
+    def end(self, position: Position) -> int:
+        """The epoch is over.
+
+        RETURNS (int): Examples that were learnt from in it.
+        """
+        self.is_running = False
+        self.number += 1
+        self._n_examples = position.examples - self._first_example
+        return self._n_examples
+
+    def n_examples(self) -> Optional[int]:
+        """Learnt from in an epoch, as far as is known; exactly after the first one."""
+        if self._n_examples is None:
+            self._n_examples = self.teacher.n_examples
+        return self._n_examples
+
+    def steps_per_epoch(self, position: Position) -> Optional[float]:
+        """Measured so far; None before the first step."""
+        total = self.n_examples()
+        return position.step * total / position.examples if position.examples and total else None
+
+    def state(self) -> Dict[str, Any]:
+        """All of it, as JSON values."""
+        return {
+            "number": self.number,
+            "is_running": self.is_running,
+            "first_example": self._first_example,
+            "n_examples": self.n_examples(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state`` gave."""
+        self.number, self.is_running = state["number"], state["is_running"]
+        self._first_example, self._n_examples = state["first_example"], state["n_examples"]
+
+
+class Limits:
+    """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit."""
+
+    def __init__(self, max_epochs: float, max_steps: int, max_seconds: float):
+        self.max_epochs = max_epochs
+        self.max_steps = max_steps
+        self.max_seconds = max_seconds
+
+    def reached(self, position: Position, seconds: float) -> Optional[str]:
+        """The limit that is reached, as a phrase for the user, or None."""
+        if self.max_steps and position.step >= self.max_steps:
+            return f"max_steps = {self.max_steps} reached"
+        # Sums of fractions of epochs must not miss a limit by a rounding error.
+        if self.max_epochs and position.epoch >= self.max_epochs - 1e-9:
+            return f"max_epochs = {self.max_epochs:g} reached"
+        if self.max_seconds and seconds >= self.max_seconds:
+            return f"max_seconds = {self.max_seconds:g} reached"
+        return None
+
+    def steps_left(self, position: Position) -> float:
+        """Steps before ``max_steps``; infinity without it."""
+        return self.max_steps - position.step if self.max_steps else math.inf
+
+    def epochs_left(self, position: Position) -> float:
+        """Epochs before ``max_epochs``; infinity without it."""
+        return self.max_epochs - position.epoch if self.max_epochs else math.inf
+
+    def next_second(self) -> float:
+        """The second of training at which it ends; infinity without ``max_seconds``."""
+        return self.max_seconds or math.inf
+
+    def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
+        """How many steps there will be, as far as can be known; None if not."""
+        totals = [self.max_steps] if self.max_steps else []
+        if self.max_epochs and steps_per_epoch:
+            totals.append(math.ceil(self.max_epochs * steps_per_epoch))
+        return min(totals) if totals else None
+
+
+class Every:
+    """Says when the next evaluation (or checkpoint) is due: by steps, epochs or seconds;
+    0 = not by it.
+
+    Steps and epochs are counted from the start, so that 0.5 means the middle and the end
+    of every epoch whatever the number of batches; seconds from the last evaluation.
+    """
+
+    def __init__(self, epochs: float, steps: int, seconds: float):
+        self.epochs = epochs
+        self.steps = steps
+        self.seconds = seconds
+        self._last = Position()
+        self._last_seconds = 0.0
+
+    def due(self, position: Position, seconds: float) -> bool:
+        """Whether it is time."""
+        last = self._last
+        return position.step > last.step and bool(
+            _passed(last.step, position.step, self.steps)
+            or _passed(last.epoch, position.epoch, self.epochs)
+            or (self.seconds and seconds - self._last_seconds >= self.seconds)
+        )
+
+    def steps_left(self, position: Position) -> float:
+        """Steps before it is time by their number; infinity without that."""
+        return self.steps - position.step % self.steps if self.steps else math.inf
+
+    def epochs_left(self, position: Position) -> float:
+        """Epochs before it is time by these; infinity without that."""
+        return self.epochs - position.epoch % self.epochs if self.epochs else math.inf
+
+    def next_second(self) -> float:
+        """The second of training at which it is time; infinity if not by seconds."""
+        return self._last_seconds + self.seconds if self.seconds else math.inf
+
+    def done(self, position: Position, seconds: float) -> None:
+        """Note that it has taken place."""
+        self._last = Position(**vars(position))
+        self._last_seconds = seconds
+
+    def state(self) -> Dict[str, Any]:
+        """When it was last, as JSON values."""
+        return {"position": vars(self._last), "seconds": self._last_seconds}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state`` gave."""
+        self._last = Position(**state["position"])
+        self._last_seconds = state["seconds"]
+
+
+def _passed(before: float, now: float, every: float) -> bool:
+    """Whether a multiple of ``every`` lies behind ``before`` and not beyond ``now``."""
+    # Sums of fractions of epochs must not miss a multiple by a rounding error.
+    return every > 0 and int(now / every + 1e-9) > int(before / every + 1e-9)

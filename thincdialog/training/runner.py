@@ -1,0 +1,111 @@
+"""The runner contract: who makes the steps of training."""
+
+from types import TracebackType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type
+
+from ..errors import Problem
+from ..protocol import StepReport
+from ..teachers import Teacher
+from .experiment import Experiment
+from .interruption import Interruption
+
+
+class Runner:
+    """Makes steps, in one process or in many; register one with ``registry.runners``, and
+    choose it in ``[runner]``.
+
+    The training loop counts, evaluates, saves and stops; it asks the runner for steps and
+    never knows how many hands it has. Between ``settle`` and the next ``take`` no step is
+    under way, and the experiment's agent and optimizer are behind those that were made.
+
+    A subclass gives all of this. One that only makes its steps in another way derives from
+    ``runners.Alone`` and gives ``take``.
+
+    harmless (Sequence[str]): Its settings that may change when a run goes on.
+    n_workers (int): How many learn at once; each has gradients and a batch of its own.
+    """
+
+    harmless: Sequence[str] = ()
+    n_workers: int = 1
+
+    def problems(self, experiment: Experiment) -> List[Problem]:
+        """What in a config does not go with this runner; found before any data is read."""
+        return []
+
+    def begin(
+        self,
+        experiment: Experiment,
+        teacher: Teacher,
+        interruption: Interruption,
+        note: Callable[[str], None],
+    ) -> "Runner":
+        """Get ready, with an agent that has its first weights (or those to go on from).
+
+        teacher (Teacher): Of the training data.
+        interruption (Interruption): Knows whether the run is to end soon.
+        note (Callable[[str], None]): Told in a line each what the user should know.
+        RETURNS (Runner): This one, or one that does it; it ends as a context manager.
+        """
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Release what it holds; nothing more is asked of it."""
+
+    def start_epoch(self, epoch: int) -> None:
+        """Begin a pass over the training data, whatever is left of the last one."""
+        raise NotImplementedError
+
+    def epoch_done(self) -> bool:
+        """Whether all examples of the epoch were learnt from, as far as is known."""
+        raise NotImplementedError
+
+    def take(self, step: int, room: float) -> List[StepReport]:
+        """Make steps; the epoch is not known to be done.
+
+        step (int): Steps made so far.
+        room (float): How many more may be made before something else is due, 1 or more.
+        RETURNS (List[StepReport]): Of the steps that were made since the last call; there
+            may be none yet.
+        RAISES (TrainingError): If a loss or gradient is not finite.
+        """
+        raise NotImplementedError
+
+    def settle(self) -> List[StepReport]:
+        """Wait until no step is under way.
+
+        RETURNS (List[StepReport]): Of those that were made since the last call.
+        """
+        return []
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        """One pass of the experiment's agent over data to evaluate on (see
+        ``evaluate_agent``).
+
+        RETURNS (Dict[str, float]): Metric name to value.
+        """
+        raise NotImplementedError
+
+    def state(self) -> Dict[str, Any]:
+        """Where the epoch is, as JSON values.
+
+        RAISES (ProtocolError): If it cannot be told within an epoch.
+        """
+        raise NotImplementedError
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to where ``state`` was taken.
+
+        RAISES (ConfigError): If it is of a runner with other settings.
+        """
+        raise NotImplementedError
+
+    def __enter__(self) -> "Runner":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.end()

@@ -1,0 +1,35 @@
+"""One step of training: parleys of a world, and an update of the weights."""
+
+from typing import Any
+
+from ..protocol import Learner, StepReport
+from ..worlds import World
+
+
+def gather(agent: Learner, world: World, seed: int, step: int, n: int) -> None:
+    """Let an agent learn what one update needs: ``n`` microbatches, or as many as the epoch
+    still has.
+
+    agent (Learner): The world's; its random draws follow from seed, step and microbatch.
+    step (int): Number of the update, from 1.
+    n (int): Microbatches (parleys), 1 or more.
+    """
+    number = 0
+    while number < n and not world.epoch_done():
+        agent.begin_microbatch(seed, step, number)
+        world.parley()
+        number += 1
+
+
+def one_step(
+    agent: Learner, world: World, optimizer: Any, seed: int, step: int, n: int
+) -> StepReport:
+    """Make one update of the weights; none, if no example had a label.
+
+    Arguments as of ``gather``.
+    RAISES (TrainingError): If the loss or the gradient is not finite.
+    """
+    gather(agent, world, seed, step, n)
+    learn_rate = getattr(optimizer, "learn_rate", None)
+    report = agent.update(optimizer)
+    return report._replace(learn_rate=None if learn_rate is None else float(learn_rate))
