@@ -10,11 +10,9 @@ def write(path, text):
     return path
 
 
-REGISTERING = "from thincdialog.api import registry\nregistry.layers('test_code.A.v1', func=int)\n"
-
-
 def test_code_registers_functions_once(tmp_path):
-    path = write(tmp_path / "my_code.py", REGISTERING)
+    text = "from thincdialog.api import registry\nregistry.layers('test_code.A.v1', func=int)\n"
+    path = write(tmp_path / "my_code.py", text)
     module = load_code(path)
     assert registry.layers.get("test_code.A.v1") is int
     assert load_code(str(path)) is module

@@ -18,6 +18,7 @@ from .source import Source, read_source
 from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, show_value
 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
+Overrides = Optional[Mapping[str, Any]]
 # Largest file in bytes that is read as a config.
 MAX_CONFIG = 4_000_000
 
@@ -56,7 +57,7 @@ class GivenConfig:
         return Problem(self.where(*path), f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint)
 
 
-def read_config(config: ConfigLike, overrides: Optional[Mapping[str, Any]] = None) -> GivenConfig:
+def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
     """Read a config without judging it: file, defaults, overrides.
 
     config (ConfigLike): A path, a config's text, a Config or a dict.

@@ -4,7 +4,7 @@ the objects that it describes."""
 from dataclasses import dataclass
 from functools import reduce
 from operator import getitem
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Sequence, Tuple, Union
 
 from confection import Config
 
@@ -12,7 +12,7 @@ from ..errors import ConfigError, Problem
 from ..registry import registry
 from .blocks import fill_functions
 from .check import Checker
-from .given import ConfigLike, GivenConfig, read_config
+from .given import ConfigLike, GivenConfig, Overrides, read_config
 from .variables import fill_variables
 
 
@@ -44,9 +44,7 @@ AnyConfig = Union[ConfigLike, CheckedConfig]
 
 
 def load_config(
-    config: AnyConfig,
-    overrides: Optional[Mapping[str, Any]] = None,
-    without: Sequence[str] = (),
+    config: AnyConfig, overrides: Overrides = None, without: Sequence[str] = ()
 ) -> CheckedConfig:
     """Read, complete and check a config. Builds nothing that is kept, reads no data.
 
@@ -65,7 +63,7 @@ def load_config(
     return checked
 
 
-def check_config(config: AnyConfig, overrides: Optional[Mapping[str, Any]] = None) -> List[Problem]:
+def check_config(config: AnyConfig, overrides: Overrides = None) -> List[Problem]:
     """All problems of a config, those included that only building its blocks shows.
 
     config (ConfigLike): As for ``load_config``.
@@ -113,10 +111,7 @@ def build_block(checked: CheckedConfig, name: str) -> Any:
 
 
 def _read_and_check(
-    config: AnyConfig,
-    overrides: Optional[Mapping[str, Any]],
-    without: Sequence[str] = (),
-    build: bool = False,
+    config: AnyConfig, overrides: Overrides, without: Sequence[str] = (), build: bool = False
 ) -> Tuple[CheckedConfig, List[Problem]]:
     """build (bool): Whether to build the blocks of a config without mistakes, too."""
     registry.ensure_populated()
