@@ -16,7 +16,7 @@ ORDER = [
     ["config"],
     ["ops", "metrics"],
     ["layers", "losses", "schedules", "optimizers", "data"],
-    ["batchers"],
+    ["batchers", "formats"],
     ["models", "generation", "mutators", "teachers"],
     ["agents"],
     ["worlds"],

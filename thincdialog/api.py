@@ -29,6 +29,7 @@ from .evaluation.predictions import Prediction
 from .evaluation.predictions_file import read_predictions, write_predictions
 from .evaluation.results import Result
 from .evaluation.saved import Chatbot, evaluate, evaluate_with_samples
+from .formats.convert import Conversion, convert
 from .inspection.data_report import DataReport, DataWarning, Limits
 from .inspection.debug_data import debug_data
 from .inspection.debug_overfit import Overfit, debug_overfit
@@ -48,7 +49,6 @@ from .runs.run_table import RunResult, results
 from .runs.sweep import Sweep, SweepRun, sweep
 from .runs.train import train
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
-from .teachers.convert import Conversion, convert
 from .training.interruption import Interrupted
 from .worlds import (
     BatchWorld,

@@ -30,6 +30,10 @@ class Message(dict):
         return self.get("labels") or self.get("eval_labels") or ()
 
 
+# The turns of a conversation as data has them: messages with `labels`, no `episode_done`.
+Episode = List[Message]
+
+
 class MessageBatch(Sequence[Message]):
     """Messages held as columns, so that a batch costs no dict for each row.
 

@@ -9,11 +9,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from thincdialog.errors import DataError
-from thincdialog.teachers import reading
-from thincdialog.teachers.conversations import read_conversations
-from thincdialog.teachers.labelled_text import LabelledText, read_labelled_text
-from thincdialog.teachers.numbered_text import read_numbered_text
-from thincdialog.teachers.parlai_text import read_parlai_text
+from thincdialog.formats import text_file
+from thincdialog.formats.candidates import read_list
+from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.labelled_text import read_labelled_text
+from thincdialog.formats.numbered_text import read_numbered_text
+from thincdialog.formats.parlai_text import read_parlai_text
+from thincdialog.teachers.labelled_text import LabelledText
 
 # Reader, suffix, head of the file, and a good line with TEXT in it.
 READERS = {
@@ -83,13 +85,13 @@ def test_readers_accept_a_line_of_ten_megabytes(reader):
 
 
 def test_readers_refuse_a_line_above_the_limit(reader, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(text_file, "MAX_LINE", 1 << 20)
     text = reader.error(reader.file("a", "b" * (1 << 21)).encode())
     assert f":{reader.n_head + 2}  the line is longer than 1 MB" in text
 
 
 def test_readers_need_no_memory_for_a_bomb(reader, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(text_file, "MAX_LINE", 1 << 20)
     bomb = gzip.compress(b"a" * (50 << 20))
     assert len(bomb) < 100_000 and ":1  the line is longer than 1 MB" in reader.error(bomb)
 
@@ -144,8 +146,8 @@ def test_readers_refuse_what_is_no_file(reader, tmp_path):
         list(reader.read(str(folder)))
     for path in (typed, str(folder)):
         with pytest.raises(DataError, match="not found; did you mean|is a directory"):
-            reading.check_readable(path)
-    reading.check_readable(reader.path)
+            text_file.check_readable(path)
+    text_file.check_readable(reader.path)
 
 
 def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):
@@ -181,7 +183,7 @@ def test_read_list_refuses_a_file_without_candidates(tmp_path):
     path = tmp_path / "candidates.txt"
     path.write_text("\n \n")
     with pytest.raises(DataError, match="holds no candidates"):
-        reading.read_list(path)
+        read_list(path)
 
 
 json_values = st.recursive(

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from thincdialog.errors import DataError
+from thincdialog.formats.conversations import read_conversations
 from thincdialog.messages import SILENCE
-from thincdialog.teachers.conversations import Conversations, read_conversations
+from thincdialog.teachers.conversations import Conversations
 
 
 def written(tmp_path, *conversations, name="data.jsonl"):

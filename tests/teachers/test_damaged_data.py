@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from tests.fuzzing import mangle, within_time
 from thincdialog.errors import DataError, DialogError
-from thincdialog.teachers.conversations import read_conversations
-from thincdialog.teachers.convert import convert
-from thincdialog.teachers.formats import FORMATS
-from thincdialog.teachers.guessing import guess_format
-from thincdialog.teachers.json_layout import read_layout_file
-from thincdialog.teachers.labelled_text import read_labelled_text
-from thincdialog.teachers.layout_file import Layout, find_layout, read_layout, shipped_layouts
-from thincdialog.teachers.numbered_text import read_numbered_text
-from thincdialog.teachers.parlai_text import read_parlai_text
-from thincdialog.teachers.reading import read_list
+from thincdialog.formats.candidates import read_list
+from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.convert import convert
+from thincdialog.formats.formats import FORMATS
+from thincdialog.formats.guessing import guess_format
+from thincdialog.formats.json_layout import read_layout_file
+from thincdialog.formats.labelled_text import read_labelled_text
+from thincdialog.formats.layout_file import CorpusLayout, find_layout, read_layout, shipped_layouts
+from thincdialog.formats.numbered_text import read_numbered_text
+from thincdialog.formats.parlai_text import read_parlai_text
 
 TURNS = [{"speaker": "a", "text": "hi \ud83d\ude00"}, {"speaker": "b", "text": "hello", "mood": 3}]
 DIALOG = [[{"id": "a", "text": "hi"}, {"id": "b", "text": "hello"}]]
@@ -59,7 +59,7 @@ def read_by(layout, path):
 def read_own_layout(path):
     """A file as a layout, then another that it describes."""
     layout = read_layout(path)
-    assert isinstance(layout, Layout)
+    assert isinstance(layout, CorpusLayout)
     return []
 
 

@@ -9,12 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thincdialog.errors import ConfigError, DataError
+from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.convert import convert
+from thincdialog.formats.json_layout import read_layout_file
+from thincdialog.formats.layout_file import find_layout, read_layout, shipped_layouts
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
-from thincdialog.teachers.conversations import Conversations, read_conversations
-from thincdialog.teachers.convert import convert
-from thincdialog.teachers.json_layout import JSONLayout, read_layout_file
-from thincdialog.teachers.layout_file import find_layout, read_layout, shipped_layouts
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.json_layout import JSONLayout
 
 # What stands in a file of each layout, and its (id, text, labels).
 SAMPLES = {

@@ -6,7 +6,8 @@ import pytest
 
 from thincdialog.batchers import Fixed
 from thincdialog.errors import ConfigError, DataError
-from thincdialog.teachers.labelled_text import LabelledText, read_labelled_text
+from thincdialog.formats.labelled_text import read_labelled_text
+from thincdialog.teachers.labelled_text import LabelledText
 
 
 def written(tmp_path, name, text):

@@ -3,7 +3,8 @@
 import pytest
 
 from thincdialog.errors import DataError
-from thincdialog.teachers.numbered_text import NumberedText, read_numbered_text
+from thincdialog.formats.numbered_text import read_numbered_text
+from thincdialog.teachers.numbered_text import NumberedText
 
 
 def written(tmp_path, text, name="data.txt"):

@@ -5,7 +5,8 @@ import gzip
 import pytest
 
 from thincdialog.errors import DataError
-from thincdialog.teachers.parlai_text import ParlAIText, read_parlai_text
+from thincdialog.formats.parlai_text import read_parlai_text
+from thincdialog.teachers.parlai_text import ParlAIText
 
 
 def written(tmp_path, text, name="data.txt"):

@@ -3,9 +3,10 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ..errors import DataError
+from ..formats.candidates import check_candidates
+from ..formats.wording import kind, short
 from ..messages import Message
 from .arguments import Mutators
-from .reading import check_candidates, kind, short
 from .split import Episode
 from .teacher import Teacher
 
@@ -88,9 +89,7 @@ class _Source:
         for name in ("labels", "label_candidates"):
             if name in message:
                 message[name] = self._strings(message[name], f"'{name}' of {where}")
-        if "label_candidates" in message:
-            labels = message.get("labels", ())
-            check_candidates(labels, message["label_candidates"], f"{self.origin}: {where}")
+        check_candidates(message, f"{self.origin}: {where}")
         return message
 
     def _strings(self, value: Any, where: str) -> List[str]:

@@ -11,9 +11,9 @@ from urllib.error import URLError
 import numpy as np
 
 from ..errors import ConfigError, DataError, Problem
+from ..formats.wording import nearest, short
 from ..messages import Message
 from ..registry import registry
-from .reading import nearest, short
 from .split import Episode
 from .teacher import Teacher
 

@@ -5,8 +5,8 @@ from typing import Any, Callable, Iterable, Iterator, List
 
 from ..config.functions import locate
 from ..errors import ConfigError, DataError, Problem
+from ..formats.wording import short
 from ..messages import Message
-from .reading import short
 
 Episode = List[Message]
 Source = Callable[[], Iterable[Episode]]

@@ -15,11 +15,12 @@ from typing import (
 )
 
 from ..errors import DataError
-from .bookmark import Bookmark
+from ..formats.bookmark import Bookmark
+from ..formats.candidates import refuses_outside_labels
+from ..formats.text_file import check_readable
+from ..formats.wording import short
 from .mutating import Episode, Source, mutated, own_mutator
-from .reading import check_readable, short
 from .store import EpisodeStore, collection_paused
-from .strictness import refuses_outside_labels
 
 Members = Sequence[int]
 

@@ -5,10 +5,10 @@ from itertools import islice
 from typing import Callable, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import DataError
+from ..formats.wording import nearest
 from .arguments import Mutators, mutator_list
 from .mutating import Episode
 from .presenter import Presenter
-from .reading import nearest
 from .scores import Scores
 from .showing import Showing
 from .split import Source, Split

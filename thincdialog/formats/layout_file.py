@@ -7,7 +7,8 @@ from typing import Any, Dict, List, Optional, Union
 import srsly
 
 from ..errors import ConfigError, DataError, Problem
-from .reading import kind, nearest, read_bytes, short
+from .text_file import read_bytes
+from .wording import kind, nearest, short
 
 LAYOUT_SUFFIXES = (".yml", ".yaml", ".json")
 MAX_LAYOUT = 1 << 20  # Largest file in bytes that is read as a layout.
@@ -19,7 +20,7 @@ Where = str
 
 
 @dataclass
-class Layout:
+class CorpusLayout:
     """Where things stand. A record is one conversation or one example: a line of a JSONL
     file or table, an element of a JSON list, a value of a JSON object.
 
@@ -73,7 +74,7 @@ def shipped_layouts() -> Dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
 
 
-def find_layout(name: str) -> Layout:
+def find_layout(name: str) -> CorpusLayout:
     """A layout that comes along, or one in a file of your own.
 
     name (str): Its name, or the path of a .yml, .yaml or .json file.
@@ -90,7 +91,7 @@ def find_layout(name: str) -> Layout:
     return read_layout(Path(name))
 
 
-def read_layout(path: Path) -> Layout:
+def read_layout(path: Path) -> CorpusLayout:
     """The layout in a file.
 
     RAISES (DataError): If it cannot be read, or is no layout.
@@ -103,13 +104,13 @@ def read_layout(path: Path) -> Layout:
         raise DataError(path, f"not readable: {' '.join(str(error)[:300].split())}") from None
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")
-    names = [field.name for field in fields(Layout)]
+    names = [field.name for field in fields(CorpusLayout)]
     for name, value in values.items():
         if name not in names:
             hint = nearest(str(name), names) or f" (there is: {', '.join(names)})"
             raise DataError(path, f"a layout has no {short(name)}{hint}")
         _check(path, name, value)
-    layout = Layout(**values)
+    layout = CorpusLayout(**values)
     if not layout.label and not layout.turns and not layout.group:
         text = "say 'turns' or 'group' (conversations), or 'label' (examples)"
         raise DataError(path, f"the layout does not say where answers stand: {text}")

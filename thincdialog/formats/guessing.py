@@ -7,7 +7,8 @@ from typing import List, Optional
 
 from ..errors import DataError
 from .formats import FORMATS
-from .reading import read_json_lines, read_lines, short
+from .text_file import read_json_lines, read_lines, suffix_of
+from .wording import short
 
 N_LINES = 200
 NUMBERED = re.compile(r"\d+ ")
@@ -16,8 +17,8 @@ PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|rewar
 
 def format_by_name(path: str) -> Optional[str]:
     """The format that a file's name alone tells, if it does: csv or tsv."""
-    suffix = Path(path.removesuffix(".gz")).suffix.lower()[1:]
-    return suffix if suffix in ("csv", "tsv") else None
+    suffix = suffix_of(path)
+    return suffix[1:] if suffix in (".csv", ".tsv") else None
 
 
 def guess_format(path: str) -> str:
@@ -31,10 +32,9 @@ def guess_format(path: str) -> str:
         return known
     if not Path(path).is_file() and Path(path).exists() and not Path(path).is_dir():
         raise DataError(path, f"is no plain file, so its format cannot be told: {_give()}")
-    suffix = Path(path.removesuffix(".gz")).suffix.lower()
     lines = [line for _, line in islice(read_lines(path), N_LINES) if line.strip()]
     first = lines[0] if lines else ""
-    if suffix in (".jsonl", ".json", ".ndjson") or first.startswith("{"):
+    if suffix_of(path) in (".jsonl", ".json", ".ndjson") or first.startswith("{"):
         row = next((row for _, row in read_json_lines(path)), {})
         if "turns" in row or "dialog" in row:
             return "conversations" if "turns" in row else "parlai-conversations"

@@ -1,21 +1,21 @@
 """Converts data from one text format to another, without silent loss."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError, DialogError
-from ..messages import Message
-from .conversations import conversation_turns
-from .formats import CONVERSATIONS, FORMATS, Choices, Format, layout_format, why_not_held
+from ..messages import Episode, Message
+from .bookmark import Bookmark
+from .conversations import conversation_name, conversation_turns
+from .formats import CONVERSATIONS, FORMATS, Format, layout_format, why_not_held
 from .guessing import format_by_name, guess_format
 from .layout_file import LAYOUT_SUFFIXES, find_layout, shipped_layouts
 from .output_file import open_output
-from .reading import nearest, read_json_lines, short
-from .split import Episode
-from .writing import as_json, conversation_name
+from .text_file import read_json_lines
+from .wording import nearest, short
 
 # What ``drop`` can name besides fields.
 HISTORY, LABELS, BLANKS = "history", "labels", "blanks"
@@ -90,7 +90,12 @@ def convert(
         raise DialogError(f"{target}  tells no format: give one of {', '.join(FORMATS)}")
     _check_names(from_format, to_format)
     done = Conversion(from_format or guess_format(source), to_format, from_format is None)
-    choices = Choices(label_speaker, text_field, label_field)
+    choices = {
+        "label_speaker": label_speaker or None,
+        "text_field": text_field,
+        "label_field": label_field,
+        "left_out": done.left_out,
+    }
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
         parts = _turns(source, to_format, drop, done)
     else:
@@ -119,33 +124,32 @@ def _check_names(from_format: Optional[str], to_format: str) -> None:
 
 
 def _episodes(
-    source: str, choices: Choices, drop: Sequence[str], skip: bool, done: Conversion
+    source: str, choices: Mapping[str, Any], drop: Sequence[str], skip: bool, done: Conversion
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each episode its number of examples, and its lines."""
     reads = FORMATS.get(done.from_format) or layout_format(find_layout(done.from_format))
     writes = FORMATS[done.to_format]
-    for episode in reads.read(source, choices, done.left_out):
+    told = {name: choices[name] for name in reads.takes if choices[name] is not None}
+    for episode in reads.read(source, **told):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]
             messages = [_carried(message, reads, done, "id" in drop) for message in part]
-            why = _why_not(messages, writes)
-            where = f"example {short(ids[0])}"
             lines: List[str] = []
+            place, why = 0, _why_not(messages, writes)
             if not why:
                 name = conversation_name(messages)
                 if done.to_format in CONVERSATIONS and name is None:
                     done.left_out["ids"] += sum("source_id" in message for message in messages)
-                name = name or str(done.n_episodes + 1)
-                lines = writes.lines(messages, name)
+                lines = writes.lines(messages, name or str(done.n_episodes + 1))
                 place, why = _first_not_held(messages, lines, done.to_format)
-                where = f"example {short(ids[place])}"
+            example = f"example {short(ids[place])}"
             if not why:
                 yield len(messages), lines
             elif skip:
                 done.n_skipped += 1
-                done.first_skipped = done.first_skipped or f"{where}: {why}"
+                done.first_skipped = done.first_skipped or f"{example}: {why}"
             else:
-                text = f"{where} does not fit into the format '{done.to_format}': {why}"
+                text = f"{example} does not fit into the format '{done.to_format}': {why}"
                 hint = "choose another format, or leave such episodes out (--skip)"
                 raise DataError(source, f"{text}; {hint}")
 
@@ -155,12 +159,10 @@ def _first_not_held(episode: Episode, lines: List[str], name: str) -> Tuple[int,
     why = why_not_held(episode, lines, name)
     if not why:
         return 0, ""
-    hint = FORMATS[name].hint
-    for place, message in enumerate(episode):
-        alone = why_not_held([message], FORMATS[name].lines([message], "1"), name)
-        if alone:
-            return place, f"{alone} ({hint})"
-    return 0, f"{why} ({hint})"
+    write, hint = FORMATS[name].lines, FORMATS[name].hint
+    alone = (why_not_held([message], write([message], "1"), name) for message in episode)
+    place, why = next(((place, one) for place, one in enumerate(alone) if one), (0, why))
+    return place, f"{why} ({hint})"
 
 
 def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
@@ -221,27 +223,26 @@ def _turns(
     source: str, to_format: str, drop: Sequence[str], done: Conversion
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each conversation its number of turns, and its line."""
-    speaker_field = "id" if to_format == "parlai-conversations" else "speaker"
-    for number, conversation in read_json_lines(source):
+    as_parlai = to_format == "parlai-conversations"
+    speaker_field = "id" if as_parlai else "speaker"
+    at = Bookmark()
+    for _, conversation in read_json_lines(source, at):
+        is_parlai = "turns" not in conversation
+        own = ("id" if is_parlai else "speaker", "text", *drop)
         turns: List[Dict[str, object]] = []
-        for speaker, text, turn in conversation_turns(conversation, source, number):
-            others = dict(turn)
-            del others["id" if "turns" not in conversation else "speaker"], others["text"]
-            others = {name: value for name, value in others.items() if name not in drop}
-            if speaker_field in others or (speaker_field == "id" and speaker == "context"):
+        for speaker, text, turn in conversation_turns(conversation, at):
+            others = {name: value for name, value in turn.items() if name not in own}
+            if speaker_field in others or (as_parlai and speaker == "context"):
                 what = f"the field '{speaker_field}'" if speaker_field in others else "the name"
                 problem = f"turn {len(turns) + 1}: {what} has another meaning in '{to_format}'"
-                raise DataError(source, f"{problem}; rename or --drop it", number)
+                raise at.error(f"{problem}; rename or --drop it")
             turns.append({speaker_field: speaker, "text": text, **others})
-        given = "turns" if "turns" in conversation else "dialog"
-        n_given = len(turns) if given == "turns" else sum(map(len, conversation["dialog"]))
+        given = "dialog" if is_parlai else "turns"
+        n_given = sum(map(len, conversation["dialog"])) if is_parlai else len(turns)
         done.left_out["turns of the speaker 'context'"] += n_given - len(turns)
-        whole = {name: value for name, value in conversation.items() if name not in drop}
-        pairs: object = turns
-        if speaker_field == "id":
-            pairs = [
-                [turn for turn in pair if turn] for pair in zip_longest(turns[::2], turns[1::2])
-            ]
-        whole.pop(given, None)
-        whole["dialog" if speaker_field == "id" else "turns"] = pairs
-        yield len(turns), [as_json(whole)]
+        whole = {name: value for name, value in conversation.items() if name not in (given, *drop)}
+        if as_parlai:
+            whole["dialog"] = [turns[place : place + 2] for place in range(0, len(turns), 2)]
+        else:
+            whole["turns"] = turns
+        yield len(turns), [json.dumps(whole, ensure_ascii=False)]

@@ -1,6 +1,8 @@
-"""Where in its files a stream was reading, so that it can go on there."""
+"""Where in its files a reader is, so that it can go on there and say what is wrong there."""
 
 from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from ..errors import DataError
 
 # A place in a file: byte at which a line begins (of what is unpacked), and lines before it.
 Spot = Tuple[int, int]
@@ -18,7 +20,11 @@ class Bookmark:
     spot (Spot): The place in it.
     count (int): What the reader had counted up to there, for ids.
     columns (Optional[List[str]]): A table's column names, which stand at its beginning.
+    begin, end (Spot): Where the line or row begins and ends that was read last.
+    path (object): The file that it was read from.
     """
+
+    path: object = ""
 
     def __init__(self, mark: Optional[Mapping[str, Any]] = None):
         self._go_to(mark or {})
@@ -28,7 +34,6 @@ class Bookmark:
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
         self.count: int = mark.get("count", 0)
         self.columns: Optional[List[str]] = mark.get("columns")
-        # Where the line or row begins and ends that was read last.
         self.begin = self.end = self.spot
 
     @property
@@ -65,3 +70,7 @@ class Bookmark:
         byte, line = self.spot
         mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
         return mark if self.columns is None else {**mark, "columns": self.columns}
+
+    def error(self, text: str) -> DataError:
+        """What is wrong with the line that was read last."""
+        return DataError(self.path, text, self.end[1])

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from thincdialog.errors import DataError, DialogError, OutputError
+from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.convert import convert
+from thincdialog.formats.formats import CONVERSATIONS, FORMATS, why_not_held
+from thincdialog.formats.guessing import guess_format
+from thincdialog.formats.numbered_text import read_numbered_text
+from thincdialog.formats.parlai_text import read_parlai_text
 from thincdialog.messages import SILENCE, Message
-from thincdialog.teachers.conversations import read_conversations
-from thincdialog.teachers.convert import convert
-from thincdialog.teachers.formats import CONVERSATIONS, FORMATS, Choices, why_not_held
-from thincdialog.teachers.guessing import guess_format
-from thincdialog.teachers.numbered_text import read_numbered_text
-from thincdialog.teachers.parlai_text import read_parlai_text
 
 NAMES = {
     name: f"data.{name}" if name in ("csv", "tsv", "jsonl") else "data.txt" for name in FORMATS
@@ -57,9 +57,9 @@ def corpora(texts=ANY_TEXT):
 
 def read(name, path):
     """The examples of a file, without what is no part of an example."""
-    choices = Choices(label_speaker="B")
+    speaker = {"label_speaker": "B"} if "label_speaker" in FORMATS[name].takes else {}
     found = []
-    for episode in FORMATS[name].read(str(path), choices, Counter()):
+    for episode in FORMATS[name].read(str(path), **speaker):
         rows = []
         for message in episode:
             row = dict(message)

@@ -1,0 +1,154 @@
+"""The text formats by name: how each is read, written, and checked."""
+
+from functools import partial
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+from ..errors import DataError
+from ..messages import Episode
+from .conversations import conversation_line, read_conversations
+from .json_layout import read_layout_file
+from .labelled_text import labelled_json_line, read_labelled_text, table_line
+from .layout_file import CorpusLayout
+from .numbered_text import numbered_lines, read_numbered_text
+from .parlai_text import parlai_lines, read_parlai_text
+from .text_file import Written
+from .wording import short
+
+
+class Format(NamedTuple):
+    """One text format.
+
+    about (str): What it is, in a few words.
+    read (Callable): Gives the episodes of a file.
+    lines (Callable): Lines for an episode (and its name), which it may not hold.
+    takes (Sequence[str]): What the reader may have to be told, see ``convert``;
+        `left_out`: it counts what is in no episode.
+    header (str): Line before all others.
+    suffix (str): What its files end in, if the reader must know.
+    fields (Optional[Sequence[str]]): Fields that it can hold; any if None.
+    has_ids (bool): Whether the ids that the reader gives stand in the file.
+    n_turns (int): Most turns of an episode; 0 for any number.
+    n_labels (int): Most labels of an example; 0 for any number.
+    hint (str): What a text must not hold; "" if the format holds every text.
+    """
+
+    about: str
+    read: Callable[..., Iterator[Episode]]
+    lines: Callable[[Episode, str], List[str]]
+    takes: Sequence[str] = ()
+    header: str = ""
+    suffix: str = ""
+    fields: Optional[Sequence[str]] = None
+    has_ids: bool = False
+    n_turns: int = 0
+    n_labels: int = 0
+    hint: str = ""
+
+
+def layout_format(layout: CorpusLayout) -> Format:
+    """A format to read by a layout; there is none to write.
+
+    layout (CorpusLayout): Where things stand.
+    """
+    read = partial(read_layout_file, layout=layout)
+    takes = ("label_speaker", "left_out")
+    has_ids = bool(layout.id or layout.group)
+    return Format(layout.about, read, lambda episode, name: [], takes, has_ids=has_ids)
+
+
+def _numbered(about: str, supporting: bool) -> Format:
+    fields = ["text", "labels", "reward", "label_candidates"]
+    return Format(
+        about,
+        partial(read_numbered_text, supporting=supporting),
+        numbered_lines,
+        ("left_out",),
+        fields=[*fields, "supporting"] if supporting else fields,
+        hint="in it \\n stands for a line end, tabs and bars divide, an answer must not be "
+        "empty, and blanks at the ends of a line are lost: --drop blanks takes them off",
+    )
+
+
+def _conversation(about: str, as_parlai: bool) -> Format:
+    write = partial(conversation_line, as_parlai=as_parlai)
+    fields = ["text", "labels", "source_id"]
+    takes = ("label_speaker", "left_out")
+    return Format(about, read_conversations, write, takes, fields=fields, has_ids=True, n_labels=1)
+
+
+_labelled = partial(
+    Format,
+    read=partial(read_labelled_text, keep_fields=True),
+    takes=("text_field", "label_field"),
+    n_turns=1,
+)
+_table = partial(_labelled, fields=["text", "labels"], n_labels=1)
+
+FORMATS: Dict[str, Format] = {
+    "parlai": Format(
+        "ParlAI's text: key:value fields between tabs",
+        read_parlai_text,
+        parlai_lines,
+        hint=r"in it \n, \t and __PIPE__ stand for a line end, a tab and a bar",
+    ),
+    "fbdialog": _numbered("numbered lines with answers, rewards, candidates", False),
+    "babi": _numbered("numbered lines with answers and supporting lines", True),
+    "conversations": _conversation('JSON lines {"id", "turns": [...]}', False),
+    "parlai-conversations": _conversation(
+        'JSON lines {"dialog": [[...]]} as ParlAI writes them', True
+    ),
+    "jsonl": _labelled(
+        "labelled text, JSON lines",
+        lines=labelled_json_line,
+        suffix=".jsonl",
+        hint="'text', 'label' and 'id' have a meaning of their own in it",
+    ),
+    "csv": _table(
+        "labelled text, CSV",
+        lines=partial(table_line, divider=","),
+        header="text,label",
+        suffix=".csv",
+        hint="in it CR LF and LF are the same line end",
+    ),
+    "tsv": _table(
+        "labelled text, TSV",
+        lines=partial(table_line, divider="\t"),
+        header="text\tlabel",
+        suffix=".tsv",
+        hint="in it are no tabs and line ends",
+    ),
+}
+
+CONVERSATIONS = ("conversations", "parlai-conversations")
+
+
+def why_not_held(episode: Episode, lines: List[str], name: str) -> str:
+    """What of an episode its lines do not say, or "".
+
+    episode (Episode): Without the field `id`.
+    lines (List[str]): From the format's ``lines``.
+    name (str): Of the format.
+    """
+    form = FORMATS[name]
+    for line in lines:
+        if "\r\n" in line or line.endswith("\r") or "\0" in line:
+            return "it has a NUL, or a CR before a line end"
+        if "\n" in line and name != "csv":
+            return "it has a line end where there can be none"
+    if not form.hint:
+        return ""
+    # A cell of a table may have several lines.
+    lines = "\n".join([form.header, *lines] if form.header else lines).split("\n")
+    try:
+        found = list(form.read(Written(f"written{form.suffix}", lines)))
+    except DataError as error:
+        return f"it would not be readable: {str(error).partition('  ')[2] or error}"
+    n_found = [len(part) for part in found]
+    if n_found != [len(episode)]:
+        return f"{len(episode)} turns would be read as {sum(n_found)} (of {len(found)} episodes)"
+    for message, back in zip(episode, found[0]):
+        for field in dict.fromkeys([*message, *back]):
+            if field != "id" and message.get(field) != back.get(field):
+                was, now = short(message.get(field), 40), short(back.get(field), 40)
+                return f"'{field}' {was} would be read as {now}"
+    return ""
