@@ -1,5 +1,6 @@
-"""Where in its files a reader is, so that it can go on there and say what is wrong there."""
+"""Where in its files a reader is, what is wrong there, and what it leaves out."""
 
+from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..errors import DataError
@@ -22,11 +23,17 @@ class Bookmark:
     columns (Optional[List[str]]): A table's column names, which stand at its beginning.
     begin, end (Spot): Where the line or row begins and ends that was read last.
     path (object): The file that it was read from.
+    left_out (Optional[Counter]): How often what was no part of an episode, by its kind;
+        None if nobody asks.
     """
 
-    path: object = ""
-
-    def __init__(self, mark: Optional[Mapping[str, Any]] = None):
+    def __init__(
+        self,
+        mark: Optional[Mapping[str, Any]] = None,
+        left_out: Optional[Counter[str]] = None,
+    ):
+        self.path: object = ""
+        self.left_out = left_out
         self._go_to(mark or {})
 
     def _go_to(self, mark: Mapping[str, Any]) -> None:
@@ -46,19 +53,9 @@ class Bookmark:
 
         count (int): What was counted so far.
         """
-        self._move(self.begin, count)
-
-    def behind(self, count: int = 0) -> None:
-        """Move it behind the line or row that was read last.
-
-        count (int): What was counted so far.
-        """
-        self._move(self.end, count)
-
-    def _move(self, spot: Spot, count: int) -> None:
         # What is not read by lines stays where it is.
-        if spot != self.spot:
-            self.spot, self.count = spot, count
+        if self.begin != self.spot:
+            self.spot, self.count = self.begin, count
 
     def open(self, file: int) -> None:
         """Move it to the beginning of a file, unless it lies in there."""
@@ -74,3 +71,8 @@ class Bookmark:
     def error(self, text: str) -> DataError:
         """What is wrong with the line that was read last."""
         return DataError(self.path, text, self.end[1])
+
+    def leave_out(self, kind: str, n_times: int = 1) -> None:
+        """Count what is no part of an episode."""
+        if self.left_out is not None:
+            self.left_out[kind] += n_times

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from itertools import chain
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from ..errors import DataError
 from ..messages import SILENCE, Episode, Message
@@ -12,6 +12,9 @@ from .text_file import File, read_json_lines
 from .wording import kind, nearest, short
 
 Said = Tuple[str, str]  # Speaker and text.
+
+# Its name, what is said, and lines of background to stand before the first text.
+Conversation = Tuple[str, List[Said], List[str]]
 
 # Fields of conversations and their turns that have a meaning here.
 OWN = ("id", "speaker", "text", "turns", "dialog")
@@ -24,41 +27,29 @@ ASKS, ANSWERS = "A", "B"
 
 
 def read_conversations(
-    path: File,
-    label_speaker: str = "second",
-    left_out: Optional[Counter[str]] = None,
-    at: Optional[Bookmark] = None,
+    path: File, label_speaker: str = "second", at: Optional[Bookmark] = None
 ) -> Iterator[Episode]:
     """The episodes of one file.
 
     path (File): The file.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
-    left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
     at (Optional[Bookmark]): Lies where to begin, and is moved along.
     RAISES (DataError): With the line, if a conversation is malformed; without, if no
         conversation has a turn to answer and an answer.
     """
     at = at or Bookmark()
-    speakers: Dict[str, None] = {}
-    n_conversations = 0
-    is_empty = at.is_at_begin
-    if left_out is not None:
-        left_out["names of speakers"] += 1
+    return spoken_episodes(_conversations(path, at), label_speaker, path, at)
+
+
+def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
+    at.leave_out("names of speakers")
     for number, conversation in read_json_lines(path, at):
         at.before()
-        n_conversations += 1
         said = [(speaker, text) for speaker, text, _ in conversation_turns(conversation, at)]
         name = conversation.get("id")
-        name = str(number) if name is None else str(name)
-        if len(speakers) < 100:
-            speakers.update((speaker, None) for speaker, _ in said)
-        if left_out is not None:
-            _note_fields(conversation, left_out)
-        for episode in speaker_episodes(said, label_speaker, name, left_out):
-            is_empty = False
-            yield episode
-    if is_empty:
-        raise DataError(path, why_empty(n_conversations, label_speaker, list(speakers)))
+        if at.left_out is not None:
+            _note_fields(conversation, at.left_out)
+        yield str(number) if name is None else str(name), said, []
 
 
 def conversation_turns(
@@ -97,21 +88,46 @@ def conversation_turns(
             yield speaker, text, turn
 
 
-def speaker_episodes(
-    said: List[Said], label_speaker: str, name: str, left_out: Optional[Counter[str]] = None
+def spoken_episodes(
+    conversations: Iterable[Conversation], label_speaker: str, path: File, at: Bookmark
 ) -> Iterator[Episode]:
-    """The episodes of one conversation, none or up to two.
+    """The episodes of a file's conversations, none or up to two of each.
 
-    said (List[Tuple[str, str]]): Speaker and text of each turn.
+    conversations (Iterable[Conversation]): As they are read.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
-    name (str): What the examples' ids begin with.
-    left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
+    path (File): The file.
+    at (Bookmark): Lies where reading begins.
+    RAISES (DataError): If the whole file gives no episode.
     """
-    left_out = Counter() if left_out is None else left_out
+    speakers: Dict[str, None] = {}
+    n_conversations = 0
+    is_empty = at.is_at_begin
+    for name, said, opening in conversations:
+        n_conversations += 1
+        if len(speakers) < 100:
+            speakers.update((speaker, None) for speaker, _ in said)
+        for episode in _episodes(said, label_speaker, name, at):
+            is_empty = False
+            if opening:
+                episode[0]["text"] = "\n".join([*opening, episode[0]["text"]])
+            yield episode
+    if not is_empty:
+        return
+    text = "holds no examples: no conversation has a turn and an answer to it"
+    if not n_conversations:
+        text = "holds no examples: all lines are blank"
+    elif label_speaker not in SIDES and label_speaker not in speakers:
+        known = ", ".join(short(speaker) for speaker in list(speakers)[:8]) or "none"
+        hint = f"{nearest(label_speaker, list(speakers))}; speakers here: {known}"
+        text = f"nobody is called label_speaker '{label_speaker}'{hint}"
+    raise DataError(path, text)
+
+
+def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> Iterator[Episode]:
     is_name = label_speaker not in SIDES
     if is_name:
         if all(who != label_speaker for who, _ in said):
-            left_out["turns that nobody answers"] += len(said)
+            at.leave_out("turns that nobody answers", len(said))
             return
         said = [("label" if who == label_speaker else "", text) for who, text in said]
     sides: List[Said] = []
@@ -128,9 +144,9 @@ def speaker_episodes(
         if sides[0][0] if is_name else label_speaker == "first":
             texts.insert(0, SILENCE)
         yield from _paired(texts, name)
-    left_out["borders between turns that are joined to one"] += len(said) - len(sides)
+    at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
     if said and label_speaker != "both":
-        left_out["turns that nobody answers"] += len(texts) % 2
+        at.leave_out("turns that nobody answers", len(texts) % 2)
 
 
 def _paired(texts: List[str], name: str) -> Iterator[Episode]:
@@ -150,22 +166,6 @@ def _note_fields(conversation: Dict[str, Any], left_out: Counter[str]) -> None:
     for turn in turns:
         left_out.update(f"the field '{name}' of turns" for name in turn if name not in OWN)
         left_out["turns of the speaker 'context'"] += turn.get("id") == "context"
-
-
-def why_empty(n_conversations: int, label_speaker: str, speakers: List[str]) -> str:
-    """Why conversations gave no examples.
-
-    n_conversations (int): Number of conversations that were read.
-    label_speaker (str): Whose turns were to be the labels.
-    speakers (List[str]): Who speaks in them.
-    """
-    if not n_conversations:
-        return "holds no examples: all lines are blank"
-    if label_speaker in SIDES or label_speaker in speakers:
-        return "holds no examples: no conversation has a turn and an answer to it"
-    known = ", ".join(short(speaker) for speaker in speakers[:8]) or "none"
-    hint = nearest(label_speaker, speakers)
-    return f"nobody is called label_speaker '{label_speaker}'{hint}; speakers here: {known}"
 
 
 def conversation_line(episode: Episode, name: str, as_parlai: bool = False) -> List[str]:

@@ -94,7 +94,6 @@ def convert(
         "label_speaker": label_speaker or None,
         "text_field": text_field,
         "label_field": label_field,
-        "left_out": done.left_out,
     }
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
         parts = _turns(source, to_format, drop, done)
@@ -130,7 +129,7 @@ def _episodes(
     reads = FORMATS.get(done.from_format) or layout_format(find_layout(done.from_format))
     writes = FORMATS[done.to_format]
     told = {name: choices[name] for name in reads.takes if choices[name] is not None}
-    for episode in reads.read(source, **told):
+    for episode in reads.read(source, at=Bookmark(left_out=done.left_out), **told):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]
             messages = [_carried(message, reads, done, "id" in drop) for message in part]
@@ -225,7 +224,7 @@ def _turns(
     """For each conversation its number of turns, and its line."""
     as_parlai = to_format == "parlai-conversations"
     speaker_field = "id" if as_parlai else "speaker"
-    at = Bookmark()
+    at = Bookmark(left_out=done.left_out)
     for _, conversation in read_json_lines(source, at):
         is_parlai = "turns" not in conversation
         own = ("id" if is_parlai else "speaker", "text", *drop)
@@ -239,7 +238,7 @@ def _turns(
             turns.append({speaker_field: speaker, "text": text, **others})
         given = "dialog" if is_parlai else "turns"
         n_given = sum(map(len, conversation["dialog"])) if is_parlai else len(turns)
-        done.left_out["turns of the speaker 'context'"] += n_given - len(turns)
+        at.leave_out("turns of the speaker 'context'", n_given - len(turns))
         whole = {name: value for name, value in conversation.items() if name not in (given, *drop)}
         if as_parlai:
             whole["dialog"] = [turns[place : place + 2] for place in range(0, len(turns), 2)]

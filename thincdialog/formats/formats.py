@@ -18,11 +18,9 @@ from .wording import short
 class Format(NamedTuple):
     """One text format.
 
-    about (str): What it is, in a few words.
     read (Callable): Gives the episodes of a file.
     lines (Callable): Lines for an episode (and its name), which it may not hold.
-    takes (Sequence[str]): What the reader may have to be told, see ``convert``;
-        `left_out`: it counts what is in no episode.
+    takes (Sequence[str]): What the reader may have to be told, see ``convert``.
     header (str): Line before all others.
     suffix (str): What its files end in, if the reader must know.
     fields (Optional[Sequence[str]]): Fields that it can hold; any if None.
@@ -32,7 +30,6 @@ class Format(NamedTuple):
     hint (str): What a text must not hold; "" if the format holds every text.
     """
 
-    about: str
     read: Callable[..., Iterator[Episode]]
     lines: Callable[[Episode, str], List[str]]
     takes: Sequence[str] = ()
@@ -51,67 +48,58 @@ def layout_format(layout: CorpusLayout) -> Format:
     layout (CorpusLayout): Where things stand.
     """
     read = partial(read_layout_file, layout=layout)
-    takes = ("label_speaker", "left_out")
     has_ids = bool(layout.id or layout.group)
-    return Format(layout.about, read, lambda episode, name: [], takes, has_ids=has_ids)
+    return Format(read, lambda episode, name: [], ("label_speaker",), has_ids=has_ids)
 
 
-def _numbered(about: str, supporting: bool) -> Format:
-    fields = ["text", "labels", "reward", "label_candidates"]
-    return Format(
-        about,
-        partial(read_numbered_text, supporting=supporting),
-        numbered_lines,
-        ("left_out",),
-        fields=[*fields, "supporting"] if supporting else fields,
-        hint="in it \\n stands for a line end, tabs and bars divide, an answer must not be "
-        "empty, and blanks at the ends of a line are lost: --drop blanks takes them off",
-    )
-
-
-def _conversation(about: str, as_parlai: bool) -> Format:
-    write = partial(conversation_line, as_parlai=as_parlai)
-    fields = ["text", "labels", "source_id"]
-    takes = ("label_speaker", "left_out")
-    return Format(about, read_conversations, write, takes, fields=fields, has_ids=True, n_labels=1)
-
-
-_labelled = partial(
-    Format,
-    read=partial(read_labelled_text, keep_fields=True),
-    takes=("text_field", "label_field"),
-    n_turns=1,
+_FBDIALOG = Format(
+    partial(read_numbered_text, supporting=False),
+    numbered_lines,
+    fields=["text", "labels", "reward", "label_candidates"],
+    hint="in it \\n stands for a line end, tabs and bars divide, an answer must not be "
+    "empty, and blanks at the ends of a line are lost: --drop blanks takes them off",
 )
-_table = partial(_labelled, fields=["text", "labels"], n_labels=1)
-
+_CONVERSATIONS = Format(
+    read_conversations,
+    conversation_line,
+    ("label_speaker",),
+    fields=["text", "labels", "source_id"],
+    has_ids=True,
+    n_labels=1,
+)
+_JSONL = Format(
+    partial(read_labelled_text, keep_fields=True),
+    labelled_json_line,
+    ("text_field", "label_field"),
+    suffix=".jsonl",
+    n_turns=1,
+    hint="'text', 'label' and 'id' have a meaning of their own in it",
+)
+_CSV = _JSONL._replace(
+    lines=partial(table_line, divider=","),
+    header="text,label",
+    suffix=".csv",
+    fields=["text", "labels"],
+    n_labels=1,
+    hint="in it CR LF and LF are the same line end",
+)
 FORMATS: Dict[str, Format] = {
     "parlai": Format(
-        "ParlAI's text: key:value fields between tabs",
         read_parlai_text,
         parlai_lines,
         hint=r"in it \n, \t and __PIPE__ stand for a line end, a tab and a bar",
     ),
-    "fbdialog": _numbered("numbered lines with answers, rewards, candidates", False),
-    "babi": _numbered("numbered lines with answers and supporting lines", True),
-    "conversations": _conversation('JSON lines {"id", "turns": [...]}', False),
-    "parlai-conversations": _conversation(
-        'JSON lines {"dialog": [[...]]} as ParlAI writes them', True
+    "fbdialog": _FBDIALOG,
+    "babi": _FBDIALOG._replace(
+        read=read_numbered_text, fields=[*(_FBDIALOG.fields or ()), "supporting"]
     ),
-    "jsonl": _labelled(
-        "labelled text, JSON lines",
-        lines=labelled_json_line,
-        suffix=".jsonl",
-        hint="'text', 'label' and 'id' have a meaning of their own in it",
+    "conversations": _CONVERSATIONS,
+    "parlai-conversations": _CONVERSATIONS._replace(
+        lines=partial(conversation_line, as_parlai=True)
     ),
-    "csv": _table(
-        "labelled text, CSV",
-        lines=partial(table_line, divider=","),
-        header="text,label",
-        suffix=".csv",
-        hint="in it CR LF and LF are the same line end",
-    ),
-    "tsv": _table(
-        "labelled text, TSV",
+    "jsonl": _JSONL,
+    "csv": _CSV,
+    "tsv": _CSV._replace(
         lines=partial(table_line, divider="\t"),
         header="text\tlabel",
         suffix=".tsv",
@@ -140,7 +128,7 @@ def why_not_held(episode: Episode, lines: List[str], name: str) -> str:
     # A cell of a table may have several lines.
     lines = "\n".join([form.header, *lines] if form.header else lines).split("\n")
     try:
-        found = list(form.read(Written(f"written{form.suffix}", lines)))
+        found = list(form.read(Written(form.suffix, lines)))
     except DataError as error:
         return f"it would not be readable: {str(error).partition('  ')[2] or error}"
     n_found = [len(part) for part in found]

@@ -1,6 +1,5 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
-from collections import Counter
 from itertools import groupby
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
@@ -8,10 +7,13 @@ from ..errors import DataError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .candidates import check_candidates
-from .conversations import Said, speaker_episodes, why_empty
+from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
 from .records import Found, read_records
 from .wording import kind
+
+# The name of a conversation or episode, its record, and its turns or examples.
+Named = Tuple[str, Found, List[Found]]
 
 
 def read_layout_file(
@@ -19,7 +21,6 @@ def read_layout_file(
     layout: CorpusLayout,
     split: str = "train",
     label_speaker: Optional[str] = None,
-    left_out: Optional[Counter[str]] = None,
     at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
     """The episodes of one file.
@@ -28,14 +29,10 @@ def read_layout_file(
     layout (CorpusLayout): Where things stand in it.
     split (str): The split, where one file holds several.
     label_speaker (Optional[str]): Whose turns are the labels; as the layout says if None.
-    left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
     at (Optional[Bookmark]): Lies where to begin, and is moved along. Of a JSON file that
         is no lines it stays at the beginning.
     RAISES (DataError): With the line and the place in it, if something is not there.
     """
-    if left_out is not None:
-        left_out["names of speakers"] += layout.is_conversation and bool(layout.speaker)
-        left_out["what the layout does not name"] += 1
     where = layout.records
     if isinstance(where, dict):
         if split not in where:
@@ -43,48 +40,37 @@ def read_layout_file(
             raise DataError(path, text)
         where = where[split]
     at = at or Bookmark()
+    at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
+    at.leave_out("what the layout does not name")
+    grouped = (_groups if layout.group else _single)(read_records(path, where, at), layout, at)
+    if layout.is_conversation:
+        conversations = (_conversation(*one, layout) for one in grouped)
+        speaker = label_speaker or layout.label_speaker
+        yield from spoken_episodes(conversations, speaker, path, at)
+        return
     is_empty = at.is_at_begin
-    label_speaker = label_speaker or layout.label_speaker
-    speakers: Dict[str, None] = {}
-    number = -1
-    records = read_records(path, where, at)
-    grouped = _groups(records, layout, at) if layout.group else _single(records, layout, at)
-    for number, (record, turns) in enumerate(grouped, start=at.count):
-        name = _name(record, layout, number)
-        if layout.is_conversation:
-            said, opening = _said(turns, layout)
-            opening = [*_background(record, layout), *opening]
-            if len(speakers) < 100:
-                speakers.update((who, None) for who, _ in said)
-            episodes = speaker_episodes(said, label_speaker, name, left_out)
-        else:
-            episodes = iter([_examples(turns, layout, name)])
-            opening = _background(record, layout)
-        for episode in episodes:
-            is_empty = False
-            if opening and episode:
-                episode[0]["text"] = "\n".join([*opening, episode[0]["text"]])
-            yield episode
-    if is_empty and layout.is_conversation:
-        raise DataError(path, why_empty(number + 1, label_speaker, list(speakers)))
+    for name, record, places in grouped:
+        is_empty = False
+        yield _examples(name, record, places, layout)
     if is_empty:
         raise DataError(path, "holds no examples")
 
 
-def _single(
-    records: Iterator[Found], layout: CorpusLayout, at: Bookmark
-) -> Iterator[Tuple[Found, List[Found]]]:
-    """Each record and its turns or examples."""
+def _single(records: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[Named]:
+    """Each record's name, the record, and its turns or examples."""
     inner = layout.turns or layout.examples
     for number, record in enumerate(records, start=at.count):
         at.before(number)
-        yield record, list(record.find(inner).items()) if inner else [record]
+        if layout.id == "$key":
+            name = record.key or str(number)
+        else:
+            found = record.find(layout.id, None).value if layout.id else None
+            name = str(number) if found is None else str(found)
+        yield name, record, list(record.find(inner).items()) if inner else [record]
 
 
-def _groups(
-    rows: Iterator[Found], layout: CorpusLayout, at: Bookmark
-) -> Iterator[Tuple[Found, List[Found]]]:
-    """Of each group of rows the first, and all in order."""
+def _groups(rows: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[Named]:
+    """Each group's name, its first row, and all rows in order."""
     done: Set[str] = set()  # Those that the bookmark lay behind are not known.
     groups = groupby(rows, lambda row: row.find(layout.group).value)
     for number, (value, group) in enumerate(groups, start=at.count):
@@ -94,7 +80,7 @@ def _groups(
             text = f"is {value!r} again: rows of one conversation must stand together"
             raise first.find(layout.group).error(text)
         done.add(str(value))
-        yield first, _in_order([first, *group], layout)
+        yield str(value), first, _in_order([first, *group], layout)
 
 
 def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
@@ -122,17 +108,9 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
     return ordered
 
 
-def _name(record: Found, layout: CorpusLayout, number: int) -> str:
-    if layout.id == "$key":
-        return record.key or str(number)
-    if layout.group:
-        return str(record.find(layout.group).value)
-    found = record.find(layout.id, None).value if layout.id else None
-    return str(number) if found is None else str(found)
-
-
-def _said(turns: List[Found], layout: CorpusLayout) -> Tuple[List[Said], List[str]]:
-    """Speaker and text of each turn, and the texts of the background."""
+def _conversation(
+    name: str, record: Found, turns: List[Found], layout: CorpusLayout
+) -> Conversation:
     said: List[Said] = []
     opening: List[str] = []
     for turn in turns:
@@ -141,23 +119,15 @@ def _said(turns: List[Found], layout: CorpusLayout) -> Tuple[List[Said], List[st
             said.append((str(len(said) % 2 + 1), text))
             continue
         who = turn.find(layout.speaker)
-        name = str(who.value) if type(who.value) is int else who.text()
-        if name in (layout.background_speakers or ()):
+        speaker = str(who.value) if type(who.value) is int else who.text()
+        if speaker in (layout.background_speakers or ()):
             opening.append(text)
         else:
-            said.append((name, text))
-    return said, opening
+            said.append((speaker, text))
+    return name, said, [*_background(record, layout), *opening]
 
 
-def _background(record: Found, layout: CorpusLayout) -> List[str]:
-    if not layout.background:
-        return []
-    found = record.find(layout.background, "")
-    texts = found.items() if isinstance(found.value, list) else [found]
-    return [_replaced(text.text(), layout) for text in texts if text.value != ""]
-
-
-def _examples(places: List[Found], layout: CorpusLayout, name: str) -> Episode:
+def _examples(name: str, record: Found, places: List[Found], layout: CorpusLayout) -> Episode:
     episode: Episode = []
     for place in places:
         label = place.find(layout.label)
@@ -170,7 +140,18 @@ def _examples(places: List[Found], layout: CorpusLayout, name: str) -> Episode:
             message["label_candidates"] = _texts(found, layout)
             check_candidates(message, found.path, found.line)
         episode.append(message)
+    opening = _background(record, layout)
+    if opening and episode:
+        episode[0]["text"] = "\n".join([*opening, episode[0]["text"]])
     return episode
+
+
+def _background(record: Found, layout: CorpusLayout) -> List[str]:
+    if not layout.background:
+        return []
+    found = record.find(layout.background, "")
+    texts = found.items() if isinstance(found.value, list) else [found]
+    return [_replaced(text.text(), layout) for text in texts if text.value != ""]
 
 
 def _texts(found: Found, layout: CorpusLayout) -> List[str]:

@@ -1,6 +1,5 @@
 """Numbered lines, as fbdialog and the bAbI tasks have them."""
 
-from collections import Counter
 from typing import Iterator, List, Optional
 
 from ..errors import DataError
@@ -10,24 +9,21 @@ from .candidates import check_candidates
 from .text_file import File, read_lines
 from .wording import short
 
+TRAILING = "statements that no question follows"
+
 
 def read_numbered_text(
-    path: File,
-    supporting: bool = True,
-    left_out: Optional[Counter[str]] = None,
-    at: Optional[Bookmark] = None,
+    path: File, supporting: bool = True, at: Optional[Bookmark] = None
 ) -> Iterator[Episode]:
     """The episodes of one file.
 
     path (File): The file.
     supporting (bool): What the third column is, see ``NumberedText``.
-    left_out (Optional[Counter]): Counts what is no part of an episode, by its kind.
     at (Optional[Bookmark]): Lies where to begin, and is moved along.
     RAISES (DataError): With the line, if it breaks the format or has a label that is
         not among its candidates; without, if there is no question with an answer.
     """
     at = at or Bookmark()
-    left_out = Counter() if left_out is None else left_out
     n_episodes = at.count
     previous = 0
     episode: Episode = []
@@ -44,7 +40,7 @@ def read_numbered_text(
                 yield episode
                 n_episodes += 1
             at.before(n_episodes)
-            left_out["statements that no question follows"] += len(statements)
+            at.leave_out(TRAILING, len(statements))
             episode, statements, reward = [], [], 0.0
         previous = int(digits)
         cells = rest.split("\t")
@@ -68,7 +64,7 @@ def read_numbered_text(
                 check_candidates(message, path, line_number)
             episode.append(message)
             statements, reward = [], 0.0
-    left_out["statements that no question follows"] += len(statements)
+    at.leave_out(TRAILING, len(statements))
     if episode:
         yield episode
     elif not n_episodes:

@@ -31,6 +31,8 @@ def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Epis
     for line_number, line in read_lines(path, at):
         if not line:
             continue
+        if not episode:
+            at.before(number)
         message = _message(line, at)
         check_candidates(message, path, line_number)
         message["id"] = f"{number}/{len(episode)}"
@@ -39,7 +41,6 @@ def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Epis
         if is_last:
             yield episode
             episode, number = [], number + 1
-            at.behind(number)
     if episode:
         yield episode
     elif not number:

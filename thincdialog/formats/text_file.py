@@ -34,15 +34,15 @@ UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 class Written(NamedTuple):
     """Lines that are to be written, for a reader to take in place of a file.
 
-    name (str): The name that the file would have.
+    suffix (str): What the file's name will end in.
     lines (List[str]): Its lines without their ends.
     """
 
-    name: str
+    suffix: str
     lines: List[str]
 
     def __str__(self) -> str:
-        return self.name
+        return self.suffix
 
 
 File = Union[str, Path, Written]
@@ -50,7 +50,9 @@ File = Union[str, Path, Written]
 
 def suffix_of(file: File) -> str:
     """What the name of a file ends in, such as ".csv": .gz behind it does not count."""
-    return Path(str(file).removesuffix(".gz")).suffix.lower()
+    if isinstance(file, Written):
+        return file.suffix
+    return os.path.splitext(str(file).removesuffix(".gz"))[1].lower()
 
 
 def read_lines(path: File, at: Optional[Bookmark] = None) -> Iterator[Line]:

@@ -1,11 +1,8 @@
 """EpisodeReverse: the partner's turns backwards."""
 
-from functools import partial
-from typing import List
-
 from ..registry import registry
 from .moved_texts import with_texts_moved
-from .mutator import Episode, Mutator
+from .mutator import Mutator
 
 
 @registry.mutators("thincdialog.EpisodeReverse.v1")
@@ -19,9 +16,4 @@ def EpisodeReverse(keep_context: bool = True) -> Mutator:
         at the beginning.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
-    return partial(episode_reverse, keep_context=keep_context)
-
-
-def episode_reverse(episode: Episode, keep_context: bool = True) -> List[Episode]:
-    """The episode with its texts in reverse order."""
-    return [with_texts_moved(episode, keep_context, lambda texts: texts[::-1])]
+    return lambda episode: [with_texts_moved(episode, keep_context, lambda texts: texts[::-1])]

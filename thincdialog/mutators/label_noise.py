@@ -4,19 +4,13 @@ import random
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from ..errors import ConfigError, DataError, Problem
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
-from .draws import random_of
-from .mutator import Episode, Episodes, Mutator
+from .mutator import Episodes, random_of
 
 
 @registry.mutators("thincdialog.LabelNoise.v1")
-def LabelNoise(
-    share: float,
-    labels: Optional[List[str]] = None,
-    seed: int = 0,
-    splits: Optional[List[str]] = ["train"],  # noqa: B006 - never changed
-) -> Mutator:
+class LabelNoise:
     """Replace the labels of some examples by one wrong label, to see how much of it a
     model can bear.
 
@@ -31,28 +25,22 @@ def LabelNoise(
     seed (int): Of the draws, together with the example's id.
     splits (Optional[List[str]]): Splits to change; all if None. By default scores
         on dev and test are those of the right labels.
-    RETURNS (Mutator): Episodes to as many episodes of as many turns.
     RAISES (ConfigError): If share is out of range, or labels is empty.
     """
-    if not 0.0 <= share <= 1.0:
-        text = f"'share' of thincdialog.LabelNoise.v1 is {share}"
-        raise ConfigError([Problem("", text, "give 0.0 to 1.0")])
-    if labels is not None and not labels:
-        text = "'labels' of thincdialog.LabelNoise.v1 is empty"
-        raise ConfigError([Problem("", text, "give 1 or more labels, or null for the data's")])
-    return LabelNoiseMutator(share, labels, seed, splits)
-
-
-class LabelNoiseMutator:
-    """See ``LabelNoise``."""
 
     def __init__(
         self,
         share: float,
-        labels: Optional[Sequence[str]] = None,
+        labels: Optional[List[str]] = None,
         seed: int = 0,
-        splits: Optional[Sequence[str]] = None,
+        splits: Optional[List[str]] = ["train"],  # noqa: B006 - never changed
     ):
+        if not 0.0 <= share <= 1.0:
+            text = f"'share' of thincdialog.LabelNoise.v1 is {share}"
+            raise ConfigError([Problem("", text, "give 0.0 to 1.0")])
+        if labels is not None and not labels:
+            text = "'labels' of thincdialog.LabelNoise.v1 is empty"
+            raise ConfigError([Problem("", text, "give 1 or more labels, or null for the data's")])
         self.share = share
         self.labels = None if labels is None else list(dict.fromkeys(labels))
         self.seed = seed

@@ -2,8 +2,7 @@
 
 from typing import Callable, List
 
-from ..messages import SILENCE, Message
-from .mutator import Episode
+from ..messages import SILENCE, Episode, Message
 
 
 def with_texts_moved(

@@ -1,9 +1,7 @@
 """WordReverse: the words of every line backwards."""
 
-from typing import List
-
 from ..registry import registry
-from .mutator import Episode, Mutator
+from .mutator import Mutator
 from .words import with_words
 
 
@@ -16,13 +14,4 @@ def WordReverse() -> Mutator:
 
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
-    return word_reverse
-
-
-def word_reverse(episode: Episode) -> List[Episode]:
-    """The episode with the words of every line turned around."""
-    return [[with_words(message, _backwards) for message in episode]]
-
-
-def _backwards(words: List[str]) -> List[str]:
-    return words[::-1]
+    return lambda episode: [[with_words(turn, lambda words: words[::-1]) for turn in episode]]

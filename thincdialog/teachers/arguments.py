@@ -56,21 +56,13 @@ class FileSource:
                 yield episode
 
 
-def file_sources(
-    reader: Reader,
-    train: Optional[PathOrPaths] = None,
-    dev: Optional[PathOrPaths] = None,
-    test: Optional[PathOrPaths] = None,
-) -> Dict[str, Source]:
+def file_sources(reader: Reader, **paths: Optional[PathOrPaths]) -> Dict[str, Source]:
     """A source for each split that has a path.
 
     reader (Reader): Gives the episodes of one file.
-    train (Optional[PathOrPaths]): File, or files one after the other; None for no split.
-    dev (Optional[PathOrPaths]): The same.
-    test (Optional[PathOrPaths]): The same.
+    paths (Optional[PathOrPaths]): Of each split the file, or files one after the other.
     """
-    given = {"train": train, "dev": dev, "test": test}
-    return {split: FileSource(reader, paths) for split, paths in given.items() if paths}
+    return {split: FileSource(reader, files) for split, files in paths.items() if files}
 
 
 @dataclass

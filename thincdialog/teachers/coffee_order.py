@@ -80,10 +80,8 @@ class CoffeeDialogue:
 
     def __init__(self, rng: random.Random):
         self.rng = rng
-        self.drink = rng.choice(DRINKS)
-        self.temperature = rng.choice(TEMPERATURES)
-        self.cup = rng.choice(CUPS)
-        self.extra = rng.choice(EXTRAS)
+        self.drink, self.temperature = rng.choice(DRINKS), rng.choice(TEMPERATURES)
+        self.cup, self.extra = rng.choice(CUPS), rng.choice(EXTRAS)
 
     def turns(self) -> Episode:
         """The dialogue: order, cup and topping, one to three of (a new cup, another
@@ -94,35 +92,25 @@ class CoffeeDialogue:
         return [step() for step in (self._order, self._size, *middle[:n_middle], self._pay)]
 
     def _order(self) -> Message:
-        text = self._say(
-            menu.ORDERS,
-            drink=self.rng.choice(menu.DRINKS[self.drink]),
-            served=self.rng.choice(menu.TEMPERATURES[self.temperature]),
-            stay=self.rng.choice(menu.STAYS),
-        )
-        text = f"{self.rng.choice(menu.OPENINGS)} {text[0].upper()}{text[1:]}"
+        served = menu.TEMPERATURES[self.temperature]
+        text = self._say(menu.ORDERS, drink=menu.DRINKS[self.drink], served=served, stay=menu.STAYS)
+        text = f"{self.rng.choice(menu.OPENINGS)} {text}"
         return self._turn(text, "order", {"temperature": TEMPERATURES, "drink": DRINKS})
 
     def _size(self) -> Message:
-        text = self._say(
-            menu.SIZES,
-            size=self.rng.choice(menu.CUPS[self.cup]),
-            extra=self.rng.choice(menu.EXTRAS[self.extra]),
-        )
+        text = self._say(menu.SIZES, size=menu.CUPS[self.cup], extra=menu.EXTRAS[self.extra])
         values = {
             "drink": self._with_others(self.drink, DRINKS, 2),
             "cup": self._with_others(self.cup, CUPS, 2),
             "extra": EXTRAS,
         }
-        return self._turn(f"{text[0].upper()}{text[1:]}", "size", values)
+        return self._turn(text, "size", values)
 
     def _resize(self) -> Message:
-        place = CUPS.index(self.cup)
-        steps = [step for step in (-1, 1) if 0 <= place + step < len(CUPS)]
-        step = self.rng.choice(steps)
-        old, self.cup = self.cup, CUPS[place + step]
-        cups = [old, self.cup]
-        return self._change(self._say(menu.BIGGER if step > 0 else menu.SMALLER), cups)
+        place, old = CUPS.index(self.cup), self.cup
+        step = self.rng.choice([step for step in (-1, 1) if 0 <= place + step < len(CUPS)])
+        self.cup = CUPS[place + step]
+        return self._change(self._say(menu.BIGGER if step > 0 else menu.SMALLER), [old, self.cup])
 
     def _reheat(self) -> Message:
         (self.temperature,) = set(TEMPERATURES) - {self.temperature}
@@ -168,8 +156,14 @@ class CoffeeDialogue:
         label = _sentence(sentence, self._facts())
         return Message(text=text, labels=[label], label_candidates=replies)
 
-    def _say(self, sentences: Sequence[str], **words: str) -> str:
-        return self.rng.choice(sentences).format(**words)
+    def _say(self, sentences: Sequence[str], **words: Union[str, List[str]]) -> str:
+        """One of some sentences, with a word for each of its gaps, or one of several."""
+        drawn = {
+            gap: word if isinstance(word, str) else self.rng.choice(word)
+            for gap, word in words.items()
+        }
+        text = self.rng.choice(sentences).format(**drawn)
+        return text[0].upper() + text[1:]
 
     def _with_others(self, true: str, names: Sequence[str], n_names: int) -> List[str]:
         others = [name for name in names if name != true]

@@ -38,8 +38,9 @@ def Conversations(
     candidates (Optional[str]): File of candidates for all messages, one a line.
     streaming (bool): Read the files for every epoch instead of holding them.
     """
+    reader = partial(read_conversations, label_speaker=label_speaker)
     return Teacher(
-        file_sources(partial(read_conversations, label_speaker=label_speaker), train, dev, test),
+        file_sources(reader, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,

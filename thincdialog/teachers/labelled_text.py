@@ -62,7 +62,7 @@ def LabelledText(
     reader = partial(
         read_labelled_text, text_field=text_field, label_field=label_field, columns=columns
     )
-    sources = file_sources(reader, train, dev, test)
+    sources = file_sources(reader, train=train, dev=dev, test=test)
     if dev_share and train:
         for split in ("train", "dev"):
             part = partial(_read_part, reader, split == "dev", dev_share, dev_seed)

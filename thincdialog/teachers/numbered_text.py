@@ -39,8 +39,9 @@ def NumberedText(
         numbered or not; `\\n` stands for a line end.
     streaming (bool): Read the files for every epoch instead of holding them.
     """
+    reader = partial(read_numbered_text, supporting=supporting)
     return Teacher(
-        file_sources(partial(read_numbered_text, supporting=supporting), train, dev, test),
+        file_sources(reader, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates, numbered=True) if candidates else None,
         mutators=mutators,
         streaming=streaming,

@@ -35,7 +35,7 @@ def ParlAIText(
     streaming (bool): Read the files for every epoch instead of holding them.
     """
     return Teacher(
-        file_sources(read_parlai_text, train, dev, test),
+        file_sources(read_parlai_text, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,
