@@ -3,15 +3,17 @@
 import json
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError, DialogError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .conversations import conversation_name, conversation_turns
-from .formats import CONVERSATIONS, FORMATS, Format, layout_format, why_not_held
+from .formats import CONVERSATIONS, FORMATS, Format, why_not_held
 from .guessing import format_by_name, guess_format
+from .json_layout import read_layout_file
 from .layout_file import LAYOUT_SUFFIXES, find_layout, shipped_layouts
 from .output_file import open_output
 from .text_file import read_json_lines
@@ -88,16 +90,20 @@ def convert(
     to_format = to_format or format_by_name(target)
     if to_format is None:
         raise DialogError(f"{target}  tells no format: give one of {', '.join(FORMATS)}")
-    _check_names(from_format, to_format)
+    readable = [*FORMATS, *shipped_layouts()]
+    if Path(str(from_format)).suffix.lower() in LAYOUT_SUFFIXES:
+        readable.append(str(from_format))
+    for name, known in ((from_format, readable), (to_format, list(FORMATS))):
+        if name is not None and name not in known:
+            hint = nearest(name, known) or f" (there are: {', '.join(known)})"
+            raise DialogError(f"there is no format '{name}'{hint}")
     done = Conversion(from_format or guess_format(source), to_format, from_format is None)
-    choices = {
-        "label_speaker": label_speaker or None,
-        "text_field": text_field,
-        "label_field": label_field,
-    }
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
         parts = _turns(source, to_format, drop, done)
     else:
+        choices = {"text_field": text_field, "label_field": label_field}
+        if label_speaker:
+            choices["label_speaker"] = label_speaker
         parts = _episodes(source, choices, drop, skip, done)
     with open_output(target, force) as write:
         if FORMATS[to_format].header:
@@ -113,22 +119,18 @@ def convert(
     return done
 
 
-def _check_names(from_format: Optional[str], to_format: str) -> None:
-    for name, is_source in ((from_format, True), (to_format, False)):
-        known = [*FORMATS, *(shipped_layouts() if is_source else ())]
-        is_file = is_source and Path(str(name)).suffix.lower() in LAYOUT_SUFFIXES
-        if name is not None and name not in known and not is_file:
-            hint = nearest(name, known) or f" (there are: {', '.join(known)})"
-            raise DialogError(f"there is no format '{name}'{hint}")
-
-
 def _episodes(
-    source: str, choices: Mapping[str, Any], drop: Sequence[str], skip: bool, done: Conversion
+    source: str, choices: Dict[str, str], drop: Sequence[str], skip: bool, done: Conversion
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each episode its number of examples, and its lines."""
-    reads = FORMATS.get(done.from_format) or layout_format(find_layout(done.from_format))
+    reads = FORMATS.get(done.from_format)
+    if reads is None:
+        layout = find_layout(done.from_format)
+        read = partial(read_layout_file, layout=layout)
+        has_ids = bool(layout.id or layout.group)
+        reads = Format(read, lambda episode, name: [], ("label_speaker",), has_ids=has_ids)
     writes = FORMATS[done.to_format]
-    told = {name: choices[name] for name in reads.takes if choices[name] is not None}
+    told = {name: value for name, value in choices.items() if name in reads.takes}
     for episode in reads.read(source, at=Bookmark(left_out=done.left_out), **told):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]
@@ -187,9 +189,8 @@ def _carried(message: Message, reads: Format, done: Conversion, drop_id: bool) -
     """The message with `source_id` for its id in the file, if it has one and may keep it."""
     name = message.pop("id", None)
     name = name if reads.has_ids else message.pop("source_id", None)
-    writes = FORMATS[done.to_format]
     if name is not None and not drop_id:
-        if writes.fields is None or "source_id" in writes.fields:
+        if "source_id" in (FORMATS[done.to_format].fields or ("source_id",)):
             # Only in JSON, a number is another thing than its digits.
             is_number = type(name) is int and done.to_format != "jsonl"
             message["source_id"] = str(name) if is_number else name
@@ -202,18 +203,16 @@ def _carried(message: Message, reads: Format, done: Conversion, drop_id: bool) -
 
 def _why_not(episode: Episode, writes: Format) -> str:
     """What of an episode's form the format cannot hold, or ""."""
-    if writes.n_turns and len(episode) > writes.n_turns:
-        return (
-            f"it has {len(episode)} turns, there is place for one; --drop history cuts them apart"
-        )
     names = {name for message in episode for name in message}
     surplus = [name for name in sorted(names) if name not in (writes.fields or names)]
+    n_turns, n_labels = len(episode), max(len(message["labels"]) for message in episode)
+    if writes.one_turn and n_turns > 1:
+        return f"it has {n_turns} turns, there is place for one; --drop history cuts them apart"
     if surplus:
         return f"no place for the field '{surplus[0]}'; --drop {','.join(surplus)} leaves it out"
-    most = max(len(message["labels"]) for message in episode)
-    if writes.n_labels and most > writes.n_labels:
-        return f"it has {most} labels, there is place for one; --drop labels keeps the first"
-    if writes.n_turns and not all(label for message in episode for label in message["labels"]):
+    if writes.one_label and n_labels > 1:
+        return f"it has {n_labels} labels, there is place for one; --drop labels keeps the first"
+    if writes.one_turn and not all(episode[0]["labels"]):
         return "its label is empty"
     return ""
 

@@ -6,9 +6,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 from ..errors import DataError
 from ..messages import Episode
 from .conversations import conversation_line, read_conversations
-from .json_layout import read_layout_file
 from .labelled_text import labelled_json_line, read_labelled_text, table_line
-from .layout_file import CorpusLayout
 from .numbered_text import numbered_lines, read_numbered_text
 from .parlai_text import parlai_lines, read_parlai_text
 from .text_file import Written
@@ -25,8 +23,8 @@ class Format(NamedTuple):
     suffix (str): What its files end in, if the reader must know.
     fields (Optional[Sequence[str]]): Fields that it can hold; any if None.
     has_ids (bool): Whether the ids that the reader gives stand in the file.
-    n_turns (int): Most turns of an episode; 0 for any number.
-    n_labels (int): Most labels of an example; 0 for any number.
+    one_turn (bool): Whether an episode can have one turn only.
+    one_label (bool): Whether an example can have one label only.
     hint (str): What a text must not hold; "" if the format holds every text.
     """
 
@@ -37,19 +35,9 @@ class Format(NamedTuple):
     suffix: str = ""
     fields: Optional[Sequence[str]] = None
     has_ids: bool = False
-    n_turns: int = 0
-    n_labels: int = 0
+    one_turn: bool = False
+    one_label: bool = False
     hint: str = ""
-
-
-def layout_format(layout: CorpusLayout) -> Format:
-    """A format to read by a layout; there is none to write.
-
-    layout (CorpusLayout): Where things stand.
-    """
-    read = partial(read_layout_file, layout=layout)
-    has_ids = bool(layout.id or layout.group)
-    return Format(read, lambda episode, name: [], ("label_speaker",), has_ids=has_ids)
 
 
 _FBDIALOG = Format(
@@ -65,14 +53,14 @@ _CONVERSATIONS = Format(
     ("label_speaker",),
     fields=["text", "labels", "source_id"],
     has_ids=True,
-    n_labels=1,
+    one_label=True,
 )
 _JSONL = Format(
     partial(read_labelled_text, keep_fields=True),
     labelled_json_line,
     ("text_field", "label_field"),
     suffix=".jsonl",
-    n_turns=1,
+    one_turn=True,
     hint="'text', 'label' and 'id' have a meaning of their own in it",
 )
 _CSV = _JSONL._replace(
@@ -80,7 +68,7 @@ _CSV = _JSONL._replace(
     header="text,label",
     suffix=".csv",
     fields=["text", "labels"],
-    n_labels=1,
+    one_label=True,
     hint="in it CR LF and LF are the same line end",
 )
 FORMATS: Dict[str, Format] = {

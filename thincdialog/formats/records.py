@@ -106,7 +106,11 @@ def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) ->
         if suffix not in (".jsonl", ".ndjson") and (at is None or at.is_at_begin):
             whole = _read_whole(path)
             if whole is not None:
-                yield from _inside(Found(whole, path).find(records))
+                found = Found(whole, path).find(records)
+                if isinstance(found.value, dict):
+                    yield from (found.inside(key, one, key) for key, one in found.value.items())
+                else:
+                    yield from found.items()
                 return
         if records:
             text = f"holds JSON lines: the layout's 'records' ({records}) has no meaning in it"
@@ -114,12 +118,6 @@ def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) ->
         rows = read_json_lines(path, at)
     for number, row in rows:
         yield Found(row, path, number)
-
-
-def _inside(whole: Found) -> Iterator[Found]:
-    if isinstance(whole.value, dict):
-        return (whole.inside(key, value, key) for key, value in whole.value.items())
-    return whole.items()
 
 
 def _read_whole(path: str) -> Any:

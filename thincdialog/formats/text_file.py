@@ -73,8 +73,12 @@ def read_lines(path: File, at: Optional[Bookmark] = None) -> Iterator[Line]:
     at.path = path
     byte, number = at.spot
     with _opened(path, at) as stream:
-        if byte:
-            _skip(stream, byte)
+        # Unpacked up to there if it is gzip'd; of a pipe, read and left.
+        n_left = 0 if byte == 0 or stream.seekable() else byte
+        if byte > n_left:
+            stream.seek(byte)
+        while n_left > 0 and (part := stream.read(min(n_left, 1 << 20))):
+            n_left -= len(part)
         readline = stream.readline
         while raw := readline(MAX_LINE + 1):
             number += 1
@@ -177,15 +181,6 @@ def _opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[B
         raise DataError(path, text) from None
     except OSError as error:
         raise _unreadable(path, error) from None
-
-
-def _skip(stream: BinaryIO, n_bytes: int) -> None:
-    """Go to a byte: at once, unless the file is gzip'd (unpacked up to there) or a pipe."""
-    if stream.seekable():
-        stream.seek(n_bytes)
-        return
-    while n_bytes > 0 and (part := stream.read(min(n_bytes, 1 << 20))):
-        n_bytes -= len(part)
 
 
 def _decoded(raw: bytes, at: Bookmark) -> str:
