@@ -138,24 +138,19 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
             sides.append((who, text))
     texts = [text for _, text in sides]
     if label_speaker == "both":  # Every turn is a label once.
-        yield from _paired([SILENCE, *texts], f"{name}#first")
-        yield from _paired(texts, f"{name}#second")
+        named = {f"{name}#first": [SILENCE, *texts], f"{name}#second": texts}
     else:
-        if sides[0][0] if is_name else label_speaker == "first":
-            texts.insert(0, SILENCE)
-        yield from _paired(texts, name)
+        is_opened = sides[0][0] if is_name else label_speaker == "first"
+        named = {name: [SILENCE, *texts] if is_opened else texts}
+    for name, texts in named.items():
+        if len(texts) > 1:
+            yield [
+                Message(id=f"{name}/{turn}", text=text, labels=[label])
+                for turn, (text, label) in enumerate(zip(texts[::2], texts[1::2]))
+            ]
     at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
     if said and label_speaker != "both":
         at.leave_out("turns that nobody answers", len(texts) % 2)
-
-
-def _paired(texts: List[str], name: str) -> Iterator[Episode]:
-    """The episode in which every second text answers the one before, if there is any."""
-    if len(texts) > 1:
-        yield [
-            Message(id=f"{name}/{turn}", text=text, labels=[label])
-            for turn, (text, label) in enumerate(zip(texts[::2], texts[1::2]))
-        ]
 
 
 def _note_fields(conversation: Dict[str, Any], left_out: Counter[str]) -> None:

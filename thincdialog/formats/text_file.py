@@ -73,10 +73,8 @@ def read_lines(path: File, at: Optional[Bookmark] = None) -> Iterator[Line]:
     at.path = path
     byte, number = at.spot
     with _opened(path, at) as stream:
-        # Unpacked up to there if it is gzip'd; of a pipe, read and left.
-        n_left = 0 if byte == 0 or stream.seekable() else byte
-        if byte > n_left:
-            stream.seek(byte)
+        # A pipe is read up to there, what is gzip'd is unpacked.
+        n_left = byte - (stream.seek(byte) if stream.seekable() else 0)
         while n_left > 0 and (part := stream.read(min(n_left, 1 << 20))):
             n_left -= len(part)
         readline = stream.readline

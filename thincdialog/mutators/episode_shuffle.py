@@ -4,7 +4,7 @@ from typing import List
 
 from ..messages import Episode, Message
 from ..registry import registry
-from .moved_texts import with_texts_moved
+from .episode_reverse import with_texts_moved
 from .mutator import Mutator, random_of
 
 

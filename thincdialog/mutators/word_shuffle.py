@@ -3,7 +3,7 @@
 from ..messages import Message
 from ..registry import registry
 from .mutator import Mutator, random_of
-from .words import with_words
+from .word_reverse import with_words
 
 
 @registry.mutators("thincdialog.WordShuffle.v1")
