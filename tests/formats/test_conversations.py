@@ -1,20 +1,10 @@
 """Conversations in JSONL, in both forms and for every label side."""
 
-import json
-
 import pytest
 
-from thincdialog.errors import DataError
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.messages import SILENCE
 from thincdialog.teachers.conversations import Conversations
-
-
-def written(tmp_path, *conversations, name="data.jsonl"):
-    path = tmp_path / name
-    lines = [value if isinstance(value, str) else json.dumps(value) for value in conversations]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
 
 
 def turns(*said, **fields):
@@ -33,57 +23,52 @@ TALK = turns(
 )
 
 
+FIRST = [(SILENCE, "a1\na2"), ("b1", "a3"), ("b2", "a4")]
+SECOND = [("a1\na2", "b1"), ("a3", "b2")]
+
+
 @pytest.mark.parametrize(
     "label_speaker, expected",
     [
-        ("second", [[("a1\na2", "b1"), ("a3", "b2")]]),
-        ("first", [[(SILENCE, "a1\na2"), ("b1", "a3"), ("b2", "a4")]]),
-        ("bob", [[("a1\na2", "b1"), ("a3", "b2")]]),
-        ("ann", [[(SILENCE, "a1\na2"), ("b1", "a3"), ("b2", "a4")]]),
-        (
-            "both",
-            [
-                [(SILENCE, "a1\na2"), ("b1", "a3"), ("b2", "a4")],
-                [("a1\na2", "b1"), ("a3", "b2")],
-            ],
-        ),
+        ("second", [SECOND]),
+        ("first", [FIRST]),
+        ("bob", [SECOND]),
+        ("ann", [FIRST]),
+        ("both", [FIRST, SECOND]),
     ],
 )
-def test_conversations_label_sides(tmp_path, label_speaker, expected):
-    assert pairs(written(tmp_path, TALK), label_speaker) == expected
+def test_conversations_label_sides(written, label_speaker, expected):
+    assert pairs(written([TALK]), label_speaker) == expected
 
 
-def test_conversations_named_speaker_answers_all_others(tmp_path):
-    path = written(
-        tmp_path,
-        turns(("user", "u1"), ("kb", "k1"), ("system", "s1"), ("user", "u2"), ("system", "s2")),
-        turns(("user", "nobody answers"), ("kb", "k1")),
-    )
+def test_conversations_named_speaker_answers_all_others(written):
+    said = ("user", "u1"), ("kb", "k1"), ("system", "s1"), ("user", "u2"), ("system", "s2")
+    path = written([turns(*said), turns(("user", "nobody answers"), ("kb", "k1"))])
     assert pairs(path, "system") == [[("u1\nk1", "s1"), ("u2", "s2")]]
 
 
-def test_conversations_reads_what_parlai_writes(tmp_path):
+def test_conversations_reads_what_parlai_writes(written):
     said = [
         [{"id": "context", "text": "ignored"}, {"id": "A", "text": "a1", "labels": ["no"]}],
         [{"id": "B", "text": "b1"}, {"id": "A", "text": "a2"}],
     ]
-    path = written(tmp_path, {"dialog": said, "context": ["more"], "metadata_path": "x"})
+    path = written([{"dialog": said, "context": ["more"], "metadata_path": "x"}])
     assert pairs(path, "second") == [[("a1", "b1")]]
     assert [m["id"] for e in read_conversations(path, "both") for m in e] == [
         "1#first/0", "1#first/1", "1#second/0",
     ]  # fmt: skip
 
 
-def test_conversations_ids_and_single_turns(tmp_path):
-    path = written(tmp_path, "", turns(("a", "alone")), TALK, turns(("a", "x"), ("b", "y"), id=7))
+def test_conversations_ids_and_single_turns(written):
+    path = written(["", turns(("a", "alone")), TALK, turns(("a", "x"), ("b", "y"), id=7)])
     ids = [message["id"] for episode in read_conversations(path) for message in episode]
     assert ids == ["t/0", "t/1", "7/0"]
     # A single turn has no answer, but its speaker answers silence.
     assert pairs(path, "first")[0] == [(SILENCE, "alone")]
 
 
-def test_conversations_counts_each_text_once_for_a_vocabulary(tmp_path):
-    path = written(tmp_path, TALK)
+def test_conversations_counts_each_text_once_for_a_vocabulary(written):
+    path = written([TALK])
     texts = {
         side: sorted(Conversations(train=path, label_speaker=side).for_split("train").texts())
         for side in ("second", "both")
@@ -105,22 +90,18 @@ def test_conversations_counts_each_text_once_for_a_vocabulary(tmp_path):
         ({"dialog": [[{"id": None, "text": "a"}]]}, "'id' of turn 1 is null, not a string"),
     ],
 )
-def test_conversations_names_the_line_of_a_mistake(tmp_path, line, message):
-    path = written(tmp_path, TALK, line)
-    with pytest.raises(DataError) as error:
-        list(read_conversations(path))
-    assert str(error.value).startswith(f"{path}:2  ") and message in str(error.value)
-
-
-def test_conversations_with_an_unknown_speaker_names_those_there_are(tmp_path):
-    path = written(tmp_path, turns(("user", "a"), ("system", "b")))
-    with pytest.raises(DataError, match="label_speaker 'sytem'; did you mean 'system'?"):
-        list(read_conversations(path, "sytem"))
+def test_conversations_names_the_line_of_a_mistake(error, line, message):
+    text = error(read_conversations, [TALK, line])
+    assert text.startswith(":2  ") and message in text
 
 
 @pytest.mark.parametrize(
-    "conversation, message", [("", "all lines are blank"), (turns(("a", "x")), "and an answer")]
+    "conversation, speaker, message",
+    [
+        (turns(("user", "a"), ("system", "b")), "sytem", "'sytem'; did you mean 'system'?"),
+        ("", "second", "all lines are blank"),
+        (turns(("a", "x")), "second", "and an answer"),
+    ],
 )
-def test_conversations_without_examples_says_why(tmp_path, conversation, message):
-    with pytest.raises(DataError, match=message):
-        list(read_conversations(written(tmp_path, conversation)))
+def test_conversations_without_examples_says_why(error, conversation, speaker, message):
+    assert message in error(lambda path: read_conversations(path, speaker), [conversation])

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import tarfile
 from collections import Counter
 
@@ -9,150 +10,76 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.test_formats import NAMES, held, read, write
 from thincdialog.errors import DataError, DialogError, OutputError
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.convert import convert
-from thincdialog.formats.formats import CONVERSATIONS, FORMATS, why_not_held
-from thincdialog.formats.guessing import guess_format
+from thincdialog.formats.formats import CONVERSATIONS, FORMATS
 from thincdialog.formats.numbered_text import read_numbered_text
 from thincdialog.formats.parlai_text import read_parlai_text
 from thincdialog.messages import SILENCE, Message
 
-NAMES = {
-    name: f"data.{name}" if name in ("csv", "tsv", "jsonl") else "data.txt" for name in FORMATS
-}
-TEXTS = st.lists(
-    st.sampled_from(
-        ["a", "é", "語", "😀", " ", "\n", "\t", "|", "\\n", "\\t", "\\", "__PIPE__", '"', ",", ":"]
-        + ["\r", "\r\n", "\0", "\ufeff", "\u2028", "\x1c", "\x85", "1 ", "_", "n", "text:", "{"]
-    ),
-    max_size=6,
-).map("".join)
+ODD = st.sampled_from(
+    ["a", "é", "語", "😀", " ", "\n", "\t", "|", "\\n", "\\t", "\\", "__PIPE__", '"', ",", ":"]
+    + ["\r", "\r\n", "\0", "\ufeff", "\u2028", "\x1c", "\x85", "1 ", "_", "n", "text:", "{"]
+)
 PLAIN = st.text("ab é語", min_size=1, max_size=6).map(lambda text: f"x{text}x")
-ANY_TEXT = TEXTS | PLAIN | st.just(SILENCE)
+TEXTS = st.lists(ODD, max_size=6).map("".join) | PLAIN | st.just(SILENCE)
 
 
 @st.composite
-def messages(draw, texts=ANY_TEXT):
-    labels = draw(st.lists(texts, min_size=1, max_size=2) | st.lists(texts, min_size=1, max_size=1))
-    message = Message(text=draw(texts), labels=labels)
-    if draw(st.booleans()):
-        extra = {
-            "reward": st.sampled_from([1, -1, 0.5, 1e300]),
-            "label_candidates": st.lists(texts, max_size=2).map(lambda more: [*labels, *more]),
-            "topic": texts,
-            "source_id": texts,
-        }
-        name = draw(st.sampled_from(sorted(extra)))
-        message[name] = draw(extra[name])
-    return message
+def messages(draw):
+    labels = draw(st.lists(TEXTS, min_size=1, max_size=draw(st.sampled_from([1, 2]))))
+    extra = {
+        "reward": st.sampled_from([1, -1, 0.5, 1e300]),
+        "label_candidates": st.lists(TEXTS, max_size=2).map(lambda more: [*labels, *more]),
+        "topic": TEXTS,
+        "source_id": TEXTS,
+    }
+    names = draw(st.just([]) | st.sampled_from(sorted(extra)).map(lambda name: [name]))
+    others = {name: draw(extra[name]) for name in names}
+    return Message(text=draw(TEXTS), labels=labels, **others)
 
 
-def corpora(texts=ANY_TEXT):
-    episode = st.lists(messages(texts), min_size=1, max_size=3)
-    return st.lists(
-        episode | st.lists(messages(texts), min_size=1, max_size=1), min_size=1, max_size=3
-    )
+EPISODES = st.lists(messages(), min_size=1, max_size=3) | st.lists(
+    messages(), min_size=1, max_size=1
+)
 
 
-def read(name, path):
-    """The examples of a file, without what is no part of an example."""
-    speaker = {"label_speaker": "B"} if "label_speaker" in FORMATS[name].takes else {}
-    found = []
-    for episode in FORMATS[name].read(str(path), **speaker):
-        rows = []
-        for message in episode:
-            row = dict(message)
-            number = row.pop("id")
-            if FORMATS[name].has_ids:
-                row["source_id"] = number
-            rows.append(row)
-        found.append(rows)
-    return found
+def carried(corpus, name):
+    """What of examples a format has a place for; ids are no part of them."""
+
+    def has_place(field, value):
+        is_none = field == "source_id" or (field, value) == ("reward", 0)
+        return field in (FORMATS[name].fields or [field]) and not is_none
+
+    return [
+        [{field: row[field] for field in row if has_place(field, row[field])} for row in rows]
+        for rows in corpus
+    ]
 
 
-def held(episodes, name):
-    """Those episodes that a format can hold, each with the least that it must hold."""
-    form = FORMATS[name]
-    kept = []
-    for episode in episodes:
-        episode = [Message(m, labels=m["labels"][: form.n_labels or None]) for m in episode]
-        for message in episode:
-            for field in set(message) - set(form.fields or message):
-                del message[field]
-            if name in CONVERSATIONS:
-                message.pop("source_id", None)
-        if form.n_turns and (len(episode) > 1 or not all(episode[0]["labels"])):
-            continue
-        if not why_not_held(episode, form.lines(episode, "1"), name):
-            kept.append(episode)
-    return kept
-
-
-def write(path, episodes, name):
-    form = FORMATS[name]
-    lines = [form.header] if form.header else []
-    for number, episode in enumerate(episodes, start=1):
-        lines += form.lines(episode, str(number))
-    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@given(corpus=corpora())
-@example(corpus=[[Message(text="\ufeffa\u2028b", labels=["c\x85"])]])
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_formats_hold_what_they_say_they_hold(name, corpus, tmp_path):
-    episodes = held(corpus, name)
-    assume(episodes)
-    path = tmp_path / NAMES[name]
-    write(path, episodes, name)
-    wanted = [[dict(message) for message in episode] for episode in episodes]
-    if name in CONVERSATIONS:
-        for number, episode in enumerate(wanted, start=1):
-            for turn, message in enumerate(episode):
-                message["source_id"] = f"{number}/{turn}"
-    assert read(name, path) == wanted
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("text", ["plain", "two\nlines", "a|b", 'say "a, b"', "語 😀", "é\u2028."])
-def test_formats_hold_what_they_should(name, text):
-    # The line end in TSV is the one thing of these that a format has no place for.
-    label = "x" if text == "a|b" and name in ("fbdialog", "babi") else text
-    episode = [Message(text=text, labels=[label])]
-    is_held = not (name == "tsv" and "\n" in text)
-    assert (held([episode], name) == [episode]) == is_held
-
-
-def carried(rows, form):
-    """What of examples a format has a place for."""
-    kept = []
-    for row in rows:
-        kept.append(
-            {
-                field: value
-                for field, value in row.items()
-                if (form.fields is None or field in form.fields)
-                and field != "source_id"
-                and not (field == "reward" and value == 0)
-            }
-        )
-    return kept
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("start", FORMATS)
-@given(corpus=corpora(), target=st.sampled_from(sorted(FORMATS)), skip=st.booleans())
+@given(
+    corpus=st.lists(EPISODES, min_size=1, max_size=3),
+    target=st.sampled_from(sorted(FORMATS)),
+    skip=st.booleans(),
+)
+@example(corpus=[[Message(text="\ufeffa\u2028b", labels=["c\x85"])]], target="parlai", skip=False)
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_convert_carries_all_or_says_why_not(start, corpus, target, skip, tmp_path):
     episodes = held(corpus, start)
     assume(episodes)
-    one, two, three = tmp_path / "one", tmp_path / "two", tmp_path / "three"
-    for folder in (one, two, three):
-        folder.mkdir(exist_ok=True)
-    one, two, three = one / NAMES[start], two / NAMES[target], three / NAMES[start]
+    names = enumerate((start, target, start))
+    one, two, three = (tmp_path / f"{n}-{NAMES[name]}" for n, name in names)
     two.unlink(missing_ok=True)
     write(one, episodes, start)
-    given_rows = read(start, one)
+    for number, episode in enumerate(episodes if start in CONVERSATIONS else (), start=1):
+        for turn, message in enumerate(episode):
+            message["source_id"] = f"{number}/{turn}"
+    # A format holds what it says that it holds.
+    assert read(start, one) == episodes
     said = {"label_speaker": "B", "force": True}
     try:
         done = convert(one, two, from_format=start, to_format=target, skip=skip, **said)
@@ -163,32 +90,29 @@ def test_convert_carries_all_or_says_why_not(start, corpus, target, skip, tmp_pa
         assert "does not fit into" in text or "nothing is left" in text or "place for" in text
         return
     found = read(target, two)
-    assert len(found) == done.n_episodes == len(given_rows) - done.n_skipped
+    assert len(found) == done.n_episodes == len(episodes) - done.n_skipped
     assert skip or not done.n_skipped
-    if done.n_skipped:
-        return
-    wanted = [carried(rows, FORMATS[target]) for rows in given_rows]
-    assert [carried(rows, FORMATS[target]) for rows in found] == wanted
-    # Nothing was lost but ids.
-    assert [carried(rows, FORMATS[start]) for rows in given_rows] == wanted
-    # And back again.
-    convert(two, three, from_format=target, to_format=start, **said)
-    assert [carried(rows, FORMATS[target]) for rows in read(start, three)] == wanted
+    if not done.n_skipped:
+        # Nothing was lost but ids.
+        wanted = carried(episodes, target)
+        assert carried(found, target) == carried(episodes, start) == wanted
+        # And back again.
+        convert(two, three, from_format=target, to_format=start, **said)
+        assert carried(read(start, three), target) == wanted
 
 
 @pytest.mark.parametrize("start", FORMATS)
-@pytest.mark.parametrize("target", FORMATS)
-def test_convert_holds_plain_examples_in_all_formats(start, target, tmp_path):
+def test_convert_holds_plain_examples_in_all_formats(start, tmp_path):
     corpus = [[Message(text=f"text {n}", labels=[f"label {n}"])] for n in range(3)]
-    one, two = tmp_path / f"one.{start}", tmp_path / f"two.{target}"
-    one, two = (tmp_path / f"{n}-{NAMES[name]}" for n, name in enumerate((start, target)))
+    one = tmp_path / f"one-{NAMES[start]}"
     write(one, corpus, start)
-    done = convert(one, two, to_format=target, label_speaker="B")
-    # Numbered lines without a third column are fbdialog's as well as bAbI's.
-    assert done.from_format == ("fbdialog" if start == "babi" else start) and done.was_guessed
-    assert (done.n_episodes, done.n_skipped) == (3, 0)
-    pairs = [(rows[0]["text"], rows[0]["labels"]) for rows in read(target, two)]
-    assert pairs == [(f"text {n}", [f"label {n}"]) for n in range(3)]
+    for target in FORMATS:
+        two = tmp_path / f"{target}-{NAMES[target]}"
+        done = convert(one, two, to_format=target, label_speaker="B")
+        # Numbered lines without a third column are fbdialog's as well as bAbI's.
+        assert done.from_format == ("fbdialog" if start == "babi" else start) and done.was_guessed
+        assert (done.n_episodes, done.n_skipped) == (3, 0)
+        assert carried(read(target, two), "csv") == corpus
 
 
 def test_convert_between_conversations_keeps_everything(tmp_path):
@@ -247,23 +171,22 @@ def test_convert_says_what_it_leaves_out(tmp_path):
     assert done.left_out == {"statements that no question follows": 2}
 
 
-CASES = {
-    "labels": ("text:a\tlabels:b|c", "conversations", "it has 2 labels.*--drop labels keeps"),
-    "field": ("text:a\tlabels:b\ttopic:t\treward:1", "csv", "'reward'; --drop reward,topic leaves"),
-    "history": ("text:a\tlabels:b\ntext:c\tlabels:d", "tsv", "it has 2 turns.*--drop history cuts"),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_convert_names_what_to_drop(tmp_path, case):
-    content, target, words = CASES[case]
+@pytest.mark.parametrize(
+    "content, target, words",
+    [
+        ("text:a\tlabels:b|c", "conversations", "it has 2 labels.*--drop labels keeps"),
+        ("text:a\tlabels:b\ttopic:t\treward:1", "csv", "'reward'; --drop reward,topic leaves"),
+        ("text:a\tlabels:b\ntext:c\tlabels:d", "tsv", "it has 2 turns.*--drop history cuts"),
+    ],
+)
+def test_convert_names_what_to_drop(tmp_path, content, target, words):
     one, two = tmp_path / "one.txt", tmp_path / "two.txt"
     one.write_text(content)
     with pytest.raises(DataError, match=f"example '0/0' does not fit into.*{words}") as caught:
         convert(one, two, to_format=target)
     drop = str(caught.value).partition("--drop ")[2].split()[0].strip(";").split(",")
     done = convert(one, two, to_format=target, drop=drop)
-    assert done.n_examples == (2 if case == "history" else 1) and done.n_skipped == 0
+    assert done.n_examples == 1 + content.count("\n") and done.n_skipped == 0
 
 
 def test_convert_takes_blanks_off_the_ends_when_told(tmp_path):
@@ -322,69 +245,52 @@ def test_convert_refuses_names_and_files_that_tell_nothing(tmp_path):
         convert(path, tmp_path / "x", to_format="parlay")
 
 
-@pytest.mark.parametrize(
-    "content, name",
-    [
-        ("topic:x\ttext:a\tlabels:b\n", "parlai"),
-        ("1 a\n2 b\tc\t1\n3 d\te\t1 2\n", "babi"),
-        ("1 a\n2 b\tc\t1\n3 d\te\t0.5\n", "fbdialog"),
-        ("1 a\tb\t1\n", "fbdialog"),
-        ("1 a\tb\t1\tb|c\n", "fbdialog"),
-        ('{"turns": []}\n', "conversations"),
-        ('{"dialog": []}\n', "parlai-conversations"),
-        ('\n{"text": "a", "label": "b"}\n', "jsonl"),
-    ],
-)
-def test_guess_format_by_content(tmp_path, content, name):
-    path = tmp_path / "data.txt.gz"
-    path.write_bytes(gzip.compress(content.encode()))
-    assert guess_format(str(path)) == name
-
-
 def pairs(episodes):
     return Counter((m["text"], tuple(m["labels"])) for episode in episodes for m in episode)
 
 
-@pytest.mark.parametrize("corpus, speaker", [("sgd", "system"), ("self_dialogue", "second")])
+@pytest.mark.parametrize(
+    "corpus, speaker",
+    [("self_dialogue", "second"), pytest.param("sgd", "system", marks=pytest.mark.slow)],
+)
 def test_convert_real_conversations_to_parlai_and_back(data, tmp_path, corpus, speaker):
     source = str(data / corpus / "test.jsonl.gz")
     text, back = tmp_path / "data.txt", tmp_path / "data.jsonl.gz"
     done = convert(source, text, to_format="parlai", label_speaker=speaker)
     given_episodes = list(read_conversations(source, speaker))
-    found = list(read_parlai_text(str(text)))
     assert done.n_examples == sum(map(len, given_episodes)) and done.n_skipped == 0
-    assert pairs(found) == pairs(given_episodes)
+    assert pairs(read_parlai_text(str(text))) == pairs(given_episodes)
     convert(text, back, to_format="conversations")
-    again = list(read_conversations(str(back), "B"))
-    assert again == given_episodes
+    assert list(read_conversations(str(back), "B")) == given_episodes
 
 
-@pytest.mark.parametrize("kind", ["babi_qa", "babi_dialog"])
-def test_convert_every_babi_file_to_itself(data, tmp_path, kind):
+ARCHIVES = {
+    "babi": "babi_qa/babi_tasks_1-20_v1-2_en.tar.gz",
+    "fbdialog": "babi_dialog/dialog-bAbI-tasks.tar.gz",
+}
+
+
+@pytest.mark.parametrize(
+    "name, wanted, n_files",
+    [
+        ("babi", "/en/qa4_.*test", 1),
+        pytest.param("babi", "/en/qa.*test", 20, marks=pytest.mark.slow),
+        pytest.param("fbdialog", "-task.*dev", 6, marks=pytest.mark.slow),
+    ],
+)
+def test_convert_babi_files_to_themselves(data, tmp_path, name, wanted, n_files):
     """Numbered lines become the same numbered lines, through ParlAI's text as well."""
-    archive = {
-        "babi_qa": "babi_tasks_1-20_v1-2_en.tar.gz",
-        "babi_dialog": "dialog-bAbI-tasks.tar.gz",
-    }
-    name = "babi" if kind == "babi_qa" else "fbdialog"
     one, two, three = (tmp_path / part for part in ("1.txt", "2.txt", "3.txt"))
-    n_files = 0
-    with tarfile.open(data / kind / archive[kind]) as files:
-        for member in files:
-            wanted = "/en/qa" in member.name if kind == "babi_qa" else "-task" in member.name
-            part = "test" if kind == "babi_qa" else "dev"
-            if not wanted or part not in member.name or "kb" in member.name:
-                continue
-            one.write_bytes(files.extractfile(member).read())
-            first = convert(one, two, from_format=name, to_format=name, force=True)
-            supporting = name == "babi"
-            episodes = list(read_numbered_text(str(one), supporting))
-            assert list(read_numbered_text(str(two), supporting)) == episodes
-            drop = ["supporting"]
-            second = convert(
-                two, three, from_format=name, to_format="parlai", drop=drop, force=True
-            )
-            assert first.n_examples == second.n_examples == sum(map(len, episodes))
-            assert pairs(read_parlai_text(str(three))) == pairs(episodes)
-            n_files += 1
-    assert n_files == (20 if kind == "babi_qa" else 6)
+    with tarfile.open(data / ARCHIVES[name]) as files:
+        members = [member for member in files if re.search(wanted, member.name)]
+        contents = [files.extractfile(member).read() for member in members]
+    assert len(contents) == n_files
+    said = {"from_format": name, "force": True}
+    for content in contents:
+        one.write_bytes(content)
+        first = convert(one, two, to_format=name, **said)
+        episodes = list(read_numbered_text(str(one), name == "babi"))
+        assert list(read_numbered_text(str(two), name == "babi")) == episodes
+        second = convert(two, three, to_format="parlai", drop=["supporting"], **said)
+        assert first.n_examples == second.n_examples == sum(map(len, episodes))
+        assert pairs(read_parlai_text(str(three))) == pairs(episodes)

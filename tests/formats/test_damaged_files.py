@@ -1,17 +1,18 @@
 """Whatever stands in a data file: its messages, or one error that names the file."""
 
-import gzip
 import json
 import os
 import random
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.formats.test_json_layout import SAMPLES
 from tests.fuzzing import mangle, within_time
 from thincdialog.errors import DataError, DialogError
 from thincdialog.formats.candidates import read_list
@@ -41,36 +42,21 @@ PARLAI = (
 )
 NUMBERED = b"1 A is here.\n2 Where is A?\there\t1\n1 hi\thello\t0.5\thello|bye\n2 x\ty\n"
 TABLE = b'text,label\n"hi, you",greet\nbye,"a ""b"""\n'
-PROMPTS = lines({"prompt": "hi", "completion": "hello"}, {"prompt": "x", "completion": "y"})
-MESSAGES = json.dumps(
-    [{"messages": [{"role": r, "content": r} for r in ("system", "user", "assistant")]}]
-).encode()
-GROUPS = lines(
-    {"conversation_id": "1", "id": "a", "speaker": "u", "text": "hi", "reply-to": None},
-    {"conversation_id": "1", "id": "b", "speaker": "v", "text": "ho", "reply-to": "a"},
-)
 LAYOUT = b"about: mine\nturns: log.turns\nspeaker: who\ntext: [a, b]\nreplace: {x: y}\n"
 
 
-def read_by(layout, path):
-    return read_layout_file(path, find_layout(layout))
+def layout_reader(name):
+    return lambda path: read_layout_file(path, find_layout(name))
 
 
-def read_own_layout(path):
-    """A file as a layout, then another that it describes."""
-    layout = read_layout(path)
-    assert isinstance(layout, CorpusLayout)
-    return []
+def gives(expected, read):
+    """A reader of what is no messages: it gives what is expected, or raises."""
 
+    def found(path):
+        assert isinstance(read(Path(path)), expected)
+        return []
 
-def read_candidates(path):
-    assert read_list(str(path), numbered=True)
-    return []
-
-
-def guess(path):
-    assert guess_format(str(path)) in FORMATS
-    return []
+    return found
 
 
 # What reads a file, its suffix, and a good file.
@@ -85,87 +71,48 @@ READERS = {
     "jsonl": (read_labelled_text, ".jsonl", lines(*ROWS)),
     "csv": (partial(read_labelled_text, keep_fields=True), ".csv", TABLE),
     "tsv": (read_labelled_text, ".tsv", b"text\tlabel\nhi\tgreet\nbye\tleave\n"),
-    "prompts": (partial(read_by, "prompt-completion"), ".jsonl", PROMPTS),
-    "messages": (partial(read_by, "messages"), ".json", MESSAGES),
-    "groups": (partial(read_by, "convokit"), ".jsonl", GROUPS),
-    "layout": (read_own_layout, ".yml", LAYOUT),
-    "layout in JSON": (read_own_layout, ".json", b'{"turns": "a", "text": ["b"], "speaker": "c"}'),
-    "candidates": (read_candidates, ".txt", b"1 hello\n2 bye\n"),
-    "format": (guess, ".txt", NUMBERED),
+    "a layout": (gives(CorpusLayout, read_layout), ".yml", LAYOUT),
+    "a layout in JSON": (
+        gives(CorpusLayout, read_layout),
+        ".json",
+        b'{"turns": "a", "text": [""]}',
+    ),
+    "candidates": (gives(list, partial(read_list, numbered=True)), ".txt", b"1 hello\n2 bye\n"),
+    "format": (gives(str, guess_format), ".txt", NUMBERED),
 }
+for layout, (corpus, _) in SAMPLES.items():
+    READERS[f"{layout} whole"] = (layout_reader(layout), ".json", json.dumps(corpus).encode())
+    if isinstance(corpus, list):
+        READERS[layout] = (layout_reader(layout), ".jsonl", lines(*corpus))
 
 
 def read(name, path, content):
     """A reader's messages are whole; anything else is one error that names the file."""
-    reader = READERS[name][0]
     path.write_bytes(content)
     try:
-        messages = [
-            m for episode in reader(path if "layout" in name else str(path)) for m in episode
-        ]
+        found = [message for episode in READERS[name][0](str(path)) for message in episode]
     except DataError as error:
         text = str(error)
         assert text.startswith(str(path)) and "\n" not in text and len(text) < 2000, text
-    else:
-        for message in messages:
-            assert isinstance(message["text"], str) and message["labels"]
-            "".join([message["text"], *message["labels"]]).encode("utf-8")
+        return False
+    for message in found:
+        assert isinstance(message["text"], str) and message["labels"]
+        "".join([message["text"], *message["labels"]]).encode("utf-8")
+    return True
 
 
-# Of each good file the episodes: id, text and labels of each turn.
-GOOD = {
-    "parlai": [
-        [("0/0", "hi", ["a", "b"]), ("0/1", "bye\nnow", ["c"])],
-        [("1/0", "x", ["y"])],
-    ],
-    "babi": [[("0/0", "A is here.\nWhere is A?", ["here"])]],
-    "fbdialog": [[("0/0", "hi", ["hello"]), ("0/1", "x", ["y"])]],
-    "conversations": [[(f"{name}/0", "hi \U0001f600", ["hello"])] for name in ("one", "two")],
-    "both sides": [
-        [("one#first/0", "__SILENCE__", ["hi \U0001f600"])],
-        [("one#second/0", "hi \U0001f600", ["hello"])],
-    ],
-    "named side": [[("one/0", "hi \U0001f600", ["hello"])]],
-    "parlai-conversations": [[("1/0", "hi", ["hello"])]],
-    "jsonl": [[("1/0", "hi", ["greet"])], [("2/0", "bye", ["a", "b"])]],
-    "csv": [[("2/0", "hi, you", ["greet"])], [("3/0", "bye", ['a "b"'])]],
-    "tsv": [[("2/0", "hi", ["greet"])], [("3/0", "bye", ["leave"])]],
-    "prompts": [[("0/0", "hi", ["hello"])], [("1/0", "x", ["y"])]],
-    "messages": [[("0/0", "system\nuser", ["assistant"])]],
-    "groups": [[("1#first/0", "__SILENCE__", ["hi"])], [("1#second/0", "hi", ["ho"])]],
-}
-
-
-@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("name", READERS)
 def test_good_files_are_read(name, tmp_path):
-    reader, suffix, content = READERS[name]
-    path = tmp_path / f"good{suffix}"
-    path.write_bytes(content)
-    found = [
-        [(message["id"], message["text"], message["labels"]) for message in episode]
-        for episode in reader(str(path))
-    ]
-    assert found == GOOD[name]
+    _, suffix, content = READERS[name]
+    assert read(name, tmp_path / f"good{suffix}", content)
 
 
-def test_good_files_that_hold_no_messages_are_read(tmp_path):
-    paths = {name: tmp_path / f"{name}{READERS[name][1]}" for name in READERS if name not in GOOD}
-    for name, path in paths.items():
-        path.write_bytes(READERS[name][2])
-    layout = read_layout(paths.pop("layout"))
-    assert (layout.about, layout.turns, layout.speaker) == ("mine", "log.turns", "who")
-    assert (layout.text, layout.replace) == (["a", "b"], {"x": "y"})
-    layout = read_layout(paths.pop("layout in JSON"))
-    assert (layout.turns, layout.text, layout.speaker) == ("a", ["b"], "c")
-    assert read_list(str(paths.pop("candidates")), numbered=True) == ["hello", "bye"]
-    assert guess_format(str(paths.pop("format"))) == "fbdialog"
-    assert paths == {}
+CHANCES = st.one_of(st.randoms(use_true_random=False), st.integers(0).map(random.Random))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
-@given(
-    chance=st.one_of(st.randoms(use_true_random=False), st.integers(0).map(random.Random)),
-)
+@given(chance=CHANCES)
 @pytest.mark.parametrize("name", READERS)
 def test_damaged_files_give_messages_or_an_error(tmp_path_factory, name, chance):
     _, suffix, content = READERS[name]
@@ -197,12 +144,9 @@ def convert_any(path, content, chance):
         target.unlink()
 
 
+@pytest.mark.slow
 @settings(max_examples=250)
-@given(
-    st.sampled_from(list(READERS)),
-    st.one_of(st.randoms(use_true_random=False), st.integers(0).map(random.Random)),
-    st.booleans(),
-)
+@given(st.sampled_from(list(READERS)), CHANCES, st.booleans())
 def test_damaged_files_are_converted_or_give_an_error(tmp_path_factory, name, chance, is_good):
     _, suffix, content = READERS[name]
     folder = tmp_path_factory.getbasetemp() / "converted"
@@ -213,17 +157,6 @@ def test_damaged_files_are_converted_or_give_an_error(tmp_path_factory, name, ch
     within_time(lambda: convert_any(folder / f"source{suffix}", content, chance))
 
 
-def test_layouts_that_say_a_text_of_terabytes_are_refused(tmp_path):
-    path = tmp_path / "bomb.yml"
-    levels = ", ".join(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))
-    path.write_text(f"about: [&a0 [x, x], {levels}]\nturns: x\n")
-    with pytest.raises(DataError, match="'about' is a list: expected a text"):
-        within_time(lambda: read_layout(path))
-    path.write_bytes(gzip.compress(b"# long\n" * (1 << 20)))
-    with pytest.raises(DataError, match="holds more than 1 MB, too much to read"):
-        read_layout(path)
-
-
 def test_what_is_beside_the_turns_may_be_anything(tmp_path):
     source = tmp_path / "talk.jsonl"
     source.write_bytes(lines({**TALK, "dialog": 5}, {**TALK, "id": "b", "dialog": [[3]]}))
@@ -231,18 +164,11 @@ def test_what_is_beside_the_turns_may_be_anything(tmp_path):
     assert done.n_episodes == 2 and done.left_out["the field 'topic' of conversations"] == 2
 
 
-def test_a_line_without_a_number_among_numbered_ones_has_an_error(tmp_path):
-    source = tmp_path / "qa.txt"
-    source.write_text("1 A is here.\n: Where is A?\there\t1\n")
-    with pytest.raises(DataError, match="qa.txt:2  expected a number, a blank and a text"):
-        convert(source, tmp_path / "qa.csv")
-
-
 MANY = """
 import random, resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from tests.teachers.test_damaged_data import READERS, convert_any, mangle, read, within_time
+from tests.formats.test_damaged_files import READERS, convert_any, mangle, read, within_time
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 chance = random.Random(int(sys.argv[3]))
 for number in range(int(sys.argv[4])):

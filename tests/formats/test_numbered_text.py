@@ -2,20 +2,12 @@
 
 import pytest
 
-from thincdialog.errors import DataError
 from thincdialog.formats.numbered_text import read_numbered_text
 from thincdialog.teachers.numbered_text import NumberedText
 
 
-def written(tmp_path, text, name="data.txt"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8", newline="")
-    return str(path)
-
-
-def test_numbered_text_reads_babi_questions(tmp_path):
+def test_numbered_text_reads_babi_questions(written):
     path = written(
-        tmp_path,
         "1 Mary moved to the bathroom.\n2 John went to the hallway.\n"
         "3 Where is Mary? \tbathroom\t1\n4 Daniel left.\n5 Where is John?\thallway\t2 4\n"
         "1 Sandra sat down.\n2 Who sat?\tSandra|she\t1\n3 Nobody asks any more.\n",
@@ -41,9 +33,8 @@ def test_numbered_text_reads_babi_questions(tmp_path):
     ]  # fmt: skip
 
 
-def test_numbered_text_reads_fbdialog(tmp_path):
+def test_numbered_text_reads_fbdialog(written):
     path = written(
-        tmp_path,
         "1 story\\nline\t\t0.5\n2 Q1?\tx\t1\tx|y|z\n\n3 Q2?\ty\t\n1 only a statement\n"
         "1 Q3?\tz\t-1\n",
     )
@@ -59,9 +50,9 @@ def test_numbered_text_reads_fbdialog(tmp_path):
     ]  # fmt: skip
 
 
-def test_numbered_text_takes_numbers_off_its_candidates(tmp_path):
-    path = written(tmp_path, "1 hello\tyes please\n")
-    candidates = written(tmp_path, "1 yes please\n1 no\n", "candidates.txt")
+def test_numbered_text_takes_numbers_off_its_candidates(written):
+    path = written("1 hello\tyes please\n")
+    candidates = written("1 yes please\n1 no\n", "candidates.txt")
     teacher = NumberedText(test=path, candidates=candidates).for_split("test")
     assert teacher.act()["label_candidates"] == ["yes please", "no"]
 
@@ -76,13 +67,10 @@ def test_numbered_text_takes_numbers_off_its_candidates(tmp_path):
         ("2 Where?\tthere\tgood\tthere", "third column is 'good': expected a reward"),
     ],
 )
-def test_numbered_text_names_the_line_of_a_mistake(tmp_path, line, message):
-    path = written(tmp_path, f"1 a\tb\n{line}\n")
-    with pytest.raises(DataError) as error:
-        list(read_numbered_text(path))
-    assert str(error.value).startswith(f"{path}:2  ") and message in str(error.value)
+def test_numbered_text_names_the_line_of_a_mistake(error, line, message):
+    text = error(read_numbered_text, f"1 a\tb\n{line}\n")
+    assert text.startswith(":2  ") and message in text
 
 
-def test_numbered_text_without_questions_says_so(tmp_path):
-    with pytest.raises(DataError, match="no line has an answer behind a tab"):
-        list(read_numbered_text(written(tmp_path, "1 a\n2 b\n")))
+def test_numbered_text_without_questions_says_so(error):
+    assert "no line has an answer behind a tab" in error(read_numbered_text, "1 a\n2 b\n")
