@@ -4,13 +4,10 @@ import gzip
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from thincdialog.errors import DataError
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.convert import convert
-from thincdialog.formats.json_layout import read_layout_file
 from thincdialog.formats.layout_file import find_layout, shipped_layouts
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
@@ -220,32 +217,6 @@ def test_convert_reads_a_layout_of_ones_own(name, tmp_path):
     done = convert(path, target, from_format=str(tmp_path / name))
     assert done.n_examples == 1
     assert target.read_text(encoding="utf8") == "text\tlabel\nwho?\tme\n"
-
-
-KEYS = st.sampled_from(
-    "conversations from value utterances history candidates train text conversation_id id reply-to "
-    "speaker instruction output personality".split()
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SAMPLES)
-@given(value=JSON | st.lists(JSON, max_size=3))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_layouts_meet_any_json_with_one_clear_error(name, value, tmp_path):
-    path = write(tmp_path / "a.json", value)
-    try:
-        episodes = list(read_layout_file(path, find_layout(name)))
-    except DataError as error:
-        assert str(error).startswith(path) and "\n" not in str(error) and len(str(error)) < 600
-    else:
-        found = [message for episode in episodes for message in episode]
-        assert all(isinstance(message["text"], str) and message["labels"] for message in found)
 
 
 def test_layout_of_real_conversations(data, tmp_path):

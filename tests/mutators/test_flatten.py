@@ -8,7 +8,6 @@ from thincdialog.errors import ConfigError
 from thincdialog.messages import PARTNER, SELF, SILENCE, Message
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
-from thincdialog.registry import registry
 
 
 def conversation(n_turns):
@@ -85,8 +84,3 @@ def test_without_openings_drops_answers_to_silence_only():
         [],
         [Message(text="x2", labels=["y2"], context=[(SELF, "y1")])],
     ]
-
-
-def test_mutators_are_registered():
-    for name in ("thincdialog.Flatten.v1", "thincdialog.WithoutOpenings.v1"):
-        assert callable(registry.mutators.get(name))

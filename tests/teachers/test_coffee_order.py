@@ -17,12 +17,10 @@ def teacher():
 
 
 def dialogues(teacher, split):
-    found = [[]]
-    for message in teacher.for_split(split, training=True).examples():
-        if not message["context"] and found[-1]:
-            found.append([])
-        found[-1].append(message)
-    return found
+    return [
+        [Message(message, labels=message["labels"]) for message in episode]
+        for episode in teacher.first_episodes(split, 9999)
+    ]
 
 
 def test_coffee_order_dialogues_have_four_to_six_turns(teacher):
