@@ -1,7 +1,6 @@
 """Conversations in JSON lines, as turns with speakers or as ParlAI writes them."""
 
 import json
-from collections import Counter
 from itertools import chain
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
@@ -21,6 +20,9 @@ OWN = ("id", "speaker", "text", "turns", "dialog")
 
 # Sides that need no name, see ``Conversations``.
 SIDES = ("first", "second", "both")
+
+# What ParlAI's first turns may be; they are left out.
+CONTEXT = "turns of the speaker 'context'"
 
 # Who asks and who answers, where episodes are written as conversations.
 ASKS, ANSWERS = "A", "B"
@@ -45,17 +47,22 @@ def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
     at.leave_out("names of speakers")
     for number, conversation in read_json_lines(path, at):
         at.before()
-        said = [(speaker, text) for speaker, text, _ in conversation_turns(conversation, at)]
+        turns = list(conversation_turns(conversation, at))
         name = conversation.get("id")
         if at.left_out is not None:
-            _note_fields(conversation, at.left_out)
+            others = (field for field in conversation if field not in OWN)
+            at.left_out.update(f"the field '{field}' of conversations" for field in others)
+            others = (field for _, _, turn in turns for field in turn if field not in OWN)
+            at.left_out.update(f"the field '{field}' of turns" for field in others)
+            at.leave_out(CONTEXT, sum(speaker is None for speaker, _, _ in turns))
+        said = [(speaker, text) for speaker, text, _ in turns if speaker is not None]
         yield str(number) if name is None else str(name), said, []
 
 
 def conversation_turns(
     conversation: Dict[str, Any], at: Bookmark
-) -> Iterator[Tuple[str, str, Dict[str, Any]]]:
-    """Speaker, text and JSON object of each turn; ParlAI's speaker `context` is left out.
+) -> Iterator[Tuple[Optional[str], str, Dict[str, Any]]]:
+    """Speaker, text and JSON object of each turn; None is ParlAI's speaker `context`.
 
     conversation (Dict[str, Any]): With `turns`, or with ParlAI's `dialog`.
     at (Bookmark): Where it was read.
@@ -72,9 +79,9 @@ def conversation_turns(
             raise at.error("'dialog' must be a list of lists of turns")
         turns = list(chain.from_iterable(pairs))
     else:
-        hints = (nearest(name, list(conversation)) for name in ("turns", "dialog"))
-        hint = f"{next(filter(None, hints), '')} (see thincdialog.Conversations.v1)"
-        raise at.error(f"has neither 'turns' nor 'dialog'{hint}")
+        names = list(conversation)
+        hint = nearest("turns", names) or nearest("dialog", names)
+        raise at.error(f"has neither 'turns' nor 'dialog'{hint} (see thincdialog.Conversations.v1)")
     for place, turn in enumerate(turns, start=1):
         if not isinstance(turn, dict):
             raise at.error(f"turn {place} must be an object, found {kind(turn)}")
@@ -84,8 +91,7 @@ def conversation_turns(
             if not isinstance(value, str):
                 what = f"is {kind(value)}, not a string" if field in turn else "is missing"
                 raise at.error(f"'{field}' of turn {place} {what}")
-        if speaker_field == "speaker" or speaker != "context":
-            yield speaker, text, turn
+        yield None if speaker == "context" and speaker_field == "id" else speaker, text, turn
 
 
 def spoken_episodes(
@@ -151,16 +157,6 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
     at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
     if said and label_speaker != "both":
         at.leave_out("turns that nobody answers", len(texts) % 2)
-
-
-def _note_fields(conversation: Dict[str, Any], left_out: Counter[str]) -> None:
-    others = (name for name in conversation if name not in OWN)
-    left_out.update(f"the field '{name}' of conversations" for name in others)
-    # What was read of both; the other may be anything.
-    turns = conversation["turns"] if "turns" in conversation else chain(*conversation["dialog"])
-    for turn in turns:
-        left_out.update(f"the field '{name}' of turns" for name in turn if name not in OWN)
-        left_out["turns of the speaker 'context'"] += turn.get("id") == "context"
 
 
 def conversation_line(episode: Episode, name: str, as_parlai: bool = False) -> List[str]:

@@ -10,7 +10,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Un
 from ..errors import DataError, DialogError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
-from .conversations import conversation_name, conversation_turns
+from .conversations import CONTEXT, conversation_name, conversation_turns
 from .formats import CONVERSATIONS, FORMATS, Format, why_not_held
 from .guessing import format_by_name, guess_format
 from .json_layout import read_layout_file
@@ -18,9 +18,6 @@ from .layout_file import LAYOUT_SUFFIXES, find_layout, shipped_layouts
 from .output_file import open_output
 from .text_file import read_json_lines
 from .wording import nearest, short
-
-# What ``drop`` can name besides fields.
-HISTORY, LABELS, BLANKS = "history", "labels", "blanks"
 
 
 @dataclass
@@ -169,16 +166,16 @@ def _first_not_held(episode: Episode, lines: List[str], name: str) -> Tuple[int,
 def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
     for message in episode:
         for name in drop:
-            if name == LABELS:
+            if name == "labels":
                 del message["labels"][1:]
-            elif name == BLANKS:
+            elif name == "blanks":
                 message["text"] = _trimmed(message["text"])
                 for texts in ("labels", "label_candidates"):
                     if texts in message:
                         message[texts] = [_trimmed(text) for text in message[texts]]
             elif name not in ("text", "id"):
                 message.pop(name, None)
-    return [[message] for message in episode] if HISTORY in drop else [episode]
+    return [[message] for message in episode] if "history" in drop else [episode]
 
 
 def _trimmed(text: str) -> str:
@@ -229,16 +226,17 @@ def _turns(
         own = ("id" if is_parlai else "speaker", "text", *drop)
         turns: List[Dict[str, object]] = []
         for speaker, text, turn in conversation_turns(conversation, at):
+            if speaker is None:
+                at.leave_out(CONTEXT)
+                continue
             others = {name: value for name, value in turn.items() if name not in own}
             if speaker_field in others or (as_parlai and speaker == "context"):
                 what = f"the field '{speaker_field}'" if speaker_field in others else "the name"
                 problem = f"turn {len(turns) + 1}: {what} has another meaning in '{to_format}'"
                 raise at.error(f"{problem}; rename or --drop it")
             turns.append({speaker_field: speaker, "text": text, **others})
-        given = "dialog" if is_parlai else "turns"
-        n_given = sum(map(len, conversation["dialog"])) if is_parlai else len(turns)
-        at.leave_out("turns of the speaker 'context'", n_given - len(turns))
-        whole = {name: value for name, value in conversation.items() if name not in (given, *drop)}
+        given = ("dialog" if is_parlai else "turns", *drop)
+        whole = {name: value for name, value in conversation.items() if name not in given}
         if as_parlai:
             whole["dialog"] = [turns[place : place + 2] for place in range(0, len(turns), 2)]
         else:

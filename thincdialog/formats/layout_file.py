@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Dict, List, Optional, Union
 
 import srsly
 
@@ -109,7 +109,20 @@ def read_layout(path: Path) -> CorpusLayout:
         if name not in names:
             hint = nearest(str(name), names) or f" (there is: {', '.join(names)})"
             raise DataError(path, f"a layout has no {short(name)}{hint}")
-        _check(path, name, value)
+        is_text = isinstance(value, str)
+        is_list = isinstance(value, list) and value and all(isinstance(one, str) for one in value)
+        parts = [*value, *value.values()] if isinstance(value, dict) else [None]
+        is_mapping = all(isinstance(part, str) for part in parts)
+        good, wanted = {
+            "background_speakers": (is_list, "a list of names"),
+            "replace": (is_mapping, "a mapping of texts"),
+            "records": (is_text or is_mapping, "a place, or one for each split"),
+            "text": (is_text or is_list, "a place, or a list of some"),
+        }.get(name, (is_text, "a text"))
+        if not good:
+            # Aliases let a short file say a text of terabytes.
+            shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)
+            raise DataError(path, f"'{name}' is {shown}: expected {wanted}")
     layout = CorpusLayout(**values)
     if not layout.label and not layout.turns and not layout.group:
         text = "say 'turns' or 'group' (conversations), or 'label' (examples)"
@@ -120,21 +133,3 @@ def read_layout(path: Path) -> CorpusLayout:
     if layout.reply_to and not (layout.group and layout.turn_id):
         raise DataError(path, "'reply_to' needs 'group' and 'turn_id'")
     return layout
-
-
-def _check(path: Path, name: str, value: Any) -> None:
-    is_text = isinstance(value, str)
-    texts = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
-    pairs = isinstance(value, dict) and all(
-        isinstance(part, str) for pair in value.items() for part in pair
-    )
-    good, wanted = {
-        "background_speakers": (texts, "a list of names"),
-        "replace": (pairs, "a mapping of texts"),
-        "records": (is_text or pairs, "a place, or one for each split"),
-        "text": (is_text or texts, "a place, or a list of some"),
-    }.get(name, (is_text, "a text"))
-    if not good:
-        # Aliases let a short file say a text of terabytes.
-        shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)
-        raise DataError(path, f"'{name}' is {shown}: expected {wanted}")
