@@ -140,6 +140,11 @@ def test_layout_of_ones_own(tmp_path):
     (tmp_path / "a.csv").write_text('No,Question,Answer\n7,"a, b",c\n8,d,e\n')
     table = JSONLayout(str(tmp_path / "table.json"), train=str(tmp_path / "a.csv"))
     assert rows(table) == [("7/0", "a, b", ["c"]), ("8/0", "d", ["e"])]
+    (tmp_path / "TABLE.JSON").write_bytes((tmp_path / "table.json").read_bytes())
+    for name in ("table.json", "TABLE.JSON"):
+        said = {"from_format": str(tmp_path / name), "force": True}
+        convert(tmp_path / "a.csv", tmp_path / "a.tsv", **said)
+        assert (tmp_path / "a.tsv").read_text() == "text\tlabel\na, b\tc\nd\te\n"
 
 
 TURN = {"from": "human", "value": "x"}
@@ -207,16 +212,6 @@ def test_layout_groups_must_be_together_and_no_trees(tmp_path, replies, words):
     path = write(tmp_path / "a.jsonl", given_rows, lines=True)
     with pytest.raises(DataError, match=words):
         rows(JSONLayout("convokit", train=path))
-
-
-@pytest.mark.parametrize("name", ["my.yml", "MY.YML"])
-def test_convert_reads_a_layout_of_ones_own(name, tmp_path):
-    (tmp_path / name).write_text("text: question\nlabel: answer\n", encoding="utf8")
-    path = write(tmp_path / "a.json", [{"question": "who?", "answer": "me"}])
-    target = tmp_path / "a.tsv"
-    done = convert(path, target, from_format=str(tmp_path / name))
-    assert done.n_examples == 1
-    assert target.read_text(encoding="utf8") == "text\tlabel\nwho?\tme\n"
 
 
 def test_layout_of_real_conversations(data, tmp_path):

@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thincdialog.messages import PARTNER, SELF, SILENCE, Message
-from thincdialog.mutators.context_shuffle import ContextShuffle
-from thincdialog.mutators.episode_reverse import EpisodeReverse
-from thincdialog.mutators.episode_shuffle import EpisodeShuffle
 from thincdialog.mutators.flatten import Flatten
-from thincdialog.mutators.last_turn import LastTurn
-from thincdialog.mutators.word_reverse import WordReverse
-from thincdialog.mutators.word_shuffle import WordShuffle
+from thincdialog.registry import registry
 
 TEXTS = st.text("ab \n", max_size=12) | st.just(SILENCE) | st.sampled_from(["x y z\nq", "é ü"])
 MESSAGES = st.builds(
@@ -32,7 +27,9 @@ def episodes(draw, min_size=0):
     return draw(st.sampled_from([[made], Flatten()(made)])) or [[]]
 
 
-EACH = [ContextShuffle, EpisodeReverse, EpisodeShuffle, LastTurn, WordReverse, WordShuffle]
+NAMES = "ContextShuffle EpisodeReverse EpisodeShuffle LastTurn WordReverse WordShuffle".split()
+EACH = [registry.mutators.get(f"thincdialog.{name}.v1") for name in NAMES]
+ContextShuffle, EpisodeReverse, EpisodeShuffle, LastTurn, WordReverse, WordShuffle = EACH
 
 
 def applied(mutator, given_episodes):
