@@ -10,12 +10,12 @@ from thincdialog.errors import DataError
 
 @pytest.fixture
 def written(tmp_path):
-    """Writes a file of a text, or of JSON lines; gives its path."""
+    """Writes a file of bytes, a text, or JSON lines; gives its path."""
 
     def write(content, name="data.txt"):
-        if not isinstance(content, str):
+        if isinstance(content, list):
             content = "".join(f"{json.dumps(value) if value else ''}\n" for value in content)
-        raw = content.encode()
+        raw = content if isinstance(content, bytes) else content.encode()
         (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
         return str(tmp_path / name)
 

@@ -148,9 +148,8 @@ def test_convert_between_conversations_keeps_everything(tmp_path):
         ({"turns": [{"speaker": "context", "text": "b"}]}, "turn 1: the name has another meaning"),
     ],
 )
-def test_convert_between_conversations_names_what_would_be_lost(tmp_path, row, words):
-    path = tmp_path / "1.jsonl"
-    path.write_text(json.dumps(row))
+def test_convert_between_conversations_names_what_would_be_lost(tmp_path, written, row, words):
+    path = written([row], "1.jsonl")
     with pytest.raises(DataError, match=f"1.jsonl:1  {words}"):
         convert(path, tmp_path / "2.jsonl", to_format="parlai-conversations")
 
@@ -179,9 +178,8 @@ def test_convert_says_what_it_leaves_out(tmp_path):
         ("text:a\tlabels:b\ntext:c\tlabels:d", "tsv", "it has 2 turns.*--drop history cuts"),
     ],
 )
-def test_convert_names_what_to_drop(tmp_path, content, target, words):
-    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
-    one.write_text(content)
+def test_convert_names_what_to_drop(tmp_path, written, content, target, words):
+    one, two = written(content), tmp_path / "two.txt"
     with pytest.raises(DataError, match=f"example '0/0' does not fit into.*{words}") as caught:
         convert(one, two, to_format=target)
     drop = str(caught.value).partition("--drop ")[2].split()[0].strip(";").split(",")
@@ -189,9 +187,8 @@ def test_convert_names_what_to_drop(tmp_path, content, target, words):
     assert done.n_examples == 1 + content.count("\n") and done.n_skipped == 0
 
 
-def test_convert_takes_blanks_off_the_ends_when_told(tmp_path):
-    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
-    one.write_text("text: a \\n b\tlabels: c |d\n")
+def test_convert_takes_blanks_off_the_ends_when_told(tmp_path, written):
+    one, two = written("text: a \\n b\tlabels: c |d\n"), tmp_path / "two.txt"
     with pytest.raises(DataError, match="--drop blanks takes them off"):
         convert(one, two, to_format="fbdialog")
     convert(one, two, to_format="fbdialog", drop=["blanks"])
@@ -207,13 +204,11 @@ def test_convert_takes_blanks_off_the_ends_when_told(tmp_path):
         ("csv", "a\r\nb", "CR before a line end"),
     ],
 )
-def test_convert_names_the_text_that_does_not_fit(tmp_path, target, text, words):
-    rows = [{"text": "good", "label": "x"}, {"text": text, "label": "x"}]
-    path = tmp_path / "1.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+def test_convert_names_the_text_that_does_not_fit(tmp_path, written, target, text, words):
+    path = written([{"text": text, "label": "x"} for text in ("good", text)], "1.jsonl")
     with pytest.raises(DataError, match=f"1.jsonl  example '2/0' does not fit into.*{words}"):
         convert(path, tmp_path / "2", to_format=target)
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(map(str, tmp_path.iterdir())) == [path]
     done = convert(path, tmp_path / "2", to_format=target, skip=True)
     assert (done.n_examples, done.n_skipped) == (1, 1) and "example '2/0'" in done.first_skipped
 
@@ -234,9 +229,8 @@ def test_convert_writes_whole_or_not_at_all(tmp_path):
     assert out.read_bytes() == before
 
 
-def test_convert_refuses_names_and_files_that_tell_nothing(tmp_path):
-    path = tmp_path / "what.txt"
-    path.write_text("just a text\n")
+def test_convert_refuses_names_and_files_that_tell_nothing(tmp_path, written):
+    path = written("just a text\n", "what.txt")
     with pytest.raises(DataError, match="what.txt:1  its format cannot be told, it begins 'just a"):
         convert(path, tmp_path / "x", to_format="parlai")
     with pytest.raises(DialogError, match="tells no format: give one of parlai"):
@@ -249,15 +243,11 @@ def pairs(episodes):
     return Counter((m["text"], tuple(m["labels"])) for episode in episodes for m in episode)
 
 
-@pytest.mark.parametrize(
-    "corpus, speaker",
-    [("self_dialogue", "second"), pytest.param("sgd", "system", marks=pytest.mark.slow)],
-)
-def test_convert_real_conversations_to_parlai_and_back(data, tmp_path, corpus, speaker):
-    source = str(data / corpus / "test.jsonl.gz")
+def test_convert_real_conversations_to_parlai_and_back(data, tmp_path):
+    source = str(data / "sgd" / "test.jsonl.gz")
     text, back = tmp_path / "data.txt", tmp_path / "data.jsonl.gz"
-    done = convert(source, text, to_format="parlai", label_speaker=speaker)
-    given_episodes = list(read_conversations(source, speaker))
+    done = convert(source, text, to_format="parlai", label_speaker="system")
+    given_episodes = list(read_conversations(source, "system"))
     assert done.n_examples == sum(map(len, given_episodes)) and done.n_skipped == 0
     assert pairs(read_parlai_text(str(text))) == pairs(given_episodes)
     convert(text, back, to_format="conversations")

@@ -14,33 +14,26 @@ from tests.formats.test_json_layout import SAMPLES
 from tests.fuzzing import mangle, within_time
 from thincdialog.errors import DataError, DialogError
 from thincdialog.formats.candidates import read_list
-from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.convert import convert
 from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.guessing import guess_format
 from thincdialog.formats.json_layout import read_layout_file
-from thincdialog.formats.labelled_text import read_labelled_text
 from thincdialog.formats.layout_file import CorpusLayout, find_layout, read_layout, shipped_layouts
-from thincdialog.formats.numbered_text import read_numbered_text
-from thincdialog.formats.parlai_text import read_parlai_text
 
 TURNS = [{"speaker": "a", "text": "hi \ud83d\ude00"}, {"speaker": "b", "text": "hello", "mood": 3}]
 DIALOG = [[{"id": "a", "text": "hi"}, {"id": "b", "text": "hello"}]]
 TALK = {"id": "one", "turns": TURNS, "topic": ["x"]}
 ROWS = [{"text": "hi", "label": "greet", "id": 7}, {"text": "bye", "label": ["a", "b"]}]
-
-
-def lines(*values):
-    return "".join(json.dumps(value) + "\n" for value in values).encode()
-
-
 PARLAI = (
     b"text:hi\tlabels:a|b\tlabel_candidates:a|b|c\tid:x\treward:1.5\n"
     b"text:bye\\nnow\tlabels:c\tepisode_done:True\n\ntext:x\tlabels:y\tmood:z\n"
 )
 NUMBERED = b"1 A is here.\n2 Where is A?\there\t1\n1 hi\thello\t0.5\thello|bye\n2 x\ty\n"
-TABLE = b'text,label\n"hi, you",greet\nbye,"a ""b"""\n'
 LAYOUT = b"about: mine\nturns: log.turns\nspeaker: who\ntext: [a, b]\nreplace: {x: y}\n"
+
+
+def lines(*values):
+    return "".join(json.dumps(value) + "\n" for value in values).encode()
 
 
 def layout_reader(name):
@@ -57,27 +50,28 @@ def gives(expected, read):
     return found
 
 
+read_talk = FORMATS["conversations"].read
 # What reads a file, its suffix, and a good file.
 READERS = {
-    "parlai": (read_parlai_text, ".txt", PARLAI),
-    "babi": (read_numbered_text, ".txt", NUMBERED[:34]),
-    "fbdialog": (partial(read_numbered_text, supporting=False), ".txt", NUMBERED[34:]),
-    "conversations": (read_conversations, ".jsonl", lines(TALK, {**TALK, "id": "two"})),
-    "both sides": (partial(read_conversations, label_speaker="both"), ".jsonl", lines(TALK)),
-    "named side": (partial(read_conversations, label_speaker="b"), ".jsonl", lines(TALK)),
-    "parlai-conversations": (read_conversations, ".jsonl", lines({"dialog": DIALOG})),
-    "jsonl": (read_labelled_text, ".jsonl", lines(*ROWS)),
-    "csv": (partial(read_labelled_text, keep_fields=True), ".csv", TABLE),
-    "tsv": (read_labelled_text, ".tsv", b"text\tlabel\nhi\tgreet\nbye\tleave\n"),
+    "both sides": (partial(read_talk, label_speaker="both"), ".jsonl", lines(TALK)),
+    "named side": (partial(read_talk, label_speaker="b"), ".jsonl", lines(TALK)),
     "a layout": (gives(CorpusLayout, read_layout), ".yml", LAYOUT),
-    "a layout in JSON": (
-        gives(CorpusLayout, read_layout),
-        ".json",
-        b'{"turns": "a", "text": [""]}',
-    ),
+    "JSON layout": (gives(CorpusLayout, read_layout), ".json", b'{"turns": "a", "text": ["b"]}'),
     "candidates": (gives(list, partial(read_list, numbered=True)), ".txt", b"1 hello\n2 bye\n"),
     "format": (gives(str, guess_format), ".txt", NUMBERED),
 }
+GOOD = {
+    "parlai": PARLAI,
+    "babi": NUMBERED[:34],
+    "fbdialog": NUMBERED[34:],
+    "conversations": lines(TALK, {**TALK, "id": "two"}),
+    "parlai-conversations": lines({"dialog": DIALOG}),
+    "jsonl": lines(*ROWS),
+    "csv": b'text,label\n"hi, you",greet\nbye,"a ""b"""\n',
+    "tsv": b"text\tlabel\nhi\tgreet\nbye\tleave\n",
+}
+for name, form in FORMATS.items():
+    READERS[name] = (form.read, form.suffix or ".txt", GOOD[name])
 for layout, (corpus, _) in SAMPLES.items():
     READERS[f"{layout} whole"] = (layout_reader(layout), ".json", json.dumps(corpus).encode())
     if isinstance(corpus, list):

@@ -6,31 +6,27 @@ from thincdialog.formats.numbered_text import read_numbered_text
 from thincdialog.teachers.numbered_text import NumberedText
 
 
+def facts(path, third, **choices):
+    """Of each turn its id, text and labels, and what the third column holds."""
+    return [
+        (turn["id"], turn["text"], turn["labels"], turn.get(third))
+        for episode in read_numbered_text(path, **choices)
+        for turn in episode
+    ]
+
+
 def test_numbered_text_reads_babi_questions(written):
     path = written(
         "1 Mary moved to the bathroom.\n2 John went to the hallway.\n"
         "3 Where is Mary? \tbathroom\t1\n4 Daniel left.\n5 Where is John?\thallway\t2 4\n"
         "1 Sandra sat down.\n2 Who sat?\tSandra|she\t1\n3 Nobody asks any more.\n",
     )
-    assert list(read_numbered_text(path)) == [
-        [
-            {
-                "id": "0/0",
-                "text": "Mary moved to the bathroom.\nJohn went to the hallway.\nWhere is Mary?",
-                "labels": ["bathroom"], "supporting": [1],
-            },
-            {
-                "id": "0/1", "text": "Daniel left.\nWhere is John?",
-                "labels": ["hallway"], "supporting": [2, 4],
-            },
-        ],
-        [
-            {
-                "id": "1/0", "text": "Sandra sat down.\nWho sat?",
-                "labels": ["Sandra", "she"], "supporting": [1],
-            }
-        ],
-    ]  # fmt: skip
+    first = "Mary moved to the bathroom.\nJohn went to the hallway.\nWhere is Mary?"
+    assert facts(path, "supporting") == [
+        ("0/0", first, ["bathroom"], [1]),
+        ("0/1", "Daniel left.\nWhere is John?", ["hallway"], [2, 4]),
+        ("1/0", "Sandra sat down.\nWho sat?", ["Sandra", "she"], [1]),
+    ]
 
 
 def test_numbered_text_reads_fbdialog(written):
@@ -38,16 +34,13 @@ def test_numbered_text_reads_fbdialog(written):
         "1 story\\nline\t\t0.5\n2 Q1?\tx\t1\tx|y|z\n\n3 Q2?\ty\t\n1 only a statement\n"
         "1 Q3?\tz\t-1\n",
     )
-    assert list(read_numbered_text(path, supporting=False)) == [
-        [
-            {
-                "id": "0/0", "text": "story\nline\nQ1?", "labels": ["x"], "reward": 1.5,
-                "label_candidates": ["x", "y", "z"],
-            },
-            {"id": "0/1", "text": "Q2?", "labels": ["y"]},
-        ],
-        [{"id": "1/0", "text": "Q3?", "labels": ["z"], "reward": -1.0}],
-    ]  # fmt: skip
+    assert facts(path, "reward", supporting=False) == [
+        ("0/0", "story\nline\nQ1?", ["x"], 1.5),
+        ("0/1", "Q2?", ["y"], None),
+        ("1/0", "Q3?", ["z"], -1.0),
+    ]
+    first = next(read_numbered_text(path, supporting=False))
+    assert [turn.get("label_candidates") for turn in first] == [["x", "y", "z"], None]
 
 
 def test_numbered_text_takes_numbers_off_its_candidates(written):

@@ -7,70 +7,58 @@ import pytest
 
 from thincdialog.errors import DataError
 from thincdialog.formats import text_file
-from thincdialog.formats.conversations import read_conversations
-from thincdialog.formats.labelled_text import read_labelled_text
-from thincdialog.formats.numbered_text import read_numbered_text
-from thincdialog.formats.parlai_text import read_parlai_text
+from thincdialog.formats.formats import FORMATS
 from thincdialog.teachers.labelled_text import LabelledText
 
 TURNS = '{"turns": [{"speaker": "a", "text": "TEXT"}, {"speaker": "b", "text": "x"}]}'
-# Reader, suffix, head of the file, and a good line with TEXT in it.
-READERS = {
-    "parlai": (read_parlai_text, ".txt", "", "text:TEXT\tlabels:x\tepisode_done:True"),
-    "numbered": (read_numbered_text, ".txt", "", "1 TEXT\tx"),
-    "jsonl": (read_labelled_text, ".jsonl", "", '{"text": "TEXT", "label": "x"}'),
-    "csv": (read_labelled_text, ".csv", "text,label\n", "TEXT,x"),
-    "tsv": (read_labelled_text, ".tsv", "text\tlabel\n", "TEXT\tx"),
-    "conversations": (read_conversations, ".jsonl", "", TURNS),
+# A good line of each format with TEXT in it, which reads as that.
+LINES = {
+    "parlai": "text:TEXT\tlabels:x\tepisode_done:True",
+    "fbdialog": "1 TEXT\tx",
+    "jsonl": '{"text": "TEXT", "label": "x"}',
+    "csv": "TEXT,x",
+    "tsv": "TEXT\tx",
+    "conversations": TURNS,
 }
 
 
 class Reader:
     """Reads bytes as a file of one format."""
 
-    def __init__(self, folder, read, suffix, head, line):
-        self.read, self.suffix, self.head, self.line = read, suffix, head, line
-        self.path = str(folder / f"data{suffix}")
-        self.second = head.count("\n") + 2  # The number of the line after the first text's.
+    def __init__(self, name, written, error):
+        form = FORMATS[name]
+        self.read, self.line, self.written, self.say = form.read, LINES[name], written, error
+        self.head = [form.header] if form.header else []
+        self.name = f"data{form.suffix or '.txt'}"
+        self.second = len(self.head) + 2  # The number of the line after the first text's.
 
     def file(self, *texts, ends="\n"):
-        lines = self.head.splitlines() + [self.line.replace("TEXT", text) for text in texts]
+        lines = [*self.head, *(self.line.replace("TEXT", text) for text in texts)]
         return "".join(f"{part}{ends}" for part in lines)
 
     def __call__(self, content):
-        with open(self.path, "wb") as stream:
-            stream.write(content)
-        return [message["text"] for episode in self.read(self.path) for message in episode]
+        path = self.written(content, self.name)
+        return [message["text"] for episode in self.read(path) for message in episode]
 
     def error(self, content):
-        with pytest.raises(DataError) as caught:
-            self(content)
-        text = str(caught.value)
-        assert text.startswith(self.path) and "\n" not in text and len(text) < 400
-        return text.removeprefix(self.path)
+        text = self.say(self.read, content, self.name)
+        assert "\n" not in text and len(text) < 400
+        return text
 
 
-@pytest.fixture(params=READERS)
-def reader(request, tmp_path):
-    return Reader(tmp_path, *READERS[request.param])
+@pytest.fixture(params=LINES)
+def reader(request, written, error):
+    return Reader(request.param, written, error)
 
 
-def test_readers_accept_what_windows_writes(reader):
-    content = reader.file("one", "two", ends="\r\n").encode()
-    assert reader(content) == reader(b"\xef\xbb\xbf" + content) == ["one", "two"]
-
-
-def test_readers_accept_gzip_and_a_missing_last_line_end(reader):
-    content = reader.file("один", "二").rstrip("\n").encode()
+def test_readers_accept_what_editors_and_gzip_write(reader):
+    texts = ["один", "", ("word " * (2 << 20)).strip()]
+    content = reader.file(*texts).encode()
+    windows = reader.file(*texts, ends="\r\n").encode()
     # Two gzip files glued together are one file.
-    glued = gzip.compress(content + b"\n") + gzip.compress(b"\n")
-    for given in (content, gzip.compress(content), glued):
-        assert reader(given) == ["один", "二"]
-
-
-def test_readers_accept_an_empty_text_and_a_line_of_ten_megabytes(reader):
-    texts = ["", "two", ("word " * (2 << 20)).strip()]
-    assert reader(reader.file(*texts).encode()) == texts
+    glued = gzip.compress(content) + gzip.compress(b"\n")
+    for given in (content, content.rstrip(b"\n"), windows, b"\xef\xbb\xbf" + windows, glued):
+        assert reader(given) == texts
 
 
 def test_readers_need_no_memory_for_a_long_line_or_a_bomb(reader, monkeypatch):
@@ -106,23 +94,20 @@ def test_readers_refuse_empty_files(reader):
     assert "holds no examples" in reader.error(b"\n\n")
 
 
-def test_readers_refuse_what_is_no_file(reader, tmp_path):
-    with pytest.raises(DataError, match="file not found"):
-        list(reader.read(reader.path))
-    reader(reader.file("a").encode())
-    typed = reader.path.replace("data", "daat")
-    folder = tmp_path / f"folder{reader.suffix}"
+def test_readers_refuse_what_is_no_file(reader, written, tmp_path):
+    good = written(reader.file("a"), reader.name)
+    text_file.check_readable(good)
+    folder = tmp_path / f"folder{reader.name}"
     folder.mkdir()
     for path, words in {
-        typed: "daat.*file not found; did you mean 'data",
+        good.replace("data", "daat"): "daat.*file not found; did you mean 'data",
         str(folder): "is a directory: give the file in it",
-        str(tmp_path / "no" / "such" / f"data{reader.suffix}"): "file not found: the folder",
+        str(tmp_path / "no" / "such" / reader.name): "file not found: the folder",
     }.items():
         with pytest.raises(DataError, match=words):
             list(reader.read(path))
         with pytest.raises(DataError, match=words):
             text_file.check_readable(path)
-    text_file.check_readable(reader.path)
 
 
 def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):

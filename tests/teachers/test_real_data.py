@@ -31,14 +31,15 @@ def unpacked(archive, wanted, folder):
     return found
 
 
+def conversations(data, corpus, split="test", side="both", shown=None, **choices):
+    path = str(data / corpus / f"{split}.jsonl.gz")
+    return Conversations(test=path, label_speaker=side, **choices).for_split("test", **shown or {})
+
+
 @pytest.mark.parametrize("streaming", [False, True])
 def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
-    teacher = Conversations(
-        test=str(data / "self_dialogue" / "test.jsonl.gz"),
-        label_speaker="both",
-        mutators=[Flatten(4), WithoutOpenings()],
-        streaming=streaming,
-    ).for_split("test")
+    mutators = [Flatten(4), WithoutOpenings()]
+    teacher = conversations(data, "self_dialogue", mutators=mutators, streaming=streaming)
     teacher.set_batches(Fixed(256))
     n_examples = 0
     while not teacher.epoch_done():
@@ -53,8 +54,7 @@ def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
 
 def test_self_dialogue_both_sides_make_every_turn_a_label(data):
     counted = counts(data, "self_dialogue", "valid")
-    path = str(data / "self_dialogue" / "valid.jsonl.gz")
-    teacher = Conversations(dev=path, label_speaker="both").for_split("dev")
+    teacher = conversations(data, "self_dialogue", "valid")
     assert teacher.n_examples == counted["turns"] == 21548
     assert sum(1 for _ in teacher.texts()) == counted["turns"]
     openings = sum(message["text"] == SILENCE for message in teacher.examples())
@@ -62,20 +62,26 @@ def test_self_dialogue_both_sides_make_every_turn_a_label(data):
 
 
 def test_sgd_system_turns_and_their_protocol_of_one_of_a_hundred(data):
-    path = str(data / "sgd" / "test.jsonl.gz")
-    by_name, by_place = (
-        Conversations(test=path, label_speaker=side).for_split("test")
-        for side in ("system", "second")
-    )
+    by_name, by_place = (conversations(data, "sgd", side=side) for side in ("system", "second"))
     assert by_name.n_examples == by_place.n_examples == 24863  # README's number of pairs.
     assert by_name.n_episodes == counts(data, "sgd", "test")["dialogues"]
     assert list(by_name.texts()) == list(by_place.texts())
-    flat = Conversations(test=path, label_speaker="system", mutators=[Flatten(3)])
-    rows = list(flat.for_split("test", max_examples=2000, n_candidates=100, seed=0).examples())
+    shown = {"max_examples": 2000, "n_candidates": 100, "seed": 0}
+    flat = conversations(data, "sgd", side="system", mutators=[Flatten(3)], shown=shown)
+    rows = list(flat.examples())
     assert len(rows) == 2000 == len({row["id"] for row in rows})
     for row in rows:
         assert len(set(row["label_candidates"])) == 100
         assert row["eval_labels"][0] in row["label_candidates"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_kdconv_chinese_turns(data, streaming):
+    counted = counts(data, "kdconv_zh_devtest", "test")
+    rows = list(conversations(data, "kdconv_zh_devtest", streaming=streaming).examples())
+    assert len(rows) == counted["turns"] and len({row["id"] for row in rows}) == len(rows)
+    is_chinese = [any("\u4e00" <= sign <= "\u9fff" for sign in row["text"]) for row in rows]
+    assert sum(is_chinese) > 0.9 * (len(rows) - counted["dialogues"])
 
 
 def test_babi_questions(data, tmp_path):
@@ -129,14 +135,3 @@ def test_clinc150_intents(data):
     assert len({row["labels"][0] for row in rows}) == 151 and len({m["id"] for m in rows}) == 15100
     # The lists of 151 labels are held once each.
     assert len({id(row["labels"]) for row in rows}) == 151
-
-
-def test_kdconv_chinese_turns(data):
-    counted = counts(data, "kdconv_zh_devtest", "test")
-    path = str(data / "kdconv_zh_devtest" / "test.jsonl.gz")
-    for streaming in (False, True):
-        teacher = Conversations(test=path, label_speaker="both", streaming=streaming)
-        rows = list(teacher.for_split("test").examples())
-        assert len(rows) == counted["turns"] and len({row["id"] for row in rows}) == len(rows)
-        is_chinese = [any("\u4e00" <= sign <= "\u9fff" for sign in row["text"]) for row in rows]
-        assert sum(is_chinese) > 0.9 * (len(rows) - counted["dialogues"])
