@@ -34,9 +34,7 @@ class Bookmark:
     ):
         self.path: object = ""
         self.left_out = left_out
-        self._go_to(mark or {})
-
-    def _go_to(self, mark: Mapping[str, Any]) -> None:
+        mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
         self.count: int = mark.get("count", 0)
@@ -60,7 +58,8 @@ class Bookmark:
     def open(self, file: int) -> None:
         """Move it to the beginning of a file, unless it lies in there."""
         if file != self.file:
-            self._go_to({"file": file})
+            self.file, self.spot, self.count, self.columns = file, (0, 0), 0, None
+            self.begin = self.end = self.spot
 
     def mark(self) -> Dict[str, Any]:
         """Where it lies, as JSON values."""

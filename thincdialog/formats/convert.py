@@ -164,22 +164,21 @@ def _first_not_held(episode: Episode, lines: List[str], name: str) -> Tuple[int,
 
 
 def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
+    def trimmed(text: str) -> str:
+        return "\n".join(line.strip() for line in text.split("\n"))
+
     for message in episode:
         for name in drop:
             if name == "labels":
                 del message["labels"][1:]
             elif name == "blanks":
-                message["text"] = _trimmed(message["text"])
+                message["text"] = trimmed(message["text"])
                 for texts in ("labels", "label_candidates"):
                     if texts in message:
-                        message[texts] = [_trimmed(text) for text in message[texts]]
+                        message[texts] = [trimmed(text) for text in message[texts]]
             elif name not in ("text", "id"):
                 message.pop(name, None)
     return [[message] for message in episode] if "history" in drop else [episode]
-
-
-def _trimmed(text: str) -> str:
-    return "\n".join(line.strip() for line in text.split("\n"))
 
 
 def _carried(message: Message, reads: Format, done: Conversion, drop_id: bool) -> Message:

@@ -116,7 +116,7 @@ def why_not_held(episode: Episode, lines: List[str], name: str) -> str:
     # A cell of a table may have several lines.
     lines = "\n".join([form.header, *lines] if form.header else lines).split("\n")
     try:
-        found = list(form.read(Written(form.suffix, lines)))
+        found = list(form.read(Written(f"lines{form.suffix}", lines)))
     except DataError as error:
         return f"it would not be readable: {str(error).partition('  ')[2] or error}"
     n_found = [len(part) for part in found]

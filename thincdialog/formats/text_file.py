@@ -34,15 +34,15 @@ UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 class Written(NamedTuple):
     """Lines that are to be written, for a reader to take in place of a file.
 
-    suffix (str): What the file's name will end in.
+    name (str): The name that the file would have.
     lines (List[str]): Its lines without their ends.
     """
 
-    suffix: str
+    name: str
     lines: List[str]
 
     def __str__(self) -> str:
-        return self.suffix
+        return self.name
 
 
 File = Union[str, Path, Written]
@@ -50,8 +50,6 @@ File = Union[str, Path, Written]
 
 def suffix_of(file: File) -> str:
     """What the name of a file ends in, such as ".csv": .gz behind it does not count."""
-    if isinstance(file, Written):
-        return file.suffix
     return os.path.splitext(str(file).removesuffix(".gz"))[1].lower()
 
 
@@ -202,14 +200,12 @@ def _decoded(raw: bytes, at: Bookmark) -> str:
 
 
 def _unreadable(path: Union[str, Path], error: OSError) -> DataError:
-    target = Path(path)
     if isinstance(error, IsADirectoryError):
         return DataError(path, "is a directory: give the file in it")
     if isinstance(error, FileNotFoundError):
-        folder = target.parent
+        folder, name = Path(path).parent, Path(path).name
         try:
-            names = [entry.name for entry in folder.iterdir()]
+            return DataError(path, "file not found" + nearest(name, os.listdir(folder)))
         except OSError:
             return DataError(path, f"file not found: the folder {folder} cannot be read")
-        return DataError(path, "file not found" + nearest(target.name, names))
     return DataError(path, f"cannot be read: {error.strerror or error}")

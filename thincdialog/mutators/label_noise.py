@@ -1,7 +1,6 @@
 """LabelNoise: a share of the examples with a wrong label."""
 
-import random
-from typing import Dict, Iterator, List, Optional, Sequence
+from typing import Dict, Iterator, List, Optional
 
 from ..errors import ConfigError, DataError, Problem
 from ..messages import Episode, Message
@@ -67,18 +66,12 @@ class LabelNoise:
         if not right or draws.random() >= self.share:
             return message
         pool = message.get("label_candidates") or self.labels or ()
-        wrong = _drawn(draws, pool, right)
-        if wrong is None:
+        for _ in range(8):  # As a rule one draw will do, however large the pool.
+            wrong = pool[draws.randrange(len(pool))]
+            if wrong not in right:
+                return Message(message, labels=[wrong])
+        others = [label for label in pool if label not in right]
+        if not others:
             text = f"example '{message.get('id')}' can get no wrong label: there is no other one"
             raise DataError(split, f"{text}; give thincdialog.LabelNoise.v1 some 'labels'")
-        return Message(message, labels=[wrong])
-
-
-def _drawn(draws: random.Random, pool: Sequence[str], right: Sequence[str]) -> Optional[str]:
-    """One of the pool that is not right, or None."""
-    for _ in range(8):  # As a rule one draw will do, however large the pool.
-        label = pool[draws.randrange(len(pool))]
-        if label not in right:
-            return label
-    others = [label for label in pool if label not in right]
-    return draws.choice(others) if others else None
+        return Message(message, labels=[draws.choice(others)])

@@ -27,9 +27,10 @@ class Limit:
         self, n_episodes: int = 0, n_examples: int = 0, splits: Optional[List[str]] = None
     ):
         if n_episodes < 0 or n_examples < 0 or not n_episodes + n_examples:
-            given = f"n_episodes = {n_episodes} and n_examples = {n_examples}"
-            text = f"thincdialog.Limit.v1 has {given}"
-            raise ConfigError([Problem("", text, "give 1 or more for one of them")])
+            text = f"has n_episodes = {n_episodes} and n_examples = {n_examples}"
+            raise ConfigError(
+                [Problem("", f"thincdialog.Limit.v1 {text}", "give 1 or more for one of them")]
+            )
         self.n_episodes = n_episodes
         self.n_examples = n_examples
         self.splits = splits

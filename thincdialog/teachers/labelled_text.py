@@ -51,10 +51,8 @@ def LabelledText(
     if not 0.0 <= dev_share < 1.0:
         problem = f"'dev_share' of {NAME} is {dev_share}", "give 0.0 or more, less than 1.0"
     elif columns is not None and not {text_field, label_field} <= set(columns):
-        problem = (
-            f"'columns' of {NAME} is {columns}",
-            f"name '{text_field}' and '{label_field}' in it",
-        )
+        hint = f"name '{text_field}' and '{label_field}' in it"
+        problem = f"'columns' of {NAME} is {columns}", hint
     elif dev_share and dev:
         problem = f"'dev_share' of {NAME} is given beside 'dev'", "leave one of them out"
     if problem:

@@ -16,8 +16,6 @@ from ..messages import Episode, Message
 from ..registry import registry
 from .teacher import Teacher
 
-Pair = Tuple[Any, Any]  # Input and label.
-
 NAME = "thincdialog.MLDatasets.v1"
 
 
@@ -96,9 +94,7 @@ def _loader(name: str) -> Callable:
     import ml_datasets.loaders
     from ml_datasets._registry import register_loader
 
-    known: Dict[str, Callable] = {
-        key: value for key, value in vars(ml_datasets.loaders).items() if inspect.isfunction(value)
-    }
+    known = dict(inspect.getmembers(ml_datasets.loaders, inspect.isfunction))
     known.update(register_loader.get_all())
     if name not in known:
         text = f"'loader' of {NAME} is '{name}', which ml_datasets does not have"
@@ -133,7 +129,7 @@ def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> 
         np.random.set_state(states[1])
 
 
-def _pairs(part: Any, limit: int, origin: str) -> Iterator[Pair]:
+def _pairs(part: Any, limit: int, origin: str) -> Iterator[Tuple[Any, Any]]:
     """Inputs with their labels. Loaders give (inputs, labels) or a list of pairs."""
     if isinstance(part, tuple) and len(part) == 2:
         inputs, labels = part
