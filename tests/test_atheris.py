@@ -16,8 +16,8 @@ from importlib.util import find_spec
 import pytest
 
 from tests.config.test_damaged_configs import CONFIGS, check
+from tests.formats.test_damaged_files import READERS, convert_any, read
 from tests.fuzzing import ODD
-from tests.teachers.test_damaged_data import READERS, convert_any, read
 
 SEED = os.environ.get("FUZZ_SEED", "1")
 TIMES = int(os.environ.get("FUZZ_TIMES", "1"))

@@ -30,6 +30,7 @@ from .evaluation.predictions import Prediction
 from .evaluation.predictions_file import read_predictions, write_predictions
 from .evaluation.results import Result
 from .examples import Batch, MemoryStore, Store
+from .formats.convert import Conversion, convert
 from .inspection.data_report import DataReport, DataWarning, Limits
 from .inspection.debug_data import debug_data
 from .inspection.debug_overfit import Overfit, debug_overfit
@@ -50,7 +51,6 @@ from .runs.run_table import RunResult, results
 from .runs.sweep import Sweep, SweepRun, sweep
 from .runs.train import train
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
-from .teachers.convert import Conversion, convert
 from .training.experiment import Experiment
 from .training.interruption import Interrupted
 from .training.runner import Runner

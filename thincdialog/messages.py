@@ -30,7 +30,7 @@ class Message(dict):
         return self.get("labels") or self.get("eval_labels") or ()
 
 
-# A conversation as it is read: its messages, each with what is to be answered.
+# The turns of a conversation as data has them: messages with `labels`, no `episode_done`.
 Episode = List[Message]
 
 

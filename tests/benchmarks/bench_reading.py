@@ -14,11 +14,12 @@ from pathlib import Path
 from thincdialog.batchers import Fixed
 from thincdialog.data import TextEncoder
 from thincdialog.data.tokenizers import HashNgramTokenizer
+from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.text_file import read_json_lines
 from thincdialog.messages import PARTNER
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
-from thincdialog.teachers.conversations import Conversations, read_conversations
-from thincdialog.teachers.reading import read_json_lines
+from thincdialog.teachers.conversations import Conversations
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "self_dialogue"
 N_REPEATS, BATCH = 5, 512

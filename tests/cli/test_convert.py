@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from thincdialog.cli.convert import NAMES
-from thincdialog.teachers.formats import FORMATS
+from thincdialog.formats.formats import FORMATS
 
 
 def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monkeypatch, run):

@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 
 from thincdialog.errors import ConfigError
-from thincdialog.messages import Message
 from thincdialog.teachers import coffee_menu as menu
 from thincdialog.teachers.coffee_order import CoffeeOrder
 
@@ -17,12 +16,7 @@ def teacher():
 
 
 def dialogues(teacher, split):
-    found = [[]]
-    for message in teacher.for_split(split, training=True).examples():
-        if not message["context"] and found[-1]:
-            found.append([])
-        found[-1].append(message)
-    return found
+    return list(teacher.first_episodes(split, 9999))
 
 
 def test_coffee_order_dialogues_have_four_to_six_turns(teacher):
@@ -94,12 +88,3 @@ def test_coffee_order_is_not_given_away_by_frequency_or_shared_words(teacher):
 def test_coffee_order_refuses_an_empty_split():
     with pytest.raises(ConfigError, match="'n_dev' of thincdialog.CoffeeOrder.v1 is 0"):
         CoffeeOrder(n_dev=0)
-
-
-def test_coffee_order_plays_as_a_dialogue(teacher):
-    play = teacher.for_split("train", training=True)
-    first, second = play.act(), None
-    play.observe(Message(text="hm"))
-    second = play.act()
-    assert first["id"].endswith("/0") and second["id"] == first["id"][:-1] + "1"
-    assert "context" not in second and not second["episode_done"]

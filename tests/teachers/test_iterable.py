@@ -38,19 +38,6 @@ def test_iterable_features_need_no_text():
     assert message["text"] == "" and message["features"] is row
 
 
-def test_iterable_streams_from_a_function():
-    teacher = IterableTeacher(
-        {"train": lambda: ([(str(n), "x")] for n in range(10))}, streaming=True, shuffle_window=3
-    ).for_split("train", training=True)
-    for epoch in range(2):
-        teacher.start_epoch(epoch, 0)
-        seen = set()
-        while not teacher.epoch_done():
-            seen.add(teacher.act()["text"])
-            teacher.observe(Message())
-        assert seen == set(map(str, range(10)))
-
-
 @pytest.mark.parametrize(
     "data, message",
     [
@@ -61,10 +48,7 @@ def test_iterable_streams_from_a_function():
         ([[{"text": 3}]], "a message of episode 0 has a number as 'text'"),
         ([[{"text": "a", "labels": [1]}]], "'labels' of a message of episode 0 must be strings"),
         ([[{"text": "a", "labels": 7}]], "'labels' of a message of episode 0 must be strings"),
-        (
-            [[{"text": "a", "labels": "x", "label_candidates": ["y"]}]],
-            "a message of episode 0  the label 'x' is not among the 1",
-        ),
+        ([[{"text": "a", "labels": "x", "label_candidates": "y"}]], "the label 'x' is not among"),
         ([], "the split 'train' has no examples"),
         ([[]], "the split 'train' has no examples"),
     ],

@@ -22,16 +22,12 @@ def loader():
     import catalogue
     from ml_datasets._registry import register_loader
 
-    names = []
-
-    def register(function, name="made_up"):
-        register_loader(name, func=function)
-        names.append(name)
-        return name
+    def register(function):
+        register_loader("made_up", func=function)
+        return "made_up"
 
     yield register
-    for name in names:
-        catalogue._remove(("ml-datasets", name))
+    catalogue._remove(("ml-datasets", "made_up"))
 
 
 def test_ml_datasets_reads_mnist_without_network(data, tmp_path, monkeypatch):
@@ -51,56 +47,48 @@ def test_ml_datasets_reads_mnist_without_network(data, tmp_path, monkeypatch):
     assert MLDatasets("mnist", limit=7).for_split("dev").n_examples == 7
 
 
-# What each loader documents to give, in its shapes and types.
+# What each loader documents to give, in its shapes and types; text, labels and classes.
+WORDS = [np.asarray([4, 9], dtype="uint64")]
 SHAPES = {
     "text and class (imdb, dbpedia)": (
         ([("good film", "pos"), ("bad film", "neg")], [("fine", "pos")]),
-        {"text": "good film", "labels": ["pos"], "label_candidates": ["neg", "pos"]},
+        ("good film", ["pos"], ["neg", "pos"]),
     ),
     "text and several classes (cmu)": (
         ([("A title\nplot", ["Drama", "Comedy"])], [("B", ["Horror"])]),
-        {
-            "text": "A title\nplot",
-            "labels": ["Comedy", "Drama"],
-            "label_candidates": ["Comedy", "Drama", "Horror"],
-        },
+        ("A title\nplot", ["Comedy", "Drama"], ["Comedy", "Drama", "Horror"]),
     ),
     "pairs (quora_questions, snli, stack_exchange)": (
         ([(("is it?", "really?"), 1), (("a", "b"), 0)], [(("c", "d"), 10)]),
-        {"text": "is it?\nreally?", "labels": ["1"], "label_candidates": ["0", "1", "10"]},
+        ("is it?\nreally?", ["1"], ["0", "1", "10"]),
     ),
     "word numbers (reuters)": (
         (([[1, 27, 3], [1, 5]], np.asarray([3, 4])), ([[1]], np.asarray([3]))),
-        {"text": "1 27 3", "labels": ["3"], "label_candidates": ["3", "4"]},
+        ("1 27 3", ["3"], ["3", "4"]),
     ),
     "images (cifar, mnist)": (
-        (
-            (np.zeros((2, 3, 2, 2), "float32"), CLASSES[[2, 0]]),
-            (np.ones((1, 3, 2, 2)), CLASSES[:1]),
-        ),
-        {"text": "", "labels": ["2"], "label_candidates": ["0", "2"]},
+        ((np.zeros((2, 3, 2, 2), "f"), CLASSES[[2, 0]]), (np.ones((1, 3, 2, 2)), CLASSES[:1])),
+        ("", ["2"], ["0", "2"]),
     ),
     "tagged words (ud_*, words)": (
         (([["a", "dog"], ["b"]], [CLASSES[[0, 2]], CLASSES[[1]]]), ([["c"]], [CLASSES[[1]]])),
-        {"text": "a dog", "labels": ["0 2"]},
+        ("a dog", ["0 2"], None),
     ),
     "tagged words (ud_*, numbers)": (
-        (
-            ([np.asarray([4, 9], dtype="uint64")], [CLASSES[[0, 2]]]),
-            ([np.asarray([4], dtype="uint64")], [CLASSES[[0]]]),
-        ),
-        {"text": "4 9", "labels": ["0 2"]},
+        ((WORDS, [CLASSES[[0, 2]]]), (WORDS, [CLASSES[[0, 1]]])),
+        ("4 9", ["0 2"], None),
     ),
 }
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ml_datasets_makes_messages_of_every_shape(loader, shape):
-    parts, expected = SHAPES[shape]
+    parts, (text, labels, classes) = SHAPES[shape]
     teacher = MLDatasets(loader(lambda: parts))
     message = one(teacher)
     features = message.pop("features", None)
-    assert message == {"id": "0/0", "episode_done": True, **expected}
+    expected = {"id": "0/0", "episode_done": True, "text": text, "labels": labels}
+    assert message == {**expected, **({"label_candidates": classes} if classes else {})}
     if "images" in shape:
         assert features.shape == (12,) and features.dtype == "float32"
     assert one(teacher, "dev")["labels"]

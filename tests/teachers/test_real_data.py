@@ -1,6 +1,7 @@
 """Real data sets give exactly the examples that their own statistics count."""
 
 import json
+import re
 import tarfile
 
 import pytest
@@ -18,16 +19,27 @@ def counts(data, name, split):
     return json.loads((data / name / "stats.json").read_text())[split]
 
 
+def unpacked(archive, wanted, folder):
+    """The files of an archive whose names have something in them."""
+    found = {}
+    with tarfile.open(archive) as files:
+        for member in files:
+            if re.search(wanted, member.name):
+                path = folder / member.name.rpartition("/")[2]
+                path.write_bytes(files.extractfile(member).read())
+                found[path.name] = str(path)
+    return found
+
+
+def conversations(data, corpus, split="test", side="both", shown=None, **choices):
+    path = str(data / corpus / f"{split}.jsonl.gz")
+    return Conversations(test=path, label_speaker=side, **choices).for_split("test", **shown or {})
+
+
 @pytest.mark.parametrize("streaming", [False, True])
 def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
-    path = str(data / "self_dialogue" / "test.jsonl.gz")
-    counted = counts(data, "self_dialogue", "test")
-    teacher = Conversations(
-        test=path,
-        label_speaker="both",
-        mutators=[Flatten(4), WithoutOpenings()],
-        streaming=streaming,
-    ).for_split("test")
+    mutators = [Flatten(4), WithoutOpenings()]
+    teacher = conversations(data, "self_dialogue", mutators=mutators, streaming=streaming)
     teacher.set_batches(Fixed(256))
     n_examples = 0
     while not teacher.epoch_done():
@@ -36,82 +48,73 @@ def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
         assert all(len(context) <= 6 for context in batch.columns["context"])
         teacher.batch_observe(batch)
     # The number of pairs in the data's README.
+    counted = counts(data, "self_dialogue", "test")
     assert n_examples == 19463 == counted["turns"] - counted["dialogues"]
 
 
 def test_self_dialogue_both_sides_make_every_turn_a_label(data):
     counted = counts(data, "self_dialogue", "valid")
-    path = str(data / "self_dialogue" / "valid.jsonl.gz")
-    teacher = Conversations(dev=path, label_speaker="both").for_split("dev")
+    teacher = conversations(data, "self_dialogue", "valid")
     assert teacher.n_examples == counted["turns"] == 21548
     assert sum(1 for _ in teacher.texts()) == counted["turns"]
     openings = sum(message["text"] == SILENCE for message in teacher.examples())
     assert openings == counted["dialogues"] == 1373
 
 
-def test_sgd_system_turns(data):
-    path = str(data / "sgd" / "test.jsonl.gz")
-    by_name = Conversations(test=path, label_speaker="system").for_split("test")
-    by_place = Conversations(test=path, label_speaker="second").for_split("test")
+def test_sgd_system_turns_and_their_protocol_of_one_of_a_hundred(data):
+    by_name, by_place = (conversations(data, "sgd", side=side) for side in ("system", "second"))
     assert by_name.n_examples == by_place.n_examples == 24863  # README's number of pairs.
     assert by_name.n_episodes == counts(data, "sgd", "test")["dialogues"]
     assert list(by_name.texts()) == list(by_place.texts())
-
-
-def test_sgd_protocol_of_one_of_a_hundred(data):
-    teacher = Conversations(
-        test=str(data / "sgd" / "test.jsonl.gz"), label_speaker="system", mutators=[Flatten(3)]
-    ).for_split("test", max_examples=2000, n_candidates=100, seed=0)
-    rows = list(teacher.examples())
+    shown = {"max_examples": 2000, "n_candidates": 100, "seed": 0}
+    flat = conversations(data, "sgd", side="system", mutators=[Flatten(3)], shown=shown)
+    rows = list(flat.examples())
     assert len(rows) == 2000 == len({row["id"] for row in rows})
     for row in rows:
         assert len(set(row["label_candidates"])) == 100
         assert row["eval_labels"][0] in row["label_candidates"]
 
 
-@pytest.mark.parametrize(
-    "task, n_episodes", [("qa1_single-supporting-fact", 200), ("qa4_two-arg-relations", 1000)]
-)
-def test_babi_questions(data, tmp_path, task, n_episodes):
-    name = f"tasks_1-20_v1-2/en/{task}_train.txt"
-    with tarfile.open(data / "babi_qa" / "babi_tasks_1-20_v1-2_en.tar.gz") as archive:
-        content = archive.extractfile(name).read()
-    path = tmp_path / "train.txt"
-    path.write_bytes(content)
-    teacher = NumberedText(train=str(path)).for_split("train")
-    assert teacher.n_examples == 1000 and teacher.n_episodes == n_episodes
-    assert all(message["supporting"] for message in teacher.examples())
+@pytest.mark.parametrize("streaming", [False, True])
+def test_kdconv_chinese_turns(data, streaming):
+    counted = counts(data, "kdconv_zh_devtest", "test")
+    rows = list(conversations(data, "kdconv_zh_devtest", streaming=streaming).examples())
+    assert len(rows) == counted["turns"] and len({row["id"] for row in rows}) == len(rows)
+    is_chinese = [any("\u4e00" <= sign <= "\u9fff" for sign in row["text"]) for row in rows]
+    assert sum(is_chinese) > 0.9 * (len(rows) - counted["dialogues"])
+
+
+def test_babi_questions(data, tmp_path):
+    archive = data / "babi_qa" / "babi_tasks_1-20_v1-2_en.tar.gz"
+    paths = unpacked(archive, "v1-2/en/qa[14]_.*_train", tmp_path)
+    for path, n_episodes in zip((paths[name] for name in sorted(paths)), (200, 1000)):
+        teacher = NumberedText(train=path).for_split("train")
+        assert teacher.n_examples == 1000 and teacher.n_episodes == n_episodes
+        assert all(message["supporting"] for message in teacher.examples())
 
 
 def test_babi_dialog_over_its_official_candidates(data, tmp_path):
-    with tarfile.open(data / "babi_dialog" / "dialog-bAbI-tasks.tar.gz") as archive:
-        for member in archive:
-            if member.name.endswith(("task1tst.txt", "dialog-babi-candidates.txt")):
-                content = archive.extractfile(member).read()
-                (tmp_path / member.name.rpartition("/")[2]).write_bytes(content)
-    teacher = NumberedText(
-        test=str(tmp_path / "dialog-babi-task1tst.txt"),
-        candidates=str(tmp_path / "dialog-babi-candidates.txt"),
-    ).for_split("test")
+    archive = data / "babi_dialog" / "dialog-bAbI-tasks.tar.gz"
+    paths = unpacked(archive, "task1tst.txt|dialog-babi-candidates.txt", tmp_path)
+    candidates = paths["dialog-babi-candidates.txt"]
+    teacher = NumberedText(test=paths["dialog-babi-task1tst.txt"], candidates=candidates)
+    teacher = teacher.for_split("test")
     assert teacher.n_episodes == 1000
     assert len(teacher.act()["label_candidates"]) == 4212
 
 
+@pytest.mark.slow
 def test_babi_dialog_every_task_answers_from_its_candidates(data, tmp_path):
-    with tarfile.open(data / "babi_dialog" / "dialog-bAbI-tasks.tar.gz") as archive:
-        for member in archive:
-            if member.name.endswith(".txt"):
-                content = archive.extractfile(member).read()
-                (tmp_path / member.name.rpartition("/")[2]).write_bytes(content)
+    paths = unpacked(data / "babi_dialog" / "dialog-bAbI-tasks.tar.gz", ".txt$", tmp_path)
     counted = counts(data, "babi_dialog", "without_kb")
     for split, part in {"train": "trn", "test": "tst", "test_oov": "tst-OOV"}.items():
         n_examples = 0
-        for path in tmp_path.glob(f"dialog-babi-task?{part}.txt"):
-            name = "task6-dstc2-candidates" if "task6" in path.name else "candidates"
+        for name in (name for name in paths if re.fullmatch(rf".*task.{part}.txt", name)):
+            candidates = "task6-dstc2-candidates" if "task6" in name else "candidates"
             teacher = NumberedText(
-                test=str(path),
+                test=paths[name],
                 supporting=False,
-                candidates=str(tmp_path / f"dialog-babi-{name}.txt"),
+                candidates=paths[f"dialog-babi-{candidates}.txt"],
                 streaming=True,
             ).for_split("test")
             # Reading sees to it that every label is among the candidates.
@@ -132,14 +135,3 @@ def test_clinc150_intents(data):
     assert len({row["labels"][0] for row in rows}) == 151 and len({m["id"] for m in rows}) == 15100
     # The lists of 151 labels are held once each.
     assert len({id(row["labels"]) for row in rows}) == 151
-
-
-def test_kdconv_chinese_turns(data):
-    counted = counts(data, "kdconv_zh_devtest", "test")
-    path = str(data / "kdconv_zh_devtest" / "test.jsonl.gz")
-    for streaming in (False, True):
-        teacher = Conversations(test=path, label_speaker="both", streaming=streaming)
-        rows = list(teacher.for_split("test").examples())
-        assert len(rows) == counted["turns"] and len({row["id"] for row in rows}) == len(rows)
-        is_chinese = [any("\u4e00" <= sign <= "\u9fff" for sign in row["text"]) for row in rows]
-        assert sum(is_chinese) > 0.9 * (len(rows) - counted["dialogues"])

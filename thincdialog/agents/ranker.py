@@ -11,13 +11,13 @@ from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, Problem
 from ..examples.batch import Batch
+from ..formats.candidates import read_list
 from ..losses.ranking_softmax import configure_ranking_softmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, Turn
 from ..metrics import AverageMetric
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from ..teachers.reading import read_list
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
 from .fields import LABEL, candidate_limits, has_rectangles

@@ -13,12 +13,12 @@ EXAMPLES = [
     "convert tickets.csv tickets.jsonl --from csv --to jsonl --text-field body",
 ]
 
-# The names in thincdialog.teachers.formats, whose import would take its time.
+# The names in thincdialog.formats.formats, whose import would take its time.
 NAMES = "parlai, fbdialog, babi, conversations, parlai-conversations, jsonl, csv, tsv"
 
 
 def _sources() -> Iterable[str]:
-    from ..teachers.layout_file import shipped_layouts
+    from ..formats.layout_file import shipped_layouts
 
     return (*NAMES.split(", "), *shipped_layouts())
 
@@ -46,7 +46,7 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Convert, and say what was left out."""
-    from ..teachers.convert import convert
+    from ..formats.convert import convert
 
     done = convert(
         arguments.source,

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Sequence, Union
 
 from ..errors import DataError
+from ..formats.output_file import open_output
+from ..formats.text_file import read_lines
 from ..metrics import ExampleMetric
-from ..teachers.output_file import open_output
-from ..teachers.reading import read_lines
 from .predictions import Prediction
 
 N_BEST = 10

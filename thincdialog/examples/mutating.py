@@ -5,8 +5,8 @@ from typing import Any, Callable, Iterable, Iterator
 
 from ..config.functions import locate
 from ..errors import ConfigError, DataError, Problem
+from ..formats.wording import short
 from ..messages import Episode, Message
-from ..teachers.reading import short
 
 Source = Callable[[], Iterable[Episode]]
 _WANTED = "a list of episodes, each a list of Message objects"

@@ -18,9 +18,10 @@ from typing import (
 import numpy as np
 
 from ..errors import ConfigError, DataError, Problem
-from ..teachers.bookmark import Bookmark
-from ..teachers.reading import check_readable, short
-from ..teachers.strictness import refuses_outside_labels
+from ..formats.bookmark import Bookmark
+from ..formats.candidates import refuses_outside_labels
+from ..formats.text_file import check_readable
+from ..formats.wording import short
 from .memory_store import MemoryStore, collection_paused
 from .mutating import Episode, Source, mutated, own_mutator
 from .store import Store

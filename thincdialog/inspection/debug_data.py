@@ -7,8 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple, 
 
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
-from ..teachers.reading import read_list
-from ..teachers.strictness import reading_outside_labels
+from ..formats.candidates import read_list, reading_outside_labels
 from ..training.experiment import Experiment
 from ..training.reading_bar import reading_bar
 from .data_checks import run_checks

@@ -1,5 +1,6 @@
 """Mutators: rewrite episodes as they are read, one per file (see ``mutator``)."""
 
+from ..messages import Episode
 from . import (  # noqa: F401
     context_shuffle,
     episode_reverse,
@@ -12,6 +13,6 @@ from . import (  # noqa: F401
     word_reverse,
     word_shuffle,
 )
-from .mutator import Episode, Mutator, SplitMutator
+from .mutator import Mutator, SplitMutator
 
 __all__ = ["Episode", "Mutator", "SplitMutator"]

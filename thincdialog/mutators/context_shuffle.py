@@ -1,12 +1,8 @@
 """ContextShuffle: what stands before the last line, in random order."""
 
-from functools import partial
-from typing import List
-
 from ..messages import Message
 from ..registry import registry
-from .draws import random_of
-from .mutator import Episode, Mutator
+from .mutator import Mutator, random_of
 
 
 @registry.mutators("thincdialog.ContextShuffle.v1")
@@ -21,19 +17,14 @@ def ContextShuffle(seed: int = 0) -> Mutator:
     seed (int): Of the draws, together with the example's id.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
-    return partial(context_shuffle, seed=seed)
 
+    def shuffled(message: Message) -> Message:
+        draws = random_of(message, seed)
+        *lines, last = message["text"].split("\n")
+        draws.shuffle(lines)
+        changed = Message(message, text="\n".join([*lines, last]))
+        if "context" in message:
+            changed["context"] = draws.sample(message["context"], len(message["context"]))
+        return changed
 
-def context_shuffle(episode: Episode, seed: int = 0) -> List[Episode]:
-    """The episode with everything but the last lines shuffled."""
-    return [[_shuffled(message, seed) for message in episode]]
-
-
-def _shuffled(message: Message, seed: int) -> Message:
-    draws = random_of(message, seed)
-    *lines, last = message["text"].split("\n")
-    draws.shuffle(lines)
-    changed = Message(message, text="\n".join([*lines, last]))
-    if "context" in message:
-        changed["context"] = draws.sample(message["context"], len(message["context"]))
-    return changed
+    return lambda episode: [[shuffled(message) for message in episode]]

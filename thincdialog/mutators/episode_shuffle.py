@@ -1,12 +1,11 @@
 """EpisodeShuffle: the partner's turns in random order."""
 
-from functools import partial
 from typing import List
 
+from ..messages import Episode, Message
 from ..registry import registry
-from .draws import random_of
-from .moved_texts import with_texts_moved
-from .mutator import Episode, Mutator
+from .episode_reverse import with_texts_moved
+from .mutator import Mutator, random_of
 
 
 @registry.mutators("thincdialog.EpisodeShuffle.v1")
@@ -22,13 +21,10 @@ def EpisodeShuffle(seed: int = 0, keep_context: bool = True) -> Mutator:
         at the beginning.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
-    return partial(episode_shuffle, seed=seed, keep_context=keep_context)
 
+    def shuffled(episode: Episode) -> List[Episode]:
+        draws = random_of(episode[0] if episode else Message(), seed)
+        reorder = lambda texts: draws.sample(texts, len(texts))  # noqa: E731
+        return [with_texts_moved(episode, keep_context, reorder)]
 
-def episode_shuffle(episode: Episode, seed: int = 0, keep_context: bool = True) -> List[Episode]:
-    """The episode with its texts shuffled."""
-    if not episode:
-        return [episode]
-    draws = random_of(episode[0], seed)
-    reorder = lambda texts: draws.sample(texts, len(texts))  # noqa: E731
-    return [with_texts_moved(episode, keep_context, reorder)]
+    return shuffled

@@ -3,13 +3,12 @@
 from typing import List
 
 from ..errors import ConfigError, Problem
-from ..messages import PARTNER, SELF, SILENCE, Message, Turn
+from ..messages import PARTNER, SELF, SILENCE, Episode, Message, Turn
 from ..registry import registry
-from .mutator import Episode, Mutator
 
 
 @registry.mutators("thincdialog.Flatten.v1")
-def Flatten(context_length: int = -1, include_labels: bool = True) -> Mutator:
+class Flatten:
     """Make of each turn a single-turn episode whose `context` holds the turns before.
 
     With turns x1 y1 ... x4 y4, context_length 3 and labels included, the fourth
@@ -20,21 +19,15 @@ def Flatten(context_length: int = -1, include_labels: bool = True) -> Mutator:
     context_length (int): Number of the partner's turns, the current one counted,
         1 or more; -1 for all.
     include_labels (bool): Whether the answers given so far are part of the context.
-    RETURNS (Mutator): Episode of n turns to n episodes of one turn.
     RAISES (ConfigError): If context_length is 0 or less than -1.
     """
-    if context_length == 0 or context_length < -1:
-        text = f"'context_length' of thincdialog.Flatten.v1 is {context_length}"
-        raise ConfigError([Problem("", text, "give 1 or more turns, or -1 for all")])
-    return FlattenMutator(context_length, include_labels)
-
-
-class FlattenMutator:
-    """See ``Flatten``."""
 
     single_turn = True
 
     def __init__(self, context_length: int = -1, include_labels: bool = True):
+        if context_length == 0 or context_length < -1:
+            text = f"'context_length' of thincdialog.Flatten.v1 is {context_length}"
+            raise ConfigError([Problem("", text, "give 1 or more turns, or -1 for all")])
         self.context_length = context_length
         self.include_labels = include_labels
 
@@ -45,13 +38,10 @@ class FlattenMutator:
         starts: List[int] = []  # Where in it each turn of the partner starts.
         examples: List[Episode] = []
         for message in episode:
-            first = 0
-            if self.context_length > 0:
-                n_past = self.context_length - 1
-                first = starts[-n_past] if 0 < n_past <= len(starts) else 0
-                first = len(history) if n_past == 0 else first
-            examples.append([Message(message, context=history[first:])])
             starts.append(len(history))
+            is_cut = 0 < self.context_length <= len(starts)
+            first = starts[-self.context_length] if is_cut else 0
+            examples.append([Message(message, context=history[first:])])
             if message["text"] != SILENCE:
                 history.append((PARTNER, message["text"]))
             labels = message.get("labels")

@@ -1,22 +1,15 @@
 """LabelNoise: a share of the examples with a wrong label."""
 
-import random
-from typing import Dict, Iterator, List, Optional, Sequence
+from typing import Dict, Iterator, List, Optional
 
 from ..errors import ConfigError, DataError, Problem
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
-from .draws import random_of
-from .mutator import Episode, Episodes, Mutator
+from .mutator import Episodes, random_of
 
 
 @registry.mutators("thincdialog.LabelNoise.v1")
-def LabelNoise(
-    share: float,
-    labels: Optional[List[str]] = None,
-    seed: int = 0,
-    splits: Optional[List[str]] = ["train"],  # noqa: B006 - never changed
-) -> Mutator:
+class LabelNoise:
     """Replace the labels of some examples by one wrong label, to see how much of it a
     model can bear.
 
@@ -31,28 +24,22 @@ def LabelNoise(
     seed (int): Of the draws, together with the example's id.
     splits (Optional[List[str]]): Splits to change; all if None. By default scores
         on dev and test are those of the right labels.
-    RETURNS (Mutator): Episodes to as many episodes of as many turns.
     RAISES (ConfigError): If share is out of range, or labels is empty.
     """
-    if not 0.0 <= share <= 1.0:
-        text = f"'share' of thincdialog.LabelNoise.v1 is {share}"
-        raise ConfigError([Problem("", text, "give 0.0 to 1.0")])
-    if labels is not None and not labels:
-        text = "'labels' of thincdialog.LabelNoise.v1 is empty"
-        raise ConfigError([Problem("", text, "give 1 or more labels, or null for the data's")])
-    return LabelNoiseMutator(share, labels, seed, splits)
-
-
-class LabelNoiseMutator:
-    """See ``LabelNoise``."""
 
     def __init__(
         self,
         share: float,
-        labels: Optional[Sequence[str]] = None,
+        labels: Optional[List[str]] = None,
         seed: int = 0,
-        splits: Optional[Sequence[str]] = None,
+        splits: Optional[List[str]] = ["train"],  # noqa: B006 - never changed
     ):
+        if not 0.0 <= share <= 1.0:
+            text = f"'share' of thincdialog.LabelNoise.v1 is {share}"
+            raise ConfigError([Problem("", text, "give 0.0 to 1.0")])
+        if labels is not None and not labels:
+            text = "'labels' of thincdialog.LabelNoise.v1 is empty"
+            raise ConfigError([Problem("", text, "give 1 or more labels, or null for the data's")])
         self.share = share
         self.labels = None if labels is None else list(dict.fromkeys(labels))
         self.seed = seed
@@ -79,18 +66,12 @@ class LabelNoiseMutator:
         if not right or draws.random() >= self.share:
             return message
         pool = message.get("label_candidates") or self.labels or ()
-        wrong = _drawn(draws, pool, right)
-        if wrong is None:
+        for _ in range(8):  # As a rule one draw will do, however large the pool.
+            wrong = pool[draws.randrange(len(pool))]
+            if wrong not in right:
+                return Message(message, labels=[wrong])
+        others = [label for label in pool if label not in right]
+        if not others:
             text = f"example '{message.get('id')}' can get no wrong label: there is no other one"
             raise DataError(split, f"{text}; give thincdialog.LabelNoise.v1 some 'labels'")
-        return Message(message, labels=[wrong])
-
-
-def _drawn(draws: random.Random, pool: Sequence[str], right: Sequence[str]) -> Optional[str]:
-    """One of the pool that is not right, or None."""
-    for _ in range(8):  # As a rule one draw will do, however large the pool.
-        label = pool[draws.randrange(len(pool))]
-        if label not in right:
-            return label
-    others = [label for label in pool if label not in right]
-    return draws.choice(others) if others else None
+        return Message(message, labels=[draws.choice(others)])

@@ -2,25 +2,18 @@
 
 from typing import List
 
-from ..messages import Message
+from ..messages import Episode, Message
 from ..registry import registry
-from .mutator import Episode, Mutator
 
 
 @registry.mutators("thincdialog.LastTurn.v1")
-def LastTurn(keep_context: bool = True) -> Mutator:
+class LastTurn:
     """Make of each turn an episode that knows nothing of the turns before, to see how
     much a model makes of them.
 
     keep_context (bool): Put the first text's lines but its last, such as a persona,
         before every other turn's text.
-    RETURNS (Mutator): Episode of n turns to n episodes of one turn.
     """
-    return LastTurnMutator(keep_context)
-
-
-class LastTurnMutator:
-    """See ``LastTurn``."""
 
     single_turn = True
 

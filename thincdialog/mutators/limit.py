@@ -3,12 +3,13 @@
 from typing import Iterator, List, Optional
 
 from ..errors import ConfigError, Problem
+from ..messages import Episode
 from ..registry import registry
-from .mutator import Episode, Episodes, Mutator
+from .mutator import Episodes
 
 
 @registry.mutators("thincdialog.Limit.v1")
-def Limit(n_episodes: int = 0, n_examples: int = 0, splits: Optional[List[str]] = None) -> Mutator:
+class Limit:
     """Keep the first episodes or examples of a split, and read no further.
 
     It counts what the mutators before it give: behind `thincdialog.Flatten.v1` each
@@ -19,19 +20,17 @@ def Limit(n_episodes: int = 0, n_examples: int = 0, splits: Optional[List[str]] 
     n_examples (int): Examples to keep; the last episode is cut off where there are
         enough. 0 for any number.
     splits (Optional[List[str]]): Splits to cut, such as ["train"]; all if None.
-    RETURNS (Mutator): Episodes to the first of them.
     RAISES (ConfigError): If a number is negative, or both are 0.
     """
-    if n_episodes < 0 or n_examples < 0 or not n_episodes + n_examples:
-        text = f"thincdialog.Limit.v1 has n_episodes = {n_episodes} and n_examples = {n_examples}"
-        raise ConfigError([Problem("", text, "give 1 or more for one of them")])
-    return LimitMutator(n_episodes, n_examples, splits)
 
-
-class LimitMutator:
-    """See ``Limit``."""
-
-    def __init__(self, n_episodes: int, n_examples: int = 0, splits: Optional[List[str]] = None):
+    def __init__(
+        self, n_episodes: int = 0, n_examples: int = 0, splits: Optional[List[str]] = None
+    ):
+        if n_episodes < 0 or n_examples < 0 or not n_episodes + n_examples:
+            text = f"has n_episodes = {n_episodes} and n_examples = {n_examples}"
+            raise ConfigError(
+                [Problem("", f"thincdialog.Limit.v1 {text}", "give 1 or more for one of them")]
+            )
         self.n_episodes = n_episodes
         self.n_examples = n_examples
         self.splits = splits

@@ -1,17 +1,17 @@
 """The contract of mutators: they rewrite episodes as they are read."""
 
+import random
 from typing import Callable, Iterator, List, Protocol, Union
 
-from ..messages import Message
+from ..messages import Episode, Message
 
-Episode = List[Message]
 Episodes = Callable[[], Iterator[Episode]]
 
 # Takes one episode and gives the episodes that stand in its place, none or many.
 #
 # A mutator is called once for each episode each time the data is read, before anything
 # is counted or shuffled. It must always give the same for the same episode (no draws
-# that are not seeded by the message's `id`), must leave the given messages as they are
+# but those of ``random_of``), must leave the given messages as they are
 # (`Message(message, text=...)` makes a changed copy), and must keep `id` unique.
 # Messages hold `labels` here, in evaluation too, and no `episode_done`: the last message
 # of an episode ends it.
@@ -38,3 +38,13 @@ class SplitMutator(Protocol):
 
 
 Mutator = Union[EpisodeMutator, SplitMutator]
+
+
+def random_of(message: Message, seed: int) -> random.Random:
+    """Draws that are the same whenever and wherever the message is read.
+
+    message (Message): Its `id` seeds the draws.
+    seed (int): The mutator's own seed.
+    """
+    # From a string, Python seeds by SHA-512: the same in every process and version.
+    return random.Random(f"{seed}/{message.get('id', '')}")

@@ -1,10 +1,8 @@
 """WithoutOpenings: leave out the examples in which nobody has spoken yet."""
 
-from typing import List
-
 from ..messages import SILENCE
 from ..registry import registry
-from .mutator import Episode, Mutator
+from .mutator import Mutator
 
 
 @registry.mutators("thincdialog.WithoutOpenings.v1")
@@ -15,9 +13,4 @@ def WithoutOpenings() -> Mutator:
 
     RETURNS (Mutator): Episode to the same episode without those turns.
     """
-    return without_openings
-
-
-def without_openings(episode: Episode) -> List[Episode]:
-    """The episode without the turns whose text is `__SILENCE__`."""
-    return [[message for message in episode if message["text"] != SILENCE]]
+    return lambda episode: [[message for message in episode if message["text"] != SILENCE]]

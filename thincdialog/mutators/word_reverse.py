@@ -1,10 +1,10 @@
 """WordReverse: the words of every line backwards."""
 
-from typing import List
+from typing import Callable, List
 
+from ..messages import Message
 from ..registry import registry
-from .mutator import Episode, Mutator
-from .words import with_words
+from .mutator import Mutator
 
 
 @registry.mutators("thincdialog.WordReverse.v1")
@@ -16,13 +16,20 @@ def WordReverse() -> Mutator:
 
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
-    return word_reverse
+    return lambda episode: [[with_words(turn, lambda words: words[::-1]) for turn in episode]]
 
 
-def word_reverse(episode: Episode) -> List[Episode]:
-    """The episode with the words of every line turned around."""
-    return [[with_words(message, _backwards) for message in episode]]
+def with_words(message: Message, reorder: Callable[[List[str]], List[str]]) -> Message:
+    """A copy whose lines have their words in another order, in `text` and `context`.
 
+    message (Message): Stays as it is.
+    reorder (Callable): Gives the words of one line, those between blanks, anew.
+    """
 
-def _backwards(words: List[str]) -> List[str]:
-    return words[::-1]
+    def reordered(text: str) -> str:
+        return "\n".join(" ".join(reorder(line.split(" "))) for line in text.split("\n"))
+
+    changed = Message(message, text=reordered(message["text"]))
+    if "context" in message:
+        changed["context"] = [(role, reordered(said)) for role, said in message["context"]]
+    return changed

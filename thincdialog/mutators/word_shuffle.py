@@ -1,13 +1,9 @@
 """WordShuffle: the words of every line in random order."""
 
-from functools import partial
-from typing import List
-
 from ..messages import Message
 from ..registry import registry
-from .draws import random_of
-from .mutator import Episode, Mutator
-from .words import with_words
+from .mutator import Mutator, random_of
+from .word_reverse import with_words
 
 
 @registry.mutators("thincdialog.WordShuffle.v1")
@@ -21,14 +17,9 @@ def WordShuffle(seed: int = 0) -> Mutator:
     seed (int): Of the draws, together with the example's id.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
-    return partial(word_shuffle, seed=seed)
 
+    def shuffled(message: Message) -> Message:
+        draws = random_of(message, seed)
+        return with_words(message, lambda words: draws.sample(words, len(words)))
 
-def word_shuffle(episode: Episode, seed: int = 0) -> List[Episode]:
-    """The episode with the words of every line shuffled."""
-    return [[_shuffled(message, seed) for message in episode]]
-
-
-def _shuffled(message: Message, seed: int) -> Message:
-    draws = random_of(message, seed)
-    return with_words(message, lambda words: draws.sample(words, len(words)))
+    return lambda episode: [[shuffled(message) for message in episode]]

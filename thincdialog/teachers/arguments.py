@@ -1,11 +1,13 @@
 """What the arguments that registered teachers share mean."""
 
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ..examples.mutating import Source
+from ..formats.bookmark import Bookmark
+from ..formats.candidates import read_list
+from ..formats.text_file import PathOrPaths
 from ..messages import Episode
-from .bookmark import Bookmark
-from .reading import PathOrPaths, read_list
 
 # Mutators as a list, or as the named sub-sections of a config give them.
 Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
@@ -17,10 +19,8 @@ Reader = Callable[..., Iterable[Episode]]
 def mutator_list(mutators: Mutators) -> List[Callable]:
     """Mutators in order, from a list, or from the config's sections
     `[tasks.x.mutators.name]` or `[tasks.x.mutators.*.name]`."""
-    if not mutators:
-        return []
     if not isinstance(mutators, Mapping):
-        return list(mutators)
+        return list(mutators or ())
     return [step for key, value in mutators.items() for step in (value if key == "*" else [value])]
 
 
@@ -56,38 +56,26 @@ class FileSource:
                 yield episode
 
 
-def file_sources(
-    reader: Reader,
-    train: Optional[PathOrPaths] = None,
-    dev: Optional[PathOrPaths] = None,
-    test: Optional[PathOrPaths] = None,
-) -> Dict[str, Source]:
+def file_sources(reader: Reader, **paths: Optional[PathOrPaths]) -> Dict[str, Source]:
     """A source for each split that has a path.
 
     reader (Reader): Gives the episodes of one file.
-    train (Optional[PathOrPaths]): File, or files one after the other; None for no split.
-    dev (Optional[PathOrPaths]): The same.
-    test (Optional[PathOrPaths]): The same.
+    paths (Optional[PathOrPaths]): Of each split the file, or files one after the other.
     """
-    given = {"train": train, "dev": dev, "test": test}
-    return {split: FileSource(reader, paths) for split, paths in given.items() if paths}
+    return {split: FileSource(reader, files) for split, files in paths.items() if files}
 
 
+@dataclass
 class CandidateFile:
-    """The fixed candidates, one a line, read when they are needed.
+    """The fixed candidates in a file, one a line, read when they are needed.
 
     path (str): The file.
     numbered (bool): Whether leading line numbers are taken off (fbdialog).
     """
 
-    def __init__(self, path: str, numbered: bool = False):
-        self.path, self.numbered = path, numbered
+    path: str
+    numbered: bool = False
 
     def __call__(self) -> List[str]:
         """Read them."""
         return read_list(self.path, self.numbered)
-
-
-def candidate_file(path: Optional[str], numbered: bool = False) -> Optional[CandidateFile]:
-    """Arguments as of ``CandidateFile``; None for no fixed candidates."""
-    return CandidateFile(path, numbered) if path else None

@@ -3,67 +3,53 @@ barista calls it another."""
 
 from typing import Dict, List
 
+
+def _ways(*lines: str) -> Dict[str, List[str]]:
+    """House names, and behind a colon what guests say for each."""
+    return {name: ways.split(" / ") for name, ways in (line.split(": ") for line in lines)}
+
+
 # House name of a drink to what guests call it. Its place on the list is its price.
-DRINKS: Dict[str, List[str]] = {
-    "Paper Lantern": ["green tea", "a sencha", "something light and grassy", "a pot of matcha"],
-    "Green Bicycle": [
-        "fresh mint",
-        "peppermint leaves",
-        "whatever herb grows on your windowsill",
-        "an infusion that tastes like toothpaste",
-    ],
-    "Lost Umbrella": ["an earl grey", "plain black tea", "a builder's brew", "english breakfast"],
-    "Red Kite": ["berries", "something fruity", "a rosehip infusion", "that pink hibiscus stuff"],
-    "Barn Dance": [
-        "lemon and ginger",
-        "something for a sore throat",
-        "anything that chases off a cold",
-        "ginger root with citrus",
-    ],
-    "Sunday Cardigan": ["a chai", "spiced tea", "something with cardamom", "a masala chai"],
-    "Grumpy Badger": [
-        "an espresso",
-        "the strongest coffee you have",
-        "a shot that wakes the dead",
-        "pure caffeine",
-    ],
-    "Tin Parade": [
-        "a cappuccino",
-        "coffee under a mountain of foam",
-        "something frothy",
-        "the bubbly italian classic",
-    ],
-    "Tall Story": ["a latte", "milky coffee", "mostly milk with a little coffee", "a flat white"],
-    "Midnight Otter": [
-        "a cocoa",
-        "something chocolatey",
-        "melted chocolate in a cup",
-        "the drink every child wants",
-    ],
-}  # fmt: skip
+DRINKS = _ways(
+    "Paper Lantern: green tea / a sencha / something light and grassy / a pot of matcha",
+    "Green Bicycle: fresh mint / peppermint leaves / whatever herb grows on your windowsill / "
+    "an infusion that tastes like toothpaste",
+    "Lost Umbrella: an earl grey / plain black tea / a builder's brew / english breakfast",
+    "Red Kite: berries / something fruity / a rosehip infusion / that pink hibiscus stuff",
+    "Barn Dance: lemon and ginger / something for a sore throat / anything that chases off a cold "
+    "/ ginger root with citrus",
+    "Sunday Cardigan: a chai / spiced tea / something with cardamom / a masala chai",
+    "Grumpy Badger: an espresso / the strongest coffee you have / a shot that wakes the dead / "
+    "pure caffeine",
+    "Tin Parade: a cappuccino / coffee under a mountain of foam / something frothy / "
+    "the bubbly italian classic",
+    "Tall Story: a latte / milky coffee / mostly milk with a little coffee / a flat white",
+    "Midnight Otter: a cocoa / something chocolatey / melted chocolate in a cup / "
+    "the drink every child wants",
+)
 
 # How it is served.
-TEMPERATURES: Dict[str, List[str]] = {
-    "toasty": ["hot", "steaming", "warm", "straight off the boil"],
-    "frosty": ["iced", "chilled", "over ice cubes", "as cold as the sea"],
-}
+TEMPERATURES = _ways(
+    "toasty: hot / steaming / warm / straight off the boil",
+    "frosty: iced / chilled / over ice cubes / as cold as the sea",
+)
 
 # Cups, from the smallest. Each step up costs two acorns.
-CUPS: Dict[str, List[str]] = {
-    "Wren": ["the tiniest you have", "a thimble", "just a sip", "a doll's cup"],
-    "Sparrow": ["a small one", "a little one", "short", "a modest cup"],
-    "Heron": ["medium", "the usual size", "a regular", "middling"],
-    "Albatross": ["a huge one", "a bucket", "the largest", "enough to swim in"],
-}
+CUPS = _ways(
+    "Wren: the tiniest you have / a thimble / just a sip / a doll's cup",
+    "Sparrow: a small one / a little one / short / a modest cup",
+    "Heron: medium / the usual size / a regular / middling",
+    "Albatross: a huge one / a bucket / the largest / enough to swim in",
+)
 
 # What goes on top; its place on the list is its price.
-EXTRAS: Dict[str, List[str]] = {
-    "nothing on top": ["no extras", "plain", "just as it comes", "keep it simple"],
-    "Pebbles": ["sugar", "two lumps", "make it sweet", "brown sugar"],
-    "a Bee": ["honey", "a spoon of honey", "whatever the hive gave", "clover honey"],
-    "Moonlight": ["vanilla", "a drop of vanilla", "vanilla syrup", "a split vanilla pod"],
-    "a Cloud": ["whipped cream", "cream", "a swirl of cream", "lots of cream"],
-}
+EXTRAS = _ways(
+    "nothing on top: no extras / plain / just as it comes / keep it simple",
+    "Pebbles: sugar / two lumps / make it sweet / brown sugar",
+    "a Bee: honey / a spoon of honey / whatever the hive gave / clover honey",
+    "Moonlight: vanilla / a drop of vanilla / vanilla syrup / a split vanilla pod",
+    "a Cloud: whipped cream / cream / a swirl of cream / lots of cream",
+)
 
 # Who hands out which cup, and where the drinks are made, two kinds at each place.
 WAITERS = {"Wren": "Wilma", "Sparrow": "Olaf", "Heron": "Petra", "Albatross": "Hugo"}

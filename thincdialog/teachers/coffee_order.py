@@ -14,6 +14,7 @@ from .teacher import Teacher
 
 DRINKS, CUPS, EXTRAS = list(menu.DRINKS), list(menu.CUPS), list(menu.EXTRAS)
 TEMPERATURES = list(menu.TEMPERATURES)
+NAMES = {"drink": DRINKS, "temperature": TEMPERATURES, "cup": CUPS, "extra": EXTRAS}
 N_CANDIDATES = 20
 CHEAPEST = 3  # acorns
 
@@ -46,13 +47,10 @@ def CoffeeOrder(
     RAISES (ConfigError): If a split is to have no dialogue.
     """
     sizes = {"train": n_train, "dev": n_dev, "test": n_test}
-    problems = [
-        Problem("", f"'n_{split}' of thincdialog.CoffeeOrder.v1 is {n}", "give 1 or more")
-        for split, n in sizes.items()
-        if n < 1
-    ]
-    if problems:
-        raise ConfigError(problems)
+    empty = {split: n for split, n in sizes.items() if n < 1}
+    if empty:
+        texts = (f"'n_{split}' of thincdialog.CoffeeOrder.v1 is {n}" for split, n in empty.items())
+        raise ConfigError([Problem("", text, "give 1 or more") for text in texts])
     return Teacher(
         {split: partial(coffee_orders, n, f"{seed}/{split}") for split, n in sizes.items()},
         mutators=mutators,
@@ -79,10 +77,7 @@ class CoffeeDialogue:
 
     def __init__(self, rng: random.Random):
         self.rng = rng
-        self.drink = rng.choice(DRINKS)
-        self.temperature = rng.choice(TEMPERATURES)
-        self.cup = rng.choice(CUPS)
-        self.extra = rng.choice(EXTRAS)
+        self.ordered = {what: rng.choice(names) for what, names in NAMES.items()}
 
     def turns(self) -> Episode:
         """The dialogue: order, cup and topping, one to three of (a new cup, another
@@ -93,70 +88,48 @@ class CoffeeDialogue:
         return [step() for step in (self._order, self._size, *middle[:n_middle], self._pay)]
 
     def _order(self) -> Message:
-        text = self._say(
-            menu.ORDERS,
-            drink=self.rng.choice(menu.DRINKS[self.drink]),
-            served=self.rng.choice(menu.TEMPERATURES[self.temperature]),
-            stay=self.rng.choice(menu.STAYS),
-        )
-        text = f"{self.rng.choice(menu.OPENINGS)} {text[0].upper()}{text[1:]}"
-        return self._turn(text, "order", {"temperature": TEMPERATURES, "drink": DRINKS})
+        drink = self.rng.choice(menu.DRINKS[self.ordered["drink"]])
+        served = self.rng.choice(menu.TEMPERATURES[self.ordered["temperature"]])
+        stay = self.rng.choice(menu.STAYS)
+        text = self._say(menu.ORDERS, drink=drink, served=served, stay=stay)
+        text = f"{self.rng.choice(menu.OPENINGS)} {text}"
+        return self._turn(text, "order", temperature=TEMPERATURES, drink=DRINKS)
 
     def _size(self) -> Message:
-        text = self._say(
-            menu.SIZES,
-            size=self.rng.choice(menu.CUPS[self.cup]),
-            extra=self.rng.choice(menu.EXTRAS[self.extra]),
-        )
-        values = {
-            "drink": self._with_others(self.drink, DRINKS, 2),
-            "cup": self._with_others(self.cup, CUPS, 2),
-            "extra": EXTRAS,
-        }
-        return self._turn(f"{text[0].upper()}{text[1:]}", "size", values)
+        size = self.rng.choice(menu.CUPS[self.ordered["cup"]])
+        extra = self.rng.choice(menu.EXTRAS[self.ordered["extra"]])
+        text = self._say(menu.SIZES, size=size, extra=extra)
+        drinks, cups = self._with_others("drink", 2), self._with_others("cup", 2)
+        return self._turn(text, "size", drink=drinks, cup=cups, extra=EXTRAS)
 
     def _resize(self) -> Message:
-        place = CUPS.index(self.cup)
-        steps = [step for step in (-1, 1) if 0 <= place + step < len(CUPS)]
-        step = self.rng.choice(steps)
-        old, self.cup = self.cup, CUPS[place + step]
-        cups = [old, self.cup]
-        return self._change(self._say(menu.BIGGER if step > 0 else menu.SMALLER), cups)
+        old = self.ordered["cup"]
+        sizes = [CUPS.index(old) + step for step in (-1, 1)]
+        size = self.rng.choice([size for size in sizes if 0 <= size < len(CUPS)])
+        self.ordered["cup"] = CUPS[size]
+        sentences = menu.BIGGER if size > CUPS.index(old) else menu.SMALLER
+        return self._change(self._say(sentences), [old, CUPS[size]])
 
     def _reheat(self) -> Message:
-        (self.temperature,) = set(TEMPERATURES) - {self.temperature}
-        served = self.rng.choice(menu.TEMPERATURES[self.temperature])
-        cups = self._with_others(self.cup, CUPS, 2)
+        (other,) = set(TEMPERATURES) - {self.ordered["temperature"]}
+        self.ordered["temperature"] = other
+        served = self.rng.choice(menu.TEMPERATURES[other])
+        cups = self._with_others("cup", 2)
         return self._change(self._say(menu.OTHER_WAY, served=served), cups)
 
     def _change(self, text: str, cups: List[str]) -> Message:
-        drinks = self._with_others(self.drink, DRINKS, 5)
-        values = {"temperature": TEMPERATURES, "drink": drinks, "cup": cups}
-        return self._turn(text, "change", values)
+        drinks = self._with_others("drink", 5)
+        return self._turn(text, "change", temperature=TEMPERATURES, drink=drinks, cup=cups)
 
     def _where(self) -> Message:
-        values = {"waiter": list(menu.WAITERS.values()), "place": menu.PLACES}
-        return self._turn(self._say(menu.WHERE), "where", values)
+        waiters = list(menu.WAITERS.values())
+        return self._turn(self._say(menu.WHERE), "where", waiter=waiters, place=menu.PLACES)
 
     def _pay(self) -> Message:
         prices = [str(CHEAPEST + acorns) for acorns in range(N_CANDIDATES)]
-        return self._turn(self._say(menu.PAY), "pay", {"acorns": prices})
+        return self._turn(self._say(menu.PAY), "pay", acorns=prices)
 
-    def _facts(self) -> Dict[str, str]:
-        """What the barista knows by now, in the words of the house."""
-        place = DRINKS.index(self.drink)
-        acorns = CHEAPEST + place + 2 * CUPS.index(self.cup) + EXTRAS.index(self.extra)
-        return {
-            "drink": self.drink,
-            "temperature": self.temperature,
-            "cup": self.cup,
-            "extra": self.extra,
-            "waiter": menu.WAITERS[self.cup],
-            "place": menu.PLACES[place % len(menu.PLACES)],
-            "acorns": str(acorns),
-        }
-
-    def _turn(self, text: str, kind: str, values: Dict[str, List[str]]) -> Message:
+    def _turn(self, text: str, kind: str, **values: List[str]) -> Message:
         """A turn whose candidates are one sentence with all combinations of values."""
         sentence = self.rng.choice(menu.REPLIES[kind])
         replies = [
@@ -164,15 +137,21 @@ class CoffeeDialogue:
             for combination in product(*values.values())
         ]
         self.rng.shuffle(replies)
-        label = _sentence(sentence, self._facts())
+        # What the barista knows by now, in the words of the house.
+        cup, place = self.ordered["cup"], DRINKS.index(self.ordered["drink"])
+        acorns = CHEAPEST + place + 2 * CUPS.index(cup) + EXTRAS.index(self.ordered["extra"])
+        facts = {"waiter": menu.WAITERS[cup], "place": menu.PLACES[place % len(menu.PLACES)]}
+        label = _sentence(sentence, {**self.ordered, **facts, "acorns": str(acorns)})
         return Message(text=text, labels=[label], label_candidates=replies)
 
     def _say(self, sentences: Sequence[str], **words: str) -> str:
-        return self.rng.choice(sentences).format(**words)
+        text = self.rng.choice(sentences).format(**words)
+        return text[0].upper() + text[1:]
 
-    def _with_others(self, true: str, names: Sequence[str], n_names: int) -> List[str]:
-        others = [name for name in names if name != true]
-        return [true, *self.rng.sample(others, n_names - 1)]
+    def _with_others(self, what: str, n_names: int) -> List[str]:
+        """What was ordered, and other names."""
+        others = [name for name in NAMES[what] if name != self.ordered[what]]
+        return [self.ordered[what], *self.rng.sample(others, n_names - 1)]
 
 
 def _sentence(sentence: str, words: Dict[str, str]) -> str:

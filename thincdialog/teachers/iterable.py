@@ -3,9 +3,10 @@
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ..errors import DataError
+from ..formats.candidates import check_candidates
+from ..formats.wording import kind, short
 from ..messages import Episode, Message
 from .arguments import Mutators
-from .reading import check_candidates, kind, short
 from .teacher import Teacher
 
 Episodes = Union[Sequence[Any], Callable[[], Iterable[Any]]]
@@ -69,13 +70,11 @@ class _Source:
 
     def _message(self, example: Any, number: int) -> Message:
         where = f"a message of episode {number}"
-        if isinstance(example, Mapping):
-            message = Message(example)
-        elif _is_example(example):
-            message = Message(text=example[0], labels=[example[1]])
-        else:
+        if not _is_example(example):
             text = f"{where} is {short(example)}: expected a mapping or a pair (text, label)"
             raise DataError(self.origin, text)
+        is_mapping = isinstance(example, Mapping)
+        message = Message(example if is_mapping else {"text": example[0], "labels": example[1]})
         message.pop("episode_done", None)
         if "eval_labels" in message:
             message.setdefault("labels", message.pop("eval_labels"))
@@ -86,23 +85,18 @@ class _Source:
             raise DataError(self.origin, f"{where} {found} 'text': expected a string")
         for name in ("labels", "label_candidates"):
             if name in message:
-                message[name] = self._strings(message[name], f"'{name}' of {where}")
-        if "label_candidates" in message:
-            labels = message.get("labels", ())
-            check_candidates(labels, message["label_candidates"], f"{self.origin}: {where}")
+                value = message[name]
+                is_one = isinstance(value, str) or not isinstance(value, Iterable)
+                values = message[name] = [value] if is_one else list(value)
+                if not all(isinstance(item, str) for item in values):
+                    text = f"'{name}' of {where} must be strings, found {short(values)}"
+                    raise DataError(self.origin, text)
+        check_candidates(message, f"{self.origin}: {where}")
         return message
-
-    def _strings(self, value: Any, where: str) -> List[str]:
-        is_one = isinstance(value, str) or not isinstance(value, Iterable)
-        values = [value] if is_one else list(value)
-        if not all(isinstance(item, str) for item in values):
-            raise DataError(self.origin, f"{where} must be strings, found {short(values)}")
-        return values
 
 
 def _is_example(value: Any) -> bool:
     """A mapping, or a pair of strings."""
-    if isinstance(value, Mapping):
-        return True
     is_pair = isinstance(value, (tuple, list)) and len(value) == 2
-    return is_pair and all(isinstance(part, str) for part in value)
+    is_pair = is_pair and all(isinstance(part, str) for part in value)
+    return is_pair or isinstance(value, Mapping)

@@ -5,18 +5,16 @@ import random
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, Union
 from urllib.error import URLError
 
 import numpy as np
 
 from ..errors import ConfigError, DataError, Problem
+from ..formats.wording import nearest, short
 from ..messages import Episode, Message
 from ..registry import registry
-from .reading import nearest, short
 from .teacher import Teacher
-
-Pair = Tuple[Any, Any]  # Input and label.
 
 NAME = "thincdialog.MLDatasets.v1"
 
@@ -49,33 +47,41 @@ def MLDatasets(
     """
     function = _loader(loader)
     given = dict(arguments or {})
-    parameters = inspect.signature(function).parameters
-    if "shuffle" in parameters:
+    signature = inspect.signature(function)
+    if "shuffle" in signature.parameters:
         given.setdefault("shuffle", False)
     try:
-        inspect.signature(function).bind(**given)
+        signature.bind(**given)
     except TypeError as error:
         text = f"'arguments' of {NAME} do not fit the loader '{loader}': {error}"
-        raise ConfigError(
-            [Problem("", text, f"it takes {', '.join(parameters) or 'none'}")]
-        ) from None
+        hint = f"it takes {', '.join(signature.parameters) or 'none'}"
+        raise ConfigError([Problem("", text, hint)]) from None
     origin = f"ml_datasets.{loader}"
 
     @lru_cache(maxsize=1)
-    def loaded() -> Tuple[List[Any], Optional[List[str]]]:
-        parts = _load(function, given, seed, origin)
-        return parts, _classes(pair for part in parts for pair in _pairs(part, limit, origin))
+    def loaded() -> List[List[Message]]:
+        found: Set[str] = set()
+        classes: List[str] = []  # One list in all messages, filled when all labels are known.
+        parts: List[List[Message]] = []
+        for part in _load(function, given, seed, origin):
+            parts.append([])
+            for place, (item, label) in enumerate(_pairs(part, limit, origin)):
+                has_tags = _is_sequence(item) and _is_sequence(label)
+                labels = [" ".join(map(_class, label))] if has_tags else _classes(label)
+                message = _message(item, labels, has_tags, origin)
+                message["id"] = f"{place}/0"
+                if not has_tags:
+                    found.update(labels)
+                    message["label_candidates"] = classes
+                parts[-1].append(message)
+        are_numbers = all(name.isdecimal() for name in found)
+        classes += sorted(found, key=int if are_numbers else str)
+        return parts
 
     def source(number: int) -> Iterator[Episode]:
-        parts, classes = loaded()
-        for place, (item, label) in enumerate(_pairs(parts[number], limit, origin)):
-            message = _message(item, label, origin)
-            message["id"] = f"{place}/0"
-            if classes is not None:
-                message["label_candidates"] = classes
-            yield [message]
+        return ([Message(message)] for message in loaded()[number])
 
-    splits = ["train"] if "file_" in parameters else ["train", "dev"]
+    splits = ["train"] if "file_" in signature.parameters else ["train", "dev"]
     return Teacher(
         {split: partial(source, number) for number, split in enumerate(splits)},
         mutators=mutators,
@@ -88,9 +94,7 @@ def _loader(name: str) -> Callable:
     import ml_datasets.loaders
     from ml_datasets._registry import register_loader
 
-    known: Dict[str, Callable] = {
-        key: value for key, value in vars(ml_datasets.loaders).items() if inspect.isfunction(value)
-    }
+    known = dict(inspect.getmembers(ml_datasets.loaders, inspect.isfunction))
     known.update(register_loader.get_all())
     if name not in known:
         text = f"'loader' of {NAME} is '{name}', which ml_datasets does not have"
@@ -125,7 +129,7 @@ def _load(function: Callable, given: Dict[str, Any], seed: int, origin: str) -> 
         np.random.set_state(states[1])
 
 
-def _pairs(part: Any, limit: int, origin: str) -> Iterator[Pair]:
+def _pairs(part: Any, limit: int, origin: str) -> Iterator[Tuple[Any, Any]]:
     """Inputs with their labels. Loaders give (inputs, labels) or a list of pairs."""
     if isinstance(part, tuple) and len(part) == 2:
         inputs, labels = part
@@ -136,45 +140,29 @@ def _pairs(part: Any, limit: int, origin: str) -> Iterator[Pair]:
     return islice(part, limit or None)
 
 
-def _classes(pairs: Iterable[Pair]) -> Optional[List[str]]:
-    """All labels in order; None for tag sequences."""
-    found = {name for given, label in pairs if not _has_tags(given, label)
-             for name in _labels(label)}  # fmt: skip
-    are_numbers = all(name.isdecimal() for name in found)
-    return sorted(found, key=int if are_numbers else str) or None
-
-
-def _message(given: Any, label: Any, origin: str) -> Message:
-    has_tags = _has_tags(given, label)
-    labels = [" ".join(map(_class, label))] if has_tags else _labels(label)
-    if isinstance(given, str):
-        return Message(text=given, labels=labels)
-    if isinstance(given, np.ndarray) and given.dtype.kind == "f":
-        features = np.ascontiguousarray(given, dtype="f").ravel()
+def _message(item: Any, labels: List[str], has_tags: bool, origin: str) -> Message:
+    if isinstance(item, str):
+        return Message(text=item, labels=labels)
+    if isinstance(item, np.ndarray) and item.dtype.kind == "f":
+        features = np.ascontiguousarray(item, dtype="f").ravel()
         return Message(text="", features=features, labels=labels)
-    if isinstance(given, (list, tuple, np.ndarray)):
-        is_pair = not has_tags and all(isinstance(part, str) for part in given)
-        text = ("\n" if is_pair else " ").join(map(str, given))
-        return Message(text=text, labels=labels)
-    raise DataError(origin, f"cannot make a message of {short(given)}: expected text or an array")
-
-
-def _has_tags(given: Any, label: Any) -> bool:
-    """Whether the label holds one tag for each word."""
-    return _is_sequence(given) and _is_sequence(label)
-
-
-def _labels(label: Any) -> List[str]:
-    # Sorted, because cmu takes its several labels from a set.
-    several = sorted(label) if isinstance(label, (list, tuple, set)) else [label]
-    return [_class(one) for one in several]
+    if isinstance(item, (list, tuple, np.ndarray)):
+        is_pair = not has_tags and all(isinstance(part, str) for part in item)
+        return Message(text=("\n" if is_pair else " ").join(map(str, item)), labels=labels)
+    raise DataError(origin, f"cannot make a message of {short(item)}: expected text or an array")
 
 
 def _is_sequence(value: Any) -> bool:
-    """A label for each word, or the words: a list, or an array that is no one-hot row."""
+    """Words, or a tag for each: a list, or an array that is no one-hot row."""
     if isinstance(value, np.ndarray):
         return value.ndim == 2 or value.dtype.kind in "iu"
-    return isinstance(value, (list, tuple)) and not isinstance(value, str)
+    return isinstance(value, (list, tuple))
+
+
+def _classes(label: Any) -> List[str]:
+    # Sorted, because cmu takes its several labels from a set.
+    several = sorted(label) if isinstance(label, (list, tuple, set)) else [label]
+    return [_class(one) for one in several]
 
 
 def _class(label: Any) -> str:

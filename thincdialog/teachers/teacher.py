@@ -12,12 +12,12 @@ from ..examples.order import NOTHING, EpochOrder, Order, Place, as_shown
 from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
+from ..formats.wording import nearest
 from ..messages import Message
 from ..metrics.example_metric import ExampleMetric
 from ..metrics.metric import Metric
 from ..protocol import Agent
 from .arguments import Mutators, mutator_list
-from .reading import nearest
 from .scores import Scores
 
 TeacherT = TypeVar("TeacherT", bound="Teacher")

@@ -7,17 +7,19 @@ from typing import List, Optional
 
 from ..errors import DataError
 from .formats import FORMATS
-from .reading import read_json_lines, read_lines, short
+from .text_file import read_json_lines, read_lines, suffix_of
+from .wording import short
 
 N_LINES = 200
+GIVE = f"give it ({', '.join(FORMATS)})"
 NUMBERED = re.compile(r"\d+ ")
 PARLAI = re.compile(r"(.*\t)?(text|labels|id|label_candidates|episode_done|reward):")
 
 
 def format_by_name(path: str) -> Optional[str]:
     """The format that a file's name alone tells, if it does: csv or tsv."""
-    suffix = Path(path.removesuffix(".gz")).suffix.lower()[1:]
-    return suffix if suffix in ("csv", "tsv") else None
+    suffix = suffix_of(path)
+    return suffix[1:] if suffix in (".csv", ".tsv") else None
 
 
 def guess_format(path: str) -> str:
@@ -30,11 +32,10 @@ def guess_format(path: str) -> str:
     if known is not None:
         return known
     if not Path(path).is_file() and Path(path).exists() and not Path(path).is_dir():
-        raise DataError(path, f"is no plain file, so its format cannot be told: {_give()}")
-    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+        raise DataError(path, f"is no plain file, so its format cannot be told: {GIVE}")
     lines = [line for _, line in islice(read_lines(path), N_LINES) if line.strip()]
     first = lines[0] if lines else ""
-    if suffix in (".jsonl", ".json", ".ndjson") or first.startswith("{"):
+    if suffix_of(path) in (".jsonl", ".json", ".ndjson") or first.startswith("{"):
         row = next((row for _, row in read_json_lines(path)), {})
         if "turns" in row or "dialog" in row:
             return "conversations" if "turns" in row else "parlai-conversations"
@@ -44,7 +45,7 @@ def guess_format(path: str) -> str:
         return "babi" if _has_support(lines) else "fbdialog"
     elif PARLAI.match(first):
         return "parlai"
-    raise DataError(path, f"its format cannot be told, it begins {short(first)}: {_give()}", 1)
+    raise DataError(path, f"its format cannot be told, it begins {short(first)}: {GIVE}", 1)
 
 
 def _has_support(lines: List[str]) -> bool:
@@ -62,7 +63,3 @@ def _has_support(lines: List[str]) -> bool:
         and all(word.isdecimal() and 0 < int(word[:18]) < int(number[:18]) for word in words)
         for number, words in thirds
     )
-
-
-def _give() -> str:
-    return f"give it ({', '.join(FORMATS)})"

@@ -1,16 +1,16 @@
 """Writes a file whole or not at all, line by line."""
 
 import gzip
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Callable, Iterator, Union
+from typing import BinaryIO, Callable, Iterator, Union, cast
 
 from ..errors import OutputError
 from ..files.whole_file import whole_file
 
 
 @contextmanager
-def open_output(path: Union[str, Path], force: bool = False) -> Iterator[Callable[[str], None]]:
+def open_output(path: Union[str, Path], force: bool = False) -> Iterator[Callable[[str], object]]:
     """A function that writes one line; the file is there when all went well.
 
     What was there before stays as it was until then. A name that ends in .gz is
@@ -28,22 +28,12 @@ def open_output(path: Union[str, Path], force: bool = False) -> Iterator[Callabl
     try:
         if is_plain:
             target.resolve().parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(target) as place, open(place, "wb") as stream:
-            with _compressed(stream, str(path)) as inner:
-                yield lambda line: _write(inner, line, path)
+        with whole_file(target) as place, ExitStack() as files:
+            stream: BinaryIO = files.enter_context(open(place, "wb"))
+            if str(path).endswith(".gz"):
+                # Neither name nor time: the same lines give the same bytes. Level 6 is gzip's own.
+                packed = gzip.GzipFile("", "wb", 6, stream, mtime=0)
+                stream = cast(BinaryIO, files.enter_context(packed))
+            yield lambda line: stream.write(line.encode("utf-8") + b"\n")
     except OSError as error:
         raise OutputError(f"{path}  cannot be written: {error.strerror or error}") from None
-
-
-@contextmanager
-def _compressed(stream: BinaryIO, path: str) -> Iterator[BinaryIO]:
-    if not path.endswith(".gz"):
-        yield stream
-        return
-    # Neither name nor time: the same lines give the same bytes. Level 6 is gzip's own.
-    with gzip.GzipFile("", "wb", 6, stream, mtime=0) as inner:
-        yield inner  # type: ignore[misc]
-
-
-def _write(stream: BinaryIO, line: str, path: Union[str, Path]) -> None:
-    stream.write(line.encode("utf-8") + b"\n")

@@ -1,16 +1,16 @@
-"""Records of JSON, JSON lines and tables, and the places inside them."""
+"""Records of JSON, JSON lines and tables, and what is found inside them."""
 
 import json
-from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional
 
 from ..errors import DataError
 from .bookmark import Bookmark
-from .labelled_text import table_rows
-from .reading import check_surrogates, kind, nearest, read_bytes, read_json_lines, short
+from .tables import read_table
+from .text_file import check_surrogates, read_bytes, read_json_lines, suffix_of
+from .wording import kind, nearest, short
 
 
-class Place(NamedTuple):
+class Found(NamedTuple):
     """A value and where it stands, for error messages.
 
     value (Any): From JSON.
@@ -30,28 +30,27 @@ class Place(NamedTuple):
         """What is wrong with it."""
         return DataError(self.path, f"{self.name or 'the record'} {text}", self.line)
 
-    def find(self, where: str, default: Any = ...) -> "Place":
+    def find(self, where: str, default: Any = ...) -> "Found":
         """The value at a place inside this one.
 
-        where (str): Such as "history.-1", see ``Layout``; "" for this value itself.
+        where (str): Such as "history.-1", see ``CorpusLayout``; "" for this value itself.
         default (Any): What to take where there is nothing.
         RAISES (DataError): If there is nothing and no default.
         """
-        place = self
+        found = self
         for step in where.split(".") if where else ():
-            value = place.value
+            value = found.value
             if isinstance(value, dict) and step in value:
-                found = value[step]
+                found = found.inside(step, value[step])
             elif isinstance(value, list) and step.lstrip("-").isdecimal() and (
                 -len(value) <= int(step) < len(value)
             ):  # fmt: skip
-                found = value[int(step)]
+                found = found.inside(step, value[int(step)])
             elif default is not ...:
-                return place._replace(value=default)
+                return found._replace(value=default)
             else:
-                raise self._missing(place, step)
-            place = place._replace(value=found, name=f"{place.name}.{step}".lstrip("."))
-        return place
+                raise found._lacks(step)
+        return found
 
     def text(self) -> str:
         """The value, a string.
@@ -62,28 +61,32 @@ class Place(NamedTuple):
             raise self.error(f"is {kind(self.value)}, not a string")
         return self.value
 
-    def items(self) -> Iterator["Place"]:
+    def items(self) -> Iterator["Found"]:
         """The elements of a list.
 
         RAISES (DataError): If it is none.
         """
         if not isinstance(self.value, list):
             raise self.error(f"is {kind(self.value)}, not a list")
-        for number, value in enumerate(self.value):
-            yield self._replace(value=value, name=f"{self.name}.{number}".lstrip("."))
+        return (self.inside(number, value) for number, value in enumerate(self.value))
 
-    def _missing(self, place: "Place", step: str) -> DataError:
-        value = place.value
+    def inside(self, step: object, value: Any, key: str = "") -> "Found":
+        """A value that stands in this one, one step away."""
+        name = f"{self.name}.{step}" if self.name else str(step)
+        return Found(value, self.path, self.line, name, key)
+
+    def _lacks(self, step: str) -> DataError:
+        value = self.value
         if isinstance(value, dict):
             names = [str(name) for name in value]
             have = ", ".join(short(name, 30) for name in names[:8]) or "nothing"
-            return place.error(f"has no '{step}'{nearest(step, names)} (there is: {have})")
+            return self.error(f"has no '{step}'{nearest(step, names)} (there is: {have})")
         if isinstance(value, list):
-            return place.error(f"has no element {step}: it is a list of {len(value)}")
-        return place.error(f"is {kind(value)}, so there is no '{step}' in it")
+            return self.error(f"has no element {step}: it is a list of {len(value)}")
+        return self.error(f"is {kind(value)}, so there is no '{step}' in it")
 
 
-def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) -> Iterator[Place]:
+def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) -> Iterator[Found]:
     """Every record of a file.
 
     Lines of .jsonl, .ndjson, .csv and .tsv are read one by one. A .json file is read as
@@ -95,29 +98,26 @@ def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) ->
         where each record begins and ends.
     RAISES (DataError): If it cannot be read, or there are no records.
     """
-    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+    suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        rows = table_rows(path, suffix, None, (), at)
-        yield from (Place(row, path, number) for number, row in rows)
-        return
-    if suffix not in (".jsonl", ".ndjson"):
-        # A mark within it was made by lines.
-        whole = _read_whole(path) if at is None or at.is_at_begin else None
-        if whole is not None:
-            yield from _inside(Place(whole, path).find(records))
-            return
-    if records:
-        text = f"holds JSON lines: the layout's 'records' ({records}) has no meaning in it"
-        raise DataError(path, text)
-    yield from (Place(row, path, number) for number, row in read_json_lines(path, at))
-
-
-def _inside(place: Place) -> Iterator[Place]:
-    if isinstance(place.value, dict):
-        for key, value in place.value.items():
-            yield place._replace(value=value, name=f"{place.name}.{key}".lstrip("."), key=key)
+        rows = read_table(path, at)
     else:
-        yield from place.items()
+        # A mark within it was made by lines.
+        if suffix not in (".jsonl", ".ndjson") and (at is None or at.is_at_begin):
+            whole = _read_whole(path)
+            if whole is not None:
+                found = Found(whole, path).find(records)
+                if isinstance(found.value, dict):
+                    yield from (found.inside(key, one, key) for key, one in found.value.items())
+                else:
+                    yield from found.items()
+                return
+        if records:
+            text = f"holds JSON lines: the layout's 'records' ({records}) has no meaning in it"
+            raise DataError(path, text)
+        rows = read_json_lines(path, at)
+    for number, row in rows:
+        yield Found(row, path, number)
 
 
 def _read_whole(path: str) -> Any:

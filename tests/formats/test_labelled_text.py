@@ -1,21 +1,10 @@
 """Labelled texts in JSONL, CSV and TSV."""
 
-import gzip
-
 import pytest
 
-from thincdialog.batchers import Fixed
-from thincdialog.errors import ConfigError, DataError
-from thincdialog.teachers.labelled_text import LabelledText, read_labelled_text
-
-
-def written(tmp_path, name, text):
-    path = tmp_path / name
-    if name.endswith(".gz"):
-        path.write_bytes(gzip.compress(text.encode()))
-    else:
-        path.write_text(text, encoding="utf-8", newline="")
-    return str(path)
+from thincdialog.errors import ConfigError
+from thincdialog.formats.labelled_text import read_labelled_text
+from thincdialog.teachers.labelled_text import LabelledText
 
 
 def rows(path, **choices):
@@ -35,14 +24,13 @@ SAME = [("book, a table", ["book"]), ("hi", ["greet"])]
         ("a.tsv", "text\tlabel\nbook, a table\tbook\nhi\tgreet\n"),
     ],
 )
-def test_labelled_text_reads_every_format(tmp_path, name, text):
-    assert rows(written(tmp_path, name, text)) == SAME
+def test_labelled_text_reads_every_format(written, name, text):
+    assert rows(written(text, name)) == SAME
 
 
-def test_labelled_text_fields_labels_and_ids(tmp_path):
-    path = written(
-        tmp_path, "a.jsonl", '\n{"q": "", "y": 3}\n{"q": "two", "y": ["a", "b"], "text": null}\n'
-    )
+def test_labelled_text_fields_labels_and_ids(written):
+    given_rows = ["", {"q": "", "y": 3}, {"q": "two", "y": ["a", "b"], "text": None}]
+    path = written(given_rows, "a.jsonl")
     episodes = list(read_labelled_text(path, text_field="q", label_field="y"))
     assert episodes == [
         [{"id": "2/0", "text": "", "labels": ["3"]}],
@@ -50,15 +38,15 @@ def test_labelled_text_fields_labels_and_ids(tmp_path):
     ]
 
 
-def test_labelled_text_quoted_fields_and_tsv_quotes(tmp_path):
-    path = written(tmp_path, "a.csv", 'text,label\n"two\nlines ""quoted""",x\nlast,y\n')
+def test_labelled_text_quoted_fields_and_tsv_quotes(written):
+    path = written('text,label\n"two\nlines ""quoted""",x\nlast,y\n', "a.csv")
     assert rows(path) == [('two\nlines "quoted"', ["x"]), ("last", ["y"])]
-    path = written(tmp_path, "a.tsv", 'text\tlabel\n"open quote\tx\n')
+    path = written('text\tlabel\n"open quote\tx\n', "a.tsv")
     assert rows(path) == [('"open quote', ["x"])]
 
 
-def test_labelled_text_without_a_header(tmp_path):
-    path = written(tmp_path, "a.csv", "greet,hi\nbye,see you\n")
+def test_labelled_text_without_a_header(written):
+    path = written("greet,hi\nbye,see you\n", "a.csv")
     assert rows(path, columns=["label", "text"]) == [("hi", ["greet"]), ("see you", ["bye"])]
     with pytest.raises(ConfigError, match="name 'text' and 'label' in it"):
         LabelledText(train=path, columns=["words", "label"])
@@ -83,16 +71,13 @@ def test_labelled_text_without_a_header(tmp_path):
         ("a.txt", "hi\n", None, "cannot tell the format by the suffix '.txt'"),
     ],
 )
-def test_labelled_text_names_the_line_of_a_mistake(tmp_path, name, text, line, message):
-    path = written(tmp_path, name, text)
-    with pytest.raises(DataError) as error:
-        list(read_labelled_text(path))
-    assert error.value.line == line and message in str(error.value)
+def test_labelled_text_names_the_line_of_a_mistake(error, name, text, line, message):
+    said = error(read_labelled_text, text, name)
+    assert said.startswith(f":{line}  " if line else "  ") and message in said
 
 
-def test_labelled_text_holds_out_a_seeded_share(tmp_path):
-    lines = "".join(f'{{"text": "{number}", "label": "x"}}\n' for number in range(1000))
-    path = written(tmp_path, "a.jsonl", lines)
+def test_labelled_text_holds_out_a_seeded_share(written):
+    path = written([{"text": str(number), "label": "x"} for number in range(1000)], "a.jsonl")
 
     def parts(**choices):
         teacher = LabelledText(train=path, dev_share=0.2, **choices)
@@ -110,12 +95,6 @@ def test_labelled_text_refuses_a_senseless_share(choices):
         LabelledText(train="a.jsonl", **choices)
 
 
-def test_labelled_text_streams_in_columns(tmp_path):
-    path = written(tmp_path, "a.tsv", "text\tlabel\nhi\tx\nho\ty\n")
-    teacher = LabelledText(test=path, streaming=True).for_split("test")
-    assert teacher.is_single_turn
-    teacher.set_batches(Fixed(5))
-    assert teacher.batch_act().columns == {
-        "id": ["2/0", "3/0"], "text": ["hi", "ho"], "eval_labels": [["x"], ["y"]],
-        "episode_done": [True, True],
-    }  # fmt: skip
+def test_labelled_text_is_known_to_have_single_turns(written):
+    path = written("text\tlabel\nhi\tx\nho\ty\n", "a.tsv")
+    assert LabelledText(test=path, streaming=True).for_split("test").is_single_turn

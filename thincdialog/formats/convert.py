@@ -1,23 +1,23 @@
 """Converts data from one text format to another, without silent loss."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from functools import partial
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError, DialogError
 from ..messages import Episode, Message
-from .conversations import conversation_turns
-from .formats import CONVERSATIONS, FORMATS, Choices, Format, layout_format, why_not_held
+from .bookmark import Bookmark
+from .conversations import CONTEXT, conversation_name, conversation_turns
+from .formats import CONVERSATIONS, FORMATS, Format, why_not_held
 from .guessing import format_by_name, guess_format
+from .json_layout import read_layout_file
 from .layout_file import LAYOUT_SUFFIXES, find_layout, shipped_layouts
 from .output_file import open_output
-from .reading import nearest, read_json_lines, short
-from .writing import as_json, conversation_name
-
-# What ``drop`` can name besides fields.
-HISTORY, LABELS, BLANKS = "history", "labels", "blanks"
+from .text_file import read_json_lines
+from .wording import nearest, short
 
 
 @dataclass
@@ -87,12 +87,20 @@ def convert(
     to_format = to_format or format_by_name(target)
     if to_format is None:
         raise DialogError(f"{target}  tells no format: give one of {', '.join(FORMATS)}")
-    _check_names(from_format, to_format)
+    readable = [*FORMATS, *shipped_layouts()]
+    if Path(str(from_format)).suffix.lower() in LAYOUT_SUFFIXES:
+        readable.append(str(from_format))
+    for name, known in ((from_format, readable), (to_format, list(FORMATS))):
+        if name is not None and name not in known:
+            hint = nearest(name, known) or f" (there are: {', '.join(known)})"
+            raise DialogError(f"there is no format '{name}'{hint}")
     done = Conversion(from_format or guess_format(source), to_format, from_format is None)
-    choices = Choices(label_speaker, text_field, label_field)
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
         parts = _turns(source, to_format, drop, done)
     else:
+        choices = {"text_field": text_field, "label_field": label_field}
+        if label_speaker:
+            choices["label_speaker"] = label_speaker
         parts = _episodes(source, choices, drop, skip, done)
     with open_output(target, force) as write:
         if FORMATS[to_format].header:
@@ -108,43 +116,38 @@ def convert(
     return done
 
 
-def _check_names(from_format: Optional[str], to_format: str) -> None:
-    for name, is_source in ((from_format, True), (to_format, False)):
-        known = [*FORMATS, *(shipped_layouts() if is_source else ())]
-        is_file = is_source and Path(str(name)).suffix.lower() in LAYOUT_SUFFIXES
-        if name is not None and name not in known and not is_file:
-            hint = nearest(name, known) or f" (there are: {', '.join(known)})"
-            raise DialogError(f"there is no format '{name}'{hint}")
-
-
 def _episodes(
-    source: str, choices: Choices, drop: Sequence[str], skip: bool, done: Conversion
+    source: str, choices: Dict[str, str], drop: Sequence[str], skip: bool, done: Conversion
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each episode its number of examples, and its lines."""
-    reads = FORMATS.get(done.from_format) or layout_format(find_layout(done.from_format))
+    reads = FORMATS.get(done.from_format)
+    if reads is None:
+        layout = find_layout(done.from_format)
+        read = partial(read_layout_file, layout=layout)
+        has_ids = bool(layout.id or layout.group)
+        reads = Format(read, lambda episode, name: [], ("label_speaker",), has_ids=has_ids)
     writes = FORMATS[done.to_format]
-    for episode in reads.read(source, choices, done.left_out):
+    told = {name: value for name, value in choices.items() if name in reads.takes}
+    for episode in reads.read(source, at=Bookmark(left_out=done.left_out), **told):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]
             messages = [_carried(message, reads, done, "id" in drop) for message in part]
-            why = _why_not(messages, writes)
-            where = f"example {short(ids[0])}"
             lines: List[str] = []
+            place, why = 0, _why_not(messages, writes)
             if not why:
                 name = conversation_name(messages)
                 if done.to_format in CONVERSATIONS and name is None:
                     done.left_out["ids"] += sum("source_id" in message for message in messages)
-                name = name or str(done.n_episodes + 1)
-                lines = writes.lines(messages, name)
+                lines = writes.lines(messages, name or str(done.n_episodes + 1))
                 place, why = _first_not_held(messages, lines, done.to_format)
-                where = f"example {short(ids[place])}"
+            example = f"example {short(ids[place])}"
             if not why:
                 yield len(messages), lines
             elif skip:
                 done.n_skipped += 1
-                done.first_skipped = done.first_skipped or f"{where}: {why}"
+                done.first_skipped = done.first_skipped or f"{example}: {why}"
             else:
-                text = f"{where} does not fit into the format '{done.to_format}': {why}"
+                text = f"{example} does not fit into the format '{done.to_format}': {why}"
                 hint = "choose another format, or leave such episodes out (--skip)"
                 raise DataError(source, f"{text}; {hint}")
 
@@ -154,40 +157,36 @@ def _first_not_held(episode: Episode, lines: List[str], name: str) -> Tuple[int,
     why = why_not_held(episode, lines, name)
     if not why:
         return 0, ""
-    hint = FORMATS[name].hint
-    for place, message in enumerate(episode):
-        alone = why_not_held([message], FORMATS[name].lines([message], "1"), name)
-        if alone:
-            return place, f"{alone} ({hint})"
-    return 0, f"{why} ({hint})"
+    write, hint = FORMATS[name].lines, FORMATS[name].hint
+    alone = (why_not_held([message], write([message], "1"), name) for message in episode)
+    place, why = next(((place, one) for place, one in enumerate(alone) if one), (0, why))
+    return place, f"{why} ({hint})"
 
 
 def _without(episode: Episode, drop: Sequence[str]) -> Iterable[Episode]:
+    def trimmed(text: str) -> str:
+        return "\n".join(line.strip() for line in text.split("\n"))
+
     for message in episode:
         for name in drop:
-            if name == LABELS:
+            if name == "labels":
                 del message["labels"][1:]
-            elif name == BLANKS:
-                message["text"] = _trimmed(message["text"])
+            elif name == "blanks":
+                message["text"] = trimmed(message["text"])
                 for texts in ("labels", "label_candidates"):
                     if texts in message:
-                        message[texts] = [_trimmed(text) for text in message[texts]]
+                        message[texts] = [trimmed(text) for text in message[texts]]
             elif name not in ("text", "id"):
                 message.pop(name, None)
-    return [[message] for message in episode] if HISTORY in drop else [episode]
-
-
-def _trimmed(text: str) -> str:
-    return "\n".join(line.strip() for line in text.split("\n"))
+    return [[message] for message in episode] if "history" in drop else [episode]
 
 
 def _carried(message: Message, reads: Format, done: Conversion, drop_id: bool) -> Message:
     """The message with `source_id` for its id in the file, if it has one and may keep it."""
     name = message.pop("id", None)
     name = name if reads.has_ids else message.pop("source_id", None)
-    writes = FORMATS[done.to_format]
     if name is not None and not drop_id:
-        if writes.fields is None or "source_id" in writes.fields:
+        if "source_id" in (FORMATS[done.to_format].fields or ("source_id",)):
             # Only in JSON, a number is another thing than its digits.
             is_number = type(name) is int and done.to_format != "jsonl"
             message["source_id"] = str(name) if is_number else name
@@ -200,18 +199,16 @@ def _carried(message: Message, reads: Format, done: Conversion, drop_id: bool) -
 
 def _why_not(episode: Episode, writes: Format) -> str:
     """What of an episode's form the format cannot hold, or ""."""
-    if writes.n_turns and len(episode) > writes.n_turns:
-        return (
-            f"it has {len(episode)} turns, there is place for one; --drop history cuts them apart"
-        )
     names = {name for message in episode for name in message}
     surplus = [name for name in sorted(names) if name not in (writes.fields or names)]
+    n_turns, n_labels = len(episode), max(len(message["labels"]) for message in episode)
+    if writes.one_turn and n_turns > 1:
+        return f"it has {n_turns} turns, there is place for one; --drop history cuts them apart"
     if surplus:
         return f"no place for the field '{surplus[0]}'; --drop {','.join(surplus)} leaves it out"
-    most = max(len(message["labels"]) for message in episode)
-    if writes.n_labels and most > writes.n_labels:
-        return f"it has {most} labels, there is place for one; --drop labels keeps the first"
-    if writes.n_turns and not all(label for message in episode for label in message["labels"]):
+    if writes.one_label and n_labels > 1:
+        return f"it has {n_labels} labels, there is place for one; --drop labels keeps the first"
+    if writes.one_turn and not all(episode[0]["labels"]):
         return "its label is empty"
     return ""
 
@@ -220,27 +217,27 @@ def _turns(
     source: str, to_format: str, drop: Sequence[str], done: Conversion
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each conversation its number of turns, and its line."""
-    speaker_field = "id" if to_format == "parlai-conversations" else "speaker"
-    for number, conversation in read_json_lines(source):
+    as_parlai = to_format == "parlai-conversations"
+    speaker_field = "id" if as_parlai else "speaker"
+    at = Bookmark(left_out=done.left_out)
+    for _, conversation in read_json_lines(source, at):
+        is_parlai = "turns" not in conversation
+        own = ("id" if is_parlai else "speaker", "text", *drop)
         turns: List[Dict[str, object]] = []
-        for speaker, text, turn in conversation_turns(conversation, source, number):
-            others = dict(turn)
-            del others["id" if "turns" not in conversation else "speaker"], others["text"]
-            others = {name: value for name, value in others.items() if name not in drop}
-            if speaker_field in others or (speaker_field == "id" and speaker == "context"):
+        for speaker, text, turn in conversation_turns(conversation, at):
+            if speaker is None:
+                at.leave_out(CONTEXT)
+                continue
+            others = {name: value for name, value in turn.items() if name not in own}
+            if speaker_field in others or (as_parlai and speaker == "context"):
                 what = f"the field '{speaker_field}'" if speaker_field in others else "the name"
                 problem = f"turn {len(turns) + 1}: {what} has another meaning in '{to_format}'"
-                raise DataError(source, f"{problem}; rename or --drop it", number)
+                raise at.error(f"{problem}; rename or --drop it")
             turns.append({speaker_field: speaker, "text": text, **others})
-        given = "turns" if "turns" in conversation else "dialog"
-        n_given = len(turns) if given == "turns" else sum(map(len, conversation["dialog"]))
-        done.left_out["turns of the speaker 'context'"] += n_given - len(turns)
-        whole = {name: value for name, value in conversation.items() if name not in drop}
-        pairs: object = turns
-        if speaker_field == "id":
-            pairs = [
-                [turn for turn in pair if turn] for pair in zip_longest(turns[::2], turns[1::2])
-            ]
-        whole.pop(given, None)
-        whole["dialog" if speaker_field == "id" else "turns"] = pairs
-        yield len(turns), [as_json(whole)]
+        given = ("dialog" if is_parlai else "turns", *drop)
+        whole = {name: value for name, value in conversation.items() if name not in given}
+        if as_parlai:
+            whole["dialog"] = [turns[place : place + 2] for place in range(0, len(turns), 2)]
+        else:
+            whole["turns"] = turns
+        yield len(turns), [json.dumps(whole, ensure_ascii=False)]

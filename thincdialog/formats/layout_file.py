@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Union
+from typing import Dict, List, Optional, Union
 
 import srsly
 
 from ..errors import ConfigError, DataError, Problem
-from .reading import kind, nearest, read_bytes, short
+from .text_file import read_bytes
+from .wording import kind, nearest, short
 
 LAYOUT_SUFFIXES = (".yml", ".yaml", ".json")
 MAX_LAYOUT = 1 << 20  # Largest file in bytes that is read as a layout.
@@ -19,7 +20,7 @@ Where = str
 
 
 @dataclass
-class Layout:
+class CorpusLayout:
     """Where things stand. A record is one conversation or one example: a line of a JSONL
     file or table, an element of a JSON list, a value of a JSON object.
 
@@ -73,7 +74,7 @@ def shipped_layouts() -> Dict[str, Path]:
     return {path.stem: path for path in sorted(FOLDER.glob("*.yml"))}
 
 
-def find_layout(name: str) -> Layout:
+def find_layout(name: str) -> CorpusLayout:
     """A layout that comes along, or one in a file of your own.
 
     name (str): Its name, or the path of a .yml, .yaml or .json file.
@@ -90,7 +91,7 @@ def find_layout(name: str) -> Layout:
     return read_layout(Path(name))
 
 
-def read_layout(path: Path) -> Layout:
+def read_layout(path: Path) -> CorpusLayout:
     """The layout in a file.
 
     RAISES (DataError): If it cannot be read, or is no layout.
@@ -103,13 +104,26 @@ def read_layout(path: Path) -> Layout:
         raise DataError(path, f"not readable: {' '.join(str(error)[:300].split())}") from None
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")
-    names = [field.name for field in fields(Layout)]
+    names = [field.name for field in fields(CorpusLayout)]
     for name, value in values.items():
         if name not in names:
             hint = nearest(str(name), names) or f" (there is: {', '.join(names)})"
             raise DataError(path, f"a layout has no {short(name)}{hint}")
-        _check(path, name, value)
-    layout = Layout(**values)
+        is_text = isinstance(value, str)
+        is_list = isinstance(value, list) and value and all(isinstance(one, str) for one in value)
+        parts = [*value, *value.values()] if isinstance(value, dict) else [None]
+        is_mapping = all(isinstance(part, str) for part in parts)
+        good, wanted = {
+            "background_speakers": (is_list, "a list of names"),
+            "replace": (is_mapping, "a mapping of texts"),
+            "records": (is_text or is_mapping, "a place, or one for each split"),
+            "text": (is_text or is_list, "a place, or a list of some"),
+        }.get(name, (is_text, "a text"))
+        if not good:
+            # Aliases let a short file say a text of terabytes.
+            shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)
+            raise DataError(path, f"'{name}' is {shown}: expected {wanted}")
+    layout = CorpusLayout(**values)
     if not layout.label and not layout.turns and not layout.group:
         text = "say 'turns' or 'group' (conversations), or 'label' (examples)"
         raise DataError(path, f"the layout does not say where answers stand: {text}")
@@ -119,21 +133,3 @@ def read_layout(path: Path) -> Layout:
     if layout.reply_to and not (layout.group and layout.turn_id):
         raise DataError(path, "'reply_to' needs 'group' and 'turn_id'")
     return layout
-
-
-def _check(path: Path, name: str, value: Any) -> None:
-    is_text = isinstance(value, str)
-    texts = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
-    pairs = isinstance(value, dict) and all(
-        isinstance(part, str) for pair in value.items() for part in pair
-    )
-    good, wanted = {
-        "background_speakers": (texts, "a list of names"),
-        "replace": (pairs, "a mapping of texts"),
-        "records": (is_text or pairs, "a place, or one for each split"),
-        "text": (is_text or texts, "a place, or a list of some"),
-    }.get(name, (is_text, "a text"))
-    if not good:
-        # Aliases let a short file say a text of terabytes.
-        shown = kind(value) if value and isinstance(value, (dict, list)) else short(value)
-        raise DataError(path, f"'{name}' is {shown}: expected {wanted}")

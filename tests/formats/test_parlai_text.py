@@ -1,27 +1,18 @@
 """ParlAI's text format, read strictly."""
 
-import gzip
-
 import pytest
 
-from thincdialog.errors import DataError
-from thincdialog.teachers.parlai_text import ParlAIText, read_parlai_text
+from thincdialog.formats.parlai_text import read_parlai_text
+from thincdialog.teachers.parlai_text import ParlAIText
 
 
-def written(tmp_path, text, name="data.txt"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8", newline="")
-    return str(path)
-
-
-def test_parlai_text_reads_the_whole_grammar(tmp_path):
+def test_parlai_text_reads_the_whole_grammar(written):
     path = written(
-        tmp_path,
         "id:babi\ttext:one\\ntwo\\tthree: x__PIPE__y\tlabels:a\\nb|c__PIPE__d|e\t"
         "label_candidates:e|c__PIPE__d|a\\nb|z\treward:2\tmood:fine\n"
         "\n"
         "text:more\tlabels:last\treward:-0.5\tepisode_done:True\n"
-        "text:again\tlabels:x\n",
+        "text:again\tlabels:x\n"
     )
     assert list(read_parlai_text(path)) == [
         [
@@ -37,9 +28,9 @@ def test_parlai_text_reads_the_whole_grammar(tmp_path):
 
 
 @pytest.mark.parametrize("word, n_episodes", [("False", 1), ("0", 1), ("True", 2), ("1", 2)])
-def test_parlai_text_believes_episode_done(tmp_path, word, n_episodes):
-    text = f"text:a\tlabels:x\tepisode_done:{word}\ntext:b\tlabels:y\n"
-    assert len(list(read_parlai_text(written(tmp_path, text)))) == n_episodes
+def test_parlai_text_believes_episode_done(written, word, n_episodes):
+    path = written(f"text:a\tlabels:x\tepisode_done:{word}\ntext:b\tlabels:y\n")
+    assert len(list(read_parlai_text(path))) == n_episodes
 
 
 @pytest.mark.parametrize(
@@ -55,19 +46,15 @@ def test_parlai_text_believes_episode_done(tmp_path, word, n_episodes):
         ("text:a\tlabels:x\tlabel_candidates:y|z", "label 'x' is not among the 2 label_candidates"),
     ],
 )
-def test_parlai_text_names_the_line_of_a_mistake(tmp_path, line, message):
-    path = written(tmp_path, f"text:fine\tlabels:x\n{line}\n")
-    with pytest.raises(DataError) as error:
-        list(read_parlai_text(path))
-    assert str(error.value).startswith(f"{path}:2  ") and message in str(error.value)
+def test_parlai_text_names_the_line_of_a_mistake(error, line, message):
+    text = error(read_parlai_text, f"text:fine\tlabels:x\n{line}\n")
+    assert text.startswith(":2  ") and message in text
 
 
-def test_parlai_text_teaches_from_gzip_and_several_files(tmp_path):
-    first = written(tmp_path, "text:a\tlabels:x\n")
-    second = str(tmp_path / "second")  # Gzip by its content.
-    with gzip.open(second, "wt", encoding="utf-8") as stream:
-        stream.write("text:b\tlabels:y\tepisode_done:True\ntext:c\tlabels:z\n")
-    candidates = written(tmp_path, "x\ny\nz\n\nx\n", "candidates.txt")
+def test_parlai_text_teaches_from_gzip_and_several_files(written):
+    first = written("text:a\tlabels:x\n")
+    second = written("text:b\tlabels:y\tepisode_done:True\ntext:c\tlabels:z\n", "second.gz")
+    candidates = written("x\ny\nz\n\nx\n", "candidates.txt")
     teacher = ParlAIText(train=[first, second], candidates=candidates)
     assert teacher.splits == ["train"]
     messages = list(teacher.for_split("train", training=True).examples())

@@ -1,6 +1,9 @@
-"""Where in its files a stream was reading, so that it can go on there."""
+"""Where in its files a reader is, what is wrong there, and what it leaves out."""
 
+from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from ..errors import DataError
 
 # A place in a file: byte at which a line begins (of what is unpacked), and lines before it.
 Spot = Tuple[int, int]
@@ -18,17 +21,24 @@ class Bookmark:
     spot (Spot): The place in it.
     count (int): What the reader had counted up to there, for ids.
     columns (Optional[List[str]]): A table's column names, which stand at its beginning.
+    begin, end (Spot): Where the line or row begins and ends that was read last.
+    path (object): The file that it was read from.
+    left_out (Optional[Counter]): How often what was no part of an episode, by its kind;
+        None if nobody asks.
     """
 
-    def __init__(self, mark: Optional[Mapping[str, Any]] = None):
-        self._go_to(mark or {})
-
-    def _go_to(self, mark: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        mark: Optional[Mapping[str, Any]] = None,
+        left_out: Optional[Counter[str]] = None,
+    ):
+        self.path: object = ""
+        self.left_out = left_out
+        mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
         self.count: int = mark.get("count", 0)
         self.columns: Optional[List[str]] = mark.get("columns")
-        # Where the line or row begins and ends that was read last.
         self.begin = self.end = self.spot
 
     @property
@@ -41,27 +51,27 @@ class Bookmark:
 
         count (int): What was counted so far.
         """
-        self._move(self.begin, count)
-
-    def behind(self, count: int = 0) -> None:
-        """Move it behind the line or row that was read last.
-
-        count (int): What was counted so far.
-        """
-        self._move(self.end, count)
-
-    def _move(self, spot: Spot, count: int) -> None:
         # What is not read by lines stays where it is.
-        if spot != self.spot:
-            self.spot, self.count = spot, count
+        if self.begin != self.spot:
+            self.spot, self.count = self.begin, count
 
     def open(self, file: int) -> None:
         """Move it to the beginning of a file, unless it lies in there."""
         if file != self.file:
-            self._go_to({"file": file})
+            self.file, self.spot, self.count, self.columns = file, (0, 0), 0, None
+            self.begin = self.end = self.spot
 
     def mark(self) -> Dict[str, Any]:
         """Where it lies, as JSON values."""
         byte, line = self.spot
         mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
         return mark if self.columns is None else {**mark, "columns": self.columns}
+
+    def error(self, text: str) -> DataError:
+        """What is wrong with the line that was read last."""
+        return DataError(self.path, text, self.end[1])
+
+    def leave_out(self, kind: str, n_times: int = 1) -> None:
+        """Count what is no part of an episode."""
+        if self.left_out is not None:
+            self.left_out[kind] += n_times

@@ -1,0 +1,225 @@
+"""Corpora of any JSON layout."""
+
+import gzip
+import json
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.formats.conversations import read_conversations
+from thincdialog.formats.convert import convert
+from thincdialog.formats.layout_file import find_layout, shipped_layouts
+from thincdialog.messages import SILENCE
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.json_layout import JSONLayout
+
+# What stands in a file of each layout, and its (id, text, labels).
+SAMPLES = {
+    "sharegpt": (
+        [{"id": "q", "conversations": [
+            {"from": "system", "value": "Be kind."}, {"from": "human", "value": "hi"},
+            {"from": "gpt", "value": "hello"}, {"from": "human", "value": "bye"},
+        ]}],
+        [("q/0", "Be kind.\nhi", ["hello"])],
+    ),
+    "messages": (
+        [{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
+                       {"role": "user", "content": "c"}, {"role": "assistant", "content": "d"}]}],
+        [("0/0", "a", ["b"]), ("0/1", "c", ["d"])],
+    ),
+    "alpaca": (
+        [{"instruction": "add", "input": "1 2", "output": "3"},
+         {"instruction": "sing", "input": "", "output": "la"}],
+        [("0/0", "add\n1 2", ["3"]), ("1/0", "sing", ["la"])],
+    ),
+    "dolly": (
+        [{"context": "c", "instruction": "i", "response": "r", "category": "x"}],
+        [("0/0", "c\ni", ["r"])],
+    ),
+    "prompt-completion": ([{"prompt": "p", "completion": "c"}], [("0/0", "p", ["c"])]),
+    "dailydialog": (
+        [{"dialog": ["a", "b", "c"], "act": [1, 2, 3]}],
+        [("0#first/0", SILENCE, ["a"]), ("0#first/1", "b", ["c"]), ("0#second/0", "a", ["b"])],
+    ),
+    "personachat": (
+        {"valid": [], "train": [{"personality": ["i ski", "i sew"], "utterances": [
+            {"history": ["hi"], "candidates": ["no", "yes"]},
+            {"history": ["hi", "yes", "ok"], "candidates": ["u", "v", "w"]},
+        ]}]},
+        [("0/0", "i ski\ni sew\nhi", ["yes"]), ("0/1", "ok", ["w"])],
+    ),
+    "multiwoz21": (
+        {"SNG1.json": {"goal": {}, "log": [{"text": "a"}, {"text": "b"}]},
+         "MUL2.json": {"log": [{"text": "c"}, {"text": "d"}]}},
+        [("SNG1.json/0", "a", ["b"]), ("MUL2.json/0", "c", ["d"])],
+    ),
+    "sgd": (
+        [{"dialogue_id": "1_0", "turns": [
+            {"speaker": "USER", "utterance": "a", "frames": []},
+            {"speaker": "SYSTEM", "utterance": "b"}]}],
+        [("1_0/0", "a", ["b"])],
+    ),
+    "taskmaster": (
+        [{"conversation_id": "d", "utterances": [
+            {"speaker": "USER", "text": "a"}, {"speaker": "USER", "text": "b"},
+            {"speaker": "ASSISTANT", "text": "c"}]}],
+        [("d/0", "a\nb", ["c"])],
+    ),
+    "topicalchat": (
+        {"t_1": {"content": [{"agent": "agent_1", "message": "a"},
+                             {"agent": "agent_2", "message": "b"}]}},
+        [("t_1#first/0", SILENCE, ["a"]), ("t_1#second/0", "a", ["b"])],
+    ),
+    "convokit": (
+        [{"id": "L2", "conversation_id": "L1", "text": "b", "speaker": "u2", "reply-to": "L1"},
+         {"id": "L1", "conversation_id": "L1", "text": "a", "speaker": "u1", "reply-to": None},
+         {"id": "L3", "conversation_id": "L3", "text": "c", "speaker": "u1", "reply-to": None}],
+        [("L1#first/0", SILENCE, ["a"]), ("L1#second/0", "a", ["b"]),
+         ("L3#first/0", SILENCE, ["c"])],
+    ),
+}  # fmt: skip
+
+
+def write(path, value, lines=False):
+    text = "\n".join(map(json.dumps, value)) if lines else json.dumps(value, indent=1)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return str(path)
+
+
+def rows(teacher, split="train"):
+    shown = teacher.for_split(split, training=True)
+    return [(m["id"], m["text"], m["labels"]) for m in shown.examples()]
+
+
+def test_layouts_have_a_sample_each():
+    assert set(SAMPLES) == set(shipped_layouts())
+    assert all(find_layout(name).about for name in SAMPLES)
+    assert all(f"`{name}`" in JSONLayout.__doc__ for name in SAMPLES)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_layouts_read_their_samples(name, tmp_path):
+    value, expected = SAMPLES[name]
+    paths = [write(tmp_path / "a.json.gz", value)]
+    if isinstance(value, list):  # The same as JSON lines, whatever the suffix.
+        paths.append(write(tmp_path / "b.jsonl", value, lines=True))
+    if isinstance(value, list) and len(value) > 1:
+        paths.append(write(tmp_path / "c.json", value, lines=True))
+    for path in paths:
+        assert rows(JSONLayout(name, train=path)) == expected
+        assert rows(JSONLayout(name, train=path, streaming=True)) == expected
+    done = convert(paths[0], tmp_path / "a.txt", from_format=name, to_format="parlai")
+    assert done.n_examples == len(expected)
+
+
+def test_layout_gives_candidates_and_splits(tmp_path):
+    value, _ = SAMPLES["personachat"]
+    value = {**value, "valid": value["train"][:1]}
+    path = write(tmp_path / "a.json", value)
+    teacher = JSONLayout("personachat", train=path, dev=path)
+    assert teacher.for_split("dev").n_examples == 2
+    assert teacher.for_split("dev").act()["label_candidates"] == ["no", "yes"]
+    flat = JSONLayout("personachat", train=path, mutators=[Flatten()]).for_split("train")
+    assert [m["context"] for m in flat.examples()][1] == [(0, "i ski\ni sew\nhi"), (1, "yes")]
+
+
+def test_layout_of_ones_own(tmp_path):
+    (tmp_path / "my.yml").write_text(
+        "records: data.all\ngroup: talk\nspeaker: who.name\ntext: [said.0, said.1]\n"
+        "label_speaker: '2'\nreplace: {_comma_: ','}\n"
+    )
+    says = [("x", 1, ["a_comma_ b"]), ("x", 2, ["c", "d"]), ("y", 1, ["e"]), ("y", 2, [None, "f"])]
+    value = {"data": {"all": [
+        {"talk": talk, "who": {"name": who}, "said": said} for talk, who, said in says
+    ]}}  # fmt: skip
+    path = write(tmp_path / "a.json", value)
+    teacher = JSONLayout(str(tmp_path / "my.yml"), train=path)
+    assert rows(teacher) == [("x/0", "a, b", ["c\nd"]), ("y/0", "e", ["f"])]
+    (tmp_path / "table.json").write_text('{"text": "Question", "label": "Answer", "id": "No"}')
+    (tmp_path / "a.csv").write_text('No,Question,Answer\n7,"a, b",c\n8,d,e\n')
+    table = JSONLayout(str(tmp_path / "table.json"), train=str(tmp_path / "a.csv"))
+    assert rows(table) == [("7/0", "a, b", ["c"]), ("8/0", "d", ["e"])]
+    (tmp_path / "TABLE.JSON").write_bytes((tmp_path / "table.json").read_bytes())
+    for name in ("table.json", "TABLE.JSON"):
+        said = {"from_format": str(tmp_path / name), "force": True}
+        convert(tmp_path / "a.csv", tmp_path / "a.tsv", **said)
+        assert (tmp_path / "a.tsv").read_text() == "text\tlabel\na, b\tc\nd\te\n"
+
+
+TURN = {"from": "human", "value": "x"}
+
+
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        ([{"conversation": []}], "a.json  0 has no 'conversations'; did you mean 'conversation'?"),
+        ([{"conversations": 3}], "a.json  0.conversations is a number, not a list"),
+        ([{"conversations": [TURN, {"from": "gpt"}]}], r"0.conversations.1 has no 'value' \(there"),
+        ([{"conversations": [TURN, {"from": "gpt", "value": None}]}], "1.value is null, not a str"),
+        (
+            [{"conversations": [TURN, "no"]}],
+            "0.conversations.1 is a string, so there is no 'value'",
+        ),
+        ({"a": 1}, "a.json  a is a number, so there is no 'conversations' in it"),
+        (3, "a.json  the record is a number, not a list"),
+        ([], "a.json  holds no examples"),
+        (
+            [{"conversations": [TURN]}],
+            "nobody is called label_speaker 'gpt'; speakers here: 'human'",
+        ),
+    ],
+)
+def test_layout_names_the_place_of_what_is_wrong(tmp_path, value, words):
+    teacher = JSONLayout("sharegpt", train=write(tmp_path / "a.json", value))
+    with pytest.raises(DataError, match=words):
+        teacher.for_split("train").n_examples  # noqa: B018
+
+
+def test_layout_names_the_line_of_what_is_wrong(tmp_path):
+    def error(path, layout="prompt-completion"):
+        with pytest.raises(DataError) as caught:
+            rows(JSONLayout(layout, train=str(path)))
+        return str(caught.value).removeprefix(f"{tmp_path}/")
+
+    path = write(tmp_path / "a.jsonl", [{"prompt": "a", "completion": "b"}, {"prompt": "c"}], True)
+    assert error(path) == "a.jsonl:2  the record has no 'completion' (there is: 'prompt')"
+    assert "a.jsonl  holds JSON lines: the layout's 'records'" in error(path, "personachat")
+    (tmp_path / "b.json").write_text('[\n{"prompt": "a" 1}\n]')
+    assert error(tmp_path / "b.json").startswith("b.json:2  not valid JSON at column 16")
+    half = write(tmp_path / "d.json", [{"prompt": "\ud800", "completion": "b"}])
+    assert error(half).startswith("d.json  \\ud800 is half of a character")
+    (tmp_path / "e.json").write_text("[" * 100000)
+    assert error(tmp_path / "e.json").startswith("e.json  not readable as JSON: maximum recursion")
+    lone = write(tmp_path / "c.json", [{"prompt": "a", "completion": []}])
+    assert "0.completion is an empty list: give the example a label" in error(lone)
+
+
+@pytest.mark.parametrize(
+    "replies, words",
+    [
+        (["1 a", "2 b", "3 a"], ":3  conversation_id is 'a' again"),
+        (["1 a", "2 a 1", "3 a 1"], "a second answer to the same turn"),
+        (["1 a", "2 a"], "a second beginning"),
+        (["1 a 2", "2 a 1"], "leads round in a circle"),
+    ],
+)
+def test_layout_groups_must_be_together_and_no_trees(tmp_path, replies, words):
+    given_rows = []
+    for name, group, *reply in map(str.split, replies):
+        row = {"id": name, "conversation_id": group, "text": name, "speaker": "u"}
+        given_rows.append({**row, "reply-to": reply[0] if reply else None})
+    path = write(tmp_path / "a.jsonl", given_rows, lines=True)
+    with pytest.raises(DataError, match=words):
+        rows(JSONLayout("convokit", train=path))
+
+
+def test_layout_of_real_conversations(data, tmp_path):
+    """Our own form, described as a layout, gives what its own teacher gives."""
+    path = str(data / "star" / "test.jsonl.gz")
+    layout = tmp_path / "ours.yml"
+    layout.write_text("id: id\nturns: turns\nspeaker: speaker\ntext: text\n")
+    found = JSONLayout(str(layout), test=path, label_speaker="system").for_split("test")
+    own = Conversations(test=path, label_speaker="system").for_split("test")
+    assert list(found.examples()) == list(own.examples())
+    assert found.n_examples == sum(map(len, read_conversations(path, "system")))

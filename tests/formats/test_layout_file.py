@@ -1,0 +1,49 @@
+"""Layouts: what stands in their files."""
+
+import gzip
+
+import pytest
+
+from tests.fuzzing import within_time
+from thincdialog.errors import ConfigError, DataError
+from thincdialog.formats.layout_file import find_layout, read_layout
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        ("turns: a\nspaker: b", "a layout has no 'spaker'; did you mean 'speaker'?"),
+        ("text: b", "does not say where answers stand: say 'turns' or 'group'"),
+        ("turns: a\nlabel: b", "has 'turns' and 'label': only one can be"),
+        ("turns: [a]", r"'turns' is .*: expected a text"),
+        ("label: a\ntext: []", "'text' is '\\[\\]': expected a place, or a list"),
+        ("- a", "a layout is a mapping such as 'text: prompt', not a list"),
+        ("a: [b", "not readable: Invalid YAML"),
+        ("group: a\nreply_to: b", "'reply_to' needs 'group' and 'turn_id'"),
+        # What would run code in a loader that is not safe.
+        ("turns: !!python/object/apply:os.system ['true']", "not readable: Invalid YAML"),
+    ],
+)
+def test_layout_files_are_checked(tmp_path, content, words):
+    path = tmp_path / "my.yml"
+    path.write_text(content)
+    with pytest.raises(DataError, match=f"my.yml  .*{words}"):
+        find_layout(str(path))
+
+
+def test_layout_names_are_checked(tmp_path):
+    with pytest.raises(ConfigError, match="no layout 'sharegtp' comes.*did you mean 'sharegpt'"):
+        find_layout("sharegtp")
+    with pytest.raises(DataError, match="my.yml  file not found"):
+        find_layout(str(tmp_path / "my.yml"))
+
+
+def test_layouts_that_say_a_text_of_terabytes_are_refused(tmp_path):
+    path = tmp_path / "bomb.yml"
+    levels = ", ".join(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))
+    path.write_text(f"about: [&a0 [x, x], {levels}]\nturns: x\n")
+    with pytest.raises(DataError, match="'about' is a list: expected a text"):
+        within_time(lambda: read_layout(path))
+    path.write_bytes(gzip.compress(b"# long\n" * (1 << 20)))
+    with pytest.raises(DataError, match="holds more than 1 MB, too much to read"):
+        read_layout(path)

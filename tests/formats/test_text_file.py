@@ -1,0 +1,139 @@
+"""Every reader meets bad files with one clear error, never with another exception."""
+
+import gzip
+import os
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.formats import text_file
+from thincdialog.formats.formats import FORMATS
+from thincdialog.teachers.labelled_text import LabelledText
+
+TURNS = '{"turns": [{"speaker": "a", "text": "TEXT"}, {"speaker": "b", "text": "x"}]}'
+# A good line of each format with TEXT in it, which reads as that.
+LINES = {
+    "parlai": "text:TEXT\tlabels:x\tepisode_done:True",
+    "fbdialog": "1 TEXT\tx",
+    "jsonl": '{"text": "TEXT", "label": "x"}',
+    "csv": "TEXT,x",
+    "tsv": "TEXT\tx",
+    "conversations": TURNS,
+}
+
+
+class Reader:
+    """Reads bytes as a file of one format."""
+
+    def __init__(self, name, written, error):
+        form = FORMATS[name]
+        self.read, self.line, self.written, self.say = form.read, LINES[name], written, error
+        self.head = [form.header] if form.header else []
+        self.name = f"data{form.suffix or '.txt'}"
+        self.second = len(self.head) + 2  # The number of the line after the first text's.
+
+    def file(self, *texts, ends="\n"):
+        lines = [*self.head, *(self.line.replace("TEXT", text) for text in texts)]
+        return "".join(f"{part}{ends}" for part in lines)
+
+    def __call__(self, content):
+        path = self.written(content, self.name)
+        return [message["text"] for episode in self.read(path) for message in episode]
+
+    def error(self, content):
+        text = self.say(self.read, content, self.name)
+        assert "\n" not in text and len(text) < 400
+        return text
+
+
+@pytest.fixture(params=LINES)
+def reader(request, written, error):
+    return Reader(request.param, written, error)
+
+
+def test_readers_accept_what_editors_and_gzip_write(reader):
+    texts = ["один", "", ("word " * (2 << 20)).strip()]
+    content = reader.file(*texts).encode()
+    windows = reader.file(*texts, ends="\r\n").encode()
+    # Two gzip files glued together are one file.
+    glued = gzip.compress(content) + gzip.compress(b"\n")
+    for given in (content, content.rstrip(b"\n"), windows, b"\xef\xbb\xbf" + windows, glued):
+        assert reader(given) == texts
+
+
+def test_readers_need_no_memory_for_a_long_line_or_a_bomb(reader, monkeypatch):
+    monkeypatch.setattr(text_file, "MAX_LINE", 1 << 20)
+    text = reader.error(reader.file("a", "b" * (1 << 21)).encode())
+    assert text.startswith(f":{reader.second}  the line is longer than 1 MB")
+    bomb = gzip.compress(b"a" * (50 << 20))
+    assert len(bomb) < 100_000 and ":1  the line is longer than 1 MB" in reader.error(bomb)
+
+
+def test_readers_name_the_line_and_byte_of_what_is_no_utf8(reader):
+    text = reader.error(reader.file("a", "caf\u00e9").encode("latin-1"))
+    assert text.startswith(f":{reader.second}  not UTF-8: byte ") and "is 0xe9" in text
+    text = reader.error(reader.file("a", "b\0c").encode())
+    assert text.startswith(f":{reader.second}  NUL byte at byte ")
+    for encoding in ("utf-16", "utf-16-le", "utf-32"):
+        text = reader.error(reader.file("a").encode(encoding))
+        assert ":1  " in text and "UTF-16" in text and "save it as UTF-8" in text
+
+
+def test_readers_refuse_damaged_gzip(reader):
+    texts = (f"text {os.urandom(9).hex()}" for _ in range(999))
+    packed = gzip.compress(reader.file(*texts).encode())
+    assert "damaged or cut off after line" in reader.error(packed[:-500])
+    wrong_sum = packed[:-8] + bytes(byte ^ 255 for byte in packed[-8:])
+    for damaged in (packed[: len(packed) // 2], packed[:5], wrong_sum, packed + b"more"):
+        assert "damaged or cut off" in reader.error(damaged)
+
+
+def test_readers_refuse_empty_files(reader):
+    assert "the file is empty" in reader.error(b"")
+    assert "the file is empty" in reader.error(gzip.compress(b""))
+    assert "holds no examples" in reader.error(b"\n\n")
+
+
+def test_readers_refuse_what_is_no_file(reader, written, tmp_path):
+    good = written(reader.file("a"), reader.name)
+    text_file.check_readable(good)
+    folder = tmp_path / f"folder{reader.name}"
+    folder.mkdir()
+    for path, words in {
+        good.replace("data", "daat"): "daat.*file not found; did you mean 'data",
+        str(folder): "is a directory: give the file in it",
+        str(tmp_path / "no" / "such" / reader.name): "file not found: the folder",
+    }.items():
+        with pytest.raises(DataError, match=words):
+            list(reader.read(path))
+        with pytest.raises(DataError, match=words):
+            text_file.check_readable(path)
+
+
+def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):
+    (tmp_path / "train.jsonl").write_text("not read yet")
+    paths = {split: str(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
+    with pytest.raises(DataError, match="test.jsonl  file not found"):
+        LabelledText(**paths).check_sources()
+    LabelledText(train=paths["train"]).check_sources()
+
+
+@pytest.mark.parametrize("reader", ["jsonl", "conversations"], indirect=True)
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ('{"text": "a"', "not valid JSON at column 13"),
+        ("{'text': 'a'}", "not valid JSON at column 2"),
+        ("hello", "not valid JSON at column 1: Expecting value; it reads 'hello'"),
+        ("[1, 2]", "expected a JSON object such as {...}, found a list: '[1, 2]'"),
+        ('"text"', "found a string"),
+        ("null", "found null"),
+        ("3", "found a number"),
+        ("[" * 100_000, "not readable as JSON"),
+        ('{"a": ' + "1" * 5000 + "}", ""),
+        ('{"text": "\\ud83d", "label": "x"}', "\\ud83d is half of a character"),
+    ],
+)
+def test_json_readers_name_the_line_of_a_mistake(reader, line, message):
+    text = reader.error(f"{reader.file('a')}{line}\n".encode())
+    assert text.startswith(":2  ") and message in text

@@ -1,0 +1,1 @@
+"""Formats: how files of episodes are read, written, and converted."""

@@ -1,0 +1,186 @@
+"""Conversations in JSON lines, as turns with speakers or as ParlAI writes them."""
+
+import json
+from itertools import chain
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from ..errors import DataError
+from ..messages import SILENCE, Episode, Message
+from .bookmark import Bookmark
+from .text_file import File, read_json_lines
+from .wording import kind, nearest, short
+
+Said = Tuple[str, str]  # Speaker and text.
+
+# Its name, what is said, and lines of background to stand before the first text.
+Conversation = Tuple[str, List[Said], List[str]]
+
+# Fields of conversations and their turns that have a meaning here.
+OWN = ("id", "speaker", "text", "turns", "dialog")
+
+# Sides that need no name, see ``Conversations``.
+SIDES = ("first", "second", "both")
+
+# What ParlAI's first turns may be; they are left out.
+CONTEXT = "turns of the speaker 'context'"
+
+# Who asks and who answers, where episodes are written as conversations.
+ASKS, ANSWERS = "A", "B"
+
+
+def read_conversations(
+    path: File, label_speaker: str = "second", at: Optional[Bookmark] = None
+) -> Iterator[Episode]:
+    """The episodes of one file.
+
+    path (File): The file.
+    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along.
+    RAISES (DataError): With the line, if a conversation is malformed; without, if no
+        conversation has a turn to answer and an answer.
+    """
+    at = at or Bookmark()
+    return spoken_episodes(_conversations(path, at), label_speaker, path, at)
+
+
+def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
+    at.leave_out("names of speakers")
+    for number, conversation in read_json_lines(path, at):
+        at.before()
+        turns = list(conversation_turns(conversation, at))
+        name = conversation.get("id")
+        if at.left_out is not None:
+            others = (field for field in conversation if field not in OWN)
+            at.left_out.update(f"the field '{field}' of conversations" for field in others)
+            others = (field for _, _, turn in turns for field in turn if field not in OWN)
+            at.left_out.update(f"the field '{field}' of turns" for field in others)
+            at.leave_out(CONTEXT, sum(speaker is None for speaker, _, _ in turns))
+        said = [(speaker, text) for speaker, text, _ in turns if speaker is not None]
+        yield str(number) if name is None else str(name), said, []
+
+
+def conversation_turns(
+    conversation: Dict[str, Any], at: Bookmark
+) -> Iterator[Tuple[Optional[str], str, Dict[str, Any]]]:
+    """Speaker, text and JSON object of each turn; None is ParlAI's speaker `context`.
+
+    conversation (Dict[str, Any]): With `turns`, or with ParlAI's `dialog`.
+    at (Bookmark): Where it was read.
+    RAISES (DataError): If it is malformed.
+    """
+    turns: Any
+    if "turns" in conversation:
+        turns, speaker_field = conversation["turns"], "speaker"
+        if not isinstance(turns, list):
+            raise at.error(f"'turns' must be a list, found {kind(turns)}")
+    elif "dialog" in conversation:
+        pairs, speaker_field = conversation["dialog"], "id"
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in pairs):
+            raise at.error("'dialog' must be a list of lists of turns")
+        turns = list(chain.from_iterable(pairs))
+    else:
+        names = list(conversation)
+        hint = nearest("turns", names) or nearest("dialog", names)
+        raise at.error(f"has neither 'turns' nor 'dialog'{hint} (see thincdialog.Conversations.v1)")
+    for place, turn in enumerate(turns, start=1):
+        if not isinstance(turn, dict):
+            raise at.error(f"turn {place} must be an object, found {kind(turn)}")
+        speaker: Any = turn.get(speaker_field)
+        text: Any = turn.get("text")
+        for field, value in ((speaker_field, speaker), ("text", text)):
+            if not isinstance(value, str):
+                what = f"is {kind(value)}, not a string" if field in turn else "is missing"
+                raise at.error(f"'{field}' of turn {place} {what}")
+        yield None if speaker == "context" and speaker_field == "id" else speaker, text, turn
+
+
+def spoken_episodes(
+    conversations: Iterable[Conversation], label_speaker: str, path: File, at: Bookmark
+) -> Iterator[Episode]:
+    """The episodes of a file's conversations, none or up to two of each.
+
+    conversations (Iterable[Conversation]): As they are read.
+    label_speaker (str): Whose turns are the labels, see ``Conversations``.
+    path (File): The file.
+    at (Bookmark): Lies where reading begins.
+    RAISES (DataError): If the whole file gives no episode.
+    """
+    speakers: Dict[str, None] = {}
+    n_conversations = 0
+    is_empty = at.is_at_begin
+    for name, said, opening in conversations:
+        n_conversations += 1
+        if len(speakers) < 100:
+            speakers.update((speaker, None) for speaker, _ in said)
+        for episode in _episodes(said, label_speaker, name, at):
+            is_empty = False
+            if opening:
+                episode[0]["text"] = "\n".join([*opening, episode[0]["text"]])
+            yield episode
+    if not is_empty:
+        return
+    text = "holds no examples: no conversation has a turn and an answer to it"
+    if not n_conversations:
+        text = "holds no examples: all lines are blank"
+    elif label_speaker not in SIDES and label_speaker not in speakers:
+        known = ", ".join(short(speaker) for speaker in list(speakers)[:8]) or "none"
+        hint = f"{nearest(label_speaker, list(speakers))}; speakers here: {known}"
+        text = f"nobody is called label_speaker '{label_speaker}'{hint}"
+    raise DataError(path, text)
+
+
+def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> Iterator[Episode]:
+    is_name = label_speaker not in SIDES
+    if is_name:
+        if all(who != label_speaker for who, _ in said):
+            at.leave_out("turns that nobody answers", len(said))
+            return
+        said = [("label" if who == label_speaker else "", text) for who, text in said]
+    sides: List[Said] = []
+    for who, text in said:
+        if sides and sides[-1][0] == who:
+            sides[-1] = (who, f"{sides[-1][1]}\n{text}")
+        else:
+            sides.append((who, text))
+    texts = [text for _, text in sides]
+    if label_speaker == "both":  # Every turn is a label once.
+        named = {f"{name}#first": [SILENCE, *texts], f"{name}#second": texts}
+    else:
+        is_opened = sides[0][0] if is_name else label_speaker == "first"
+        named = {name: [SILENCE, *texts] if is_opened else texts}
+    for name, texts in named.items():
+        if len(texts) > 1:
+            yield [
+                Message(id=f"{name}/{turn}", text=text, labels=[label])
+                for turn, (text, label) in enumerate(zip(texts[::2], texts[1::2]))
+            ]
+    at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
+    if said and label_speaker != "both":
+        at.leave_out("turns that nobody answers", len(texts) % 2)
+
+
+def conversation_line(episode: Episode, name: str, as_parlai: bool = False) -> List[str]:
+    """An episode as a conversation in JSON; silence before an opening is left out.
+
+    name (str): Its `id`.
+    as_parlai (bool): Whether it is written as ParlAI does.
+    """
+    speaker = "id" if as_parlai else "speaker"
+    pairs = [
+        [{speaker: ASKS, "text": turn["text"]}, {speaker: ANSWERS, "text": turn["labels"][0]}]
+        for turn in episode
+    ]
+    if episode[0]["text"] == SILENCE:
+        del pairs[0][0]
+    said = {"dialog": pairs} if as_parlai else {"turns": list(chain(*pairs))}
+    return [json.dumps({"id": name, **said}, ensure_ascii=False)]
+
+
+def conversation_name(episode: Episode) -> Optional[str]:
+    """What the ids of an episode's examples (`name/0`, `name/1`, ...) have in common."""
+    names = [message.get("source_id") for message in episode]
+    if not isinstance(names[0], str):
+        return None
+    name = names[0].removesuffix("/0")
+    in_order = [f"{name}/{turn}" for turn in range(len(names))]
+    return name if names == in_order or set(names) == {name} else None

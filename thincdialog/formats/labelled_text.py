@@ -1,0 +1,91 @@
+"""Labelled texts, for instance utterances with intents, in JSONL, CSV or TSV."""
+
+import json
+from typing import Iterator, List, Optional, Sequence
+
+from ..errors import DataError
+from ..messages import Episode, Message
+from .bookmark import Bookmark
+from .tables import missing, read_table
+from .text_file import File, read_json_lines, suffix_of
+from .wording import kind
+
+
+def read_labelled_text(
+    path: File,
+    text_field: str = "text",
+    label_field: str = "label",
+    columns: Optional[Sequence[str]] = None,
+    keep_fields: bool = False,
+    at: Optional[Bookmark] = None,
+) -> Iterator[Episode]:
+    """The examples of one file, each an episode of one turn.
+
+    path (File): The file; its suffix tells the format.
+    text_field (str): Name of the text's field or column.
+    label_field (str): Name of the label's field or column.
+    columns (Optional[Sequence[str]]): Column names of a file that has no header.
+    keep_fields (bool): Take other fields along; a row's `id` becomes `source_id`.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along.
+    RAISES (DataError): With the line, if a row is malformed or lacks a field.
+    """
+    at = at or Bookmark()
+    is_empty = at.is_at_begin
+    suffix = suffix_of(path)
+    if suffix in (".csv", ".tsv"):
+        rows = read_table(path, at, columns, (text_field, label_field))
+    elif suffix in (".jsonl", ".json", ".ndjson"):
+        rows = read_json_lines(path, at)
+    else:
+        known = ".jsonl, .csv or .tsv, each with .gz behind it or not"
+        raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
+    for number, row in rows:
+        for field in (text_field, label_field):
+            if field not in row:
+                raise at.error(missing(field, row, "field"))
+        at.before()
+        is_empty = False
+        text, label = row[text_field], row[label_field]
+        if not isinstance(text, str):
+            raise at.error(f"'{text_field}' is {kind(text)}, not a string")
+        labels = label if isinstance(label, list) else [label]
+        # Class numbers are common in JSON; true, false, fractions and null are mistakes.
+        labels = [str(value) if type(value) is int else value for value in labels]
+        if not all(isinstance(value, str) for value in labels):
+            what = "expected a string or a list of strings"
+            raise at.error(f"'{label_field}' is {kind(label)}; {what}")
+        if not labels or not all(labels):
+            raise at.error(f"'{label_field}' is empty: give the example a label")
+        message = Message(id=f"{number}/0", text=text, labels=labels)
+        if keep_fields:
+            for field in (name for name in row if name not in (text_field, label_field)):
+                if field in ("text", "labels", "source_id"):
+                    raise at.error(f"the field '{field}' is no text or label here")
+                message["source_id" if field == "id" else field] = row[field]
+        yield [message]
+    if is_empty:
+        raise DataError(path, "holds no examples")
+
+
+def labelled_json_line(episode: Episode, name: str) -> List[str]:
+    """A labelled text in JSON, with all other fields."""
+    (message,) = episode
+    row = {"id": message["source_id"]} if "source_id" in message else {}
+    labels = message["labels"]
+    row.update(text=message["text"], label=labels[0] if len(labels) == 1 else labels)
+    others = [name for name in message if name not in ("id", "source_id", "text", "labels")]
+    row.update((name, message[name]) for name in others)
+    return [json.dumps(row, ensure_ascii=False)]
+
+
+def table_line(episode: Episode, name: str, divider: str) -> List[str]:
+    """A row of text and label; between commas, in quotes where need be."""
+    (message,) = episode
+    cells = (message["text"], message["labels"][0])
+    return [divider.join(map(_quoted, cells) if divider == "," else cells)]
+
+
+def _quoted(cell: str) -> str:
+    if not cell or any(sign in cell for sign in ',"\r\n') or cell != cell.strip():
+        return '"' + cell.replace('"', '""') + '"'
+    return cell

@@ -1,0 +1,103 @@
+"""ParlAI's text format: one message a line, `key:value` fields between tabs."""
+
+from typing import Any, Iterator, List, Optional
+
+from ..errors import DataError
+from ..messages import Episode, Message
+from .bookmark import Bookmark
+from .candidates import check_candidates
+from .text_file import File, read_lines
+from .wording import nearest, short
+
+LISTS = ("labels", "label_candidates", "text_candidates")
+FIELDS = (*LISTS, "text", "id", "episode_done", "reward")
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+# ParlAI's order; other fields stand behind.
+ORDER = ("source_id", "text", "labels", "label_candidates", "episode_done", "reward")
+
+
+def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Episode]:
+    """The episodes of one file.
+
+    path (File): The file.
+    at (Optional[Bookmark]): Lies where to begin, and is moved along.
+    RAISES (DataError): With the line, if a line breaks the format, has no text or no
+        labels, or a label that is not among its candidates.
+    """
+    at = at or Bookmark()
+    episode: Episode = []
+    number = at.count
+    for line_number, line in read_lines(path, at):
+        if not line:
+            continue
+        if not episode:
+            at.before(number)
+        message = _message(line, at)
+        check_candidates(message, path, line_number)
+        message["id"] = f"{number}/{len(episode)}"
+        is_last = message.pop("episode_done", False)
+        episode.append(message)
+        if is_last:
+            yield episode
+            episode, number = [], number + 1
+    if episode:
+        yield episode
+    elif not number:
+        raise DataError(path, "holds no examples: all lines are empty")
+
+
+def _message(line: str, at: Bookmark) -> Message:
+    message = Message()
+    for field in line.split("\t"):
+        key, colon, value = field.partition(":")
+        if not colon:
+            raise at.error(f"expected key:value between tabs, found {short(field)}")
+        if key in message or (key == "id" and "source_id" in message):
+            raise at.error(f"the field '{key}' is there twice")
+        message["source_id" if key == "id" else key] = _value(key, value, at)
+    if "eval_labels" in message:
+        raise at.error("has 'eval_labels': write 'labels', whatever the split")
+    for key in ("text", "labels"):
+        if key not in message:
+            hint = nearest(key, [name for name in message if name not in FIELDS])
+            raise at.error(f"the field '{key}' is missing{hint or f'; add {key}:... to the line'}")
+    return message
+
+
+def _value(key: str, value: str, at: Bookmark) -> Any:
+    if key in LISTS:
+        return [_unescaped(part) for part in value.split("|")]
+    if key == "episode_done":
+        if value.lower() not in TRUTH:
+            raise at.error(f"'episode_done' is {short(value)}: write True or False")
+        return TRUTH[value.lower()]
+    if key == "reward":
+        try:
+            return int(value) if value.lstrip("+-").isdecimal() else float(value)
+        except ValueError:
+            raise at.error(f"'reward' is {short(value)}: write a number") from None
+    return _unescaped(value)
+
+
+def _unescaped(value: str) -> str:
+    if "\\" not in value and "__" not in value:
+        return value
+    return value.replace("\\t", "\t").replace("\\n", "\n").replace("__PIPE__", "|")
+
+
+def parlai_lines(episode: Episode, name: str) -> List[str]:
+    """An episode in ParlAI's text format, a line for each message."""
+    lines = []
+    for message in [*episode[:-1], Message(episode[-1], episode_done=True)]:
+        fields = [field for field in ORDER if field in message]
+        fields += [field for field in message if field not in (*ORDER, "id")]
+        values = {"id" if field == "source_id" else field: message[field] for field in fields}
+        lines.append("\t".join(f"{key}:{_escaped(value)}" for key, value in values.items()))
+    return lines
+
+
+def _escaped(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return "|".join(_escaped(part).replace("|", "__PIPE__") for part in value)
+    return str(value).replace("\t", "\\t").replace("\n", "\\n")
