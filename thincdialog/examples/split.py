@@ -257,6 +257,9 @@ class Split:
             for turn, message in enumerate(episode):
                 if "id" not in message:
                     message["id"] = f"{number}/{turn}"
+                if "eval_labels" in message:  # The split tells what they are for.
+                    message.setdefault("labels", message["eval_labels"])
+                    del message["eval_labels"]
             yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
