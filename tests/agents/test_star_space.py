@@ -93,7 +93,9 @@ def test_star_space_losses_and_models_it_does_not_know_are_refused():
         build(loss="ClassSoftmax")
     with pytest.raises(ValueError, match="trains only @models"):
         make(
-            "agents", "StarSpace", make("models", "BiEncoder", make("models", "BagEncoder", width=8))
+            "agents",
+            "StarSpace",
+            make("models", "BiEncoder", make("models", "BagEncoder", width=8)),
         )
     with pytest.raises(ValueError, match="negatives = 0"):
         build(negatives=0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.examples.talk import batches_left, rounds, through_json
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
+from thincdialog.examples.split import Split
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.limit import Limit
 from thincdialog.teachers import MultiTask
@@ -21,7 +22,6 @@ from thincdialog.teachers.json_layout import JSONLayout
 from thincdialog.teachers.labelled_text import LabelledText
 from thincdialog.teachers.numbered_text import NumberedText
 from thincdialog.teachers.parlai_text import ParlAIText
-from thincdialog.examples.split import Split
 
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=14)
 slowly = settings(

@@ -42,7 +42,8 @@ def in_memory(episodes):
 def joined(episodes):
     """The second half of the episodes in a store of their own."""
     half = len(episodes) // 2
-    return JoinedStore([in_memory(episodes[:half]), Plain(episodes[half:])], ["a/", "b/"])
+    parts = [in_memory(episodes[:half]), Plain(episodes[half:])]
+    return JoinedStore([JoinedStore([part], prefix) for part, prefix in zip(parts, ("a/", "b/"))])
 
 
 @pytest.mark.parametrize("make", [Plain, in_memory, joined])
@@ -71,7 +72,9 @@ def test_store_tells_what_stands_in_its_rows(make, episodes, some):
     sizes = {unit: np.diff(store.sizes(unit)) for unit in ("episodes", "examples", "words")}
     assert sizes["episodes"].tolist() == [1] * len(episodes)
     assert sizes["examples"].tolist() == list(map(len, episodes))
-    said = [[" ".join([row.get("text", ""), *row.get("labels", ())]) for row in e] for e in episodes]
+    said = [
+        [" ".join([row.get("text", ""), *row.get("labels", ())]) for row in e] for e in episodes
+    ]
     n_words = [sum(max(1, len(each.split())) for each in episode) for episode in said]
     assert sizes["words"].tolist() == n_words
 

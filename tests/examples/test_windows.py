@@ -25,6 +25,7 @@ from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import IterableTeacher
 
+
 def test_windows_order_is_a_function_of_seed_and_epoch():
     def order(seed, epoch, before=()):
         teacher = make_teacher([1] * 60)

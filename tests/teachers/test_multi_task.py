@@ -150,5 +150,3 @@ def test_mix_tasks_other_mistakes():
     both = {"a": make_teacher([1]), "b": make_teacher([1], training=False)}
     with pytest.raises(ValueError, match="cannot be mixed"):
         mix_tasks(both)
-
-

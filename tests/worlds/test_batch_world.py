@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.worlds.talkers import (
     BatchListener,
-    WholeListener,
     Listener,
+    WholeListener,
     expected_conversations,
     make_teacher,
 )

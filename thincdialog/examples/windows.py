@@ -9,7 +9,7 @@ from ..batchers import Batcher, Lengths, OversizeError, missing_rows, plan_windo
 from ..errors import DataError
 from .batch import NO_LIMIT, Batch, gathered
 from .draws import window_generator
-from .order import EpochOrder
+from .order import Order
 
 # Tells what the rows of a batch take up.
 Measure = Callable[[Batch], Lengths]
@@ -53,7 +53,7 @@ class Windows:
         """Whether rows that were read in an epoch were not handed out yet."""
         return self._run is run and self._n_handed < len(self._planned)
 
-    def next(self, order: EpochOrder) -> Batch:
+    def next(self, order: Order) -> Batch:
         """The next batch; an empty one at the end of the epoch.
 
         RAISES (DataError): If a row is larger than a batch may be, and the batcher
@@ -77,7 +77,7 @@ class Windows:
         self._n_handed += 1
         return self._window.take(self._planned[self._n_handed - 1])
 
-    def _open(self, order: EpochOrder) -> None:
+    def _open(self, order: Order) -> None:
         """Read and plan the next window."""
         self._close()
         self._start = order.state()
@@ -114,7 +114,7 @@ class Windows:
         rows = [row for batch in self._planned for row in (-1, *batch.tolist())]
         return zlib.crc32(f"{ids}\n{rows}".encode("utf-8", "surrogatepass"))
 
-    def _plan(self, lengths: Lengths, order: EpochOrder) -> None:
+    def _plan(self, lengths: Lengths, order: Order) -> None:
         limit, _ = self.batcher.window(self.step)
         while True:
             fitted = self._fit(lengths, limit, order.origin)
@@ -135,7 +135,7 @@ class Windows:
         except OversizeError as error:
             raise error.of_example(str(self._window.ids()[error.row]), origin) from None
 
-    def state(self, order: EpochOrder) -> Dict[str, Any]:
+    def state(self, order: Order) -> Dict[str, Any]:
         """The place in the epoch, and how much of the window that begins there was
         handed out, as JSON values."""
         run = order.run

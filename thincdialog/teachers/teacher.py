@@ -8,7 +8,7 @@ from ..batchers import Batcher, count_words
 from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
-from ..examples.order import NOTHING, EpochOrder, Order, Place, as_shown
+from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
@@ -96,7 +96,7 @@ class Teacher(Agent):
         }
         self._show(None, Scores())
 
-    def _show(self, order: Optional[EpochOrder], scores: Scores) -> None:
+    def _show(self, order: Optional[Order], scores: Scores) -> None:
         """Act on this from now on."""
         self._epoch_order, self._scores = order, scores
         self._windows: Optional[Windows] = None
@@ -241,7 +241,7 @@ class Teacher(Agent):
             starts = self._block.store.starts
             row, self._end = int(starts[episode]), int(starts[episode + 1])
         self._row = row + 1
-        message = order.message(self._block, row)
+        message = self._block.store.message(row)
         self._labels = message.get("labels", ())
         return as_shown(message, order.training, self._row == self._end)
 
@@ -434,7 +434,7 @@ class Teacher(Agent):
         self._scores.reset()
 
     @property
-    def _order(self) -> EpochOrder:
+    def _order(self) -> Order:
         if self._epoch_order is None:
             raise ProtocolError(f"{self.id} shows no split yet: call for_split() first.")
         return self._epoch_order
