@@ -8,7 +8,6 @@ from thinc.api import Optimizer
 
 from ..errors import ConfigError, MissingPackageError, Problem
 from ..examples.batch import Batch
-from ..metrics import AverageMetric
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import RowsApart
 from ..optimizers.row_sparse import RowSparseOptimizer
@@ -16,8 +15,8 @@ from ..optimizers.sparse_sgd import SparseSGD
 from ..optimizers.state import KEY
 from ..protocol import NO_STEP, StepReport
 from ..teachers import Teacher
+from .counters import not_finite
 from .model_agent import ModelAgent
-from .not_finite import not_finite
 
 
 class CompiledSteps(ModelAgent):
@@ -74,12 +73,14 @@ class CompiledSteps(ModelAgent):
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
         super().initialize(train, **options)
 
-    def keep(self, packed: Any, batch: Batch) -> None:
+    def keep(self, packed: Any, batch: Batch, n_tokens: int) -> None:
         """Keep a batch till ``update``."""
         self.text.is_compiled = True  # Who learns has the kernels.
         before = self._packed if self.counters.examples else ()  # Or nobody waits for them.
         self._packed = (*before, Kept(packed, len(batch)))
         self.counters.learn(batch)
+        for name in ("tokens", "cells"):
+            self.counters.counts[name] += n_tokens
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         ops: Any = self.model.ops
@@ -103,13 +104,13 @@ class CompiledSteps(ModelAgent):
         loss, square = self._learn_packs(known)
         packs, self._packed = self._packed, ()
         n_examples = sum(n for _, n in packs)
-        self.counters.loss = AverageMetric(loss, n_examples)
+        self.counters.add_loss(loss, n_examples)
         self.weights_changed()
         values = self.parameters.values
         # No part of the weights is left to change: this counts the step, for averages too.
         known.update_parts(KEY, values, values, [])
         known.step_schedules()
-        return self.step_report(math.sqrt(square / n_examples))
+        return self.counters.step(math.sqrt(square / n_examples))
 
     def gathered_loss(self) -> float:
         loss, _ = self._learn_packs(SparseSGD(0.0))

@@ -9,11 +9,10 @@ from thinc.types import Floats1d, Ragged
 
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
-from ..data.text_encoder import Contexts, Replies
-from ..errors import ProtocolError, TrainingError
-from ..examples.batch import Batch
-from ..files.json_file import read_state, write_json
-from ..messages import Message, MessageBatch
+from ..data.text_encoder import Contexts
+from ..errors import ConfigError, DataError, Problem, ProtocolError, TrainingError
+from ..examples.batch import CONTEXT, LABEL, Batch
+from ..messages import Message
 from ..metrics import Metric
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
@@ -25,10 +24,7 @@ from ..ops.exact_products import exact_products
 from ..protocol import NO_STEP, Learner, Observations, StepReport
 from ..teachers import Teacher
 from .conversation import ConversationAgent
-from .counters import Counters
-from .fields import CONTEXT, LABEL, has_rectangles
-from .not_finite import not_finite
-from .setup_errors import misfit, no_tokenizer
+from .counters import Counters, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -79,7 +75,8 @@ class ModelAgent(ConversationAgent, Learner):
         self.tokenizer: Optional[Tokenizer] = None
         self._text: Optional[TextEncoder] = None
         self._parameters: Optional[FlatParameters] = None
-        self._microbatches = GradientTree()
+        # Gradients of the step's microbatches but the last, if there are several.
+        self._microbatches: Optional[GradientTree] = None
         self.padded = self.padded_fields()
 
     @property
@@ -133,7 +130,9 @@ class ModelAgent(ConversationAgent, Learner):
         self.survey(train)
         if self.needs_text:
             if tokenizer is None:
-                raise no_tokenizer()
+                hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
+                text = "[agent] reads text, but there is no [tokenizer]"
+                raise ConfigError([Problem("", text, hint)])
             if tokenizer.needs_texts:
                 tokenizer.build(train.texts(), progress)
         self.set_tokenizer(tokenizer)
@@ -146,6 +145,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.tokenizer = tokenizer
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
+            self._text.counts = self.counters.counts
             self._text.is_compiled = isinstance(self.model.ops, CompiledTables)
             set_vocabulary(self.model, tokenizer.n_ids)
 
@@ -158,7 +158,11 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             self.model.initialize(*sample)
         except Exception as error:
-            raise misfit(error, sample[0], self.needs_text) from error
+            # Layers refuse what they cannot read in many ways.
+            reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            text = f"[agent.model] cannot be set up to read {reads}: {reason}"
+            raise ConfigError([Problem("", text, "--verbose shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
 
@@ -172,9 +176,10 @@ class ModelAgent(ConversationAgent, Learner):
         replica = self.clone()
         replica.model = replicate(self.model)
         replica._parameters = self.parameters.replica(replica.model)
-        replica.counters, replica._microbatches = Counters(), GradientTree()
+        replica.counters, replica._microbatches = Counters(), None
         if self._text is not None:
             replica._text = self._text.replica()
+            replica._text.counts = replica.counters.counts
         return replica
 
     def survey(self, train: Teacher) -> None:
@@ -186,37 +191,20 @@ class ModelAgent(ConversationAgent, Learner):
         raise NotImplementedError
 
     def to_disk(self, folder: Path) -> None:
-        """Write what was learnt into the folder of a saved model."""
-        write_json(folder / "agent.json", self.state())
+        super().to_disk(folder)
         write_weights(folder, self.model, self.parameters)
         if self.tokenizer is not None:
             (folder / "tokenizer").mkdir(exist_ok=True)
             self.tokenizer.to_disk(folder / "tokenizer")
 
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
-        """Read what ``to_disk`` wrote into an agent built from the same config.
-
-        tokenizer (Optional[Tokenizer]): Built from the config, not yet filled.
-        RAISES (ModelError): If a file is missing, damaged, or of another model.
-        """
-        read_state(folder, self.set_state)
+        super().from_disk(folder)
         if tokenizer is not None:
             tokenizer.from_disk(folder / "tokenizer")
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
         self.lay_out_weights()
         read_weights(folder, self.parameters)
-
-    def state(self) -> Dict[str, Any]:
-        """What ``survey`` found, as JSON values."""
-        raise NotImplementedError
-
-    def set_state(self, state: Dict[str, Any]) -> None:
-        """Take back what ``state`` gave.
-
-        RAISES (KeyError, TypeError, ValueError): If it is not such a state.
-        """
-        raise NotImplementedError
 
     # --- acting -----------------------------------------------------------------
 
@@ -227,15 +215,7 @@ class ModelAgent(ConversationAgent, Learner):
         if not len(labelled):
             return self.answer(batch)
         self.learn(batch if len(labelled) == len(batch) else batch.take(labelled))
-        return MessageBatch({}, len(observations))
-
-    def learn(self, batch: Observations) -> None:
-        """Add the gradient of a batch to that of the model; ``update`` applies it."""
-        raise NotImplementedError
-
-    def answer(self, batch: Observations) -> Sequence[Message]:
-        """Replies of the model, with ``text`` and, where there are, ``text_candidates``."""
-        raise NotImplementedError
+        return [Message()] * len(batch)
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.
@@ -246,45 +226,43 @@ class ModelAgent(ConversationAgent, Learner):
         total = float(losses.sum())
         if total - total != 0.0:  # inf and nan
             raise not_finite("loss", batch.ids())
-        self.counters.learn(batch, total, len(batch))
+        self.counters.learn(batch)
+        self.counters.add_loss(total, len(batch))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
-        if number:
-            self._microbatches.add(self.parameters.gradients)
-            self.parameters.clear_gradients()
-        elif len(self._microbatches):
+        if not number:
+            self._microbatches = None
+            return
+        if self._microbatches is None:
             self._microbatches = GradientTree()
+        self._microbatches.add(self.parameters.gradients)
+        self.parameters.clear_gradients()
 
     def gathered_loss(self) -> float:
         return self.counters.loss.value()
 
     def update(self, optimizer: Optimizer) -> StepReport:
         """Apply the gathered gradient, as a mean over its examples, and clear it."""
-        counters, parameters = self.counters, self.parameters
+        counters, parameters, microbatches = self.counters, self.parameters, self._microbatches
         if not counters.examples:
             self.reset_metrics()
             return NO_STEP
-        if len(self._microbatches):
-            self._microbatches.add(parameters.gradients)
-            self._microbatches.take(parameters.gradients)
+        if microbatches is not None:
+            microbatches.add(parameters.gradients)
+            microbatches.take(parameters.gradients)
         try:
             norm = parameters.update(optimizer, 1.0 / counters.examples)
         except TrainingError:
             raise not_finite("gradient", counters.ids) from None
         self.weights_changed()
-        return self.step_report(norm)
+        return counters.step(norm)
 
-    def step_report(self, gradient_norm: float) -> StepReport:
-        """What came of an update; the counts begin afresh."""
-        of_text: Dict[str, int] = {}
-        if self._text is not None:
-            of_text = self._text.truncation.counts()
-            self._text.truncation.reset()
-        return self.counters.step(gradient_norm, of_text)
+    def weights_changed(self) -> None:
+        self.parameters.version += 1
 
     def use_weights(self, weights: Floats1d) -> None:
         self.parameters.move(weights)
@@ -305,25 +283,28 @@ class ModelAgent(ConversationAgent, Learner):
 
     def batch_lengths(self, observations: Observations) -> Lengths:
         """The tokens that the model will read of each observation; see ``Agent``."""
-        batch = Batch.of(observations)
-        lengths = self.text.context_lengths(batch, batch.limits(CONTEXT))
+        lengths = self.text.context_lengths(Batch.of(observations))
         return Lengths(lengths[:, None], self.padded)
 
     def contexts(self, conversations: Contexts) -> Ragged:
         """The conversations as the model's input, on its device."""
-        limits = conversations.limits(CONTEXT) if isinstance(conversations, Batch) else None
-        return self.ragged(CONTEXT, *self.text.contexts(conversations, limits))
+        return self.ragged(self.text.contexts(conversations), CONTEXT)
 
-    def replies(self, texts: Replies, limits: Any = None) -> Ragged:
+    def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
         """Reply texts as the model's input, on its device.
 
         limits (Optional[np.ndarray]): Tokens to read of each at most, shape (n,), int64.
         """
-        return self.ragged(LABEL, *self.text.labels(texts, limits))
+        return self.ragged(self.text.labels(texts, limits), LABEL)
 
-    def ragged(self, field: int, ids: Any, lengths: Any) -> Ragged:
+    def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
+        """Texts of a field as the model's input, on its device."""
+        ids, lengths = encoded
+        counts = self.counters.counts
+        counts["tokens"] += len(ids)
         # A model that names no second field lays out all it reads in one way.
-        self.counters.count_tokens(lengths, self.padded[min(field, len(self.padded) - 1)])
+        is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
+        counts["cells"] += int(lengths.max()) * len(lengths) if is_padded else len(ids)
         ops = self.model.ops
         return Ragged(ops.asarray2i(ids), ops.asarray1i(lengths))
 
@@ -331,9 +312,20 @@ class ModelAgent(ConversationAgent, Learner):
 
     def report(self) -> Dict[str, Metric]:
         """Loss per example (nats), tokens, padding and truncation since the reset."""
-        return self.counters.report(self._text.truncation.report() if self._text else None)
+        return self.counters.report()
 
     def reset_metrics(self) -> None:
         self.counters.reset()
-        if self._text is not None:
-            self._text.truncation.reset()
+
+
+def has_rectangles(model: Model) -> bool:
+    """Whether any layer lays out its input as wide as the longest row: Thinc's
+    ``with_padded`` and its like, which have it in their names."""
+    return any("padded" in node.name for node in model.walk())
+
+
+def no_labels(train: Teacher) -> DataError:
+    """The error for training data that says nowhere what is right."""
+    return DataError(
+        train.data_name, "no training example has a label: there is nothing to learn from."
+    )

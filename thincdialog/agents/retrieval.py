@@ -14,7 +14,7 @@ from ..messages import PARTNER, SILENCE, Message, Turn, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .baseline import BaselineAgent, ranked_replies
+from .conversation import ConversationAgent, ranked_replies
 from .term_index import TermIndex, count_terms
 
 _ROWS = 1 << 22  # of hashed terms: far more than the words of a language
@@ -26,7 +26,7 @@ Counts = Tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @registry.agents("thincdialog.Retrieval.v1")
-class RetrievalAgent(BaselineAgent):
+class RetrievalAgent(ConversationAgent):
     """Ranks the candidates by the similarity of their words to the context's. Without
     candidates, gives the reply of the training example with the most similar context.
 
@@ -75,7 +75,7 @@ class RetrievalAgent(BaselineAgent):
 
     # --- learning -------------------------------------------------------------------
 
-    def learn(self, train: Teacher, seed: int) -> None:
+    def initialize(self, train: Teacher, *, seed: int = 0, **_: Any) -> None:
         self._count_texts(train.texts())
         contexts: List[Tuple[np.ndarray, ...]] = [(np.zeros(0, dtype=np.int32),) * 3]
         numbers: Dict[str, int] = {}

@@ -7,7 +7,7 @@ from thinc.api import Model
 
 from ..data.compiled_texts import PackedTexts
 from ..errors import DataError
-from ..examples.batch import NO_LIMIT, Batch
+from ..examples.batch import Batch
 from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
 from ..ops.compiled import load_kernels
@@ -20,28 +20,21 @@ from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .compiled_steps import CompiledSteps
-from .fields import CONTEXT, LABEL
 from .negatives import draw_negatives
 from .ranker import RankerAgent
 
 _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 
 
+class Packed(NamedTuple):
+    """A batch as the kernel reads it; see ``ops/kernels/starspace.py``."""
+
+    texts: PackedTexts
+    candidates: np.ndarray
+
+
 @registry.agents("thincdialog.StarSpace.v1")
-def make_star_space(
-    model: Model,
-    loss: Optional[Callable] = None,
-    negatives: int = 10,
-    candidates: Literal["batch", "fixed"] = "batch",
-    fixed_candidates: Optional[str] = None,
-    max_fixed_candidates: int = 50000,
-    history_size: int = -1,
-    max_context: int = 256,
-    max_label: int = 64,
-    delimiter: bool = True,
-    speaker_tokens: bool = False,
-    use_reply: Literal["label", "model", "none"] = "label",
-) -> "StarSpaceAgent":
+class StarSpaceAgent(CompiledSteps, RankerAgent):
     """The fastest ranker to train: embeddings of conversations and replies, each example
     told from a few wrong replies by a step of its own, all in one compiled kernel.
 
@@ -70,52 +63,53 @@ def make_star_space(
         model is another one.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
     """
-    for name, n in (("negatives", negatives), ("max_fixed_candidates", max_fixed_candidates)):
-        if n < 1:
-            raise ValueError(f"{name} = {n}, expected 1 or more")
-    return StarSpaceAgent(
-        model,
-        loss=loss or configure_ranking_hinge(),
-        negatives=negatives,
-        candidates=candidates,
-        fixed_candidates=fixed_candidates,
-        max_fixed_candidates=max_fixed_candidates,
-        history_size=history_size,
-        max_context=max_context,
-        max_label=max_label,
-        delimiter=delimiter,
-        speaker_tokens=speaker_tokens,
-        use_reply=use_reply,
-    )
-
-
-class Packed(NamedTuple):
-    """A batch as the kernel reads it; see ``ops/kernels/starspace.py``."""
-
-    texts: PackedTexts
-    candidates: np.ndarray
-
-
-class StarSpaceAgent(CompiledSteps, RankerAgent):
-    """See ``make_star_space``."""
 
     id = "star_space"
     kernels = "starspace"
     optimizers = (SparseAdagrad, SparseSGD)
 
-    def __init__(self, model: Model, *, loss: Callable, negatives: int = 10, **options: Any):
+    def __init__(
+        self,
+        model: Model,
+        loss: Optional[Callable] = None,
+        negatives: int = 10,
+        candidates: Literal["batch", "fixed"] = "batch",
+        fixed_candidates: Optional[str] = None,
+        max_fixed_candidates: int = 50000,
+        history_size: int = -1,
+        max_context: int = 256,
+        max_label: int = 64,
+        delimiter: bool = True,
+        speaker_tokens: bool = False,
+        use_reply: Literal["label", "model", "none"] = "label",
+    ):
+        if negatives < 1:
+            raise ValueError(f"negatives = {negatives}, expected 1 or more")
         if not model.has_ref("label_table"):
             raise ValueError(
                 f"[agent.model] is '{model.name}', but this agent trains only "
                 '@models = "thincdialog.StarSpace.v1"'
             )
+        loss = loss or configure_ranking_hinge()
         is_hinge = isinstance(loss, RankingHinge) and loss.negatives == "mean"
         if not is_hinge and not isinstance(loss, RankingSoftmax):
             raise ValueError(
                 '[agent.loss] must be "thincdialog.RankingHinge.v1" with negatives = "mean", or '
                 '"thincdialog.RankingSoftmax.v1": the kernel knows no other'
             )
-        super().__init__(model, loss=loss, **options)
+        super().__init__(
+            model,
+            loss=loss,
+            candidates=candidates,
+            fixed_candidates=fixed_candidates,
+            max_fixed_candidates=max_fixed_candidates,
+            history_size=history_size,
+            max_context=max_context,
+            max_label=max_label,
+            delimiter=delimiter,
+            speaker_tokens=speaker_tokens,
+            use_reply=use_reply,
+        )
         self.negatives = negatives
 
     def survey(self, train: Teacher) -> None:
@@ -130,22 +124,15 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     def learn(self, batch: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        batch = Batch.of(batch)
-        limits, n = batch.limits(LABEL), len(batch)
+        batch, n = Batch.of(batch), len(batch)
         ids = batch.label_ids()
         is_batch = self.candidates == "batch" and bool((ids != ids[0]).any())
         pool = [] if is_batch else self._some_fixed(n + self.negatives)
-        found = self.text.find(batch, pool)
-        if limits is not None:
-            limits = np.concatenate((limits, np.full(len(pool), NO_LIMIT)))
         n_segments = self.model.get_ref("context_table").get_dim("nS")
-        texts = self.text.pack(found, n_segments, (batch.limits(CONTEXT), limits))
-        n_tokens = len(texts.contexts) + len(texts.labels)
-        self.counters.tokens += n_tokens
-        self.counters.cells += n_tokens
+        texts = self.text.pack(batch, pool, n_segments=n_segments)
         places = texts.numbers if is_batch else texts.numbers[n:]
         drawn = draw_negatives(self._generator(), texts.numbers[:n], places, self.negatives)
-        self.keep(Packed(texts, drawn), batch)
+        self.keep(Packed(texts, drawn), batch, len(texts.contexts) + len(texts.labels))
 
     def _some_fixed(self, n: int) -> List[str]:
         if len(self.fixed) <= n:
@@ -182,8 +169,9 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     def _settings(self) -> Tuple[bool, bool, float, float, float]:
         """Of score and loss, as the kernel takes them."""
         attrs, loss = self.model.attrs, self.loss
+        assert isinstance(loss, (RankingHinge, RankingSoftmax))
         is_softmax = isinstance(loss, RankingSoftmax)
-        margin = 0.0 if is_softmax else float(loss.margin)  # type: ignore[attr-defined]
+        margin = 0.0 if isinstance(loss, RankingSoftmax) else float(loss.margin)
         is_cosine, power = attrs["similarity"] == "cosine", _POWERS[attrs["pooling"]]
         return is_cosine, is_softmax, power, float(attrs["scale"]), margin
 

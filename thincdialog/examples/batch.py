@@ -8,7 +8,9 @@ from ..messages import PARTNER, Columns, Message, Turn
 from .memory_store import MemoryStore
 from .store import NO_LABEL, Store
 
-# In ``max_tokens``: no limit.
+# Fields of an example that an agent encodes, by their places in ``max_tokens``.
+CONTEXT, LABEL = 0, 1
+# There: no limit.
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -119,7 +121,9 @@ class Batch(Columns):
         if history_size != 1 and "context" in names:
             before = slice(1 - history_size if history_size > 0 else None, None)
             contexts = [(context or ())[before] for context in self.column("context")]
-        turns = [[*said, (PARTNER, text or "")] for said, text in zip(contexts, texts)]
+        turns: List[Sequence[Turn]] = [
+            [*said, (PARTNER, text or "")] for said, text in zip(contexts, texts)
+        ]
         if not self.is_observed or "turns" not in names:
             return turns
         return [own if heard is None else heard for own, heard in zip(turns, self.column("turns"))]

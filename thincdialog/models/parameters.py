@@ -57,12 +57,14 @@ class FlatParameters:
     slots (List[Slot]): One for every parameter of every node, in the order of
         ``model.walk()``.
     n_parameters (int): Number of floats to learn, tied ones counted once.
+    version (int): Raised by who learns that the values have changed.
     RAISES (ModelError): If the model has PyTorch or other foreign layers, or a
         parameter without a value.
     """
 
     def __init__(self, model: Model):
         self.ops = model.ops
+        self.version = 0
         self.slots: List[Slot] = []
         nodes = list(model.walk())
         arrays: Dict[int, Any] = {}
