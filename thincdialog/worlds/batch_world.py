@@ -1,5 +1,6 @@
 """A teacher and an agent in many conversations at once."""
 
+from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from ..batchers import Batcher
@@ -8,7 +9,7 @@ from ..messages import Message
 from ..protocol import Agent, can_batch
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import answers, check_oversize, measure_of
+from .batching import check_oversize, measure_of
 from .dynamic_batch_world import DynamicBatchWorld
 from .world import World, WorldFactory
 
@@ -21,10 +22,7 @@ def build_batch_world(batcher: Batcher) -> WorldFactory:
     batcher (Batcher): Which messages are answered together.
     """
 
-    def create_batch_world(teacher: Teacher, agent: Agent) -> World:
-        return batch_world(teacher, agent, batcher)
-
-    return create_batch_world
+    return partial(batch_world, batcher=batcher)
 
 
 def batch_world(teacher: Teacher, agent: Agent, batcher: Batcher) -> World:
@@ -95,13 +93,13 @@ class BatchWorld(World):
         if self.has_whole_batches:
             messages: Sequence[Message] = self.teacher.batch_act()
             self.heard = messages
-            replies = answers(self.agent, messages)
+            replies = self.ask(self.agent, messages)
             self.teacher.batch_observe(replies)
         else:
             messages = self.heard = self.teachers_act()
             heard = [row.agent.observe(message) for row, message in zip(self.live, messages)]
             if self.has_batch_act:
-                replies = answers(self.agent, heard)
+                replies = self.ask(self.agent, heard)
             else:
                 replies = [row.agent.act() for row in self.live]
             for row, reply in zip(self.live, replies):

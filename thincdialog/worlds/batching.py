@@ -1,4 +1,4 @@
-"""What batching worlds ask of an agent: lengths, shorter reading, answers."""
+"""What batching worlds ask of an agent before they batch: lengths, shorter reading."""
 
 from typing import Callable, List, Sequence, Tuple
 
@@ -79,17 +79,3 @@ def fit_rows(
         for row in np.flatnonzero((fitted.counts != lengths.counts).any(axis=1)).tolist():
             observations[row]["max_tokens"] = tuple(fitted.counts[row].tolist())
     return fitted
-
-
-def answers(agent: Agent, observations: Sequence[Message]) -> Sequence[Message]:
-    """The agent's replies.
-
-    RAISES (ProtocolError): If there is not one for each observation.
-    """
-    replies: List[Message] = agent.batch_act(observations)  # type: ignore[attr-defined]
-    if len(replies) != len(observations):
-        raise ProtocolError(
-            f"{agent.id}.batch_act() gave {len(replies)} replies "
-            f"to {len(observations)} observations."
-        )
-    return replies

@@ -1,5 +1,6 @@
 """Many conversations of which each waits until its next message finds good company."""
 
+from functools import partial
 from itertools import chain
 from typing import Any, Dict, Iterable, Iterator, List, Mapping
 
@@ -8,7 +9,7 @@ from ..messages import Message
 from ..protocol import Agent, can_batch
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import answers, check_oversize, fit_rows, measure_of
+from .batching import check_oversize, fit_rows, measure_of
 from .world import World, WorldFactory
 
 
@@ -20,10 +21,7 @@ def build_dynamic_batch_world(batcher: Batcher) -> WorldFactory:
     batcher (Batcher): Which messages are answered together.
     """
 
-    def create_dynamic_batch_world(teacher: Teacher, agent: Agent) -> World:
-        return DynamicBatchWorld(teacher, agent, batcher)
-
-    return create_dynamic_batch_world
+    return partial(DynamicBatchWorld, batcher=batcher)
 
 
 class DynamicBatchWorld(World):
@@ -94,7 +92,7 @@ class DynamicBatchWorld(World):
             self._fit(observations, self.batcher.sizes.at(step))
         teachers, agents, is_last = self._teachers, self._agents, self._is_last
         if self.has_batch_act:
-            replies = answers(self.agent, observations)
+            replies = self.ask(self.agent, observations)
         else:
             replies = [agents[slot].act() for slot in slots]
         for slot, reply in zip(slots, replies):
