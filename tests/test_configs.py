@@ -18,14 +18,9 @@ PLACES = ("garden", "kitchen", "office", "hall")
 
 def conversations():
     for number, (colour, place) in enumerate(product(COLOURS, PLACES)):
-        turns = [
-            ("user", f"what is in the {place}?"),
-            ("system", f"a {colour} lamp"),
-            ("user", "and its colour?"),
-            ("system", f"it is {colour} and stands in the {place}"),
-        ]
-        said = [{"speaker": speaker, "text": text} for speaker, text in turns]
-        yield json.dumps({"id": str(number), "turns": said})
+        texts = f"what is in the {place}?|a {colour} lamp|and its colour?|it is {colour}".split("|")
+        turns = [{"speaker": "ab"[n % 2], "text": text} for n, text in enumerate(texts)]
+        yield json.dumps({"id": str(number), "turns": turns})
 
 
 def labelled():
@@ -49,13 +44,11 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_configs_check_and_build_without_data(path):
-    parts = resolve_config(load_config(path))
-    assert len(parts["tasks"]) == 1
+@pytest.fixture(params=CONFIGS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_configs_begin_with_comments(path):
     lines = path.read_text(encoding="utf8").splitlines()
     assert lines[0].startswith("# ")
@@ -63,12 +56,12 @@ def test_configs_begin_with_comments(path):
     assert not [line for line in lines if " #" in line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
-    config = load_config(path).interpolated
-    ((name, task),) = config["tasks"].items()
+    checked = load_config(path)
+    assert len(resolve_config(checked)["tasks"]) == 1  # Without data.
+    ((name, task),) = checked.interpolated["tasks"].items()
     overrides = {"training.max_steps": 2}
-    if "n_rows" in config["tokenizer"]:
+    if "n_rows" in checked.interpolated["tokenizer"]:
         overrides["tokenizer.n_rows"] = 500  # a table of the real size takes seconds a step
     data = DATA[task["@teachers"]]
     if data is None:
@@ -78,12 +71,9 @@ def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
         file = tmp_path / f"data.{suffix}"
         file.write_text("\n".join(make()) + "\n", encoding="utf8")
         overrides.update({f"paths.{split}": str(file) for split in ("train", "dev", "test")})
-    runs = []
-    for name in "ab":
-        out = tmp_path / name
-        result = train(
-            path, output=out, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO()
-        )
+    runs, silent = [], {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    for out in (tmp_path / "a", tmp_path / "b"):
+        result = train(path, output=out, overrides=overrides, **silent)
         assert json.loads((out / BEST / "meta.json").read_text())["step"] <= 2
         assert result.scores["test"]["examples"] > 0
         assert evaluate(out / BEST) == result.scores["test"]

@@ -1,52 +1,66 @@
-"""House rules that a reader relies on."""
+"""House rules that a reader relies on: each test walks all files and lists every offender."""
 
 import ast
+from functools import lru_cache
 from pathlib import Path
-
-import pytest
+from typing import Dict
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted((ROOT / "thincdialog").rglob("*.py"))
-MAX_LINES = 310
+PACKAGE, TESTS = ROOT / "thincdialog", ROOT / "tests"
+# Tests of what no single file promises.
+OF_A_WHOLE_ROOM = """
+atheris house imports readme real_scores startup agents/batch_lengths agents/history
+batchers/waiting cli/commands cli/exit_codes cli/mistakes cli/runs config/damaged_configs
+data/encode_many loggers/trackers metrics/generation_metrics models/encoders mutators/orders
+mutators/split_mutators ops/fast_ops ops/fast_ops_lstm parallel/exits parallel/stress
+teachers/bad_input teachers/damaged_data teachers/place teachers/real_data teachers/seeking
+training/changed_data training/damaged_models training/determinism training/devices
+training/faults training/kill training/resume training/resumed_streams training/signals
+training/user_code training/user_contracts training/user_metric worlds/state
+""".split()
 
 
-def names(path):
-    return str(path.relative_to(ROOT))
+@lru_cache(maxsize=None)
+def trees() -> Dict[Path, ast.Module]:
+    """Every file of the package, parsed."""
+    return {file: ast.parse(file.read_bytes()) for file in sorted(PACKAGE.rglob("*.py"))}
 
 
-@pytest.mark.parametrize("file", FILES, ids=names)
-def test_house_file_is_short(file):
-    assert len(file.read_text(encoding="utf8").splitlines()) <= MAX_LINES
-
-
-@pytest.mark.parametrize("file", FILES, ids=names)
-def test_house_public_names_have_docstrings(file):
-    tree = ast.parse(file.read_text(encoding="utf8"))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+def test_house_public_names_have_docstrings():
     without = [
-        node.name
+        f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for file, tree in trees().items()
         for node in tree.body
-        if isinstance(node, kinds)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         and not node.name.startswith("_")
         # Thinc's layers: the builder's docstring speaks for these two.
         and node.name not in ("forward", "init")
         and not ast.get_docstring(node)
     ]
-    assert without == []
+    assert not without, "\n".join(without)
 
 
-@pytest.mark.parametrize("file", FILES, ids=names)
-def test_house_registering_files_have_real_annotations(file):
+def test_house_registering_files_have_real_annotations():
     # Config checks read annotations: as strings, one bad name switches all of them off.
-    source = file.read_text(encoding="utf8")
-    if "@registry." in source:
-        assert "from __future__ import annotations" not in source
+    both = ("@registry.", "from __future__ import annotations")
+    wrong = [str(file) for file in trees() if all(map(file.read_text("utf8").count, both))]
+    assert not wrong, "\n".join(wrong)
 
 
-def test_house_every_package_of_tests_mirrors_one_of_the_project():
-    packages = {file.parent.name for file in FILES} | {"benchmarks"}
-    tests = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("test_*.py"))}
-    assert tests <= packages
+def test_house_tests_mirror_the_package():
+    """A test has the name of a file or folder of its room, of one of a family of files
+    (``kernels_adam``), or of the family (``baselines``, ``memory`` of ``memory_hops``)."""
+    strangers = []
+    for test in sorted(TESTS.rglob("test_*.py")):
+        room = test.relative_to(TESTS).parts[0] if test.parent != TESTS else ""
+        files = (PACKAGE / room).rglob("*") if room else PACKAGE.iterdir()
+        known = {path.stem for path in files if path.suffix in ("", ".py")} | {room} - {""}
+        name = test.stem.removeprefix("test_")
+        is_known = any(f"{name}_".startswith((f"{each}_", f"{each}s_")) for each in known)
+        is_family = any(each.startswith(f"{name}_") for each in known)
+        if not is_known and not is_family and f"{room}/{name}".strip("/") not in OF_A_WHOLE_ROOM:
+            strangers.append(str(test.relative_to(ROOT)))
+    assert not strangers, "\n".join(strangers)
 
 
 def test_house_makefile_is_short_and_lists_its_targets():

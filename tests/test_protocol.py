@@ -20,15 +20,27 @@ class Echo(Agent):
         return [Message(text=each["text"]) for each in observations]
 
 
-class Mute(Agent):
+class Mute(Echo):
     use_batch_act = False
 
-    def batch_act(self, observations):
-        return []
+
+class Deaf(Echo):
+    def observe(self, message):
+        return message
 
 
 def said(text, agent="teacher"):
     return Message(text=text, agent=agent)
+
+
+def call(agent, letters):
+    """o, a, s: observe, act, self_observe."""
+    for letter in letters:
+        if letter == "a":
+            agent.act()
+        else:
+            (agent.observe if letter == "o" else agent.self_observe)(said("hi"))
+    return agent
 
 
 def test_protocol_observe_act_self_observe_and_again():
@@ -38,45 +50,35 @@ def test_protocol_observe_act_self_observe_and_again():
         reply = agent.act()
         assert reply["text"] == text
         agent.self_observe(reply)
+    # Several speakers may be heard before an act.
+    agent.observe(said("three", agent="a"))
+    agent.observe(said("four", agent="b"))
+    assert agent.act()["text"] == "four"
 
 
 @pytest.mark.parametrize(
-    "calls, message",
+    "make, before, last, message",
     [
-        ("a", r"echo\.act\(\) was called before observe\(\)"),
-        ("oa a", r"echo\.act\(\) was called twice: call self_observe\(\)"),
-        ("oas a", r"echo\.act\(\) was called before observe\(\)"),
-        ("oo", r"echo\.observe\(\) was called twice without act\(\)"),
-        ("oao", r"echo\.observe\(\) was called twice without act\(\).*self_observe\(\)"),
-        ("s", r"echo\.self_observe\(\) was called before observe\(\)"),
-        ("oas s", r"echo\.self_observe\(\) was called before observe\(\)"),
+        (Echo, "", "a", r"echo\.act\(\) was called before observe\(\)"),
+        (Echo, "oa", "a", r"echo\.act\(\) was called twice: call self_observe\(\)"),
+        (Echo, "oas", "a", r"echo\.act\(\) was called before observe\(\)"),
+        (Echo, "o", "o", r"echo\.observe\(\) was called twice without act\(\)"),
+        (Echo, "oa", "o", r"echo\.observe\(\) was called twice without act\(\).*self_observe\(\)"),
+        (Echo, "", "s", r"echo\.self_observe\(\) was called before observe\(\)"),
+        (Echo, "oas", "s", r"echo\.self_observe\(\) was called before observe\(\)"),
+        # What an observe() that keeps nothing has left out.
+        (Deaf, "o", "a", r"must call super\(\)\.observe\(message\)"),
+        (Deaf, "o", "s", r"must call super\(\)\.observe\(message\)"),
     ],
 )
-def test_protocol_misuse_names_the_call(calls, message):
-    agent = Echo()
-    steps = {
-        "o": lambda: agent.observe(said("hi")),
-        "a": agent.act,
-        "s": lambda: agent.self_observe(said("hi")),
-    }
-    *before, last = calls.replace(" ", "")
-    for call in before:
-        steps[call]()
+def test_protocol_misuse_names_the_call(make, before, last, message):
+    agent = call(make(), before)
     with pytest.raises(ProtocolError, match=message):
-        steps[last]()
-
-
-def test_protocol_several_speakers_may_be_heard_before_an_act():
-    agent = Echo()
-    agent.observe(said("one", agent="a"))
-    agent.observe(said("two", agent="b"))
-    assert agent.act()["text"] == "two"
+        call(agent, last)
 
 
 def test_protocol_copy_shares_everything_but_the_conversation():
-    agent = Echo()
-    agent.observe(said("hi"))
-    agent.act()
+    agent = call(Echo(), "oa")
     copy = agent.clone()
     assert copy.weights is agent.weights and copy.share()["weights"] is agent.weights
     assert copy.observation is None and not copy.has_acted
@@ -90,38 +92,20 @@ def test_protocol_batches_only_where_the_agent_can_and_wants():
     assert can_batch(Echo())
     assert not can_batch(Mute()) and not can_batch(Agent())
     with pytest.raises(NotImplementedError, match="neither act"):
-        agent = Agent()
-        agent.observe(said("hi"))
-        agent.act()
-
-
-def test_protocol_observe_that_keeps_nothing_is_told_what_is_missing():
-    class Deaf(Echo):
-        def observe(self, message):
-            return message
-
-    agent = Deaf()
-    agent.observe(said("hi"))
-    for call in (agent.act, lambda: agent.self_observe(said("ho"))):
-        with pytest.raises(ProtocolError, match=r"must call super\(\)\.observe\(message\)"):
-            call()
+        call(Agent(), "oa")
 
 
 def test_protocol_agent_that_keeps_nothing_has_no_conversation_to_save():
-    agent = Echo()
-    agent.observe(said("hi"))
-    assert agent.conversation_state() is None
+    agent = call(Echo(), "o")
+    assert agent.conversation_state() is None and not agent.can_truncate
     agent.set_conversation_state(None)
     assert agent.observation is None
-    agent.observe(said("hi"))  # what waited is heard anew
-    assert agent.act()["text"] == "hi"
-    assert not agent.can_truncate
+    assert call(agent, "oa").observation["text"] == "hi"  # what waited is heard anew
 
 
 @pytest.mark.parametrize("make", [Agent, Echo, ConversationAgent])
 def test_protocol_copies_are_small(make):
-    agent = make()
-    n_copies = 200
+    agent, n_copies = make(), 200
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()

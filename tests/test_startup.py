@@ -1,58 +1,44 @@
 """The command line answers at once: NumPy and Thinc wait until a command needs them."""
 
+import json
 import subprocess
 import sys
 
-import pytest
-
+from thincdialog import __version__
 from thincdialog.cli.main import COMMANDS
 
 HEAVY = ("numpy", "thinc", "confection", "catalogue", "cupy", "torch", "spacy", "tqdm", "srsly")
+HELP = {name: [*name.split(), "--help"] for name in ("", *COMMANDS)}
+MISTAKES = {
+    "train": "the following arguments are required: CONFIG",
+    "trian x.cfg": "did you mean 'train'?",
+    "train x.cfg --max_steps 3": "did you mean --training.max_steps?",
+    "info --training.max_steps 3": "this command changes no settings",
+}
+# Each line of arguments, one after the other; what is shown, and what was imported by then.
 CODE = """
-import sys
+import contextlib, io, json, sys
 from thincdialog.cli.main import main
-code = main({arguments!r})
-heavy = [name for name in {heavy!r} if name in sys.modules]
-assert not heavy, f"imported: {{heavy}}"
-sys.exit(code)
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            code = main(arguments)
+    print(json.dumps([code, out.getvalue(), err.getvalue(), list(sys.modules)]))
 """
 
 
-def run(arguments, root):
-    code = CODE.format(arguments=arguments, heavy=HEAVY)
-    return subprocess.run(
-        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60
-    )
-
-
-@pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_startup_help_imports_nothing_heavy(name, root):
-    done = run([*name.split(), "--help"], root)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert done.stdout.startswith("usage: ")
-    if name:
-        assert f"\nexamples:\n  python -m thincdialog {name}" in done.stdout
-    else:
-        assert all(command in done.stdout for command in COMMANDS)
-
-
-@pytest.mark.parametrize(
-    "arguments, words",
-    [
-        (["train"], "the following arguments are required: CONFIG"),
-        (["trian", "x.cfg"], "did you mean 'train'?"),
-        (["train", "x.cfg", "--max_steps", "3"], "did you mean --training.max_steps?"),
-        (["info", "--training.max_steps", "3"], "this command changes no settings"),
-    ],
-)
-def test_startup_usage_errors_import_nothing_heavy(arguments, words, root):
-    done = run(arguments, root)
-    assert done.returncode == 2
-    assert words in done.stderr and "Traceback" not in done.stderr and done.stdout == ""
-
-
-def test_startup_version(root):
-    from thincdialog import __version__
-
-    assert run(["--version"], root).stdout == f"{__version__}\n"
+def test_startup_help_and_usage_errors_import_nothing_heavy(root):
+    lines = [*HELP.values(), *map(str.split, MISTAKES), ["--version"]]
+    command = [sys.executable, "-c", CODE, json.dumps(lines)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    for arguments, (*_, modules) in zip(lines, found):
+        assert not set(HEAVY) & set(modules), arguments
+    for name, (code, out, err, _) in zip(HELP, found):
+        assert (code, err) == (0, "") and out.startswith("usage: "), name
+        words = [f"\nexamples:\n  python -m thincdialog {name}"] if name else COMMANDS
+        assert all(word in out for word in words), name
+    for words, (code, out, err, _) in zip(MISTAKES.values(), found[len(HELP) :]):
+        assert (code, out) == (2, "") and words in err and "Traceback" not in err
+    assert found[-1][:3] == [0, f"{__version__}\n", ""]

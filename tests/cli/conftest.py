@@ -1,20 +1,35 @@
 """What tests of several commands start from."""
 
+import io
 import shlex
 
 import pytest
 
 from thincdialog.cli.main import main
+from thincdialog.config import shipped_configs
 
 from .small_config import CONFIG
 
+# Of the coffee task: as little as shows that a command works.
+SMALL = (
+    "--tasks.coffee.n_train 40 --tasks.coffee.n_dev 10 --tasks.coffee.n_test 10 "
+    "--training.max_epochs 2 --agent.model.encoder.width 8"
+)
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
 
 @pytest.fixture
-def run_small(tmp_path, monkeypatch, capsys):
-    """Runs a command line in a folder that holds only a small config, ``a.cfg``: gives
-    the exit code, stdout and stderr."""
-    (tmp_path / "a.cfg").write_text(CONFIG)
-    monkeypatch.chdir(tmp_path)
+def run(monkeypatch, capsys):
+    """Runs a command line: gives the exit code, stdout and stderr."""
+    monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
 
     def run_command(line):
         code = main(shlex.split(line))
@@ -22,3 +37,28 @@ def run_small(tmp_path, monkeypatch, capsys):
         return code, shown.out, shown.err
 
     return run_command
+
+
+@pytest.fixture
+def run_small(run, tmp_path, monkeypatch):
+    """The same in a folder that holds only a small config, ``a.cfg``."""
+    (tmp_path / "a.cfg").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    return run
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory):
+    """A folder with ``quickstart.cfg``, two runs of it, ``0.001`` and ``0.01`` (their learning
+    rates), and ``bad.cfg``, which has a mistake."""
+    folder = tmp_path_factory.mktemp("runs")
+    text = shipped_configs()["quickstart"].read_text()
+    (folder / "quickstart.cfg").write_text(text)
+    (folder / "bad.cfg").write_text(text.replace("max_epochs", "max_epokhs"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
+        for rate in ("0.001", "0.01"):
+            options = f"-o {rate} --training.optimizer.learn_rate {rate} --training.n_samples 0"
+            assert main(f"train quickstart.cfg {SMALL} {options}".split()) == 0
+    return folder

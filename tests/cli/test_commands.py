@@ -1,11 +1,12 @@
 """The commands, run as a user runs them, on a small model that was really trained."""
 
+import importlib
 import io
 import json
-import os
 import re
-import subprocess
 import sys
+from contextlib import redirect_stdout
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,41 +60,28 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     lines = []
     for number, drink in enumerate(DRINKS * 5):
-        turns = [
-            ("a", f"i want {drink}"),
-            ("b", f"one {drink} then"),
-            ("a", "what ?"),
-            ("b", drink),
-        ]
-        talk = [{"speaker": speaker, "text": text} for speaker, text in turns[:2]]
+        turns = [("a", f"i want {drink}"), ("b", f"one {drink} then")]
+        talk = [{"speaker": speaker, "text": text} for speaker, text in turns]
         lines.append(json.dumps({"id": f"talk{number}", "turns": talk}))
     (folder / "talk.jsonl").write_text("\n".join(lines) + "\n")
     (folder / "drinks.cfg").write_text(CONFIG)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
         patch.chdir(folder)
         patch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
-        out = io.StringIO()
-        patch.setattr(sys, "stdout", out)
-        command = "train --paths.dev talk.jsonl drinks.cfg --paths.train=talk.jsonl -o out"
-        assert main(command.split()) == 0
-    (folder / "shown.txt").write_text(out.getvalue())
+        train = "train --paths.dev talk.jsonl drinks.cfg --paths.train=talk.jsonl"
+        assert main(f"{train} -o out".split()) == 0
+        (folder / "shown.txt").write_text(out.getvalue())
+        assert main(f"{train} -o out_weak --training.max_steps 1".split()) == 0
     return folder
 
 
-@pytest.fixture
-def run(trained, monkeypatch, capsys):
-    """Runs a command line in that folder; gives its exit code, stdout and stderr."""
+@pytest.fixture(autouse=True)
+def in_folder(trained, monkeypatch):
     monkeypatch.chdir(trained)
 
-    def run_command(command):
-        code = main(command.split())
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
 
-    return run_command
-
-
-MODEL = "out/model-best"
+MODEL, WEAK = "out/model-best", "out_weak/model-best"
+DATA = "--paths.test talk.jsonl --evaluation.n_candidates 6"
 
 
 def test_train_shows_table_results_and_samples(trained):
@@ -107,7 +95,7 @@ def test_train_shows_table_results_and_samples(trained):
     assert "\x1b" not in shown
 
 
-def test_evaluate_prints_and_writes_scores(run, trained, tmp_path):
+def test_evaluate_prints_and_writes_scores(run, tmp_path):
     code, out, err = run(f"evaluate {MODEL} --paths.test talk.jsonl --json {tmp_path}/s.json")
     assert code == 0 and err == f"✔ Wrote {tmp_path}/s.json\n"
     scores = json.loads((tmp_path / "s.json").read_text())
@@ -118,12 +106,8 @@ def test_evaluate_prints_and_writes_scores(run, trained, tmp_path):
 
 
 def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
-    data = "--paths.test talk.jsonl --evaluation.n_candidates 6"
-    weak = "out_weak/model-best"
-    command = "train drinks.cfg --paths.train talk.jsonl -o out_weak --training.max_steps 1"
-    assert run(command)[0] == 0
-    command = f"evaluate {weak} {data} --predictions {tmp_path}/weak.jsonl --json {tmp_path}/s"
-    code, out, err = run(command)
+    files = f"--predictions {tmp_path}/weak.jsonl --json {tmp_path}/s"
+    code, out, err = run(f"evaluate {WEAK} {DATA} {files}")
     assert code == 0
     assert err == (
         "ℹ 95 % intervals: bootstrap, 30 examples drawn 1,000 times anew\n"
@@ -135,87 +119,82 @@ def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
     assert low < found["hits@1"] < high and found["drawn"] == "examples"
     shown = next(line.split() for line in out.splitlines() if line.startswith("hits@1"))
     assert shown == ["hits@1", f"{found['hits@1']:.4f}", f"{low:.4f}", "to", f"{high:.4f}"]
-    code, out, err = run(f"evaluate {weak} {data} --resamples 0")
-    assert (code, err) == (0, "") and "interval" not in out
     rows = [json.loads(line) for line in (tmp_path / "weak.jsonl").read_text().splitlines()]
     assert [row["text"] for row in rows[:2]] == ["i want tea", "i want coffee"]
     assert {len(row["candidates"]) for row in rows} == {6}
     assert sum(row["right"] for row in rows) / 30 == found["accuracy"]
-    code, _, err = run(f"evaluate {weak} {data} --predictions {tmp_path}")
+    code, out, err = run(f"evaluate {WEAK} {DATA} --resamples 0")
+    assert (code, err) == (0, "") and "interval" not in out
+    code, _, err = run(f"evaluate {WEAK} {DATA} --predictions {tmp_path}")
     assert code == 1 and "cannot be written: Is a directory" in err
 
 
 def test_compare_tells_which_model_is_better(run, tmp_path):
-    data = "--paths.test talk.jsonl --evaluation.n_candidates 6"
-    code, out, err = run(f"compare out_weak/model-best {MODEL} {data} --json {tmp_path}/d.json")
+    code, out, err = run(f"compare {WEAK} {MODEL} {DATA} --json {tmp_path}/d.json")
     assert code == 0 and "30 examples, answered by both" in err
     assert "B is better in hits@1 by " in out
     found = json.loads((tmp_path / "d.json").read_text())
     row = next(row for row in found["differences"] if row["metric"] == "hits@1")
     assert row["winner"] == "B" and 0 < row["low"] < row["difference"] < row["high"]
-    code, out, _ = run(f"compare {MODEL} {MODEL} {data} --json -")
+    code, out, _ = run(f"compare {MODEL} {MODEL} {DATA} --json -")
     assert code == 0 and not any(row["winner"] for row in json.loads(out)["differences"])
-    for name in ("out_weak", "out"):
-        file = f"{tmp_path}/{name}.jsonl"
-        assert run(f"evaluate {name}/model-best {data} --predictions {file}")[0] == 0
-    code, out, _ = run(f"compare {tmp_path}/out_weak.jsonl {tmp_path}/out.jsonl --json -")
+    for model, file in ((WEAK, "a"), (MODEL, "b")):
+        assert run(f"evaluate {model} {DATA} --predictions {tmp_path}/{file}.jsonl")[0] == 0
+    code, out, _ = run(f"compare {tmp_path}/a.jsonl {tmp_path}/b.jsonl --json -")
     by_files = {row["metric"]: row for row in json.loads(out)["differences"]}
     assert code == 0 and by_files["hits@1"] == row
 
 
-def test_evaluate_shows_classes(run, tmp_path):
-    data = "--paths.test talk.jsonl --evaluation.n_candidates 6"
-    command = f"evaluate out_weak/model-best {data} --per-class --confusion"
-    code, out, err = run(command)
-    assert code == 1 and "has no classes to count: 6 different labels in 30 examples" in err
-    labels = ["good", "bad"] * 6
+def of_moods(folder, labels, agent):
+    """A config in a folder for labelled text."""
     rows = [json.dumps({"text": f"{x} {n}", "label": x}) for n, x in enumerate(labels)]
-    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n")
-    config = (
-        '[tasks.mood]\n@teachers = "thincdialog.LabelledText.v1"\n'
-        f'train = "{tmp_path}/rows.jsonl"\ntest = "{tmp_path}/rows.jsonl"\n\n'
-        '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    (folder / "rows.jsonl").write_text("\n".join(rows) + "\n")
+    splits = "\n".join(f'{split} = "{folder}/rows.jsonl"' for split in ("train", "dev", "test"))
+    (folder / "mood.cfg").write_text(
+        f'[tasks.mood]\n@teachers = "thincdialog.LabelledText.v1"\n{splits}\n\n{agent}'
     )
-    (tmp_path / "mood.cfg").write_text(config)
-    assert run(f"train {tmp_path}/mood.cfg -o {tmp_path}/out")[0] == 0
-    code, out, err = run(f"evaluate {tmp_path}/out/model-best --per-class --confusion")
+    return f"train {folder}/mood.cfg -o {folder}/out"
+
+
+def test_evaluate_shows_classes(run, tmp_path):
+    code, out, err = run(f"evaluate {WEAK} {DATA} --per-class --confusion")
+    assert code == 1 and "has no classes to count: 6 different labels in 30 examples" in err
+    agent = '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    command = of_moods(tmp_path, ["good", "bad"] * 6, agent)
+    assert run(command)[0] == 0
+    evaluate = f"evaluate {tmp_path}/out/model-best"
+    code, out, err = run(f"{evaluate} --per-class --confusion")
     assert code == 1 and "2 different labels in 12 examples" in err
-    (tmp_path / "rows.jsonl").write_text("\n".join(rows * 4) + "\n")
-    code, out, err = run(f"evaluate {tmp_path}/out/model-best --per-class --confusion")
+    of_moods(tmp_path, ["good", "bad"] * 24, agent)
+    code, out, err = run(f"{evaluate} --per-class --confusion")
     lines = [line.split() for line in out.splitlines()]
     assert code == 0
     assert ["bad", "0.500", "1.000", "0.667", "24"] in lines
     assert ["good", "0.000", "0.000", "0.000", "24"] in lines
     assert lines[-2:] == [["1", "bad", "24", "."], ["2", "good", "24", "."]]
-    code, out, err = run(f"evaluate {tmp_path}/out/model-best --per-class --confusion --json -")
+    code, out, err = run(f"{evaluate} --per-class --confusion --json -")
     found = json.loads(out)
     assert found["confusion"] == [["bad", "bad", 24], ["good", "bad", 24]]
     assert found["classes"]["bad"]["recall"] == 1.0 and "0.500" in err
     pytest.importorskip("matplotlib")
-    code, _, err = run(f"evaluate {tmp_path}/out/model-best --confusion-png {tmp_path}/m.png")
+    code, _, err = run(f"{evaluate} --confusion-png {tmp_path}/m.png")
     assert code == 0 and (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
-    code, _, err = run(f"evaluate {tmp_path}/out/model-best --confusion-png {tmp_path}/m.abc")
+    code, _, err = run(f"{evaluate} --confusion-png {tmp_path}/m.abc")
     assert code == 1 and "m.abc  cannot be written: Format 'abc' is not supported" in err
 
 
 def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
-    labels = ["very good", "very bad", "fair"] * 20
-    rows = [json.dumps({"text": f"{x} {n}", "label": x}) for n, x in enumerate(labels)]
-    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n")
-    config = (
-        '[tasks.mood]\n@teachers = "thincdialog.LabelledText.v1"\n'
-        f'train = "{tmp_path}/rows.jsonl"\ndev = "{tmp_path}/rows.jsonl"\n'
-        f'test = "{tmp_path}/rows.jsonl"\n\n'
+    agent = (
         '[tokenizer]\n@tokenizers = "thincdialog.Words.v1"\n\n'
         '[agent]\n@agents = "thincdialog.Classifier.v1"\n\n'
         '[agent.model]\n@models = "thincdialog.LinearClassifier.v1"\n'
     )
-    (tmp_path / "mood.cfg").write_text(config)
-    out = f"{tmp_path}/out"
-    code, trained, _ = run(f"train {tmp_path}/mood.cfg -o {out} --training.max_steps 1")
-    header = trained.splitlines()[0].split()
+    command = of_moods(tmp_path, ["very good", "very bad", "fair"] * 20, agent)
+    code, out, _ = run(f"{command} --training.max_steps 1")
+    header = out.splitlines()[0].split()
     assert code == 0 and "macro_f1" in header and "f1" not in header
-    code, out, _ = run(f"evaluate {out}/model-best --json {tmp_path}/scores.json")
+    best, last = f"{tmp_path}/out/model-best", f"{tmp_path}/out/model-last"
+    code, out, _ = run(f"evaluate {best} --json {tmp_path}/scores.json")
     assert code == 0
     shown = [line.split()[0] for line in out.splitlines()[2:]]
     assert shown[:5] == ["examples", "accuracy", "macro_f1", "weighted_f1", "loss"]
@@ -223,10 +202,8 @@ def test_evaluate_of_a_classifier_shows_scores_of_classes(run, tmp_path):
     found = json.loads((tmp_path / "scores.json").read_text())
     assert {"f1", "macro_f1", "weighted_f1"} < set(found) and set(shown) < set(found)
     # As many examples of each class.
-    assert found["macro_f1"] == found["weighted_f1"]
-    assert f"{found['macro_f1']:.4f}" in out
-    models = f"{tmp_path}/out/model-best {tmp_path}/out/model-last"
-    code, out, _ = run(f"compare {models} --json {tmp_path}/differences.json")
+    assert found["macro_f1"] == found["weighted_f1"] and f"{found['macro_f1']:.4f}" in out
+    code, out, _ = run(f"compare {best} {last} --json {tmp_path}/differences.json")
     shown = {line.split()[0] for line in out.splitlines()[2:] if line}
     assert code == 0 and "macro_f1" in shown and " f1" not in out and " precision" not in out
     assert not {"f1", "precision", "recall"} & shown
@@ -253,9 +230,6 @@ def test_display_data(run):
     found = [json.loads(line)["text"] for line in shuffled.splitlines()]
     texts = [message["text"] for message in messages]
     assert sorted(found) == sorted(texts) and found != texts
-
-
-def test_display_data_cuts_long_texts(run):
     _, out, _ = run("dd drinks.cfg --paths.train talk.jsonl -n 1 --max-len 6")
     assert "i w...\n" in out and "i want" not in out
 
@@ -267,18 +241,13 @@ def test_display_model(run):
     assert err.startswith("ℹ 3 of 3 replies equal a label")
 
 
-def test_chat_answers_each_line(run, monkeypatch, capsys):
+def test_chat_answers_each_line(run, monkeypatch):
     lines = ["i want milk", "", "/history", "[DONE]", "/history", "/hstory", "i want tea", "[EXIT]"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join([*lines, "not read"])))
     code, out, err = run(f"chat {MODEL}")
     assert code == 0
-    assert out.splitlines() == [
-        "one milk then",
-        "you    i want milk",
-        "model  one milk then",
-        "one tea then",
-    ]
-    assert err == ("ℹ New conversation\n⚠ there is no command /hstory - did you mean /history?\n")
+    assert out == "one milk then\nyou    i want milk\nmodel  one milk then\none tea then\n"
+    assert err == "ℹ New conversation\n⚠ there is no command /hstory - did you mean /history?\n"
 
 
 def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_path):
@@ -289,38 +258,18 @@ def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_pat
     (tmp_path / "none.txt").write_text("\n")
     code, _, err = run(f"i {MODEL} --candidates {tmp_path}/none.txt")
     assert code == 1 and "none.txt  holds no candidates" in err
-
-
-def test_chat_without_stdin_ends_at_once(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert run(f"chat {MODEL}") == (0, "", "")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_commands_tell_that_their_output_cannot_be_written(trained):
-    command = [sys.executable, "-m", "thincdialog", "find-function", "--list"]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 1
-    assert done.stderr == "✘ the output cannot be written: No space left on device\n"
-
-
-class Echo:
-    def __init__(self):
-        self.heard = []
-
-    def respond(self, text, candidates=None):
-        self.heard.append(text)
-        return text.upper()
-
-    def reset(self):
-        self.heard.append("(reset)")
-
-
 def test_chat_lines(capsys):
-    echo = Echo()
+    heard = []
+    echo = SimpleNamespace(
+        respond=lambda text, candidates: heard.append(text) or text.upper(),
+        reset=lambda: heard.append("(reset)"),
+    )
     chat.talk(echo, iter(["a\\nb\n", "/reset\n", "/help\n", "/ is a slash\n", "/quit\n", "no\n"]))
-    assert echo.heard == ["a\nb", "(reset)", "/ is a slash"]
+    assert heard == ["a\nb", "(reset)", "/ is a slash"]
     shown = capsys.readouterr()
     assert shown.out == "A\\nB\n/ IS A SLASH\n"
     assert all(command in shown.err for command in chat.COMMANDS)
@@ -361,12 +310,17 @@ def test_init_fill_config_shows_what_it_adds(run):
 def test_debug_config(run):
     code, out, err = run("debug config drinks.cfg")
     assert (code, out, err) == (0, "", "✔ drinks.cfg: nothing is wrong\n")
-    command = "debug config drinks.cfg --functions --variables --paths.train a.jsonl"
-    code, out, err = run(command)
+    _, out, _ = run("debug config drinks.cfg --functions --variables --paths.train a.jsonl")
     rows = [line.split() for line in out.split("\n")]
     assert ["paths.train", '"a.jsonl"'] in rows
     row = next(row for row in rows if row and row[0] == "[tokenizer]")
     assert row[1] == "thincdialog.Words.v1" and row[2].startswith("thincdialog/data/tokenizers/")
+
+
+def test_debug_data(run):
+    code, out, err = run("debug data drinks.cfg --paths.train talk.jsonl --no-histograms")
+    assert (code, err) == (0, "") and out.splitlines()[0].split() == ["drinks", "train"]
+    assert "⚠ train: only 30 training examples" in out and " checks passed\n" in out
 
 
 def test_find_function(run):
@@ -397,14 +351,12 @@ def test_info(run):
     assert re.search(r"- \*\*dev\.examples:\*\* \d+\n", out)
 
 
-def test_every_example_of_the_help_can_be_parsed(monkeypatch, root):
+def test_every_example_of_the_help_can_be_parsed(monkeypatch):
     """The commands are really looked up and parsed; only running them is left out."""
-    import importlib
-
-    for name, command in COMMANDS.items():
-        module = importlib.import_module(f"thincdialog.cli.{command.module}")
+    for name in COMMANDS:
+        module = importlib.import_module(f"thincdialog.cli.{re.sub('[ -]', '_', name)}")
         ran = []
-        monkeypatch.setattr(module, "run", lambda arguments, overrides, ran=ran: ran.append(1) or 0)
+        monkeypatch.setattr(module, "run", lambda arguments, ran=ran: ran.append(1))
         for example in module.EXAMPLES:
             words = example.split(" < ")[0].split(" > ")[0].split()
             assert main(words) == 0, example

@@ -6,40 +6,39 @@ import subprocess
 import sys
 
 from thincdialog.cli.convert import NAMES
-from thincdialog.cli.main import main
 from thincdialog.teachers.formats import FORMATS
 
 
-def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monkeypatch, capsys):
+def test_convert_says_what_it_took_the_file_for_and_what_it_left(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     turns = [{"speaker": who, "text": f"{who} speaks"} for who in "ABA"]
     (tmp_path / "in.jsonl").write_text(json.dumps({"id": "1", "turns": turns}))
-    assert main("convert in.jsonl out.txt --to parlai".split()) == 0
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    lines = shown.err.splitlines()
+    code, out, err = run("convert in.jsonl out.txt --to parlai")
+    assert (code, out) == (0, "")
+    lines = err.splitlines()
     assert lines[0].endswith("in.jsonl looks like conversations; if not, say --from")
     assert "There is no place for: names of speakers; turns that nobody answers" in lines[1]
     assert lines[2].endswith("out.txt: 1 episode, 1 example, as parlai")
     expected = "id:1/0\ttext:A speaks\tlabels:B speaks\tepisode_done:True\n"
     assert (tmp_path / "out.txt").read_text() == expected
-    assert main("convert in.jsonl out.txt --to parlai".split()) == 1
-    assert "out.txt  is there already" in capsys.readouterr().err
-    assert main("convert in.jsonl out.txt --to parlai --from conversations --force".split()) == 0
-    assert "looks like" not in capsys.readouterr().err
+    code, _, err = run("convert in.jsonl out.txt --to parlai")
+    assert code == 1 and "out.txt  is there already" in err
+    code, _, err = run("convert in.jsonl out.txt --to parlai --from conversations --force")
+    assert code == 0 and "looks like" not in err
 
 
-def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, capsys):
+def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     rows = [{"body": "a", "kind": "x", "n": 1}, {"body": "b\tc", "kind": "y", "n": 2}]
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command = "convert in.jsonl out.tsv --from jsonl --text-field body --label-field kind"
-    assert main(command.split()) == 1
-    assert "no place for the field 'n'; --drop n leaves it out" in capsys.readouterr().err
-    assert main(f"{command} --drop n".split()) == 1
-    assert "example '2/0' does not fit" in capsys.readouterr().err
-    assert main(f"{command} --drop n --skip".split()) == 0
-    assert "1 episode skipped; the first: example '2/0': " in capsys.readouterr().err
+    for more, code, said in (
+        ("", 1, "no place for the field 'n'; --drop n leaves it out"),
+        ("--drop n", 1, "example '2/0' does not fit"),
+        ("--drop n --skip", 0, "1 episode skipped; the first: example '2/0': "),
+    ):
+        found, _, err = run(f"{command} {more}")
+        assert found == code and said in err
     assert (tmp_path / "out.tsv").read_text() == "text\tlabel\na\tx\n"
 
 

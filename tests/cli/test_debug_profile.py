@@ -38,11 +38,7 @@ def test_debug_profile_fits_the_terminal(run_small, monkeypatch, columns):
     [
         ("context_encoder/relu", 20, "context_encoder/relu"),
         ("candidate_encoder+context_encoder/bag_embed", 30, "candidate_encoder.../bag_embed"),
-        (
-            "context_encoder/bag_embed>>dropout>>linear>>r... 2",
-            30,
-            "context.../bag_embed>>dro... 2",
-        ),
+        ("context_encoder/bag_embed>>dropout>>linear 2", 30, "context.../bag_embed>>dro... 2"),
         ("context_encoder/linear 12", 20, "context.../linear 12"),
         ("residual(relu>>linear>>dropout) 2", 20, "residual(relu>>... 2"),
     ],

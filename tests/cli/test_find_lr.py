@@ -6,22 +6,17 @@ import sys
 import pytest
 
 
-@pytest.fixture
-def run(run_small):
-    return lambda words: run_small(f"find-lr a.cfg {words}")
-
-
-def test_find_lr_prints_json_and_writes_nothing(run, tmp_path):
-    code, out, err = run("--steps 30 --json")
+def test_find_lr_prints_json_and_writes_nothing(run_small, tmp_path):
+    code, out, err = run_small("find-lr a.cfg --steps 30 --json")
     found = json.loads(out)
     assert (code, err) == (0, "")
     assert len(found["losses"]) == 30 and 1e-5 < found["suggestion"] < 1
     assert [path.name for path in tmp_path.iterdir()] == ["a.cfg"]
 
 
-def test_find_lr_without_plotille_prints_a_table(run, monkeypatch):
+def test_find_lr_without_plotille_prints_a_table(run_small, monkeypatch):
     monkeypatch.setitem(sys.modules, "plotille", None)
-    code, out, err = run("--steps 30")
+    code, out, err = run_small("find-lr a.cfg --steps 30")
     lines = out.splitlines()
     assert code == 0
     assert lines[0].split() == ["learn_rate", "loss", "smoothed"]
@@ -29,31 +24,26 @@ def test_find_lr_without_plotille_prints_a_table(run, monkeypatch):
     assert any(line.startswith("Suggestion: --training.optimizer.learn_rate ") for line in lines)
 
 
-def test_find_lr_draws_a_curve(run):
+def test_find_lr_draws_a_curve(run_small):
     pytest.importorskip("plotille", reason="needs the extra 'plot'")
-    code, out, _ = run("--steps 30 --start 1e-4")
+    code, out, _ = run_small("find-lr a.cfg --steps 30 --start 1e-4")
     assert code == 0 and "(learn_rate)" in out and "1e-04" in out
     assert any("\u2801" <= letter <= "\u28ff" for letter in out)
     assert max(map(len, out.splitlines()[:15])) <= 80
 
 
-def test_find_lr_draws_a_picture(run, tmp_path):
+def test_find_lr_draws_a_picture(run_small, tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
-    code, _, err = run("--steps 30 --png rates.png")
+    code, _, err = run_small("find-lr a.cfg --steps 30 --png rates.png")
     assert code == 0 and err.endswith("Wrote rates.png\n")
     assert (tmp_path / "rates.png").read_bytes().startswith(b"\x89PNG")
-    code, _, err = run("--steps 30 --png new/rates.png")
-    assert code == 0 and (tmp_path / "new" / "rates.png").is_file()
-    code, _, err = run("--steps 30 --png rates.png/rates.png")
+    assert run_small("find-lr a.cfg --steps 30 --png new/rates.png")[0] == 0
+    assert (tmp_path / "new" / "rates.png").is_file()
+    code, _, err = run_small("find-lr a.cfg --steps 30 --png rates.png/rates.png")
     assert code == 1 and "rates.png/rates.png  cannot be written" in err
 
 
-def test_find_lr_names_the_extra_for_pictures(run, monkeypatch):
+def test_find_lr_names_the_extra_for_pictures(run_small, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    code, _, err = run("--steps 10 --png rates.png")
+    code, _, err = run_small("find-lr a.cfg --steps 10 --png rates.png")
     assert code == 1 and "pip install 'thincdialog[plot]'" in err
-
-
-def test_find_lr_bad_config_is_the_config_checks_error(run):
-    code, out, err = run("--training.max_stepz 3")
-    assert (code, out) == (1, "") and "did you mean 'max_steps'?" in err

@@ -1,15 +1,11 @@
 """What people get wrong in configs and command lines: each has one message that says where
 it is and what to do, and nothing is written."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
-from tests.cli.mistakes import CODE, CONFIG, MISTAKES, ODD, TALK, TWICE
-from thincdialog.cli.main import main
+from tests.cli.mistakes import CODE, CONFIG, MISTAKES, OVERRIDES, TALK, TWICE
 
 
 @pytest.fixture
@@ -19,94 +15,150 @@ def folder(tmp_path, tmp_path_factory, monkeypatch):
         "my.cfg": CONFIG,
         "talk.jsonl": TALK * 4,
         "bad.jsonl": TALK + TALK.replace('"hi"', "3"),
-        "code.py": CODE,
-        "twice.py": TWICE.replace("Layer.v1", "Layer.v2"),
+        "twice.py": TWICE,
+        "broken.py": "x = 1\nx.y\n",
     }.items():
         (tmp_path / name).write_text(content)
     # One file for all tests: it is imported once in a process.
-    odd = tmp_path_factory.getbasetemp() / "odd.py"
-    odd.write_text(ODD)
-    (tmp_path / "odd.py").symlink_to(odd)
+    code = tmp_path_factory.getbasetemp() / "code.py"
+    code.write_text(CODE)
+    (tmp_path / "code.py").symlink_to(code)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("THINCDIALOG_CONFIG_OVERRIDES", raising=False)
     return tmp_path
 
 
-def tree(folder):
-    return sorted(str(path) for path in folder.rglob("*") if "__pycache__" not in str(path))
+@pytest.fixture
+def fails(run, folder):
+    """Runs a command line that fails: gives its exit code and message."""
+
+    def contents():
+        files = (path for path in folder.rglob("*") if "__pycache__" not in str(path))
+        return {path: path.read_bytes() if path.is_file() else None for path in files}
+
+    def run_command(line):
+        before = contents()
+        code, out, err = run(line)
+        assert out == "" and "Traceback" not in err and contents() == before
+        return code, err
+
+    return run_command
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistake_has_one_message_and_nothing_is_written(folder, capsys, name):
-    old, new, arguments, code, where, words = MISTAKES[name]
-    if old:
-        assert CONFIG.count(old) == 1
-        (folder / "my.cfg").write_text(CONFIG.replace(old, new))
-    before = tree(folder)
-    assert main(["train", "my.cfg", "-o", "out", *arguments.split()]) == code
-    shown = capsys.readouterr()
-    assert tree(folder) == before and shown.out == "" and "Traceback" not in shown.err
-    message = shown.err.strip().splitlines()
-    if where is not None and "my.cfg" in message[0]:
+def test_mistake_in_a_config_has_one_message_that_says_where(fails, folder, name):
+    old, new, where, words = MISTAKES[name]
+    assert CONFIG.count(old) == 1
+    text = CONFIG.replace(old, new)
+    (folder / "my.cfg").write_text(text)
+    code, err = fails("train my.cfg -o out --code code.py")
+    message = err.strip().splitlines()
+    if "my.cfg" in message[0]:
         assert message[0] == "✘ 1 problem in my.cfg" and len(message) == 3
         assert message[2] == "ℹ Nothing was written."
         message = message[1:2]
-    elif code == 2:
-        message = [line for line in message if "error:" in line]
-    text = " ".join(message).removeprefix("✘ ").strip()
-    lines = (folder / "my.cfg").read_text().splitlines()
-    for start in (where or "").split("|"):
+    said = " ".join(message).removeprefix("✘ ").strip()
+    for start in where.split("|"):
         if start.startswith("="):
-            places = [n for n, line in enumerate(lines, 1) if line.startswith(start[1:])]
+            places = [n for n, row in enumerate(text.splitlines(), 1) if row.startswith(start[1:])]
             start = f"my.cfg:{places[0] if places else '?'}  "
-        if text.startswith(start):
+        elif not where:
+            line = text[: text.index(new) + len(new)].count("\n") + 1
+            start = f"my.cfg:{line}  "
+        if said.startswith(start):
             break
     else:
-        pytest.fail(f"points elsewhere than {where}: {text}")
+        pytest.fail(f"points elsewhere than {where}: {said}")
+    assert code == 1
     for word in words:
-        assert any(part in text for part in word.split("|")), text
+        assert any(part in said for part in word.split("|")), said
 
 
-@pytest.mark.parametrize(
-    "arguments, shown",
-    [
-        ("--training.max-steps 3", "Ended: max_steps = 3 reached."),  # Dashes are fine.
-        ("--training.max_steps=3", "Ended: max_steps = 3 reached."),
-    ],
-)
-def test_what_looks_like_a_mistake_and_is_none(folder, capsys, arguments, shown):
-    assert main(["train", "my.cfg", "-o", "out", *arguments.split()]) == 0
-    assert shown in capsys.readouterr().out
+@pytest.mark.parametrize("options", OVERRIDES)
+def test_mistake_in_an_option_has_one_message_that_says_which(fails, options):
+    first, *words = OVERRIDES[options]
+    code, err = fails(f"train my.cfg -o out {options}")
+    said = err.removeprefix("✘ 1 problem in my.cfg\n").removeprefix("✘ ").strip()
+    assert code == 1 and said.startswith(first) and all(word in said for word in words)
 
 
-def test_overrides_may_stand_before_the_config(folder, capsys):
-    assert main(["train", "--training.max_steps", "3", "my.cfg", "-o", "out"]) == 0
-    assert "max_steps = 3 reached" in capsys.readouterr().out
+# A command line, its exit code, and what stderr says.
+COMMAND_LINES = {
+    "train none.cfg": (1, "there is no file 'none.cfg'"),
+    "train .": (1, "'.' cannot be read: is a directory"),
+    # No data is read before the config is good.
+    "train my.cfg --paths.train none.jsonl --system.seed x": (1, "'seed' should be an integer"),
+    "train my.cfg --code broken.py": (1, "broken.py:2  cannot be imported: AttributeError: 'int'"),
+    "train my.cfg -o .": (1, ".  is not empty."),
+    "train my.cfg -o talk.jsonl": (1, "talk.jsonl  is a file."),
+    "train": (2, "the following arguments are required: CONFIG"),
+    "train my.cfg --gpu-id x": (2, "argument -g/--gpu-id: invalid int value: 'x'"),
+    "train my.cfg --max_steps 10": (2, "--max_steps - did you mean --training.max_steps?"),
+    "train my.cfg --forse": (2, "--forse - did you mean --force?"),
+    "trian my.cfg": (2, "there is no command 'trian' - did you mean 'train'?"),
+    "nonsense": (2, "there is no command 'nonsense' - see"),
+    "init konfig x.cfg": (2, "'init' needs one of: config, fill-config"),
+    "init config": (2, "init config needs OUT"),
+    "init config --from nothing x.cfg": (1, "no config 'nothing' comes along - there are: "),
+    "init config my.cfg": (1, "my.cfg  is there already. Choose another name, or add --force."),
+    "debug data my.cfg --paths.train null": (1, "Give it with --paths.train FILE"),
+    "debug data my.cfg --paths.train none.jsonl": (1, "none.jsonl  file not found"),
+    "evaluate none": (1, "none  is not a folder. Give the folder of a saved model"),
+    "evaluate .": (1, ".  is not a saved model: it has no meta.json."),
+    "evaluate . --split tset": (2, "invalid choice: 'tset'"),
+    "compare a b --resamples 0": (2, "should be 1 or more"),
+    "chat .": (1, ".  is not a saved model"),
+    "display-data my.cfg --split dev": (1, "[tasks.talk]  has no dev data"),
+    "display-data my.cfg --num-examples -3": (2, "should be 0 or more, got -3"),
+    "display-model .": (1, ".  is not a saved model"),
+    "find-function": (2, "find-function needs NAME, or --list REGISTRY"),
+    "find-function Ranker": (1, "function 'Ranker' - did you mean thincdialog.Ranker.v1"),
+    "find-function --list agent": (2, "there is no registry 'agent' - did you mean 'agents'?"),
+    "info .": (1, ".  is not a saved model"),
+    "info --a.b 3": (2, "--a.b: this command changes no settings"),
+    "completion powershell": (2, "invalid choice: 'powershell'"),
+}  # fmt: skip
 
 
-def test_a_setting_that_is_left_out_is_said_where_it_is_looked_for(folder, capsys):
-    (folder / "my.cfg").write_text(CONFIG.replace("max_steps = 2\n", ""))
-    assert main(["init", "fill-config", "my.cfg", "--diff"]) == 0
-    assert "+ max_steps = 0" in capsys.readouterr().out.splitlines()
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_mistakes_of_the_command_line(fails, line):
+    code, words = COMMAND_LINES[line]
+    found, message = fails(line)
+    assert found == code and words in message
+    if code == 1:
+        # One block: the message, then at most a note that nothing was written.
+        assert message.startswith("✘ ") and message.count("✘") == 1 and message.count("\n") <= 4
+    assert "none.jsonl" not in message or "seed" not in line
 
 
-def test_many_mistakes_are_shown_at_once(folder, capsys):
+def test_many_mistakes_are_shown_at_once(fails, folder):
     text = CONFIG.replace("max_steps", "max_stepz").replace("min_freq", "min_frek")
     (folder / "my.cfg").write_text(text.replace("width = 16", "width = .5"))
-    assert main(["debug", "config", "my.cfg", "--training.patience", "x"]) == 1
-    shown = capsys.readouterr().err.splitlines()
-    assert [re.match(r"  (my.cfg|--\S+)", line)[1] for line in shown[1:5]] == [
-        "my.cfg", "my.cfg", "my.cfg", "--training.patience"
-    ]  # fmt: skip
+    code, train = fails("train my.cfg -o out --training.patience x --agent.delimiter 3")
+    assert (code, train.splitlines()[0]) == (1, "✘ 5 problems in my.cfg")
+    found = re.findall(r"^  (my.cfg|--\S+)", train, re.MULTILINE)
+    assert found == ["my.cfg"] * 3 + ["--agent.delimiter", "--training.patience"]
+    debug = fails("debug config my.cfg --training.patience x --agent.delimiter 3")
+    assert debug == (1, train)
 
 
-def test_mistakes_leave_no_traceback_in_a_process_of_their_own(folder):
-    environment = {**os.environ, "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "thincdialog", "train", "my.cfg", "--training.max_stepz", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines() == [
-        "✘ 1 problem in my.cfg",
-        "  --training.max_stepz  [training] has no setting 'max_stepz' - did you mean 'max_steps'?",
-        "ℹ Nothing was written.",
-    ]
+def test_what_looks_like_a_mistake_and_is_none(run, folder):
+    """Dashes in a setting, and settings before the config."""
+    code, out, _ = run("train --training.max-steps 3 my.cfg -o out")
+    assert code == 0 and "Ended: max_steps = 3 reached." in out
+
+
+def test_mistakes_with_verbose_show_the_traceback(run, folder):
+    code, _, err = run("train my.cfg -V --system.seed x")
+    assert code == 1 and "Traceback" in err and "✘ 1 problem in my.cfg" in err
+
+
+def test_mistakes_in_the_environment(run, fails, monkeypatch):
+    monkeypatch.setenv("THINCDIALOG_CONFIG_OVERRIDES", "--system.seed x --training.max_steps 3")
+    code, message = fails("debug config my.cfg --training.max_steps 4")
+    assert code == 1 and "ℹ THINCDIALOG_CONFIG_OVERRIDES sets --system.seed x\n" in message
+    assert "--system.seed  [system] 'seed' should be an integer" in message
+    assert "sets --training" not in message
+    assert run("debug config my.cfg --system.seed 4")[0] == 0
+    monkeypatch.setenv("THINCDIALOG_CONFIG_OVERRIDES", "seed=3")
+    code, message = fails("debug config my.cfg")
+    assert code == 2 and "is not an option like --section.key" in message

@@ -8,7 +8,7 @@ from thincdialog.cli.sweep import _split
 
 SWEEP = (
     "sweep a.cfg --over training.optimizer.learn_rate=0.001,0.05 -o out --training.max_steps 4 "
-    "--tasks.coffee.n_dev 10"
+    "--tasks.coffee.n_dev 10 --tasks.coffee.n_test 10"
 )
 
 
@@ -34,21 +34,19 @@ def test_sweep_shows_a_table_and_the_command_to_train_the_best(run_small):
     assert [r["score"] for r in found["results"]] == pytest.approx(scores, abs=1e-4)
 
 
-def test_sweep_usage_and_config_mistakes(run_small, tmp_path):
-    code, _, err = run_small("sweep a.cfg --over training.patience -o out")
-    assert code == 2 and "key=v1,v2" in err
-    code, _, err = run_small(
-        "sweep a.cfg --over training.patience=1 --over training.patience=2 -o out"
-    )
-    assert code == 2 and "given twice" in err
-    code, _, err = run_small(
-        "sweep a.cfg --over training.patiense=1 --over training.max_epochs=x -o out"
-    )
-    assert code == 1 and "did you mean 'patience'?" in err
-    assert "--over training.max_epochs  [training] 'max_epochs' should be a number" in err
-    code, _, err = run_small("sweep a.cfg --over training.max_epochs=uniform:1..2 -o out")
-    assert code == 1 and "--random N" in err
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize(
+    "over, code, said",
+    [
+        ("training.patience", 2, "key=v1,v2"),
+        ("training.patience=1 --over training.patience=2", 2, "given twice"),
+        ("training.patiense=1 --over training.max_epochs=x", 1, "did you mean 'patience'?"),
+        ("training.patiense=1 --over training.max_epochs=x", 1, "--over training.max_epochs  [tra"),
+        ("training.max_epochs=uniform:1..2", 1, "--random N"),
+    ],
+)
+def test_sweep_mistakes(run_small, tmp_path, over, code, said):
+    found, _, err = run_small(f"sweep a.cfg --over {over} -o out")
+    assert found == code and said in err and not (tmp_path / "out").exists()
 
 
 def test_sweep_fails_if_all_runs_do(run_small):

@@ -1,9 +1,11 @@
+import itertools
+
 import pytest
 from confection import Config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.config.reading import read_config
+from thincdialog.config.given import read_config
 from thincdialog.config.source import read_source
 
 GOOD = """# What it trains.
@@ -30,9 +32,9 @@ name: plain words
 
 
 def data_of(text):
-    reading = read_config(text)
-    assert reading.problems == []
-    return {name: reading.data[name] for name in reading.data if name in reading.locations}
+    read = read_config(text)
+    assert read.problems == []
+    return read.written
 
 
 def test_source_remembers_lines_and_comments():
@@ -42,47 +44,31 @@ def test_source_remembers_lines_and_comments():
     assert source.sections["agent"].comments == ["# The agent."]
     assert source.sections["agent"].line == 8
     entries = source.sections["agent"].entries
-    assert {key: entry.line for key, entry in entries.items()} == {
-        "@agents": 9,
-        "width": 11,
-        "sizes": 12,
-        "name": 16,
-    }
+    lines = {key: entry.line for key, entry in entries.items()}
+    assert lines == {"@agents": 9, "width": 11, "sizes": 12, "name": 16}
     assert entries["width"].comments == ["# How wide."]
-    assert source.where(11) == "my.cfg:11"
     assert read_config(GOOD).where("agent", "model", "depth") == "config:19"
     assert read_config(GOOD).where("agent", "model", "missing") == "config:18"
 
 
 def test_source_reads_what_confection_reads():
-    expected = Config().from_str(GOOD, interpolate=False)
-    found = data_of(GOOD)
-    found["paths"] = {"train": found["paths"]["train"]}
-    assert found == expected
-    assert found["agent"]["sizes"] == [1, 2, 3]
-    assert found["agent"]["model"] == {"depth": 2, "width": 3}
+    assert data_of(GOOD) == Config().from_str(GOOD, interpolate=False)
+    assert data_of(GOOD)["agent"]["sizes"] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
     "text, line, words",
     [
-        ("[a]\nx = 1\n[a]\ny = 2\n", 3, "section [a] is repeated - it stands at line 1"),
-        ("[a]\nx = 1\nx = 2\n", 3, "[a] 'x' is repeated - it stands at line 2"),
         ("x = 1\n[a]\n", 1, "'x' stands before any [section]"),
         ("[a]\njust words\n", 2, "'just words' is neither a [section] nor 'key = value'"),
         ("[a\nx = 1\n", 1, "'[a' is not a section name"),
         ("[]\nx = 1\n", 1, "'[]' is not a section name"),
         ("[a..b]\nx = 1\n", 1, "'[a..b]' is not a section name"),
         ("[a]\nx =\n", 2, "[a] 'x' has no value - write null"),
-        ("[a]\nx = 1 # one\n", 2, "[a] 'x' is 1 # one - a comment needs a line of its own"),
         ('[a]\nx = "b" ; one\n', 2, "a comment needs a line of its own"),
-        ("[a]\nx = .5\n", 2, "'x' is .5, which is not a number in JSON - write 0.5"),
-        ("[a]\nx = 1_000\n", 2, "write 1000"),
         ("[a]\nx = +3\n", 2, "write 3"),
         ("[a]\nx = nan\n", 2, "write a finite number"),
-        ("[a]\nx = NaN\n", 2, "write a finite number"),
         ("[a]\nx = [1, Infinity]\n", 2, "write a finite number"),
-        ("[a]\nx = 'b'\n", 2, "strings are written with double quotes"),
         ("[a]\nx = 1\n  y = 2\n", 2, "an indented line continues the value above it"),
         ("[a]\nx = b\n  [a.c]\n", 2, "an indented line continues the value above it"),
         ("[a]\nx = [1, 2\n", 2, "which is not JSON"),
@@ -98,12 +84,8 @@ def test_source_names_line_and_remedy(text, line, words):
 
 def test_source_finds_all_mistakes_and_keeps_the_first_of_repeated_ones():
     source = read_source("[a]\nx = 1\nx = .5\n[a]\ny = 'b'\n[b]\nnothing\n")
-    assert [problem.where for problem in source.problems] == [
-        "config:3",
-        "config:4",
-        "config:5",
-        "config:7",
-    ]
+    places = [problem.where for problem in source.problems]
+    assert places == ["config:3", "config:4", "config:5", "config:7"]
     assert source.sections["a"].entries["x"].raw == "1"
     assert "y" not in source.sections["a"].entries
 
@@ -122,23 +104,19 @@ def test_source_value_and_section_of_one_name():
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 plain = st.from_regex(r"[A-Za-z/][A-Za-z0-9/ _-]{0,8}[a-z]", fullmatch=True)
 json_texts = st.sampled_from(["1", "-2.5", "1e3", "true", "null", '"a b"', '[1, "x"]', "None"])
-values = st.one_of(json_texts, plain)
-sections = st.dictionaries(names, st.dictionaries(names, values, max_size=4), max_size=4)
+sections = st.dictionaries(names, json_texts | plain, max_size=4)
 spaces = st.sampled_from(["", "\n", "# words\n", "\n; words = 1\n\n"])
 
 
-@given(sections, st.lists(spaces, min_size=1, max_size=8), st.sampled_from([" = ", "=", ": "]))
+@given(
+    st.dictionaries(names, sections, max_size=4),
+    st.lists(spaces, min_size=1, max_size=8),
+    st.sampled_from([" = ", "=", ": "]),
+)
 def test_source_agrees_with_confection(content, gaps, equals):
-    lines, index = [], 0
+    gap = itertools.cycle(gaps)
+    text = ""
     for name, entries in content.items():
-        lines.append(f"{gaps[index % len(gaps)]}[{name}]\n")
-        for key, value in entries.items():
-            index += 1
-            lines.append(f"{gaps[index % len(gaps)]}{key}{equals}{value}\n")
-    text = "[first]\n" + "".join(lines) if "first" not in content else "".join(lines)
-    reading = read_config(text)
-    assert reading.problems == []
-    expected = Config().from_str(text, interpolate=False)
-    assert {name: reading.data[name] for name in expected if name in content} == {
-        name: section for name, section in expected.items() if name in content
-    }
+        text += f"{next(gap)}[{name}]\n"
+        text += "".join(f"{next(gap)}{key}{equals}{value}\n" for key, value in entries.items())
+    assert data_of(text or "\n") == Config().from_str(text, interpolate=False)

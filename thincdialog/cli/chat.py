@@ -4,10 +4,10 @@ import argparse
 import difflib
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
-from .arguments import add_code, add_gpu, add_model, with_gpu
-from .output import Messages, coloured
+from .arguments import CODE, GPU, MODEL, argument, common
+from .output import coloured, messages
 
 EXAMPLES = [
     "chat output/quickstart/model-best",
@@ -24,34 +24,24 @@ COMMANDS = {
     "/help": "show these commands",
 }
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_model(parser)
-    parser.add_argument(
-        "--candidates", metavar="FILE", help="replies to choose from, one on a line"
-    )
-    add_code(parser)
-    add_gpu(parser)
+ARGUMENTS = [
+    MODEL,
+    argument("--candidates FILE", "replies to choose from, one on a line"),
+    CODE,
+    GPU,
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Load the model and talk until the input ends."""
     from ..api import load
 
     candidates = _read_candidates(arguments.candidates) if arguments.candidates else None
-    chatbot = load(
-        arguments.model,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        code=arguments.code,
-    )
+    chatbot = load(arguments.model, **common(arguments))
     is_terminal = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
     if is_terminal:
-        Messages(sys.stderr).info(
-            "/help shows the commands, /quit ends. \\n stands for a new line."
-        )
+        messages.info("/help shows the commands, /quit ends. \\n stands for a new line.")
     talk(chatbot, _lines(is_terminal), is_terminal, candidates)
-    return 0
 
 
 def talk(
@@ -61,7 +51,6 @@ def talk(
     candidates: Optional[List[str]] = None,
 ) -> None:
     """Answer each line on stdout; lines that are commands do what they say."""
-    messages = Messages(sys.stderr)
     history: List[Tuple[str, str]] = []
     for line in lines:
         line = line.strip()
@@ -85,7 +74,7 @@ def talk(
             reply = chatbot.respond(line.replace("\\n", "\n"), candidates)
             history += [("you", line), ("model", reply)]
             shown = reply.replace("\n", "\\n")
-            print(f"{coloured('model', 36, sys.stdout)}> {shown}" if is_terminal else shown)
+            print(f"{coloured('model', 36)}> {shown}" if is_terminal else shown)
             sys.stdout.flush()
 
 

@@ -1,11 +1,12 @@
-"""``completion``: a script that lets a shell complete command lines."""
+"""``completion``: let a shell complete command lines, by argcomplete."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Iterator, Optional, TextIO
 
-from .arguments import suggested
+from .arguments import argument
 
 EXAMPLES = [
     "completion bash > ~/.local/share/bash-completion/completions/thincdialog",
@@ -16,106 +17,63 @@ EXAMPLES = [
 ABOUT = """
 It completes the program `thincdialog`: commands, options, files, and the settings
 --section.key: all those with defaults, and those in a config or model that the command
-line names. Nothing of Python runs while you type. Or for this session only:
+line names. Each TAB runs it for about a tenth of a second. Or for this session only:
   source <(thincdialog completion bash)      (zsh: the same)
   thincdialog completion fish | source"""
 
-# What an argument is called that takes a file or folder.
-FILES = ("FILE", "FOLDER", "CONFIG", "OTHER", "MODEL", "A", "B", "IN", "OUT", "RUN")
+ARGUMENTS = [argument("shell", "which shell", choices=("bash", "zsh", "fish"))]
+DEFAULTS = Path(__file__).parent.parent / "config" / "default_config.cfg"
 
 
-class Value(NamedTuple):
-    """What may stand as an argument.
+def run(arguments: argparse.Namespace) -> None:
+    """Print what the shell is to read; it then calls ``complete`` whenever it is asked."""
+    import argcomplete
 
-    choices (Tuple[str, ...]): Words to offer; any text or number if there are none.
-    is_file (bool): Whether it is a file or folder.
+    sys.stdout.write(argcomplete.shellcode(["thincdialog"], shell=arguments.shell))
+
+
+def complete(output: Optional[TextIO] = None) -> None:
+    """Tell a shell how the line in its environment may go on, and end the program.
+
+    output (Optional[TextIO]): What the shell reads; the one that it has opened if None.
     """
+    import argcomplete
 
-    choices: Tuple[str, ...] = ()
-    is_file: bool = False
+    from .main import COMMANDS, GROUPS, make_parser
 
-
-class Option(NamedTuple):
-    """An option of a command.
-
-    names (Tuple[str, ...]): Such as "-o" and "--output".
-    about (str): What it does.
-    value (Optional[Value]): What follows it; None for nothing.
-    """
-
-    names: Tuple[str, ...]
-    about: str
-    value: Optional[Value]
-
-
-class Line(NamedTuple):
-    """What can stand in the command line of a command.
-
-    name (str): One word or two.
-    aliases (Tuple[str, ...]): Other names.
-    about (str): What it does.
-    options (List[Option]): In the order of its help.
-    argument (Value): What its arguments are that are no options.
-    takes_settings (bool): Whether it takes --section.key.
-    """
-
-    name: str
-    aliases: Tuple[str, ...]
-    about: str
-    options: List[Option]
-    argument: Value
-    takes_settings: bool
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.description = f"{parser.description or ''}{ABOUT}"
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
-
-
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
-    """Print the script."""
-    from . import completion_scripts
-
-    write = getattr(completion_scripts, arguments.shell)
-    sys.stdout.write(write(command_lines(), default_settings()))
-    return 0
-
-
-def command_lines() -> List[Line]:
-    """All commands, from their parsers."""
-    from .main import COMMANDS, make_parser
-
-    lines = []
+    settings = argparse.ArgumentParser(add_help=False)
+    for name in dict.fromkeys(_settings(os.environ["COMP_LINE"])):
+        settings.add_argument(f"--{name}")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--version", action="store_true")
+    commands = parser.add_subparsers()
+    groups = {name: commands.add_parser(name).add_subparsers() for name in GROUPS}
     for name, command in COMMANDS.items():
-        parser = make_parser(name)
-        options, argument = [], Value()
-        for action in parser._actions:
-            if action.option_strings:
-                value = None if action.nargs == 0 else _value(action)
-                names = tuple(action.option_strings)
-                options.append(Option(names, (action.help or "").replace("%%", "%"), value))
-            elif argument == Value():
-                argument = _value(action)
-        lines.append(
-            Line(name, command.aliases, command.about, options, argument, command.takes_overrides)
+        group, _, word = name.rpartition(" ")
+        parents = [make_parser(name), *([settings] if command.takes_overrides else [])]
+        groups.get(group, commands).add_parser(
+            word, parents=parents, aliases=command.aliases, help=command.about, add_help=False
         )
-    return lines
+    argcomplete.autocomplete(
+        parser, always_complete_options=False, exit_method=sys.exit, output_stream=output
+    )
 
 
-def _value(action: argparse.Action) -> Value:
-    words = suggested(action)
-    return Value(words) if words else Value(is_file=action.metavar in FILES)
+def _settings(line: str) -> Iterator[str]:
+    """Names of settings: all that have defaults, and those of the configs in a command line."""
+    yield from settings_in(DEFAULTS)
+    for word in line.split():
+        path = Path(word) / "config.cfg" if os.path.isdir(word) else Path(word)
+        if path.suffix == ".cfg" and path.is_file():
+            yield from settings_in(path)
 
 
-def default_settings() -> List[str]:
-    """The settings that have defaults: "training.max_steps"."""
-    defaults = Path(__file__).parent.parent / "config" / "default_config.cfg"
-    section, found = "", []
-    for line in defaults.read_text(encoding="utf8").splitlines():
-        key, equals, _ = line.partition(" = ")
+def settings_in(path: Path) -> Iterator[str]:
+    """The names of all settings in a config: "training.max_steps"; lists are left out."""
+    section = ""
+    for line in path.read_text(encoding="utf8", errors="replace").splitlines():
+        key, equals, _ = line.partition("=")
         if line.startswith("["):
-            section = line.strip("[]")
-        elif equals and key.isidentifier():
-            found.append(f"{section}.{key}")
-    return found
+            section = line.strip("[] ")
+        elif equals and key.strip().isidentifier() and section and "*" not in section:
+            yield f"{section}.{key.strip()}"

@@ -1,11 +1,10 @@
 """``convert``: write a data file in another format."""
 
 import argparse
-import sys
-from typing import Dict, Iterable, List
+from typing import Iterable
 
-from .arguments import suggest
-from .output import Messages, counted
+from .arguments import argument
+from .output import counted, messages
 
 EXAMPLES = [
     "convert parlai_train.txt train.jsonl.gz --to conversations",
@@ -18,45 +17,34 @@ EXAMPLES = [
 NAMES = "parlai, fbdialog, babi, conversations, parlai-conversations, jsonl, csv, tsv"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument("source", metavar="IN", help="data file, plain or gzip'd")
-    parser.add_argument("target", metavar="OUT", help="file to write; NAME.gz is compressed")
-    source = parser.add_argument(
-        "--from", dest="from_format", metavar="FORMAT",
-        help=f"format of IN, told by the file if not given: {NAMES}; or a layout of "
-        "thincdialog.JSONLayout.v1, such as sharegpt or my.yml")  # fmt: skip
-    suggest(source, _sources)
-    target = parser.add_argument("--to", dest="to_format", metavar="FORMAT",
-                                 help="format of OUT; may be left out for .csv "
-                                 "and .tsv")  # fmt: skip
-    suggest(target, lambda: NAMES.split(", "))
-    speaker = parser.add_argument(
-        "--label-speaker", metavar="WHO",
-        help="of conversations: whose turns are the labels (second, first, both, or a "
-        "speaker's name)")  # fmt: skip
-    suggest(speaker, lambda: ("second", "first", "both"))
-    parser.add_argument("--text-field", metavar="NAME", default="text",
-                        help="field or column of the text in labelled text")  # fmt: skip
-    parser.add_argument("--label-field", metavar="NAME", default="label",
-                        help="field or column of the label in labelled text")  # fmt: skip
-    drop = parser.add_argument("--drop", metavar="A,B", default="",
-                               help="fields to leave out; labels: all but the first; history: "
-                               "each turn becomes an example of its own; blanks: at the ends "
-                               "of lines")  # fmt: skip
-    suggest(drop, lambda: ("labels", "history", "blanks"))
-    parser.add_argument("--skip", action="store_true",
-                        help="leave out episodes that the format cannot hold")  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
-
-
 def _sources() -> Iterable[str]:
     from ..teachers.layout_file import shipped_layouts
 
     return (*NAMES.split(", "), *shipped_layouts())
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+ARGUMENTS = [
+    argument("IN", "data file, plain or gzip'd", dest="source"),
+    argument("OUT", "file to write; NAME.gz is compressed", dest="target"),
+    argument("--from FORMAT", f"format of IN, told by the file if not given: {NAMES}; or a layout "
+             "of thincdialog.JSONLayout.v1, such as sharegpt or my.yml",
+             suggest=_sources, dest="from_format"),
+    argument("--to FORMAT", "format of OUT; may be left out for .csv and .tsv",
+             suggest=lambda: NAMES.split(", "), dest="to_format"),
+    argument("--label-speaker WHO", "of conversations: whose turns are the labels (second, "
+             "first, both, or a speaker's name)", suggest=lambda: ("second", "first", "both")),
+    argument("--text-field NAME", "field or column of the text in labelled text", default="text"),
+    argument("--label-field NAME", "field or column of the label in labelled text",
+             default="label"),
+    argument("--drop A,B", "fields to leave out; labels: all but the first; history: each turn "
+             "becomes an example of its own; blanks: at the ends of lines",
+             default="", suggest=lambda: ("labels", "history", "blanks")),
+    argument("--skip", "leave out episodes that the format cannot hold"),
+    argument("--force", "replace a file that is there"),
+]  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> None:
     """Convert, and say what was left out."""
     from ..teachers.convert import convert
 
@@ -72,13 +60,10 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         skip=arguments.skip,
         force=arguments.force,
     )
-    messages = Messages(sys.stderr)
     if done.was_guessed:
         messages.info(f"{arguments.source} looks like {done.from_format}; if not, say --from")
     if done.left_out:
-        kinds: List[str] = [
-            kind if count == 1 else f"{kind} ({count:,})" for kind, count in done.left_out.items()
-        ]
+        kinds = [kind if n == 1 else f"{kind} ({n:,})" for kind, n in done.left_out.items()]
         messages.warn(f"There is no place for: {'; '.join(kinds)}")
     if done.n_skipped:
         skipped = counted(done.n_skipped, "episode")
@@ -87,4 +72,3 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     examples = counted(done.n_examples, "turn" if between else "example")
     episodes = counted(done.n_episodes, "episode")
     messages.good(f"{arguments.target}: {episodes}, {examples}, as {done.to_format}")
-    return 0

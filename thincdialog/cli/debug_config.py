@@ -2,12 +2,13 @@
 
 import argparse
 import re
-import sys
+from functools import reduce
+from operator import getitem
 from typing import Any, Dict, Iterator, List, Tuple
 
-from .arguments import add_code, add_config
-from .json_output import add_json, print_json
-from .output import Messages, table
+from .arguments import CODE, CONFIG, argument, json_flag
+from .json_output import print_json
+from .output import messages, table
 
 EXAMPLES = [
     "debug config quickstart.cfg",
@@ -15,17 +16,16 @@ EXAMPLES = [
     "debug config ranker.cfg --json",
 ]
 
+ARGUMENTS = [
+    CONFIG,
+    argument("--functions", "show the functions it uses"),
+    argument("--variables", "show the variables it uses"),
+    json_flag("problems, functions and variables"),
+    CODE,
+]
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_config(parser)
-    parser.add_argument("--functions", action="store_true", help="show the functions it uses")
-    parser.add_argument("--variables", action="store_true", help="show the variables it uses")
-    add_json(parser, "problems, functions and variables")
-    add_code(parser)
 
-
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Check the config, and show what it uses."""
     from ..config import check_config, load_code, load_config
     from ..config.values import show_value
@@ -33,9 +33,9 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     from ..training.experiment import Experiment
 
     load_code(arguments.code)
-    problems = check_config(arguments.config, overrides)
+    problems = check_config(arguments.config, arguments.overrides)
     if not problems:
-        checked = load_config(arguments.config, overrides)
+        checked = load_config(arguments.config, arguments.overrides)
         problems = Experiment(checked).missing_packages()
     if problems and arguments.json:
         print_json({"config": arguments.config, "problems": [_problem(each) for each in problems]})
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     if arguments.variables:
         rows = [[name, show_value(value)] for name, value in variables]
         print(table([["variable", "value"], *rows], n_left=2))
-    Messages(sys.stderr).good(f"{arguments.config}: nothing is wrong")
+    messages.good(f"{arguments.config}: nothing is wrong")
     return 0
 
 
@@ -94,10 +94,7 @@ def _problem(problem: Any) -> Dict[str, Any]:
 def _variables(config: Any, interpolated: Any) -> List[Tuple[str, Any]]:
     from ..config.variables import variables_in
 
-    rows = []
-    for name in sorted(set(variables_in(config))):
-        value = interpolated
-        for part in name.split("."):
-            value = value[part]
-        rows.append((name, value))
-    return rows
+    return [
+        (name, reduce(getitem, name.split("."), interpolated))
+        for name in sorted(set(variables_in(config)))
+    ]

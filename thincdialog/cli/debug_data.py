@@ -4,10 +4,10 @@ import argparse
 import sys
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from .arguments import add_code, add_config
-from .histograms import can_draw, histogram
-from .json_output import add_json, print_json
-from .output import Messages, coloured, shorten, table
+from .arguments import CODE, CONFIG, SPLITS, argument, common, json_flag
+from .histograms import PARTS, histogram
+from .json_output import print_json
+from .output import Messages, can_show, coloured, counted, shorten, table
 
 EXAMPLES = [
     "debug data quickstart.cfg",
@@ -24,37 +24,30 @@ different classes; more than 1 % of dev or test that stand in the training data,
 ids that occur twice; more than 5 % unknown words; more than 10 % that the agent cuts.
 Warnings are no errors: it ends with 0 all the same."""
 
-SPLITS = ("train", "dev", "test")
+ARGUMENTS = [
+    CONFIG,
+    argument("--split", "report on one split (others are compared with train)", choices=SPLITS),
+    argument("--no-histograms", "leave out the histograms"),
+    json_flag("the whole report"),
+    CODE,
+]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.description = f"{parser.description or ''}{ABOUT}"
-    add_config(parser)
-    parser.add_argument(
-        "--split", choices=SPLITS, help="report on one split (others are compared with train)"
-    )
-    parser.add_argument("--no-histograms", action="store_true", help="leave out the histograms")
-    add_json(parser, "the whole report")
-    add_code(parser)
-
-
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Read, and show the report."""
     from ..api import debug_data
 
     splits = [arguments.split] if arguments.split else None
-    report = debug_data(arguments.config, splits=splits, overrides=overrides, code=arguments.code)
+    report = debug_data(arguments.config, splits=splits, **common(arguments))
     if arguments.json:
         print_json(report.as_dict())
-        return 0
+        return
     tasks: Dict[str, List[Any]] = {}
     for part in report.splits:
         tasks.setdefault(part.task, []).append(part)
     for parts in tasks.values():
         _show_task(parts, report, not arguments.no_histograms)
     _show_warnings(report)
-    return 0
 
 
 def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None:
@@ -67,7 +60,7 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
     print("* median / 95 % have no more / longest")
     print(f"\n{report.vocabulary:,} different words in the training data\n")
     if with_histograms:
-        blocks = can_draw(sys.stdout)
+        blocks = can_show(PARTS)
         for name in dict.fromkeys(name for part in parts for name in part.lengths):
             if all(part.lengths[name].longest <= 1 for part in parts if name in part.lengths):
                 continue
@@ -111,11 +104,10 @@ def _show_warnings(report: Any) -> None:
     several = len({part.task for part in report.splits}) > 1
     for warning in report.warnings:
         where = f"{warning.task}/{warning.split}" if several else warning.split
-        messages.warn(f"{coloured(where, 1, sys.stdout)}: {warning.text} - {warning.hint}")
-    n_passed, n_warnings = len(report.passed), len(report.warnings)
-    messages.good(f"{n_passed} check{'' if n_passed == 1 else 's'} passed")
-    if n_warnings:
-        messages.warn(f"{n_warnings} warning{'' if n_warnings == 1 else 's'}")
+        messages.warn(f"{coloured(where, 1)}: {warning.text} - {warning.hint}")
+    messages.good(f"{counted(len(report.passed), 'check')} passed")
+    if report.warnings:
+        messages.warn(counted(len(report.warnings), "warning"))
 
 
 def _lengths(name: str) -> Callable[[Any], str]:

@@ -1,13 +1,12 @@
 """``debug diff-config``: show what sets a config apart from the defaults or from another."""
 
 import argparse
-import sys
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Iterator, List, Tuple
 
-from .arguments import add_code
-from .json_output import add_json, print_json
-from .output import Messages, coloured
+from .arguments import CODE, argument, common, json_flag
+from .json_output import print_json
+from .output import coloured, messages
 
 EXAMPLES = [
     "debug diff-config ranker.cfg",
@@ -25,65 +24,46 @@ config names, or another config."""
 # Sign and colour of a line.
 SIGNS = {"same": (" ", 0), "added": ("+", 32), "removed": ("-", 31)}
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.description = f"{parser.description or ''}{ABOUT}"
-    parser.add_argument("config", metavar="CONFIG", help="config file, or a saved model's folder")
-    parser.add_argument(
-        "--compare-to", metavar="OTHER", help="config or model; the defaults if not given"
-    )
-    parser.add_argument("--full", action="store_true", help="show unchanged lines, too")
-    add_json(parser, "the differences")
-    add_code(parser)
+ARGUMENTS = [
+    argument("CONFIG", "config file, or a saved model's folder"),
+    argument("--compare-to OTHER", "config or model; the defaults if not given"),
+    argument("--full", "show unchanged lines, too"),
+    json_flag("the differences"),
+    CODE,
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Compare, and show the lines that differ."""
     from ..api import diff_config
 
-    found = diff_config(
-        arguments.config, arguments.compare_to, overrides=overrides, code=arguments.code
-    )
+    found = diff_config(arguments.config, arguments.compare_to, **common(arguments))
     shown = [d for d in found if arguments.full or d.kind != "same"]
     if arguments.json:
         print_json([difference._asdict() for difference in shown])
-        return 0
-    for sign, text in _lines(found, arguments.full):
-        code = dict(SIGNS.values())[sign]
-        line = f"{sign} {text}".rstrip()
-        print(coloured(line, code, sys.stdout) if code else line)
+        return
+    for sign, text in _lines(found, shown):
+        print(coloured(f"{sign} {text}".rstrip(), dict(SIGNS.values())[sign]))
     counts = Counter(difference.kind for difference in found)
     what = arguments.compare_to or "the defaults"
     if counts.keys() <= {"same"}:
-        Messages(sys.stderr).good(f"{arguments.config} does not differ from {what}")
+        messages.good(f"{arguments.config} does not differ from {what}")
     else:
         parts = [f"{counts[k]} {k}" for k in ("changed", "added", "removed") if counts[k]]
-        Messages(sys.stderr).info(f"Compared to {what}: {', '.join(parts)}")
-    return 0
+        messages.info(f"Compared to {what}: {', '.join(parts)}")
 
 
-def _lines(found: List[Any], full: bool) -> Iterator[Tuple[str, str]]:
+def _lines(found: List[Any], shown: List[Any]) -> Iterator[Tuple[str, str]]:
     """Sign and text of each line to show."""
-    sections: Dict[str, List[Any]] = {}
-    for difference in found:
-        sections.setdefault(difference.section, []).append(difference)
-    is_first = True
-    for name, differences in sections.items():
-        shown = [d for d in differences if full or d.kind != "same"]
-        if not shown:
-            continue
-        if not is_first:
+    for number, section in enumerate(dict.fromkeys(each.section for each in shown)):
+        if number:
             yield " ", ""
-        is_first = False
-        yield _sign_of_section(differences), f"[{name}]"
-        for difference in shown:
-            if difference.kind in ("changed", "removed"):
-                yield "-", _entry(difference.key, difference.old)
-            if difference.kind in ("changed", "added"):
-                yield "+", _entry(difference.key, difference.new)
-            if difference.kind == "same":
-                yield " ", _entry(difference.key, difference.new)
+        yield _sign_of_section([each for each in found if each.section == section]), f"[{section}]"
+        for each in shown:
+            if each.section == section and each.kind in ("changed", "removed"):
+                yield "-", _entry(each.key, each.old)
+            if each.section == section and each.kind != "removed":
+                yield " " if each.kind == "same" else "+", _entry(each.key, each.new)
 
 
 def _sign_of_section(differences: List[Any]) -> str:

@@ -2,12 +2,10 @@
 
 import argparse
 import dataclasses
-import sys
-from typing import Dict
 
-from .arguments import add_trial, with_gpu
+from .arguments import common, trial
 from .json_output import print_json
-from .output import Messages, table
+from .output import messages, table
 
 EXAMPLES = [
     "debug overfit quickstart.cfg",
@@ -20,35 +18,21 @@ learn one batch by heart will learn nothing else: then hints say what may be wro
 Writes nothing. Exit code 0 if it has learnt, 1 if not."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_trial(parser, ABOUT, "steps at most", 200)
+ARGUMENTS = trial("steps at most", 200)
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Train on one batch, and give a verdict."""
     from ..api import debug_overfit
 
-    found = debug_overfit(
-        arguments.config,
-        steps=arguments.steps,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        code=arguments.code,
-    )
+    found = debug_overfit(arguments.config, steps=arguments.steps, **common(arguments))
     if arguments.json:
         print_json({"is_learnt": found.is_learnt, **dataclasses.asdict(found)})
     else:
         losses = [f"{loss:.4f}" for loss in found.losses] or ["-"]
-        print(
-            table(
-                [
-                    ["", "loss", "right replies"],
-                    ["before", losses[0], f"{found.first_score:.1%}"],
-                    [f"after step {found.steps}", losses[-1], f"{found.last_score:.1%}"],
-                ]
-            )
-        )
-    messages = Messages(sys.stderr)
+        before = ["before", losses[0], f"{found.first_score:.1%}"]
+        after = [f"after step {found.steps}", losses[-1], f"{found.last_score:.1%}"]
+        print(table([["", "loss", "right replies"], before, after]))
     if found.is_learnt:
         messages.good(f"It has learnt the batch of {found.examples} examples by heart")
     else:

@@ -4,12 +4,11 @@ import argparse
 import dataclasses
 import re
 import shutil
-import sys
-from typing import Any, Dict, List, Sequence
+from typing import Any, List, Sequence
 
-from .arguments import add_trial, with_gpu
+from .arguments import common, trial
 from .json_output import print_json
-from .output import Messages, shorten, table
+from .output import messages, shorten, table
 
 EXAMPLES = [
     "debug profile quickstart.cfg",
@@ -28,24 +27,17 @@ HEADER = ("ms a step", "calls", "forward", "backward", "self", "total", "share")
 LEAST_NAME, LEAST_PART = 20, 10
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_trial(parser, ABOUT, "steps to measure", 50)
+ARGUMENTS = trial("steps to measure", 50)
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Measure, and show where the time goes."""
     from ..api import debug_profile
 
-    found = debug_profile(
-        arguments.config,
-        steps=arguments.steps,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        code=arguments.code,
-    )
+    found = debug_profile(arguments.config, steps=arguments.steps, **common(arguments))
     if arguments.json:
         print_json({**dataclasses.asdict(found), "overhead": found.overhead})
-        return 0
+        return
     print(table(_rows(found.parts, shutil.get_terminal_size().columns)))
     print(
         f"\nA step of {found.examples_per_step:.0f} examples takes {found.plain_ms:.2f} ms; "
@@ -58,9 +50,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
             text += f"that is due, {found.eval_share:.0%} of a run"
         print(text + ".")
     if found.overhead > 0.2:
-        text = "Measuring costs much here: many small layers look slower than they are."
-        Messages(sys.stderr).warn(text)
-    return 0
+        messages.warn("Measuring costs much here: many small layers look slower than they are.")
 
 
 def _rows(parts: Sequence[Any], columns: int) -> List[List[str]]:

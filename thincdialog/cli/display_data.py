@@ -1,12 +1,11 @@
 """``display-data``: show examples of a task, as the agent will get them."""
 
 import argparse
-import sys
 from typing import Any, Dict, List
 
-from .arguments import add_code, add_config, add_split, count
-from .json_output import add_jsonl, print_json
-from .output import Messages, coloured, shorten
+from .arguments import CODE, CONFIG, JSONL, MAX_LEN, argument, common, count, split
+from .json_output import print_json
+from .output import coloured, messages, shorten
 
 EXAMPLES = [
     "display-data quickstart.cfg",
@@ -18,22 +17,19 @@ EXAMPLES = [
 FIRST = ("text", "labels", "eval_labels", "label_candidates")
 HIDDEN = ("id", "context", "episode_done")
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_config(parser)
-    parser.add_argument("-n", "--num-examples", metavar="N", type=count, default=10,
-                        help="examples to show, 10 if not given; 0 for all")  # fmt: skip
-    add_split(parser, "train")
-    parser.add_argument("--shuffle", action="store_true", help="in the order of training")
-    parser.add_argument("--tokens", action="store_true", help="show how texts are tokenised")
-    parser.add_argument("--max-len", metavar="N", type=count, default=300,
-                        help="letters of a text to show; 0 for all")  # fmt: skip
-    add_jsonl(parser)
-    add_code(parser)
+ARGUMENTS = [
+    CONFIG,
+    argument("-n --num-examples N", "examples to show, 10 if not given; 0 for all", count, 10),
+    split("train"),
+    argument("--shuffle", "in the order of training"),
+    argument("--tokens", "show how texts are tokenised"),
+    MAX_LEN,
+    JSONL,
+    CODE,
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Show examples, as text or as JSON lines."""
     from ..inspection.display import display_data
 
@@ -42,9 +38,8 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         split=arguments.split,
         n_examples=arguments.num_examples,
         shuffle=arguments.shuffle,
-        overrides=overrides,
-        code=arguments.code,
         tokens=arguments.tokens,
+        **common(arguments),
     )
     n_shown = 0
     for message, pieces in shown:
@@ -53,12 +48,11 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
             print_json(message, indent=None)
         else:
             _show(message, pieces, arguments.max_len)
-    Messages(sys.stderr).info(f"{n_shown} example{'' if n_shown == 1 else 's'} shown")
-    return 0
+    messages.info(f"{n_shown} example{'' if n_shown == 1 else 's'} shown")
 
 
 def _show(message: Any, pieces: Dict[str, List[str]], limit: int) -> None:
-    print(coloured(f"- {message.get('id', '')} -", 1, sys.stdout))
+    print(coloured(f"- {message.get('id', '')} -", 1))
     for role, text in message.get("context", ()):
         print(f"  {'self' if role else 'partner':>16}  {shorten(text, limit)}")
     names = [name for name in FIRST if name in message]

@@ -1,13 +1,11 @@
 """``display-model``: show a saved model's replies to examples of its task."""
 
 import argparse
-import sys
-from typing import Dict
 
-from .arguments import add_code, add_gpu, add_model, add_split, count, with_gpu
+from .arguments import CODE, GPU, JSONL, MAX_LEN, MODEL, argument, common, count, split
 from .exchanges import show_exchanges
-from .json_output import add_jsonl, print_json
-from .output import Messages
+from .json_output import print_json
+from .output import messages
 
 EXAMPLES = [
     "display-model output/quickstart/model-best",
@@ -15,21 +13,18 @@ EXAMPLES = [
     "dm output/ranker/model-best -n 100 --jsonl > replies.jsonl",
 ]
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_model(parser)
-    parser.add_argument("-n", "--num-conversations", metavar="N", type=count, default=5,
-                        help="conversations to show, 5 if not given")  # fmt: skip
-    add_split(parser)
-    parser.add_argument("--max-len", metavar="N", type=count, default=300,
-                        help="letters of a text to show; 0 for all")  # fmt: skip
-    add_jsonl(parser)
-    add_code(parser)
-    add_gpu(parser)
+ARGUMENTS = [
+    MODEL,
+    argument("-n --num-conversations N", "conversations to show, 5 if not given", count, 5),
+    split("test"),
+    MAX_LEN,
+    JSONL,
+    CODE,
+    GPU,
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Show conversations with the model's replies."""
     from ..inspection.display import display_model
 
@@ -37,8 +32,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         arguments.model,
         split=arguments.split,
         n_conversations=arguments.num_conversations,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        code=arguments.code,
+        **common(arguments),
     )
     if arguments.jsonl:
         for number, exchanges in enumerate(conversations):
@@ -52,5 +46,4 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         n_labelled += bool(message.all_labels)
         n_right += reply.get("text") in message.all_labels
     text = f"{n_right} of {n_labelled} replies equal a label (=); where one differs (x), "
-    Messages(sys.stderr).info(text + "the label is shown below it")
-    return 0
+    messages.info(text + "the label is shown below it")

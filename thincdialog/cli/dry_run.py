@@ -8,7 +8,7 @@ from .json_output import print_json
 from .output import Messages, table
 
 
-def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> int:
+def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> None:
     """Do all up to the first step, and show counts and sizes.
 
     options (Dict[str, Any]): As for ``train``.
@@ -19,12 +19,11 @@ def run_dry(arguments: argparse.Namespace, options: Dict[str, Any]) -> int:
     found = dry_run(arguments.config, **options)
     if arguments.json:
         print_json(asdict(found))
-        return 0
+        return
     print(table(split_counts(found)))
     if found.n_parameters:
         _show_step(found)
     Messages(options["stderr"]).good("Training can begin. Nothing was written.")
-    return 0
 
 
 def _show_step(found: Any) -> None:

@@ -1,15 +1,13 @@
 """``evaluate``: measure a saved model on a split of its data."""
 
 import argparse
-import json
 import sys
 from typing import Any, Dict
 
-from .arguments import add_code, add_gpu, add_model, add_resamples, add_split, count, with_gpu
+from .arguments import CODE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
-from .json_output import add_json_file
-from .output import Messages, number_of, table
-from .writing import write_text
+from .json_output import write_json
+from .output import messages, number_of, table
 
 EXAMPLES = [
     "evaluate output/quickstart/model-best",
@@ -21,62 +19,42 @@ EXAMPLES = [
 
 OF_CLASSES = ("examples", "accuracy", "macro_f1", "weighted_f1", "loss")
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_model(parser)
-    add_split(parser)
-    add_json_file(parser, "all scores and intervals")
-    parser.add_argument(
-        "--predictions", metavar="FILE", help="write each example with its reply, a JSON line each"
-    )
-    parser.add_argument(
-        "--top",
-        metavar="N",
-        type=count,
-        default=10,
-        help="candidates in --predictions, 10 if not given",
-    )
-    parser.add_argument("--per-class", action="store_true", help="how well each class is found")
-    parser.add_argument("--confusion", action="store_true", help="which class is found for which")
-    parser.add_argument(
-        "--confusion-png", metavar="FILE", help="the same as a picture (needs the extra plot)"
-    )
-    add_resamples(parser)
-    add_code(parser)
-    add_gpu(parser)
+ARGUMENTS = [
+    MODEL,
+    split("test"),
+    json_file("all scores and intervals"),
+    argument("--predictions FILE", "write each example with its reply, a JSON line each"),
+    argument("--top N", "candidates in --predictions, 10 if not given", count, 10),
+    argument("--per-class", "how well each class is found"),
+    argument("--confusion", "which class is found for which"),
+    argument("--confusion-png FILE", "the same as a picture (needs the extra plot)"),
+    resamples(count),
+    CODE,
+    GPU,
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Evaluate, and show or write the scores: all of them for one task, the usual ones
     in a row for each of several tasks."""
     from ..api import evaluate_in_detail, write_predictions
-    from ..evaluation.results import report_parts, task_table
-    from ..loggers.row_file import finite
 
     found = evaluate_in_detail(
         arguments.model,
         split=arguments.split,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        code=arguments.code,
         n_resamples=arguments.resamples,
+        **common(arguments),
     )
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
     matrix = found.confusion() if wants_classes else None
-    messages = Messages(sys.stderr)
-    text = json.dumps(finite({**found.as_json(), **classes_as_json(matrix, arguments)}), indent=2)
-    if arguments.json == "-":
-        print(text)
-    else:
-        _show_scores(found, report_parts, task_table)
-        if found.intervals:
-            messages.info(about_intervals(found))
+    is_json_shown = arguments.json == "-"
+    if not is_json_shown:
+        _show_scores(found)
     if matrix is not None:
         # With the scores on stdout, that is for them alone.
-        show_classes(matrix, arguments, sys.stderr if arguments.json == "-" else sys.stdout)
-    if arguments.json and arguments.json != "-":
-        write_text(arguments.json, text + "\n", force=True)
-        messages.good(f"Wrote {arguments.json}")
+        show_classes(matrix, arguments, sys.stderr if is_json_shown else sys.stdout)
+    if arguments.json:
+        write_json(arguments.json, {**found.as_json(), **classes_as_json(matrix, arguments)})
     if arguments.predictions:
         rows = [row for rows in found.predictions.values() for row in rows]
         write_predictions(arguments.predictions, rows, found.metrics, arguments.top)
@@ -86,20 +64,23 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
 
         draw_confusion(matrix, arguments.confusion_png)
         messages.good(f"Wrote {arguments.confusion_png}")
-    return 0
 
 
-def _show_scores(found: Any, report_parts: Any, task_table: Any) -> None:
+def _show_scores(found: Any) -> None:
+    from ..evaluation.results import report_parts, task_table
+
     if len(report_parts(found.scores)) > 1:
-        print(table(task_table(found.scores, found.intervals)))
-        return
-    rows = [["metric", found.split, *(["95 % interval"] if found.intervals else [])]]
-    scores = of_classes(found.scores) if found.has_classes else found.scores
-    for name, value in scores.items():
-        ends = found.intervals.get(name)
-        shown = [f"{ends[0]:.4f} to {ends[1]:.4f}" if ends else ""] if found.intervals else []
-        rows.append([name, number_of(name, value), *shown])
+        rows = task_table(found.scores, found.intervals)
+    else:
+        rows = [["metric", found.split, *(["95 % interval"] if found.intervals else [])]]
+        scores = of_classes(found.scores) if found.has_classes else found.scores
+        for name, value in scores.items():
+            low, high = found.intervals.get(name) or (None, None)
+            ends = "" if low is None else f"{low:.4f} to {high:.4f}"
+            rows.append([name, number_of(name, value), *([ends] if found.intervals else [])])
     print(table(rows))
+    if found.intervals:
+        messages.info(about_intervals(found))
 
 
 def of_classes(scores: Dict[str, float]) -> Dict[str, float]:

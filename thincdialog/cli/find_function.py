@@ -4,13 +4,12 @@ import argparse
 import difflib
 import inspect
 import re
-import sys
-from typing import Any, Dict, Iterable, List
+from typing import Any, Dict, Iterable, List, Tuple
 
-from .arguments import add_code, suggest
+from .arguments import CODE, argument, json_flag
 from .errors import UsageError
-from .json_output import add_json, print_json
-from .output import Messages, table
+from .json_output import print_json
+from .output import messages, table
 
 EXAMPLES = [
     "find-function thincdialog.Ranker.v1",
@@ -21,30 +20,23 @@ EXAMPLES = [
 ]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="its registered name")
-    only = parser.add_argument("-r", "--registry", metavar="REGISTRY", help="look only in this one")
-    listed = parser.add_argument(
-        "--list",
-        metavar="REGISTRY",
-        nargs="?",
-        const="",
-        help="list a registry, or the registries",
-    )
-    for action in (only, listed):
-        suggest(action, _registries)
-    add_json(parser, "what is found")
-    add_code(parser)
-
-
 def _registries() -> Iterable[str]:
     from ..registry import registry
 
     return sorted(registry.all_registries())
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+ARGUMENTS = [
+    argument("[NAME]", "its registered name"),
+    argument("-r --registry REGISTRY", "look only in this one", suggest=_registries),
+    argument("--list [REGISTRY]", "list a registry, or the registries", const="",
+             suggest=_registries),
+    json_flag("what is found"),
+    CODE,
+]  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Show a function, or list a registry."""
     from ..config import load_code
     from ..registry import registry
@@ -62,12 +54,8 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         if arguments.json:
             print_json([dict(zip(header, row)) for row in rows])
         else:
-            print(
-                table(
-                    [header, *([str(cell) for cell in row] for row in rows)],
-                    len(header) - (not arguments.list),
-                )
-            )
+            cells = [[str(cell) for cell in row] for row in (header, *rows)]
+            print(table(cells, n_left=3 if arguments.list else 1))
         return 0
     if arguments.name is None:
         raise UsageError("find-function needs NAME, or --list REGISTRY")
@@ -94,51 +82,44 @@ def _list(registry_name: str) -> List[List[Any]]:
 
 
 def _show(name: str, registries: List[str], as_json: bool) -> int:
-    from ..config.functions import describe_function
     from ..config.suggestions import close_functions
     from ..registry import registry
 
     known = registry.all_registries()
-    found = [registry_name for registry_name in registries if name in known[registry_name]]
+    found = [_describe(each, name) for each in registries if name in known[each]]
     if as_json:
-        print_json([_facts(registry_name, name) for registry_name in found])
-    for registry_name in () if as_json else found:
-        info = describe_function(registry_name, name)
-        print(f'@{registry_name} = "{name}"\n{info.where}\n')
-        try:
-            shown = inspect.formatannotation
-            parameters = inspect.signature(info.function).parameters.values()
-            lines = [f"    {str(parameter)}," for parameter in parameters]
-            returned = inspect.signature(info.function).return_annotation
-            arrow = "" if returned is inspect.Signature.empty else f" -> {shown(returned)}"
-            print("\n".join([f"{info.function.__name__}(", *lines, f"){arrow}"]))
-        except (TypeError, ValueError):
-            print("its signature is not known")
-        documentation = inspect.getdoc(info.function)
-        print(f"\n{documentation}\n" if documentation else "\nIt has no documentation.\n")
+        print_json([facts for facts, _ in found])
+    else:
+        print(*(text for _, text in found), sep="", end="")
     if found:
         return 0
-    names = {other for registry_name in registries for other in known[registry_name].get_all()}
+    names = {other for each in registries for other in known[each].get_all()}
     close = close_functions(name, sorted(names), 3)
     hint = f"did you mean {' or '.join(close)}?" if close else "see --list"
-    Messages(sys.stderr).fail(f"there is no registered function '{name}' - {hint}")
+    messages.fail(f"there is no registered function '{name}' - {hint}")
     return 1
 
 
-def _facts(registry_name: str, name: str) -> Dict[str, Any]:
+def _describe(registry_name: str, name: str) -> Tuple[Dict[str, Any], str]:
+    """A function as JSON holds it, and as text."""
     from ..config.functions import describe_function
 
     info = describe_function(registry_name, name)
+    documentation = inspect.getdoc(info.function)
     try:
         signature = inspect.signature(info.function)
+        lines = "".join(f"    {each},\n" for each in signature.parameters.values())
+        shown = f"{info.function.__name__}(\n{lines})"
+        if signature.return_annotation is not signature.empty:
+            shown += f" -> {inspect.formatannotation(signature.return_annotation)}"
     except (TypeError, ValueError):
-        signature = inspect.Signature()
-    return {
+        signature, shown = inspect.Signature(), "its signature is not known"
+    facts = {
         "registry": registry_name,
         "name": name,
         "file": info.where,
-        "parameters": {
-            parameter.name: str(parameter) for parameter in signature.parameters.values()
-        },
-        "documentation": inspect.getdoc(info.function),
+        "parameters": {each.name: str(each) for each in signature.parameters.values()},
+        "documentation": documentation,
     }
+    text = f'@{registry_name} = "{name}"\n{info.where}\n\n{shown}\n\n'
+    return facts, f"{text}{documentation or 'It has no documentation.'}\n\n"

@@ -2,12 +2,10 @@
 
 import argparse
 import dataclasses
-import sys
-from typing import Dict
 
-from .arguments import add_trial, with_gpu
+from .arguments import argument, common, trial
 from .json_output import print_json
-from .output import Messages, table
+from .output import can_show, messages, table
 
 EXAMPLES = [
     "find-lr quickstart.cfg",
@@ -21,18 +19,15 @@ loss at each rate. Suggests a tenth of the rate at which the loss stops falling 
 off; if it falls to the end, the rate at which it falls fastest. Writes nothing but the
 picture, if one is asked for. The method: https://arxiv.org/abs/1506.01186"""
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument("--start", metavar="RATE", type=float, default=1e-6,
-                        help="rate of the first step, 1e-6 if not given")  # fmt: skip
-    parser.add_argument("--end", metavar="RATE", type=float, default=1.0,
-                        help="rate of the last step, 1.0 if not given")  # fmt: skip
-    parser.add_argument("--png", metavar="FILE", help="draw the curve into a file, .png or .svg")
-    add_trial(parser, ABOUT, "steps in all", 100)
+ARGUMENTS = [
+    argument("--start RATE", "rate of the first step, 1e-6 if not given", float, 1e-6),
+    argument("--end RATE", "rate of the last step, 1.0 if not given", float, 1.0),
+    argument("--png FILE", "draw the curve into a file, .png or .svg"),
+    *trial("steps in all", 100),
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Find a learning rate, and show how."""
     from ..api import find_lr
     from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
@@ -42,14 +37,13 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         start=arguments.start,
         end=arguments.end,
         steps=arguments.steps,
-        overrides=with_gpu(overrides, arguments.gpu_id),
-        code=arguments.code,
+        **common(arguments),
     )
-    messages = Messages(sys.stderr)
     if arguments.json:
         print_json(dataclasses.asdict(found))
     else:
-        curve = terminal_curve(found) if len(found.losses) > 2 and _has_dots() else None
+        has_dots = can_show("\u28ff")
+        curve = terminal_curve(found) if len(found.losses) > 2 and has_dots else None
         print(table(curve_rows(found)) if curve is None else curve)
         print(f"\n{len(found.losses)} steps: {found.stopped_because}.")
         if found.suggestion is not None:
@@ -58,13 +52,3 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
     if arguments.png:
         save_picture(found, arguments.png)
         messages.good(f"Wrote {arguments.png}")
-    return 0
-
-
-def _has_dots() -> bool:
-    """Whether stdout has the letters that curves are drawn with."""
-    try:
-        "\u28ff".encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True

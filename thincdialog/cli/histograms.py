@@ -1,18 +1,9 @@
 """Draws lengths of several splits side by side, in letters."""
 
-from typing import List, Mapping, TextIO
+from typing import List, Mapping
 
-_PARTS = " ▏▎▍▌▋▊▉█"
+PARTS = " ▏▎▍▌▋▊▉█"
 _WIDTH = 14
-
-
-def can_draw(stream: TextIO) -> bool:
-    """Whether a stream shows the blocks that bars are made of."""
-    try:
-        _PARTS.encode(stream.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def bar(share: float, width: int, blocks: bool) -> str:
@@ -25,7 +16,7 @@ def bar(share: float, width: int, blocks: bool) -> str:
     if not blocks:
         return "#" * (max(1, round(share * width)) if share else 0)
     eighths = max(1, round(share * width * 8)) if share else 0
-    return _PARTS[8] * (eighths // 8) + _PARTS[eighths % 8].strip()
+    return PARTS[8] * (eighths // 8) + PARTS[eighths % 8].strip()
 
 
 def histogram(title: str, columns: Mapping[str, List], blocks: bool) -> str:

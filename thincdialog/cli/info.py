@@ -2,31 +2,29 @@
 
 import argparse
 import platform
-import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any, Dict, List
 
 from .. import __version__
-from .json_output import add_json, print_json
-from .output import Messages, number_of, table
+from .arguments import argument, json_flag
+from .json_output import print_json
+from .output import messages, number_of, table
 
 EXAMPLES = ["info", "info --markdown", "info --json", "info output/quickstart/model-best"]
 
 PACKAGES = ("thinc", "confection", "catalogue", "srsly", "numpy", "blis", "ml_datasets")
 OPTIONAL = ("sentencepiece", "cupy-cuda12x", "cupy-cuda13x", "spacy", "torch")
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument("model", metavar="MODEL", nargs="?", help="folder of a saved model")
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--markdown", action="store_true", help="as a Markdown list")
-    add_json(forms, "all of it")
+ARGUMENTS = [
+    argument("[MODEL]", "folder of a saved model"),
+    [argument("--markdown", "as a Markdown list"), json_flag("all of it")],
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Show versions, or the facts of a saved model."""
-    facts = _of_model(arguments.model) if arguments.model else dict(_of_installation())
+    facts = _of_model(arguments.model) if arguments.model else _of_installation()
     # Checksums are for programs: --json has them.
     rows = _flatten({name: value for name, value in facts.items() if name != "files"}, "")
     if arguments.json:
@@ -40,28 +38,22 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
 
         for known in registry.all_registries().values():
             for text in known.broken_entry_points():
-                Messages(sys.stderr).warn(text)
-    return 0
+                messages.warn(text)
 
 
-def _of_installation() -> List[List[str]]:
-    rows = [
-        ["thincdialog", __version__],
-        ["Python", platform.python_version()],
-        ["platform", platform.platform()],
-    ]
+def _of_installation() -> Dict[str, Any]:
+    facts = {"thincdialog": __version__, "Python": platform.python_version()}
+    facts["platform"] = platform.platform()
     for name in (*PACKAGES, *OPTIONAL):
         try:
-            rows.append([name, metadata.version(name)])
+            facts[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             if name in PACKAGES:
-                rows.append([name, "not installed"])
-    return rows
+                facts[name] = "not installed"
+    return facts
 
 
 def _of_model(folder: str) -> Dict[str, Any]:
-    from pathlib import Path
-
     from ..files.saved_model import read_meta
 
     return read_meta(Path(folder))

@@ -1,13 +1,12 @@
 """``init config``: copy a config that comes along, to start from."""
 
 import argparse
-import sys
-from typing import Dict, Iterable
+from typing import Iterable
 
-from .arguments import suggest
+from .arguments import argument, json_flag
 from .errors import UsageError
-from .json_output import add_json, print_json
-from .output import Messages, table
+from .json_output import print_json
+from .output import messages, table
 from .writing import write_text
 
 EXAMPLES = [
@@ -17,25 +16,22 @@ EXAMPLES = [
 ]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    name = parser.add_argument(
-        "--from", dest="name", metavar="NAME", default="quickstart", help="which config"
-    )
-    suggest(name, _names)
-    parser.add_argument("--list", action="store_true", help="list the configs that come along")
-    add_json(parser, "the list")
-    parser.add_argument("-F", "--force", action="store_true", help="overwrite OUT")
-    parser.add_argument("output", metavar="OUT", nargs="?", help="file to write; - for stdout")
-
-
 def _names() -> Iterable[str]:
     from ..config import shipped_configs
 
     return shipped_configs()
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+ARGUMENTS = [
+    argument("--from NAME", "which config", default="quickstart", suggest=_names, dest="name"),
+    argument("--list", "list the configs that come along"),
+    json_flag("the list"),
+    argument("-F --force", "overwrite OUT"),
+    argument("[OUT]", "file to write; - for stdout"),
+]
+
+
+def run(arguments: argparse.Namespace) -> None:
     """Copy the config, or list those there are."""
     from ..config import find_shipped, shipped_configs
 
@@ -48,13 +44,11 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
             print_json([dict(zip(("name", "about"), row)) for row in rows[1:]])
         else:
             print(table(rows, n_left=2))
-        return 0
-    if arguments.output is None:
+        return
+    if arguments.out is None:
         raise UsageError("init config needs OUT, the file to write (- for stdout), or --list")
     text = find_shipped(arguments.name).read_text(encoding="utf8")
-    write_text(arguments.output, text, arguments.force)
-    if arguments.output != "-":
-        messages = Messages(sys.stderr)
-        messages.good(f"Wrote {arguments.output}")
-        messages.info(f"Train: python -m thincdialog train {arguments.output} --output output")
-    return 0
+    write_text(arguments.out, text, arguments.force)
+    if arguments.out != "-":
+        messages.good(f"Wrote {arguments.out}")
+        messages.info(f"Train: python -m thincdialog train {arguments.out} --output output")

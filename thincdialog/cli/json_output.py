@@ -1,34 +1,14 @@
-"""Results as JSON on stdout."""
+"""Results as JSON, which any reader takes: numbers that are not finite become null."""
 
-import argparse
 import json
-from typing import Any
+from typing import Any, Optional
+
+from .output import messages
+from .writing import write_text
 
 
-def add_json(parser: Any, what: str) -> None:
-    """--json, a flag.
-
-    what (str): What is printed then.
-    """
-    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
-
-
-def add_json_file(parser: argparse.ArgumentParser, what: str) -> None:
-    """--json [FILE]; without a name, it is "-".
-
-    what (str): What is written then.
-    """
-    parser.add_argument(
-        "--json",
-        metavar="FILE",
-        nargs="?",
-        const="-",
-        help=f"write {what} to a file, or to stdout",
-    )
-
-
-def print_json(value: Any, indent: Any = 2) -> None:
-    """Print a value as JSON that any reader takes: numbers that are not finite become null.
+def print_json(value: Any, indent: Optional[int] = 2) -> None:
+    """Print a value.
 
     indent (Optional[int]): None for one line.
     """
@@ -37,9 +17,13 @@ def print_json(value: Any, indent: Any = 2) -> None:
     print(json.dumps(finite(value), indent=indent, ensure_ascii=False, default=_plain))
 
 
-def add_jsonl(parser: argparse.ArgumentParser) -> None:
-    """--jsonl, a flag."""
-    parser.add_argument("--jsonl", action="store_true", help="one JSON object on a line")
+def write_json(path: str, value: Any) -> None:
+    """Write a value into a file, or to stdout if it is called "-"."""
+    from ..loggers.row_file import finite
+
+    write_text(path, json.dumps(finite(value), indent=2) + "\n", force=True)
+    if path != "-":
+        messages.good(f"Wrote {path}")
 
 
 def _plain(value: Any) -> Any:

@@ -1,16 +1,20 @@
 """Finds the command that was asked for, runs it, and shows what went wrong."""
 
 import argparse
+import difflib
 import errno
 import importlib
 import os
 import sys
+import traceback
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
 from ..errors import ConfigError, DialogError
+from .arguments import declare
+from .completion import DEFAULTS, complete, settings_in
 from .errors import UsageError
-from .output import Messages
+from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 
 INTERRUPTED = 130
@@ -25,36 +29,35 @@ EXIT_CODES = {
 
 
 class Command(NamedTuple):
-    """A command: its module in this package, and what it does in one line."""
+    """What a command does, in one line; its file has its name."""
 
-    module: str
     about: str
     aliases: Tuple[str, ...] = ()
     takes_overrides: bool = True
 
 
 COMMANDS: Dict[str, Command] = {
-    "train": Command("train", "Train, evaluate and save a model"),
-    "evaluate": Command("evaluate", "Measure a saved model on a split of its data", ("eval",)),
-    "compare": Command("compare", "Tell whether one of two models is better"),
-    "display-data": Command("display_data", "Show examples of a task", ("dd",)),
-    "display-model": Command("display_model", "Show a saved model's replies to examples", ("dm",)),
-    "find-lr": Command("find_lr", "Find a learning rate by a short training"),
-    "plot": Command("plot", "Show the curves of training runs", (), False),
-    "results": Command("results", "Compare training runs in a table", (), False),
-    "convert": Command("convert", "Write a data file in another format", (), False),
-    "sweep": Command("sweep", "Train with many settings, and compare"),
-    "chat": Command("chat", "Talk to a saved model", ("interactive", "i")),
-    "init config": Command("init_config", "Copy a config that comes along", (), False),
-    "init fill-config": Command("init_fill_config", "Write out all defaults of a config"),
-    "debug config": Command("debug_config", "Check a config, all problems at once"),
-    "debug data": Command("debug_data", "Show what is in the data, and warn"),
-    "debug overfit": Command("debug_overfit", "See whether a model can learn one batch by heart"),
-    "debug profile": Command("debug_profile", "Show where the time of training goes"),
-    "debug diff-config": Command("debug_diff_config", "Show what sets a config apart"),
-    "find-function": Command("find_function", "Show a registered function", (), False),
-    "completion": Command("completion", "Let a shell complete command lines", (), False),
-    "info": Command("info", "Show versions, or what a saved model is", (), False),
+    "train": Command("Train, evaluate and save a model"),
+    "evaluate": Command("Measure a saved model on a split of its data", ("eval",)),
+    "compare": Command("Tell whether one of two models is better"),
+    "display-data": Command("Show examples of a task", ("dd",)),
+    "display-model": Command("Show a saved model's replies to examples", ("dm",)),
+    "find-lr": Command("Find a learning rate by a short training"),
+    "plot": Command("Show the curves of training runs", (), False),
+    "results": Command("Compare training runs in a table", (), False),
+    "convert": Command("Write a data file in another format", (), False),
+    "sweep": Command("Train with many settings, and compare"),
+    "chat": Command("Talk to a saved model", ("interactive", "i")),
+    "init config": Command("Copy a config that comes along", (), False),
+    "init fill-config": Command("Write out all defaults of a config"),
+    "debug config": Command("Check a config, all problems at once"),
+    "debug data": Command("Show what is in the data, and warn"),
+    "debug overfit": Command("See whether a model can learn one batch by heart"),
+    "debug profile": Command("Show where the time of training goes"),
+    "debug diff-config": Command("Show what sets a config apart"),
+    "find-function": Command("Show a registered function", (), False),
+    "completion": Command("Let a shell complete command lines", (), False),
+    "info": Command("Show versions, or what a saved model is", (), False),
 }
 GROUPS = sorted({name.split()[0] for name in COMMANDS if " " in name})
 
@@ -70,9 +73,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if hasattr(stream, "reconfigure"):  # Text that the terminal cannot show is no error.
             stream.reconfigure(errors="backslashreplace")
     verbose = "-V" in arguments or "--verbose" in arguments
-    messages = Messages(sys.stderr)
     try:
-        code = _run(arguments, messages)
+        code = _run(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -82,28 +84,18 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except BrokenPipeError:  # As in "... | head": the reader has had enough.
         _drop_output()
         return 0
-    except OSError as error:  # Files have errors of their own; not those of a user's code.
+    except (OSError, DialogError) as error:
         if verbose:
-            _print_traceback()
-        messages.fail(_what_failed(error))
-        if error.filename is None:
+            traceback.print_exc()
+        # Files have errors of their own; others are stdout's or those of a user's code.
+        messages.fail(_what_failed(error) if isinstance(error, OSError) else str(error))
+        if isinstance(error, OSError) and error.filename is None:
             _drop_output()
-        return DialogError.exit_code
-    except DialogError as error:
-        if verbose:
-            _print_traceback()
-        messages.fail(str(error))
         if isinstance(error, ConfigError) and not verbose:
             messages.info("Nothing was written.")
-        return error.exit_code
+        return getattr(error, "exit_code", DialogError.exit_code)
     except SystemExit as error:  # From argparse.
         return error.code if isinstance(error.code, int) else 2
-
-
-def _print_traceback() -> None:
-    import traceback
-
-    traceback.print_exc()
 
 
 def _what_failed(error: OSError) -> str:
@@ -123,29 +115,30 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(arguments: List[str], messages: Messages) -> int:
-    rest, overrides = split_overrides(arguments)
+def _run(words: List[str]) -> int:
+    if "_ARGCOMPLETE" in os.environ:  # It is a shell that asks.
+        complete()
+    rest, overrides = split_overrides(words)
     if not rest or rest[0] in ("-h", "--help"):
-        print(_overview())
+        print(_overview(list(COMMANDS)))
         return 0 if rest else 2
     if rest[0] == "--version":
         print(__version__)
         return 0
     name, rest = _find_command(rest)
-    command = COMMANDS[name]
     parser = make_parser(name)
     parsed, unknown = parser.parse_known_args(rest)
     if unknown:
         parser.error(f"unrecognized argument {unknown[0]}{_hint(unknown[0], parser)}")
-    if not command.takes_overrides:
-        if overrides:
-            parser.error(f"--{next(iter(overrides))}: this command changes no settings")
-        return _module(name).run(parsed, {})
-    from_environment = environment_overrides()
-    for setting, value in from_environment.items():
-        if setting not in overrides:
-            messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
-    return _module(name).run(parsed, {**from_environment, **overrides})
+    if COMMANDS[name].takes_overrides:
+        from_environment = environment_overrides()
+        for setting, value in from_environment.items():
+            if setting not in overrides:
+                messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
+        parsed.overrides = {**from_environment, **overrides}
+    elif overrides:
+        parser.error(f"--{next(iter(overrides))}: this command changes no settings")
+    return _module(name).run(parsed) or 0
 
 
 def make_parser(name: str) -> argparse.ArgumentParser:
@@ -154,20 +147,24 @@ def make_parser(name: str) -> argparse.ArgumentParser:
     name (str): As in ``COMMANDS``.
     """
     command, module = COMMANDS[name], _module(name)
+    lines = ["examples:", *(f"  python -m thincdialog {each}" for each in module.EXAMPLES)]
+    if command.takes_overrides:
+        lines[:0] = ["Any setting of the config can be changed: --section.key VALUE", ""]
     parser = argparse.ArgumentParser(
         prog=f"thincdialog {name}",
-        description=command.about + ".",
-        epilog=_examples(module.EXAMPLES, command.takes_overrides),
+        description=f"{command.about}.{getattr(module, 'ABOUT', '')}",
+        epilog="\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    module.add_arguments(parser)
+    declare(parser, module.ARGUMENTS)
     parser.add_argument("-V", "--verbose", action="store_true", help="show tracebacks of errors")
     return parser
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f"thincdialog.cli.{COMMANDS[name].module}")
+    module = name.replace(" ", "_").replace("-", "_")
+    return importlib.import_module(f"thincdialog.cli.{module}")
 
 
 def _find_command(words: List[str]) -> Tuple[str, List[str]]:
@@ -184,22 +181,19 @@ def _find_command(words: List[str]) -> Tuple[str, List[str]]:
     for name, command in COMMANDS.items():
         if first == name or first in command.aliases or first.replace("_", "-") == name:
             return name, words[1:]
-    import difflib
-
     known = [*COMMANDS, *(alias for command in COMMANDS.values() for alias in command.aliases)]
     close = difflib.get_close_matches(first, known, 1)
     hint = f"did you mean '{close[0]}'?" if close else "see python -m thincdialog --help"
     raise UsageError(f"there is no command '{first}' - {hint}")
 
 
-def _overview(names: Optional[List[str]] = None) -> str:
+def _overview(names: List[str]) -> str:
     lines = ["usage: python -m thincdialog COMMAND ...", "", "commands:"]
-    for name in names or COMMANDS:
-        command = COMMANDS[name]
-        titles = ", ".join([name, *command.aliases])
-        lines.append(f"  {titles:<26}{command.about}")
+    for name in names:
+        titles = ", ".join([name, *COMMANDS[name].aliases])
+        lines.append(f"  {titles:<26}{COMMANDS[name].about}")
     lines += ["", "Each has its own help: python -m thincdialog train --help"]
-    if names is None:
+    if len(names) == len(COMMANDS):
         lines += [
             "Results go to stdout, progress and notes to stderr; with --json, stdout is JSON."
         ]
@@ -207,22 +201,10 @@ def _overview(names: Optional[List[str]] = None) -> str:
     return "\n".join(lines)
 
 
-def _examples(examples: List[str], takes_overrides: bool) -> str:
-    lines = []
-    if takes_overrides:
-        lines += ["Any setting of the config can be changed: --section.key VALUE", ""]
-    lines += ["examples:", *(f"  python -m thincdialog {example}" for example in examples)]
-    return "\n".join(lines)
-
-
 def _hint(word: str, parser: argparse.ArgumentParser) -> str:
     """What an unknown option may have been meant to be."""
-    import difflib
-
-    from .completion import default_settings
-
     name = word.lstrip("-").split("=")[0].replace("-", "_")
-    for setting in default_settings():
+    for setting in settings_in(DEFAULTS):
         if setting.rpartition(".")[2] == name:
             return f" - did you mean --{setting}?"
     options = [option for action in parser._actions for option in action.option_strings]

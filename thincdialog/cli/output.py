@@ -3,10 +3,11 @@
 Colour only on a terminal that has it, and never if NO_COLOR is set.
 """
 
-import io
 import os
+import sys
 import unicodedata
-from typing import List, Sequence, TextIO, cast
+from functools import partialmethod
+from typing import Any, Optional, Sequence, TextIO
 
 # Sign, sign where the terminal has no such letters, and the ANSI code of its colour.
 _SIGNS = {
@@ -27,80 +28,80 @@ def has_colour(stream: TextIO) -> bool:
     return stream.isatty()
 
 
-def coloured(text: str, code: int, stream: TextIO) -> str:
-    """A text in a colour (an ANSI code), if the stream shows colours."""
-    return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream) else text
+def coloured(text: str, code: int, stream: Optional[TextIO] = None) -> str:
+    """A text in a colour (an ANSI code; 0 for none), if the stream shows colours.
+
+    stream (Optional[TextIO]): stdout if None.
+    """
+    return f"\x1b[{code}m{text}\x1b[0m" if code and has_colour(stream or sys.stdout) else text
 
 
-def no_terminal(stream: TextIO) -> TextIO:
+def can_show(letters: str, stream: Optional[TextIO] = None) -> bool:
+    """Whether a stream has these letters.
+
+    stream (Optional[TextIO]): stdout if None.
+    """
+    try:
+        letters.encode((stream or sys.stdout).encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class NoTerminal:
     """A stream that says it is no terminal: what goes there has no colour and no bar."""
-    return cast(TextIO, _NoTerminal(stream))
 
-
-class _NoTerminal(io.TextIOBase):
     def __init__(self, stream: TextIO):
         self.stream = stream
 
     def isatty(self) -> bool:
         return False
 
-    def write(self, text: str) -> int:
-        return self.stream.write(text)
-
-    def flush(self) -> None:
-        self.stream.flush()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self.stream.encoding
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
 
 
 class Messages:
-    """Messages to the user, each with a sign that says what kind it is."""
+    """Messages to the user, each with a sign that says what kind it is.
 
-    def __init__(self, stream: TextIO):
+    stream (Optional[TextIO]): Where to; stderr if None.
+    """
+
+    def __init__(self, stream: Optional[TextIO] = None):
         self.stream = stream
 
-    def good(self, text: str) -> None:
-        self._show("good", text)
-
-    def info(self, text: str) -> None:
-        self._show("info", text)
-
-    def warn(self, text: str) -> None:
-        self._show("warn", text)
-
-    def fail(self, text: str) -> None:
-        self._show("fail", text)
-
     def _show(self, kind: str, text: str) -> None:
+        stream = self.stream or sys.stderr
         sign, plain, code = _SIGNS[kind]
-        try:
-            sign.encode(self.stream.encoding or "ascii")
-        except UnicodeEncodeError:
-            sign = plain
-        self.stream.write(f"{coloured(sign, code, self.stream)} {text}\n")
-        self.stream.flush()
+        sign = sign if can_show(sign, stream) else plain
+        stream.write(f"{coloured(sign, code, stream)} {text}\n")
+        stream.flush()
+
+    good = partialmethod(_show, "good")
+    info = partialmethod(_show, "info")
+    warn = partialmethod(_show, "warn")
+    fail = partialmethod(_show, "fail")
 
 
-def table(rows: Sequence[Sequence[str]], n_left: int = 1, divider: bool = True) -> str:
-    """Rows in columns.
+messages = Messages()
+
+
+def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
+    """Rows in columns, with a line under the header.
 
     rows (Sequence[Sequence[str]]): The header first.
     n_left (int): So many columns stand to the left of their width, the others to
         the right.
-    divider (bool): Draw a line under the header.
     """
-    widths = [max(_width(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines: List[str] = []
-    for index, row in enumerate(rows):
+    widths = [max(map(_width, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
         cells = []
         for column, (cell, width) in enumerate(zip(row, widths)):
             space = " " * (width - _width(cell))
             cells.append(cell + space if column < n_left else space + cell)
         lines.append("  ".join(cells).rstrip())
-        if divider and index == 0:
-            lines.append("  ".join("-" * width for width in widths))
+    lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
 
 

@@ -3,9 +3,9 @@
 import argparse
 import shutil
 import sys
-from typing import Dict
 
-from .output import Messages, has_colour
+from .arguments import argument
+from .output import can_show, has_colour, messages
 
 EXAMPLES = [
     "plot output/quickstart",
@@ -15,26 +15,21 @@ EXAMPLES = [
 ]
 WIDEST = 100
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "runs", metavar="RUN", nargs="+", help="output folder of a training run, or a log.jsonl"
-    )
-    parser.add_argument(
-        "--metrics", metavar="A,B", help="what to show; the loss and the score if not given"
-    )
-    parser.add_argument(
+ARGUMENTS = [
+    argument("RUN...", "output folder of a training run, or a log.jsonl", dest="runs"),
+    argument("--metrics A,B", "what to show; the loss and the score if not given"),
+    argument(
         "--against",
-        choices=("step", "epoch", "examples", "seconds"),
+        "what to lay it over, step if not given",
         default="step",
-        help="what to lay it over, step if not given",
-    )
-    parser.add_argument("--png", metavar="FILE", help="draw a picture instead")
-    parser.add_argument("--svg", metavar="FILE", help="draw a picture instead")
+        choices=("step", "epoch", "examples", "seconds"),
+    ),
+    argument("--png FILE", "draw a picture instead"),
+    argument("--svg FILE", "draw a picture instead"),
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Draw on the terminal, or into files."""
     from ..api import plot
 
@@ -47,18 +42,9 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         files=files,
         width=min(shutil.get_terminal_size((80, 24)).columns, WIDEST),
         colour=has_colour(sys.stdout),
-        braille=_shows_braille(),
+        braille=can_show("⣿┤"),
     )
     if text:
         print(text)
     for path in files:
-        Messages(sys.stderr).good(f"Wrote {path}")
-    return 0
-
-
-def _shows_braille() -> bool:
-    try:
-        "⣿┤".encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return False
-    return True
+        messages.good(f"Wrote {path}")

@@ -7,8 +7,9 @@ import sys
 from dataclasses import asdict
 from typing import Any, Dict, List, Optional
 
-from .json_output import add_json, print_json
-from .output import Messages, shorten, table
+from .arguments import argument, json_flag
+from .json_output import print_json
+from .output import messages, shorten, table
 
 EXAMPLES = [
     "results output/*",
@@ -19,18 +20,13 @@ EXAMPLES = [
 # without a column that are named.
 MIN_SETTINGS, MAX_SETTINGS, MAX_LETTERS, MAX_NAMED = 3, 6, 24, 5
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument(
-        "runs", metavar="RUN", nargs="+", help="output folder of a training run, or one of many"
-    )
-    forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--csv", action="store_true", help="print all that is known as CSV")
-    add_json(forms, "all that is known")
+ARGUMENTS = [
+    argument("RUN...", "output folder of a training run, or one of many", dest="runs"),
+    [argument("--csv", "print all that is known as CSV"), json_flag("all that is known")],
+]
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> None:
     """Print the table, the best run first."""
     from ..api import results
 
@@ -47,8 +43,7 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
             del shown[-1]
         print(table(result_rows(found, shown)))
         if len(settings) > len(shown):
-            Messages(sys.stderr).info(_differences(settings[len(shown) :]))
-    return 0
+            messages.info(_differences(settings[len(shown) :]))
 
 
 def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
@@ -57,25 +52,24 @@ def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
     settings (List[str]): Those that get a column.
     """
     metrics = list(dict.fromkeys(result.score_name for result in found if result.score_name))
-    tasks = {result.task for result in found}
-    one_metric, one_task = len(metrics) == 1, len(tasks) == 1
+    one_metric = len(metrics) == 1
     dev, test = (f"{metrics[0]} {split}" if one_metric else split for split in ("dev", "test"))
-    header = ["run", *([] if one_task else ["task"]), *([] if one_metric else ["score"]), dev, test]
-    header += ["best step", "epochs", "seconds", "parameters"]
-    header += [*_short_names(settings, header), "state"]
-    rows = [header]
-    for result in found:
-        row = [result.name]
-        row += [] if one_task else [result.task or "-"]
-        row += [] if one_metric else [result.score_name or "-"]
-        row += [_number(result.score, ".4f"), _number(result.test, ".4f")]
-        row += [_number(result.best_step, ","), _number(result.epochs, ".2f")]
-        row += [_number(result.seconds, ",.0f"), _number(result.n_parameters, ",")]
-        row += [_setting(result.settings[name]) for name in settings]
-        rows.append([*row, "" if result.state == "finished" else result.state])
-    if not any(row[-1] for row in rows[1:]):
-        rows = [row[:-1] for row in rows]
-    return rows
+    columns = {"run": [each.name for each in found]}
+    if len({each.task for each in found}) > 1:
+        columns["task"] = [each.task or "-" for each in found]
+    if not one_metric:
+        columns["score"] = [each.score_name or "-" for each in found]
+    columns[dev] = [_number(each.score, ".4f") for each in found]
+    columns[test] = [_number(each.test, ".4f") for each in found]
+    columns["best step"] = [_number(each.best_step, ",") for each in found]
+    columns["epochs"] = [_number(each.epochs, ".2f") for each in found]
+    columns["seconds"] = [_number(each.seconds, ",.0f") for each in found]
+    columns["parameters"] = [_number(each.n_parameters, ",") for each in found]
+    for setting, name in zip(settings, _short_names(settings, [*columns, "state"])):
+        columns[name] = [_setting(each.settings[setting]) for each in found]
+    if any(each.state != "finished" for each in found):
+        columns["state"] = ["" if each.state == "finished" else each.state for each in found]
+    return [list(columns), *map(list, zip(*columns.values()))]
 
 
 def _columns(found: List[Any], settings: List[str]) -> int:

@@ -1,17 +1,15 @@
 """``sweep``: train with many settings, and compare."""
 
 import argparse
-import json
-import shlex
-import sys
 from dataclasses import asdict
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
-from .arguments import add_code, add_config, add_gpu, count, with_gpu
+from .arguments import CODE, CONFIG, GPU, argument, common, count, json_flag
 from .errors import UsageError
-from .json_output import add_json, print_json
-from .output import Messages, table
+from .json_output import print_json
+from .output import messages, table
 from .results import result_rows
+from .train import train_command
 
 EXAMPLES = [
     "sweep quickstart.cfg --over training.optimizer.learn_rate=0.001,0.01 -o output/rates",
@@ -33,36 +31,25 @@ begins. With --random, values are drawn: from lists, or from ranges (bounds incl
 
 Ends with a table, the best run on dev first. Exit code 0 if any run has finished."""
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.description = f"{parser.description or ''}{ABOUT}"
-    add_config(parser)
-    parser.add_argument(
-        "--over",
-        metavar="KEY=V1,V2",
-        action="append",
-        required=True,
-        help="a setting and its values, or a range; can be given several times",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FOLDER", required=True, help="holds a folder for each run"
-    )
-    parser.add_argument("--random", metavar="N", type=count, default=0,
-                        help="draw so many combinations; all of them if not given")  # fmt: skip
-    parser.add_argument("--seed", metavar="N", type=count, default=0,
-                        help="of the draws, 0 if not given")  # fmt: skip
-    parser.add_argument("--retry", action="store_true", help="train again what failed before, too")
-    add_json(parser, "runs and results")
-    add_code(parser)
-    add_gpu(parser)
+ARGUMENTS = [
+    CONFIG,
+    argument("--over KEY=V1,V2",
+             "a setting and its values, or a range; can be given several times",
+             action="append", required=True),
+    argument("-o --output FOLDER", "holds a folder for each run", required=True),
+    argument("--random N", "draw so many combinations; all of them if not given", count, 0),
+    argument("--seed N", "of the draws, 0 if not given", count, 0),
+    argument("--retry", "train again what failed before, too"),
+    json_flag("runs and results"),
+    CODE,
+    GPU,
+]  # fmt: skip
 
 
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Train all runs, and show what they came to."""
     from ..api import sweep
 
-    messages = Messages(sys.stderr)
     over = _read_over(arguments.over)
     try:
         found = sweep(
@@ -71,9 +58,8 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
             arguments.output,
             random=arguments.random,
             seed=arguments.seed,
-            overrides=with_gpu(overrides, arguments.gpu_id),
             retry=arguments.retry,
-            code=arguments.code,
+            **common(arguments),
         )
     except KeyboardInterrupt as interrupt:
         messages.warn("Interrupted; the same command goes on with what is not finished")
@@ -89,7 +75,8 @@ def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
         messages.info("Failed runs are trained again with --retry")
     if found.best is not None and not arguments.json:
         print(f"\nBest: {found.output / found.best.name}. To train it by itself:")
-        print(f"  {_command(arguments, {**overrides, **found.best.overrides})}")
+        overrides = {**arguments.overrides, **found.best.overrides}
+        print(f"  {train_command(arguments, [f'{arguments.output}-best'], overrides)}")
     elif found.results and not arguments.json:
         messages.warn("Without dev data there is no telling which run is best")
     return 0 if found.results else 1
@@ -135,14 +122,3 @@ def _facts(found: Any) -> Dict[str, Any]:
         "runs": [asdict(run) for run in found.runs],
         "results": [asdict(result) for result in found.results],
     }
-
-
-def _command(arguments: argparse.Namespace, overrides: Dict[str, Any]) -> str:
-    words: List[str] = ["train", arguments.config, "--output", f"{arguments.output}-best"]
-    options: List[Tuple[str, Any]] = [("--code", arguments.code), ("--gpu-id", arguments.gpu_id)]
-    for option, value in options:
-        words += [option, str(value)] if value is not None else []
-    for name, value in overrides.items():
-        text = value if isinstance(value, str) else json.dumps(value)
-        words.append(f"--{name}={text}")
-    return f"python -m thincdialog {shlex.join(words)}"

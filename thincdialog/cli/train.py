@@ -1,16 +1,17 @@
 """``train``: train, evaluate and save a model."""
 
 import argparse
+import json
 import shlex
 import sys
 from dataclasses import asdict, replace
-from typing import Any, Dict, TextIO
+from typing import Any, Dict, List
 
-from .arguments import add_code, add_config, add_gpu, with_gpu
+from .arguments import CODE, CONFIG, GPU, argument, common, json_flag
 from .dry_run import run_dry
 from .exchanges import show_exchanges
-from .json_output import add_json, print_json
-from .output import Messages, no_terminal, table
+from .json_output import print_json
+from .output import Messages, NoTerminal, table
 
 EXAMPLES = [
     "train quickstart.cfg --output output/quickstart",
@@ -20,64 +21,45 @@ EXAMPLES = [
     "train ranker.cfg --dry-run --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg --json > scores.json",
 ]
-INTERRUPTED = 130
+
+ARGUMENTS = [
+    CONFIG,
+    argument("-o --output FOLDER", "where to save model-best and model-last"),
+    argument("--force", "replace a run that is in the folder already"),
+    argument("--resume", "go on from the newest checkpoint in the folder; begin, if there is none"),
+    argument("--dry-run", "do all up to the first step, show counts and sizes, write nothing"),
+    argument("--file-friendly", "plain lines, also on a terminal: no progress bar, no colour"),
+    json_flag("scores at the end, and all else to stderr,"),
+    CODE,
+    GPU,
+]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    add_config(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="FOLDER", help="where to save model-best and model-last"
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="replace a run that is in the folder already"
-    )
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on from the newest checkpoint in the folder; begin, if there is none",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="do all up to the first step, show counts and sizes, write nothing",
-    )
-    parser.add_argument(
-        "--file-friendly",
-        action="store_true",
-        help="plain lines, also on a terminal: no progress bar, no colour",
-    )
-    add_json(parser, "scores at the end, and all else to stderr,")
-    add_code(parser)
-    add_gpu(parser)
-
-
-def run(arguments: argparse.Namespace, overrides: Dict[str, str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Train, show the scores, and say where the model lies."""
     from ..api import train
 
-    stdout: TextIO = sys.stdout
-    stderr: TextIO = sys.stderr
-    if arguments.json:  # stdout is for it alone.
-        stdout = stderr
+    # JSON has stdout for itself.
+    stdout: Any = sys.stderr if arguments.json else sys.stdout
+    stderr: Any = sys.stderr
     if arguments.file_friendly:
-        stdout, stderr = no_terminal(stdout), no_terminal(stderr)
+        stdout, stderr = NoTerminal(stdout), NoTerminal(stderr)
     messages = Messages(stderr)
     options: Dict[str, Any] = {
+        **common(arguments),
         "output": arguments.output,
-        "overrides": with_gpu(overrides, arguments.gpu_id),
         "force": arguments.force,
         "resume": arguments.resume,
-        "code": arguments.code,
         "stderr": stderr,
     }
     if arguments.dry_run:
-        return run_dry(arguments, options)
+        run_dry(arguments, options)
+        return 0
     try:
         result = train(arguments.config, stdout=stdout, **options)
     except KeyboardInterrupt as interrupt:  # Its text is what was saved last.
-        messages.warn(_how_to_go_on(interrupt, arguments, overrides))
-        return getattr(interrupt, "exit_code", INTERRUPTED)
+        messages.warn(_how_to_go_on(interrupt, arguments))
+        return getattr(interrupt, "exit_code", 130)
     if arguments.json:
         print_json(_facts(result))
     else:
@@ -101,25 +83,32 @@ def _facts(result: Any) -> Dict[str, Any]:
     return {**facts, "samples": samples}
 
 
-def _how_to_go_on(
-    interrupt: KeyboardInterrupt, arguments: argparse.Namespace, overrides: Dict[str, str]
-) -> str:
+def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -> str:
     if not arguments.output:
         return "Interrupted; nothing was saved: give a folder with --output."
     saved, is_resumable = str(interrupt), bool(getattr(interrupt, "saved", True))
     how = "--resume" if is_resumable or not saved else "--force"
-    words = ["train", arguments.config, "--output", arguments.output, how]
-    for name in ("code", "gpu_id"):
-        value = getattr(arguments, name)
-        words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
-    for setting, value in overrides.items():
-        words.append(f"--{setting}={value}")
-    command = f"python -m thincdialog {shlex.join(words)}"
+    command = train_command(arguments, [arguments.output, how], arguments.overrides)
     if how == "--force":
         text = f"Saved {saved}, to be used as it is: there is no checkpoint to go on from"
         return f"{text}. Begin anew with: {command}"
     done = f"Saved {saved}" if saved else "Interrupted before there was anything to save"
     return f"{done}. Go on with: {command}"
+
+
+def train_command(
+    arguments: argparse.Namespace, output: List[str], overrides: Dict[str, Any]
+) -> str:
+    """The command line that trains with the config, the code and the device of another.
+
+    output (List[str]): Where to, and what follows it.
+    """
+    words = ["train", arguments.config, "--output", *output]
+    for option, value in (("--code", arguments.code), ("--gpu-id", arguments.gpu_id)):
+        words += [] if value is None else [option, str(value)]
+    for setting, value in overrides.items():
+        words.append(f"--{setting}={value if isinstance(value, str) else json.dumps(value)}")
+    return f"python -m thincdialog {shlex.join(words)}"
 
 
 def show_result(result: Any) -> None:

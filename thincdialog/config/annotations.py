@@ -6,23 +6,23 @@ from typing import Any, Callable, Dict, List, Literal, Union, get_args, get_orig
 
 from confection.typechecker import check_branch, check_type, get_annot_branches
 
-_NAMES = {
+# JSON has none of these: a list stands for them.
+_FROM_LISTS = (tuple, set, frozenset)
+_LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, *_FROM_LISTS)
+_SECTIONS = (dict, collections.abc.Mapping)
+_SCHEDULES = (collections.abc.Iterator, collections.abc.Generator)
+_NAMES: Dict[Any, str] = {
     int: "an integer",
     float: "a number",
     str: "a string",
     bool: "true or false",
     type(None): "null",
-    list: "a list",
-    tuple: "a list",
-    set: "a list",
-    frozenset: "a list",
-    dict: "a section",
+    collections.abc.Callable: "a function",
+    **dict.fromkeys((list, *_FROM_LISTS), "a list"),
+    **dict.fromkeys(_SECTIONS, "a section"),
+    **dict.fromkeys(_SCHEDULES, "a block that builds a schedule"),
 }
-# JSON has none of these: a list stands for them.
-_FROM_LISTS = (tuple, set, frozenset)
-_LISTS = (list, collections.abc.Sequence, collections.abc.Iterable, *_FROM_LISTS)
-_SCHEDULES = (collections.abc.Iterator, collections.abc.Generator)
-_SECTIONS = (dict, collections.abc.Mapping)
+_PLURALS = {int: "integers", float: "numbers", str: "strings"}
 
 
 def _check_string(value: str, annotation: Any, handlers: Any, ctx: Any) -> bool:
@@ -103,14 +103,8 @@ def describe(annotation: Any) -> str:
         return f"a list of {len(parts)}: {', '.join(map(describe, parts))}"
     if origin in _LISTS:
         return f"a list of {_plural(parts[0])}" if parts else "a list"
-    if origin in _SECTIONS:
-        return "a section"
-    if origin in _SCHEDULES:
-        return "a block that builds a schedule"
-    if annotation in _NAMES:
-        return _NAMES[annotation]
-    if origin is collections.abc.Callable:
-        return "a function"
+    if annotation in _NAMES or origin in _NAMES:
+        return _NAMES.get(annotation) or _NAMES[origin]
     name = getattr(origin or annotation, "__name__", str(annotation))
     if takes_nothing(annotation):
         return f"confection's {name}"
@@ -118,16 +112,13 @@ def describe(annotation: Any) -> str:
 
 
 def _plural(annotation: Any) -> str:
-    plurals = {int: "integers", float: "numbers", str: "strings"}
-    return plurals.get(annotation, describe(annotation))
+    return _PLURALS.get(annotation) or describe(annotation)
 
 
 def accepts_list(annotation: Any) -> bool:
     """Whether a list may be given, as the blocks of a ``*`` group are."""
-    for branch in get_annot_branches(annotation):
-        if branch in (Any, list, *_FROM_LISTS) or get_origin(branch) in _LISTS:
-            return True
-    return False
+    branches = get_annot_branches(annotation)
+    return any(b in (Any, list, *_FROM_LISTS) or get_origin(b) in _LISTS for b in branches)
 
 
 def element_type(annotation: Any) -> Any:

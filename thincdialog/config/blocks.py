@@ -1,21 +1,23 @@
-"""Checks the arguments that a block gives to its registered function."""
+"""What a block of a config is: a section that names the registered function that builds it."""
 
-from typing import TYPE_CHECKING, Any, Dict, List, Set
+import json
+from contextlib import suppress
+from typing import Any, Dict, Optional
 
-from .annotations import accepts_list, describe, element_type, fits, takes_nothing
-from .functions import REQUIRED, FunctionInfo
-from .ranges import out_of_range
-from .suggestions import close_to, value_hint
-from .values import show_value
-from .variables import Path
+import catalogue
 
-if TYPE_CHECKING:
-    from .check import Checker
+from ..errors import DialogError
+from .functions import REQUIRED, FunctionInfo, describe_function
+
+
+def reference_of(section: Dict[str, Any]) -> Optional[str]:
+    """The key that names the registered function, ``@agents``; None if there is none."""
+    return next((key for key in section if key.startswith("@")), None)
 
 
 def is_block(value: Any) -> bool:
     """Whether a section names the registered function that builds it."""
-    return isinstance(value, dict) and any(key.startswith("@") for key in value)
+    return isinstance(value, dict) and reference_of(value) is not None
 
 
 def is_group(value: Any) -> bool:
@@ -23,102 +25,36 @@ def is_group(value: Any) -> bool:
     return isinstance(value, dict) and list(value) == ["*"] and isinstance(value["*"], dict)
 
 
-def positional_names(info: FunctionInfo, n_given: int) -> List[str]:
-    """Names of the arguments that the first blocks of a ``*`` group fill."""
-    names = [argument.name for argument in info.arguments.values() if argument.is_positional]
-    return names[:n_given]
+def function_of(section: Dict[str, Any]) -> Optional[FunctionInfo]:
+    """What builds a block; None if nothing does, or nothing that there is."""
+    reference = reference_of(section)
+    try:
+        return describe_function(reference[1:], section[reference]) if reference else None
+    except (catalogue.RegistryError, DialogError, AttributeError, ValueError, TypeError):
+        return None  # The check says what is wrong.
 
 
-def check_arguments(
-    checker: "Checker", path: Path, block: Dict[str, Any], info: FunctionInfo
-) -> None:
-    """Unknown, missing and wrong arguments of one block, and all blocks in it."""
-    name = ".".join(path)
-    group = block.get("*", {})
-    filled = positional_names(info, len(group)) if isinstance(group, dict) else []
-    misspelt: Set[str] = set()
-    for key, value in block.items():
-        inner = (*path, key)
-        if key.startswith("@"):
-            continue
-        if key == "*":
-            _check_group(checker, inner, value, info)
-        elif key in info.arguments:
-            if key in filled:
-                text = f"[{name}] '{key}' is filled by the first blocks of [{name}.*] already"
-                checker.add(inner, text, info.hint(key))
-            _check_value(checker, inner, value, info.arguments[key].annotation, info)
-            if checker.is_sound(inner) and (wanted := out_of_range(info, key, value)):
-                text = f"[{name}] '{key}' of {info.name} should be {wanted}"
-                checker.add(inner, f"{text}, got {show_value(value)}", info.hint(key))
-        elif not info.takes_any:
-            hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
-            misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
-            if info.keywords and "?" not in hint:
-                # It would take a misspelt name, too.
-                hint = f"name it beside **{info.keywords} ({info.where}): a config gives only names"
-            checker.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
+def fill_functions(data: Dict[str, Any]) -> Dict[str, Any]:
+    """A copy in which every block of a registered function has all its arguments, in
+    the order of the function's signature. Defaults that JSON cannot hold stay unsaid,
+    as do those of unknown functions.
+
+    data (Dict[str, Any]): Nested sections; variables may stand in them.
+    """
+    given = {
+        key: fill_functions(value) if isinstance(value, dict) else value
+        for key, value in data.items()
+    }
+    info = function_of(given)
+    if info is None:
+        return given
+    reference = f"@{info.registry}"
+    filled = {reference: given[reference]}
+    positional = [argument.name for argument in info.positional(given.get("*"))]
     for key, argument in info.arguments.items():
-        is_given = key in block or key in filled or key in misspelt
-        if argument.default is REQUIRED and not is_given:
-            text = f"[{name}] '{key}' of {info.name} is missing"
-            checker.add(path, text, info.hint(key))
-
-
-def _check_group(checker: "Checker", path: Path, value: Any, info: FunctionInfo) -> None:
-    name = ".".join(path[:-1])
-    if not isinstance(value, dict):
-        checker.add(path, f"[{name}] '*' should hold sections [{name}.*.NAME]")
-        return
-    names = positional_names(info, len(value))
-    if len(value) > len(names) and info.variadic is None:
-        text = f"[{name}] {info.name} takes {len(names)} positional blocks, got {len(value)}"
-        checker.add(path, text, f"see {info.where}")
-    for index, (key, element) in enumerate(value.items()):
-        is_named = index < len(names)
-        annotation = info.arguments[names[index]].annotation if is_named else info.variadic
-        _check_value(checker, (*path, key), element, annotation, info)
-
-
-def _check_value(
-    checker: "Checker", path: Path, value: Any, annotation: Any, info: FunctionInfo
-) -> None:
-    if path in checker.unresolved:
-        return
-    if is_block(value):
-        checker.check_block(path, value)
-    elif is_group(value):
-        if not accepts_list(annotation):
-            _add_mismatch(checker, path, f"a list [{'.'.join(path)}.*]", annotation, info)
-        for key, element in value["*"].items():
-            _check_value(checker, (*path, "*", key), element, element_type(annotation), info)
-    elif _holds_blocks(value):
-        # The parts are checked alone: what they will be is not known yet.
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, element in items:
-            _check_value(checker, (*path, str(key)), element, element_type(annotation), info)
-    elif not checker.is_unknown(path) and not fits(value, annotation):
-        _add_mismatch(checker, path, show_value(value), annotation, info, value)
-
-
-def _holds_blocks(value: Any) -> bool:
-    parts = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, (dict, list)):
-        return False
-    return any(is_block(part) or is_group(part) or _holds_blocks(part) for part in parts)
-
-
-def _add_mismatch(
-    checker: "Checker",
-    path: Path,
-    shown: str,
-    annotation: Any,
-    info: FunctionInfo,
-    value: Any = None,
-) -> None:
-    section, key = ".".join(path[:-1]), path[-1]
-    text = f"[{section}] '{key}' of {info.name} should be {describe(annotation)}, got {shown}"
-    hint = value_hint(value, annotation) or info.hint(key)
-    if takes_nothing(annotation):
-        hint = f"no value is one: annotate int, float or bool there ({info.where})"
-    checker.add(path, text, hint)
+        if key in given:
+            filled[key] = given[key]
+        elif key not in positional and argument.default is not REQUIRED:
+            with suppress(TypeError, ValueError):
+                filled[key] = json.loads(json.dumps(argument.default, allow_nan=False))
+    return {**filled, **given}

@@ -1,225 +1,322 @@
-"""Finds everything that is wrong with a config, before anything is built or read."""
+"""Finds everything that is wrong with a config, and builds what it describes."""
 
-from typing import Any, Dict, List, Optional, Set
+import re
+from itertools import zip_longest
+from typing import Any, Dict, List, Optional, Set, Union
 
 import catalogue
 
-from ..errors import DialogError, Problem
+from ..errors import ConfigError, DialogError, Problem
 from ..registry import registry
-from .annotations import describe, fits
-from .blocks import check_arguments, is_block
-from .functions import FunctionInfo, describe_function
-from .mixture import check_task_names, check_weights
-from .reading import Reading, default_source
-from .schemas import (
-    BLOCKS,
-    ELSEWHERE,
-    PATH,
-    PATHS,
-    SECTION_ORDER,
-    SETTINGS,
-    WEIGHTS,
-    Blocks,
-    Setting,
-    known_keys,
-)
+from . import mixture
+from .annotations import accepts_list, as_annotated, describe, element_type, fits, takes_nothing
+from .blocks import is_block, is_group
+from .functions import REQUIRED, FunctionInfo, describe_function
+from .given import GivenConfig, default_source
+from .schemas import BLOCKS, ELSEWHERE, SECTION_ORDER, SETTINGS, Blocks, Setting, known_keys
 from .suggestions import close_functions, close_to, value_hint
-from .values import shorten, show_value
-from .variables import Path, variables_in
+from .values import KeyPath, around, parts_of, shorten, show_value
+from .variables import variables_in
+
+# The type of everything in [paths], whose keys are free.
+_PATHS = Union[str, List[str], None]
+# How registered functions begin to say what is wrong with one of their arguments.
+_ARGUMENT = re.compile(r"'(\w+)' of ")
 
 
 class Checker:
     """Walks a config whose variables are filled in.
 
     data (Dict[str, Any]): Nested sections, variables filled in.
-    unresolved (Set[Path]): Values that are not known for want of a variable.
+    builds (bool): Whether to build each block in which nothing is wrong, from the inside
+        out; what functions refuse is among the problems then.
     """
 
-    def __init__(self, reading: Reading, data: Dict[str, Any], unresolved: Set[Path]):
-        self.reading = reading
+    def __init__(self, given: GivenConfig, data: Dict[str, Any], builds: bool = False):
+        self.given = given
         self.data = data
-        self.unresolved = unresolved
+        self.builds = builds
         self.problems: List[Problem] = []
-        # Blocks in whose subtree nothing was wrong can be built on trial.
-        self.bad_paths: Set[Path] = set()
+        # Where something is wrong or unknown, and the sections around it.
+        self.unsound: Set[KeyPath] = {place for path in given.unknown for place in around(path)}
+        # What registered functions raised, for tracebacks.
+        self.causes: List[Exception] = []
 
-        # Blocks whose function is known.
-        self.checked_blocks: Set[Path] = set()
+    def add(self, path: KeyPath, text: str, hint: str = "") -> None:
+        self.unsound.update(around(path))
+        self.problems.append(Problem(self.given.where(*path), text, hint))
 
-    def add(self, path: Path, text: str, hint: str = "") -> None:
-        self.bad_paths.add(path)
-        self.problems.append(Problem(self.reading.where(*path), text, hint))
-
-    def is_sound(self, path: Path) -> bool:
+    def is_sound(self, path: KeyPath) -> bool:
         """Whether nothing at or below a path was wrong or is unknown."""
-        bad = self.bad_paths | self.unresolved
-        return not any(found[: len(path)] == path for found in bad)
+        return path not in self.unsound
 
-    def is_sound_block(self, path: Path) -> bool:
-        """Whether a block can be built."""
-        return path in self.checked_blocks and self.is_sound(path)
-
-    def is_unknown(self, path: Path) -> bool:
-        """Whether something at or below a path is not known for want of a variable."""
-        return any(found[: len(path)] == path for found in self.unresolved)
-
-    def check_all(self) -> None:
-        for name, section in self.data.items():
-            if name not in SECTION_ORDER:
-                hint = ELSEWHERE.get(name) or close_to(name, SECTION_ORDER)
-                self.add((name,), f"there is no section [{name}]", hint)
-            elif not isinstance(section, dict):
-                self.add((name,), f"'{name}' should be a section, got {show_value(section)}")
-            elif name == "paths":
-                self._check_paths(section)
-            elif name in SETTINGS:
-                self._check_settings((name,), section)
-            else:
-                self._check_blocks((name,), section, BLOCKS[name])
+    def check_all(self) -> Dict[str, Any]:
+        """The sections with what was built in place of the blocks."""
+        sections = {name: self._check_section(name, part) for name, part in self.data.items()}
         for name, blocks in BLOCKS.items():
             if blocks.required and name not in self.data:
                 written = f"[{name}.NAME]" if blocks.is_group else f"[{name}]"
                 hint = f'it begins with: @{blocks.registry} = "..."'
                 self.add((), f"the section {written} is missing", hint)
-        check_task_names(self)
-        check_weights(self)
+        mixture.check_task_names(self)
+        mixture.check_weights(self)
+        return sections
+
+    def _check_section(self, name: str, section: Any) -> Any:
+        if name not in SECTION_ORDER:
+            hint = ELSEWHERE.get(name) or close_to(name, SECTION_ORDER)
+            self.add((name,), f"there is no section [{name}]", hint)
+        elif not isinstance(section, dict):
+            self.add((name,), f"'{name}' should be a section, got {show_value(section)}")
+        elif name == "paths":
+            self._check_paths(section)
+        elif name in SETTINGS:
+            return self._check_settings(name, section)
+        else:
+            return self._check_blocks((name,), section, BLOCKS[name])
+        return section
 
     def _check_paths(self, section: Dict[str, Any]) -> None:
-        used = set(variables_in(self.reading.data))
+        used = set(variables_in(self.given.data))
         for key, value in section.items():
-            path = ("paths", key)
-            name = f"paths.{key}"
-            if not (fits(value, PATH) or fits(value, PATHS)) and path not in self.unresolved:
+            path, name = ("paths", key), f"paths.{key}"
+            if not fits(value, _PATHS) and path not in self.given.unknown:
                 text = f"[paths] '{key}' should be a string or null, got {show_value(value)}"
                 self.add(path, text)
-            elif name in self.reading.overrides and name not in used and "paths" not in used:
+            elif name in self.given.overrides and name not in used and "paths" not in used:
                 keys = [n.split(".", 1)[1] for n in sorted(used) if n.startswith("paths.")]
                 hint = close_to(key, keys) or "it holds no ${paths...} at all"
                 self.add(path, f"the config uses '${{{name}}}' nowhere", hint)
 
-    def _check_settings(self, path: Path, section: Dict[str, Any]) -> None:
-        name = ".".join(path)
+    def _check_settings(self, name: str, section: Dict[str, Any]) -> Dict[str, Any]:
+        built = dict(section)
         for key, value in section.items():
-            blocks = BLOCKS.get(f"{name}.{key}")
+            path, blocks = (name, key), BLOCKS.get(f"{name}.{key}")
             if blocks:
-                self._check_blocks((*path, key), value, blocks)
+                built[key] = self._check_blocks(path, value, blocks)
             elif key not in SETTINGS[name]:
                 kind = "sub-section" if isinstance(value, dict) else "setting"
                 hint = ELSEWHERE.get(f"{name}.{key}") or close_to(key, known_keys(name))
-                self.add((*path, key), f"[{name}] has no {kind} '{key}'", hint)
-            elif (*path, key) not in self.unresolved:
-                self._check_setting((*path, key), value, SETTINGS[name][key])
-        if name == "training" and self.is_sound(path):
+                self.add(path, f"[{name}] has no {kind} '{key}'", hint)
+            elif path not in self.given.unknown:
+                self._check_setting(path, value, SETTINGS[name][key])
+        if name == "training" and self.is_sound((name,)):
             if not any(section[key] for key in ("max_epochs", "max_steps", "max_seconds")):
                 text = "[training] max_epochs, max_steps and max_seconds are all 0"
-                self.add(path, text, "set one of them, or training never ends")
+                self.add((name,), text, "set one of them, or training never ends")
+        return built
 
-    def _check_setting(self, path: Path, value: Any, setting: Setting) -> None:
-        section, key = path[:-1], path[-1]
-        if ".".join(path) == WEIGHTS and isinstance(value, dict):
+    def _check_setting(self, path: KeyPath, value: Any, setting: Setting) -> None:
+        if path == mixture.PATH and isinstance(value, dict):
             return  # check_weights() looks at each of them.
-        wanted = describe(setting.annotation)
+        name, key = ".".join(path[:-1]), path[-1]
+        wanted, hint = describe(setting.annotation), ""
         least, most = setting.least, setting.most
         if least is not None:
             wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
-        if fits(value, setting.annotation):
-            if (least is None or value >= least) and (most is None or value <= most):
-                return
-            hint = ""
-        else:
+        if not fits(value, setting.annotation):
             hint = value_hint(value, setting.annotation)
-        comments = default_source().sections[".".join(section)].entries[key].comments
-        about = " ".join(line.lstrip("# ") for line in comments)
-        text = f"[{'.'.join(section)}] '{key}' should be {wanted}, got {show_value(value)}"
-        self.add(path, text, hint or about.rstrip("."))
+        elif (least is None or value >= least) and (most is None or value <= most):
+            return
+        comments = default_source().sections[name].entries[key].comments
+        about = " ".join(line.lstrip("# ") for line in comments).rstrip(".")
+        text = f"[{name}] '{key}' should be {wanted}, got {show_value(value)}"
+        self.add(path, text, hint or about)
 
-    def _check_blocks(self, path: Path, section: Any, blocks: Blocks) -> None:
+    def _check_blocks(self, path: KeyPath, section: Any, blocks: Blocks) -> Any:
         name = ".".join(path)
         if section is None and not blocks.required:
-            return
+            return None
         if not isinstance(section, dict):
-            if path not in self.unresolved:
+            if path not in self.given.unknown:
                 text = f"[{name}] should be a section, got {show_value(section)}"
                 self.add(path, text, f'it begins with: @{blocks.registry} = "..."')
-        elif not blocks.is_group:
-            self.check_block(path, section, blocks.registry)
-        else:
-            for key, block in section.items():
-                if key == "*":
-                    names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
-                    self.add((*path, key), f"[{name}] takes no '*', only names", f"write {names}")
-                elif isinstance(block, dict):
-                    self.check_block((*path, key), block, blocks.registry)
-                elif (*path, key) not in self.unresolved:
-                    text = f"[{name}] holds sections [{name}.NAME], not the setting '{key}'"
-                    self.add((*path, key), text)
+            return None
+        if not blocks.is_group:
+            return self.check_block(path, section, blocks.registry)
+        built = {}
+        for key, block in section.items():
+            if key == "*":
+                names = ", ".join(f"[{name}.{each}]" for each in block or ("NAME",))
+                self.add((*path, key), f"[{name}] takes no '*', only names", f"write {names}")
+            elif isinstance(block, dict):
+                built[key] = self.check_block((*path, key), block, blocks.registry)
+            elif (*path, key) not in self.given.unknown:
+                text = f"[{name}] holds sections [{name}.NAME], not the setting '{key}'"
+                self.add((*path, key), text)
+        return built
 
-    def check_block(self, path: Path, block: Dict[str, Any], wanted: str = "") -> None:
+    def check_block(self, path: KeyPath, block: Dict[str, Any], wanted: str = "") -> Any:
         """Check a block that a registered function builds, and all blocks in it.
 
         wanted (str): The registry the function must come from; "" for any.
+        RETURNS (Any): What it builds, if it is to be built and nothing is wrong.
         """
-        info = self._function_of(path, block, wanted)
+        info = self._info_of(path, block, wanted)
         if info is not None:
-            self.checked_blocks.add(path)
-            check_arguments(self, path, block, info)
-            return
+            return self._check_arguments(path, block, info)
         for key, value in block.items():
             if is_block(value):
                 self.check_block((*path, key), value)
+        return None
 
-    def _function_of(
-        self, path: Path, block: Dict[str, Any], wanted: str
-    ) -> Optional[FunctionInfo]:
+    def _info_of(self, path: KeyPath, block: Dict[str, Any], wanted: str) -> Optional[FunctionInfo]:
         name = ".".join(path)
         references = [key for key in block if key.startswith("@")]
-        if not references:
-            text = f"[{name}] does not say what builds it"
-            self.add(path, text, f'add: @{wanted} = "..."')
+        if len(references) != 1:
+            if references:
+                text = f"[{name}] holds both {' and '.join(references)}"
+                self.add((*path, references[1]), text)
+            else:
+                self.add(path, f"[{name}] does not say what builds it", f'add: @{wanted} = "..."')
             return None
-        if len(references) > 1:
-            self.add((*path, references[1]), f"[{name}] holds both {' and '.join(references)}")
-            return None
-        key = references[0]
-        value = block[key]
-        registries = registry.all_registries()
-        if (*path, key) in self.unresolved:
+        key, value = references[0], block[references[0]]
+        inner, registries = (*path, key), registry.all_registries()
+        if inner in self.given.unknown:
             return None
         if key[1:] not in registries:
             hint = close_to(key[1:], registries).replace("'", "'@", 1)
-            self.add((*path, key), f"[{name}] there is no registry '{key}'", hint)
+            self.add(inner, f"[{name}] there is no registry '{key}'", hint)
         elif not isinstance(value, str):
-            self.add((*path, key), f"[{name}] '{key}' should be a name, got {show_value(value)}")
+            self.add(inner, f"[{name}] '{key}' should be a name, got {show_value(value)}")
         elif wanted and key[1:] != wanted:
             text = f"[{name}] is built by '@{wanted}', got '{key}'"
-            self.add((*path, key), text, f'write @{wanted} = "..."')
-        elif self._is_registered((*path, key), key[1:], value):
-            return describe_function(key[1:], value)
+            self.add(inner, text, f'write @{wanted} = "..."')
+        else:
+            try:
+                return describe_function(key[1:], value)
+            except catalogue.RegistryError:
+                text = f"[{name}] '{shorten(value)}' is not in '{key[1:]}'"
+                self.add(inner, text, _where_else(key[1:], value))
+            except DialogError as error:  # The entry point of a package is broken.
+                self.add(inner, str(error))
         return None
 
-    def _is_registered(self, path: Path, registry_name: str, name: str) -> bool:
+    def _check_arguments(self, path: KeyPath, block: Dict[str, Any], info: FunctionInfo) -> Any:
+        """Unknown, missing and wrong arguments of one block, and all blocks in it."""
+        name = ".".join(path)
+        filled = {argument.name for argument in info.positional(block.get("*"))}
+        misspelt: Set[str] = set()
+        # With what was built in place of the blocks.
+        group: Dict[str, Any] = {}
+        named: Dict[str, Any] = {}
+        for key, value in block.items():
+            inner = (*path, key)
+            if key.startswith("@"):
+                continue
+            if key == "*":
+                group = self._check_group(inner, value, info)
+            elif key in info.arguments:
+                if key in filled:
+                    text = f"[{name}] '{key}' is filled by the first blocks of [{name}.*] already"
+                    self.add(inner, text, info.hint(key))
+                named[key] = self._check_value(inner, value, info.arguments[key].annotation, info)
+                if self.is_sound(inner) and (wanted := info.out_of_range(key, value)):
+                    text = f"[{name}] '{key}' of {info.name} should be {wanted}"
+                    self.add(inner, f"{text}, got {show_value(value)}", info.hint(key))
+            elif info.takes_any:
+                named[key] = self._check_value(inner, value, Any, info)
+            else:
+                hint = close_to(key, info.arguments) or f"it takes no arguments, see {info.where}"
+                misspelt.update(name for name in info.arguments if f"'{name}'?" in hint)
+                if info.keywords and "?" not in hint:
+                    # It would take a misspelt name, too.
+                    rest = f"**{info.keywords} ({info.where})"
+                    hint = f"name it beside {rest}: a config gives only names"
+                self.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
+        for key, argument in info.arguments.items():
+            if argument.default is REQUIRED and key not in {*block, *filled, *misspelt}:
+                text = f"[{name}] '{key}' of {info.name} is missing"
+                self.add(path, text, info.hint(key))
+        return self._build(path, group, named, info) if self.builds else None
+
+    def _check_group(self, path: KeyPath, value: Any, info: FunctionInfo) -> Dict[str, Any]:
+        name, built = ".".join(path[:-1]), dict[str, Any]()
+        if not isinstance(value, dict):
+            self.add(path, f"[{name}] '*' should hold sections [{name}.*.NAME]")
+            return built
+        arguments = info.positional(value)
+        if len(value) > len(arguments):
+            text = f"[{name}] {info.name} takes {len(arguments)} positional blocks"
+            self.add(path, f"{text}, got {len(value)}", f"see {info.where}")
+        for (key, element), argument in zip_longest(value.items(), arguments):
+            annotation = argument.annotation if argument else None
+            built[key] = self._check_value((*path, key), element, annotation, info)
+        return built
+
+    def _check_value(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> Any:
+        if path in self.given.unknown:
+            return None
+        if is_block(value):
+            return self.check_block(path, value)
+        if is_group(value):
+            if not accepts_list(annotation):
+                self._add_mismatch(path, value, annotation, info)
+            path, value = (*path, "*"), value["*"]
+            annotation = element_type(annotation)
+            return [self._check_value((*path, k), v, annotation, info) for k, v in value.items()]
+        if any(is_block(part) or is_group(part) for part in parts_of(value)):
+            # The parts are checked alone: what they will be is not known yet.
+            annotation = element_type(annotation)
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            built = {k: self._check_value((*path, str(k)), v, annotation, info) for k, v in items}
+            return built if isinstance(value, dict) else list(built.values())
+        if not fits(value, annotation):
+            if not any(found[: len(path)] == path for found in self.given.unknown):
+                self._add_mismatch(path, value, annotation, info)
+        return value
+
+    def _build(
+        self, path: KeyPath, group: Dict[str, Any], named: Dict[str, Any], info: FunctionInfo
+    ) -> Any:
+        if not self.is_sound(path):
+            return None
+        name = ".".join(path)
+        places = [*((*path, "*", key) for key in group), *((*path, key) for key in named)]
+        arguments = [*info.positional(group), *map(info.arguments.get, named)]
+        for inner, value, argument in zip(places, [*group.values(), *named.values()], arguments):
+            if argument and value is not None and not fits(value, argument.annotation):
+                wanted, got = describe(argument.annotation), type(value).__name__
+                text = f"[{name}] '{inner[-1]}' of {info.name} should be {wanted}, got a {got}"
+                is_named = argument.name in info.arguments
+                self.add(inner, text, info.hint(argument.name) if is_named else f"see {info.where}")
+        if not self.is_sound(path):
+            return None
+        for key in named.keys() & info.arguments.keys():
+            named[key] = as_annotated(named[key], info.arguments[key].annotation)
         try:
-            registry.get(registry_name, name)
-            return True
-        except catalogue.RegistryError:
-            pass
-        except DialogError as error:  # The entry point of a package is broken.
-            self.add(path, str(error))
-            return False
-        registries = registry.all_registries()
-        elsewhere = [other for other, known in registries.items() if name in known]
-        if elsewhere:
-            hint = f"it is in '{elsewhere[0]}': write @{elsewhere[0]} = \"{name}\""
-        else:
-            close = close_functions(name, registries[registry_name].get_all())
-            hint = (
-                f"did you mean '{close[0]}'?"
-                if close
-                else (
-                    "a function of yours needs --code FILE; see all: "
-                    f"python -m thincdialog find-function --list {registry_name}"
-                )
-            )
-        text = f"[{'.'.join(path[:-1])}] '{shorten(name)}' is not in '{registry_name}'"
+            return info.function(*group.values(), **named)
+        except ConfigError as error:
+            for problem in error.problems:
+                found = _ARGUMENT.match(problem.text)
+                inner = (*path, found[1]) if found and found[1] in named else path
+                self.add(inner, f"[{name}] {problem.text}", problem.hint)
+                if problem.where:  # It says all of it itself.
+                    self.problems[-1] = problem
+        except (DialogError, ValueError, TypeError) as error:
+            self.causes.append(error)
+            text = " ".join(str(error).split()) or type(error).__name__
+            self.add(path, f"[{name}] {info.name}: {text}", f"see {info.where}")
+        return None
+
+    def _add_mismatch(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
+        section, key = ".".join(path[:-1]), path[-1]
+        shown = f"a list [{'.'.join(path)}.*]" if is_group(value) else show_value(value)
+        text = f"[{section}] '{key}' of {info.name} should be {describe(annotation)}, got {shown}"
+        hint = value_hint(value, annotation) or info.hint(key)
+        if takes_nothing(annotation):
+            hint = f"no value is one: annotate int, float or bool there ({info.where})"
         self.add(path, text, hint)
-        return False
+
+
+def _where_else(registry_name: str, name: str) -> str:
+    """A hint for a name that is not in a registry."""
+    registries = registry.all_registries()
+    for other, known in registries.items():
+        if name in known:
+            return f"it is in '{other}': write @{other} = \"{name}\""
+    close = close_functions(name, registries[registry_name].get_all())
+    if close:
+        return f"did you mean '{close[0]}'?"
+    command = f"python -m thincdialog find-function --list {registry_name}"
+    return f"a function of yours needs --code FILE; see all: {command}"

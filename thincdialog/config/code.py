@@ -39,15 +39,13 @@ def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except DialogError:
-        del sys.modules[name]
-        raise
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        line = _line_of(error, file)
+        if isinstance(error, DialogError):
+            raise
         reason = " ".join(str(error).split()) if not isinstance(error, SyntaxError) else error.msg
-        text = f"{path}:{line}  cannot be imported: {type(error).__name__}: {reason}"
-        raise CodeError(text) from error
+        text = f"cannot be imported: {type(error).__name__}: {reason}"
+        raise CodeError(f"{path}:{_line_of(error, file)}  {text}") from error
     _IMPORTED[file] = module
     return module
 

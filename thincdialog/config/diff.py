@@ -1,14 +1,13 @@
 """What sets a config apart from the defaults, or from another config."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Union
+from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ..errors import ConfigError, Problem
-from .blocks import is_block
+from .blocks import fill_functions, reference_of
 from .code import load_code
-from .fill import fill_functions
-from .load import CheckedConfig, load_config
-from .reading import ConfigLike, read_config
+from .given import default_data
+from .load import AnyConfig, load_config
 from .source import read_source
 from .write import write_config
 
@@ -38,8 +37,8 @@ class Difference(NamedTuple):
 
 
 def diff_config(
-    config: Union[ConfigLike, CheckedConfig],
-    compare_to: Union[ConfigLike, CheckedConfig, None] = None,
+    config: AnyConfig,
+    compare_to: Optional[AnyConfig] = None,
     *,
     overrides: Optional[Mapping[str, Any]] = None,
     code: Union[str, Path, None] = None,
@@ -60,13 +59,13 @@ def diff_config(
     load_code(code)
     checked = load_config(in_folder(config), overrides)
     if compare_to is None:
-        other = _defaults_for(checked.config, fill_functions(read_config({}).data))
+        other = _defaults_for(checked.config, fill_functions(default_data()))
     else:
         other = load_config(in_folder(compare_to)).config
     return _compare(_lines(checked.config), _lines(other))
 
 
-def in_folder(config: Union[ConfigLike, CheckedConfig]) -> Union[ConfigLike, CheckedConfig]:
+def in_folder(config: AnyConfig) -> AnyConfig:
     """The config of a saved model or run, if its folder is given; else what is given.
 
     RAISES (ConfigError): If the folder holds none.
@@ -89,13 +88,12 @@ def _defaults_for(section: Dict[str, Any], known: Any) -> Dict[str, Any]:
     known (Any): Its default; anything but a dict if it has none.
     """
     base = dict(known) if isinstance(known, dict) else {}
-    if is_block(section):
-        reference = next(key for key in section if key.startswith("@"))
-        if base.get(reference) != section[reference]:
-            # The defaults are those of the function that is there; only its name differs.
-            usual = {key: value for key, value in base.items() if key.startswith("@")}
-            base = fill_functions({reference: section[reference]})
-            base = {**usual, **{key: base[key] for key in base if key != reference}}
+    reference = reference_of(section)
+    if reference and base.get(reference) != section[reference]:
+        # The defaults are those of the function that is there; only its name differs.
+        usual = {key: value for key, value in base.items() if key.startswith("@")}
+        base = fill_functions({reference: section[reference]})
+        base = {**usual, **{key: base[key] for key in base if key != reference}}
     for key, value in section.items():
         if isinstance(value, dict) and value:
             base[key] = _defaults_for(value, base.get(key))
@@ -104,24 +102,19 @@ def _defaults_for(section: Dict[str, Any], known: Any) -> Dict[str, Any]:
     return base
 
 
-def _lines(config: Mapping[str, Any]) -> Dict[str, Dict[str, str]]:
-    """Section to key to the text of its value, in the order of a written config."""
-    sections = read_source(write_config(config)).sections
-    return {
-        name: {key: entry.raw for key, entry in section.entries.items()}
-        for name, section in sections.items()
-    }
+def _lines(config: Mapping[str, Any]) -> Dict[Tuple[str, str], str]:
+    """Section and key to the text of the value, in the order of a written config."""
+    sections = read_source(write_config(config)).sections.values()
+    return {(s.name, key): entry.raw for s in sections for key, entry in s.entries.items()}
 
 
-def _compare(new: Dict[str, Dict[str, str]], old: Dict[str, Dict[str, str]]) -> List[Difference]:
+def _compare(new: Dict[Tuple[str, str], str], old: Dict[Tuple[str, str], str]) -> List[Difference]:
+    places = list(dict.fromkeys([*new, *old]))
+    sections = list(dict.fromkeys(section for section, _ in places))
     found = []
-    for section in [*new, *(name for name in old if name not in new)]:
-        here, there = new.get(section, {}), old.get(section, {})
-        for key in [*here, *(key for key in there if key not in here)]:
-            kind: Kind = "same" if here.get(key) == there.get(key) else "changed"
-            if key not in there:
-                kind = "added"
-            elif key not in here:
-                kind = "removed"
-            found.append(Difference(section, key, kind, here.get(key), there.get(key)))
+    for place in sorted(places, key=lambda place: sections.index(place[0])):
+        kind: Kind = "added" if place not in old else "removed"
+        if place in new and place in old:
+            kind = "same" if new[place] == old[place] else "changed"
+        found.append(Difference(*place, kind, new.get(place), old.get(place)))
     return found

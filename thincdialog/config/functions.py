@@ -1,38 +1,46 @@
 """What a registered function says about itself: arguments, types, documentation."""
 
 import inspect
+import math
 import re
 import sys
+from contextlib import suppress
+from inspect import Parameter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, get_type_hints
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, get_type_hints
 
 from ..registry import registry
 
-REQUIRED = inspect.Parameter.empty
-_DOCUMENTED = re.compile(r"^\s{0,8}(?P<name>\*{0,2}\w+) ?(\((?P<type>.*?)\))?:\s+(?P<text>\S.*)$")
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+REQUIRED = Parameter.empty
+# An argument in a docstring: "width (int): Units of the layer", later lines indented.
+_DOCUMENTED = r"^[ \t]{{0,8}}\*{{0,2}}{} ?(\(.*?\))?:[ \t]+(\S.*(?:\n[ \t]+\S.*)*)$"
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
-
-class Argument(NamedTuple):
-    """One argument of a registered function.
-
-    annotation (Any): Its type, ``Any`` if it has none.
-    default (Any): ``REQUIRED`` if it has none.
-    is_positional (bool): Whether a block of a ``*`` group can fill it.
-    """
-
-    name: str
-    annotation: Any
-    default: Any
-    is_positional: bool
+# What numbers may be given to functions that do not check them themselves: Thinc's optimizers
+# train with a negative learning rate, and its layers with no width end in an error of NumPy's.
+# The least number that makes sense, the limit below which all must be, and both in words.
+_SIZE = (1, math.inf, "1 or more")
+_NOT_NEGATIVE = (0, math.inf, "0 or more")
+_DECAY = (0, 1, "0 or more, less than 1")
+_SIZES = ("width", "hidden_width", "nO", "nI", "nP", "nV", "nF", "nH")
+# By registry and argument.
+_RANGES: Dict[Tuple[str, str], Tuple[float, float, str]] = {
+    **{("optimizers", name): _NOT_NEGATIVE for name in ("learn_rate", "L2", "eps", "grad_clip")},
+    **{("optimizers", name): _DECAY for name in ("beta1", "beta2")},
+    **{(kind, name): _SIZE for kind in ("layers", "models") for name in _SIZES},
+}
+# A function of the user's knows what it means by an argument.
+_KNOWN = ("thinc.", "thincdialog.")
 
 
 class FunctionInfo(NamedTuple):
     """A registered function.
 
     where (str): File and line of its definition.
-    variadic (Any): Annotation of ``*args``; None if it takes none.
+    arguments (Dict[str, Parameter]): With annotations that are types, ``Any`` if there is
+        none; a default of ``REQUIRED`` if there is none.
+    variadic (Optional[Parameter]): Its ``*args``; None if it takes none.
     keywords (str): Name of its ``**kwargs``, of which a config gives none; "" without.
     takes_any (bool): Whether it does not tell what it takes.
     """
@@ -41,30 +49,46 @@ class FunctionInfo(NamedTuple):
     name: str
     function: Callable
     where: str
-    arguments: Dict[str, Argument]
-    variadic: Any
+    arguments: Dict[str, Parameter]
+    variadic: Optional[Parameter]
     keywords: str
     takes_any: bool
 
+    def positional(self, group: Any) -> List[Parameter]:
+        """The argument that each block of a ``*`` group fills, or is among."""
+        n = len(group) if isinstance(group, dict) else 0
+        found = [given for given in self.arguments.values() if given.kind in _POSITIONAL][:n]
+        return found + [self.variadic] * (n - len(found)) if self.variadic else found
+
+    def out_of_range(self, argument: str, value: Any) -> str:
+        """What a value of the right type should be, in words; "" if it is so."""
+        found = _RANGES.get((self.registry, argument))
+        module = getattr(self.function, "__module__", None) or ""
+        if not found or not module.startswith(_KNOWN) or value is None or isinstance(value, dict):
+            return ""
+        least, limit, words = found
+        numbers = value if isinstance(value, list) else [value]
+        are_good = [isinstance(each, (int, float)) and least <= each < limit for each in numbers]
+        if are_good and all(are_good):
+            return ""
+        return f"a list of one number or more, each {words}" if isinstance(value, list) else words
+
     def documentation(self, argument: str) -> str:
         """The docstring's words on one argument, "" if there are none."""
-        lines = inspect.getdoc(self.function) or ""
-        found: List[str] = []
-        for line in lines.splitlines():
-            match = _DOCUMENTED.match(line)
-            if match and match["name"].lstrip("*") == argument:
-                kind = f" ({match['type']})" if match["type"] else ""
-                found = [f"{argument}{kind}: {match['text'].strip()}"]
-            elif found and line.strip() and line.startswith((" ", "\t")):
-                found.append(line.strip())
-            elif found:
-                break
-        return " ".join(found)
+        text = inspect.getdoc(self.function) or ""
+        match = re.search(_DOCUMENTED.format(re.escape(argument)), text, re.MULTILINE)
+        if match is None:
+            return ""
+        words = " ".join(line.strip() for line in match[2].splitlines())
+        return f"{argument} {match[1]}: {words}" if match[1] else f"{argument}: {words}"
 
     def hint(self, argument: str) -> str:
         """Where the function stands, and what it says about an argument."""
         text = self.documentation(argument)
         return f"{text} ({self.where})" if text else f"see {self.where}"
+
+
+_DESCRIBED: Dict[Tuple[str, str], FunctionInfo] = {}
 
 
 def describe_function(registry_name: str, name: str) -> FunctionInfo:
@@ -73,48 +97,44 @@ def describe_function(registry_name: str, name: str) -> FunctionInfo:
     RAISES (catalogue.RegistryError): If it is not registered.
     """
     function = registry.get(registry_name, name)
-    arguments: Dict[str, Argument] = {}
+    known = _DESCRIBED.get((registry_name, name))
+    if known is None or known.function is not function:
+        known = _DESCRIBED[registry_name, name] = _describe(registry_name, name, function)
+    return known
+
+
+def _describe(registry_name: str, name: str, function: Callable) -> FunctionInfo:
+    arguments: Dict[str, Parameter] = {}
     variadic, keywords, takes_any = None, "", False
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # Compiled functions may have no signature.
         parameters, takes_any = [], True
-    hints = _hints(function)
+    hints = _hints(function.__init__ if inspect.isclass(function) else function)
     for parameter in parameters:
         annotation = hints.get(parameter.name, parameter.annotation)
         if annotation is REQUIRED or isinstance(annotation, str):
             annotation = Any
-        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-            variadic = annotation
-        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+        parameter = parameter.replace(annotation=annotation)
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            variadic = parameter
+        elif parameter.kind is Parameter.VAR_KEYWORD:
             keywords = parameter.name
         else:
-            is_positional = parameter.kind in _POSITIONAL
-            arguments[parameter.name] = Argument(
-                parameter.name, annotation, parameter.default, is_positional
-            )
-    where = locate(function)
+            arguments[parameter.name] = parameter
     return FunctionInfo(
-        registry_name, name, function, where, arguments, variadic, keywords, takes_any
+        registry_name, name, function, locate(function), arguments, variadic, keywords, takes_any
     )
 
 
-def _hints(function: Callable) -> Dict[str, Any]:
-    target: Any = function.__init__ if inspect.isclass(function) else function
+def _hints(target: Any) -> Dict[str, Any]:
     try:
         return get_type_hints(target)
     except Exception:  # A name that cannot be resolved: the others still count.
-        return _sound_hints(target)
-
-
-def _sound_hints(target: Any) -> Dict[str, Any]:
-    found: Dict[str, Any] = {}
-    names = getattr(inspect.unwrap(target), "__globals__", {})
+        names, found = getattr(inspect.unwrap(target), "__globals__", {}), {}
     for name, annotation in getattr(target, "__annotations__", {}).items():
-        try:
+        with suppress(Exception):
             found.update(get_type_hints(SimpleNamespace(__annotations__={name: annotation}), names))
-        except Exception:
-            continue
     return found
 
 
@@ -128,7 +148,8 @@ def locate(function: Callable) -> str:
     except (OSError, TypeError):
         return getattr(module, "__name__", "?")
     path = Path(file or "?")
-    n_parts = module.__name__.count(".") + (2 if path.name == "__init__.py" else 1) if module else 1
-    if module is None or module.__name__.startswith("thincdialog_code_"):
-        n_parts = 1
+    name = module.__name__ if module else ""
+    if name.startswith("thincdialog_code_"):
+        name = ""
+    n_parts = name.count(".") + (2 if name and path.name == "__init__.py" else 1)
     return f"{'/'.join(path.parts[-n_parts:])}:{line}"

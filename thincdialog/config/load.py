@@ -1,17 +1,18 @@
-"""From a config as a user writes it to one that is complete and free of mistakes."""
+"""From a config as a user writes it to one that is complete and free of mistakes, and to
+the objects that it describes."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from functools import reduce
+from operator import getitem
+from typing import Any, Dict, List, Sequence, Tuple, Union
 
 from confection import Config
 
 from ..errors import ConfigError, Problem
 from ..registry import registry
-from .build import Builder
+from .blocks import fill_functions
 from .check import Checker
-from .fill import fill_functions
-from .reading import ConfigLike, Reading, read_config
-from .schemas import SECTION_ORDER
+from .given import ConfigLike, GivenConfig, Overrides, read_config
 from .variables import fill_variables
 
 
@@ -21,28 +22,29 @@ class CheckedConfig:
 
     config (Config): Complete: every setting and every argument; variables as written.
     interpolated (Config): The same with the variables filled in.
-    reading (Reading): Where each part stands, and what the user wrote.
+    given (GivenConfig): Where each part stands, and what the user wrote.
     """
 
     config: Config
     interpolated: Config
-    reading: Reading
+    given: GivenConfig
 
     @property
     def name(self) -> str:
         """What to call the config in messages: its path as the user gave it."""
-        return self.reading.name
+        return self.given.name
 
-    @property
-    def locations(self) -> Dict[str, str]:
-        """Dotted name of each section and key to ``file.cfg:41`` or ``--a.b``."""
-        return self.reading.locations
+    def where(self, *path: str) -> str:
+        """Where a section or key stands, or what is around it: ``file.cfg:41``, ``--a.b``."""
+        return self.given.where(*path)
+
+
+# What can be read, or has been.
+AnyConfig = Union[ConfigLike, CheckedConfig]
 
 
 def load_config(
-    config: Union[ConfigLike, CheckedConfig],
-    overrides: Optional[Mapping[str, Any]] = None,
-    without: Sequence[str] = (),
+    config: AnyConfig, overrides: Overrides = None, without: Sequence[str] = ()
 ) -> CheckedConfig:
     """Read, complete and check a config. Builds nothing that is kept, reads no data.
 
@@ -53,74 +55,86 @@ def load_config(
     RETURNS (CheckedConfig): The complete config.
     RAISES (ConfigError): With every problem that was found.
     """
-    if isinstance(config, CheckedConfig):
-        if not overrides:
-            return config
-        config = config.config
+    if isinstance(config, CheckedConfig) and not overrides:
+        return config
     checked, problems = _read_and_check(config, overrides, without)
     if problems:
         raise ConfigError(problems, checked.name)
     return checked
 
 
-def check_config(
-    config: Union[ConfigLike, CheckedConfig], overrides: Optional[Mapping[str, Any]] = None
-) -> List[Problem]:
+def check_config(config: AnyConfig, overrides: Overrides = None) -> List[Problem]:
     """All problems of a config, those included that only building its blocks shows.
 
     config (ConfigLike): As for ``load_config``.
     RETURNS (List[Problem]): Empty if the config is good.
     """
-    if isinstance(config, CheckedConfig):
-        config = config.config
     try:
-        checked, problems = _read_and_check(config, overrides)
+        return _read_and_check(config, overrides, build=True)[1]
     except ConfigError as error:
         return error.problems
-    if not problems:
-        builder = Builder(checked.reading)
-        builder.build_section((), checked.interpolated)
-        problems = builder.problems
-    return problems
+
+
+def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
+    """Build the objects of all sections. No data is read.
+
+    checked (CheckedConfig): From ``load_config``.
+    RETURNS (Dict[str, Any]): ``paths`` and ``system`` (dicts); ``tasks`` (name to
+        teacher); ``tokenizer`` (None if the config has none); ``agent``; ``world`` (a
+        function of teacher and agent); ``mixture`` (its settings); ``evaluation`` (its
+        settings, ``world``, that of the whole config if it has none of its own, and
+        ``metrics``, a list); ``training`` (its settings, ``optimizer``, ``logger``, and
+        ``callbacks``, a list); ``baselines`` (name to agent).
+    RAISES (ConfigError): If a registered function refuses its arguments.
+    """
+    builder = Checker(checked.given, checked.interpolated.copy(), builds=True)
+    sections = builder.check_all()
+    if builder.problems:
+        cause = builder.causes[0] if builder.causes else None
+        raise ConfigError(builder.problems, checked.name) from cause
+    sections.setdefault("tokenizer", None)
+    sections.setdefault("baselines", {})
+    evaluation, training = sections["evaluation"], sections["training"]
+    evaluation["world"] = evaluation.get("world") or sections["world"]
+    evaluation["metrics"] = list(evaluation["metrics"].values())
+    training["callbacks"] = list(training.get("callbacks", {}).values())
+    return sections
+
+
+def build_block(checked: CheckedConfig, name: str) -> Any:
+    """Build one block once more: a new object, equal to the one of ``resolve_config``.
+
+    name (str): Dotted, such as "training.optimizer".
+    """
+    path, data = tuple(name.split(".")), checked.interpolated.copy()
+    return Checker(checked.given, data, builds=True).check_block(path, reduce(getitem, path, data))
 
 
 def _read_and_check(
-    config: ConfigLike, overrides: Optional[Mapping[str, Any]], without: Sequence[str] = ()
+    config: AnyConfig, overrides: Overrides, without: Sequence[str] = (), build: bool = False
 ) -> Tuple[CheckedConfig, List[Problem]]:
+    """build (bool): Whether to build the blocks of a config without mistakes, too."""
     registry.ensure_populated()
-    reading = read_config(config, overrides)
+    given = read_config(config.config if isinstance(config, CheckedConfig) else config, overrides)
     for name in without:
-        reading.data.pop(name, None)
-    problems = list(reading.problems)
-    complete = fill_functions(reading.data)
-    data, mistakes, unresolved = fill_variables(complete)
-    for path, text, hint in mistakes:
-        where = reading.where(*path)
-        problems.append(Problem(where, f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint))
-    unresolved |= reading.unreadable
-    checker = Checker(reading, data, unresolved)
+        given.data.pop(name, None)
+    complete = fill_functions(given.data)
+    data = fill_variables(given, complete)
+    checker = Checker(given, data)
     checker.check_all()
-    problems += checker.problems
-    if problems:
+    problems = [*given.problems, *checker.problems]
+    if problems or build:
         # So that values out of a function's range are shown along with the rest.
-        builder = Builder(reading)
-        builder.build_sound_blocks((), data, checker.is_sound_block)
+        builder = Checker(given, data, builds=True)
+        builder.check_all()
         problems += builder.problems
-    order = list(SECTION_ORDER)
-    checked = CheckedConfig(
-        Config(complete, is_interpolated=False, section_order=order),
-        Config(data, is_interpolated=True, section_order=order),
-        reading,
-    )
-    return checked, _in_order(problems, reading)
-
-
-def _in_order(problems: List[Problem], reading: Reading) -> List[Problem]:
-    """By line, with those that stand in no file last; each only once."""
+    checked = CheckedConfig(Config(complete, is_interpolated=False), Config(data), given)
 
     def line(problem: Problem) -> Tuple[bool, int]:
+        """By line, with those that stand in no file last."""
         name, _, number = problem.where.rpartition(":")
-        is_line = name == reading.name and number.isdigit()
+        is_line = name == given.name and number.isdigit()
         return (not is_line, int(number) if is_line else 0)
 
-    return sorted(dict.fromkeys(problems), key=line)
+    # Each only once.
+    return checked, sorted(dict.fromkeys(problems), key=line)

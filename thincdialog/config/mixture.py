@@ -1,18 +1,17 @@
 """Checks what a config says about several tasks."""
 
 import math
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, List
 
 from .annotations import fits
 from .schemas import WEIGHTS
 from .suggestions import close_to, value_hint
-from .values import show_value
-from .variables import Path
+from .values import KeyPath, show_value
 
 if TYPE_CHECKING:
     from .check import Checker
 
-PATH: Path = tuple(WEIGHTS.split("."))
+PATH: KeyPath = tuple(WEIGHTS.split("."))
 # Names in reports and tables, and what they stand for there.
 TAKEN = {"macro": "the mean over tasks", "all": "all examples together"}
 
@@ -47,18 +46,15 @@ def check_weights(checker: "Checker") -> None:
             hint = hint.replace("it has", "there is")
             misspelt.extend(known for known in missing if f"'{known}'?" in hint)
             checker.add((*PATH, name), f"[{WEIGHTS}] there is no task '{name}'", hint)
-        elif (*PATH, name) not in checker.unresolved:
-            _check_weight(checker, name, weight)
+        elif (*PATH, name) not in checker.given.unknown:
+            is_number = fits(weight, float)
+            if not is_number or not 0 <= weight < math.inf:
+                text = f"[{WEIGHTS}] '{name}' should be a number, 0 or more"
+                hint = "" if is_number else value_hint(weight, float)
+                checker.add((*PATH, name), f"{text}, got {show_value(weight)}", hint)
     for name in names:
         if name not in weights and name not in misspelt:
             hint = f"add: {name} = 1; 0 leaves the task out"
             checker.add(PATH, f"[{WEIGHTS}] has no weight for the task '{name}'", hint)
     if checker.is_sound(PATH) and not any(weights.values()):
         checker.add(PATH, f"[{WEIGHTS}] are all 0", "give a task more, or nothing is shown")
-
-
-def _check_weight(checker: "Checker", name: str, weight: Any) -> None:
-    is_number = fits(weight, float)
-    if not is_number or not 0 <= weight < math.inf:
-        text = f"[{WEIGHTS}] '{name}' should be a number, 0 or more, got {show_value(weight)}"
-        checker.add((*PATH, name), text, "" if is_number else value_hint(weight, float))

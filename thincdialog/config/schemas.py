@@ -101,10 +101,6 @@ ELSEWHERE = {
 # A sub-section whose keys are free: names of tasks.
 WEIGHTS = "mixture.weights"
 
-# The type of everything in [paths], whose keys are free.
-PATH = Optional[str]
-PATHS = Optional[List[str]]
-
 
 def known_keys(section: str) -> List[str]:
     """Settings and sub-sections that a section may hold."""

@@ -8,13 +8,14 @@ can be shown at once, and parent sections need not be written out.
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, List, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from ..errors import Problem
-from .values import MAX_DEPTH, find_value_mistake, shorten
+from .values import MAX_DEPTH, KeyPath, find_value_mistake, shorten
 
 _SECTION = re.compile(r"\[(?P<name>[^\[\]]+)\]$")
 _DIVIDER = re.compile("[=:]")
+_ENTRY = re.compile(r"[^\[=:][^=:]*[=:]")
 
 
 @dataclass
@@ -54,7 +55,7 @@ class Source:
     sections: Dict[str, Section] = field(default_factory=dict)
     header: List[str] = field(default_factory=list)
     problems: List[Problem] = field(default_factory=list)
-    unreadable: Set[Tuple[str, ...]] = field(default_factory=set)
+    unreadable: Set[KeyPath] = field(default_factory=set)
 
     def where(self, line: int) -> str:
         return f"{self.name}:{line}"
@@ -68,93 +69,58 @@ def read_source(text: str, name: str = "config") -> Source:
     RETURNS (Source): With ``problems``: bad syntax, repeated sections and keys,
         values that JSON cannot read. Of repeated ones the first is kept.
     """
-    reader = _Reader(Source(name))
-    for number, line in enumerate(text.split("\n"), start=1):
-        reader.take(line.rstrip(), number)
-    reader.end_entry()
-    return reader.source
-
-
-class _Reader:
-    def __init__(self, source: Source):
-        self.source = source
-        self.section: Section = Section("", 0)
-        self.entry: Tuple[str, Entry] = ("", Entry("", 0))
-        self.indent = 0
-        self.comments: List[str] = []
-        self.before_sections = True
-
-    def take(self, line: str, number: int) -> None:
-        content = line.strip()
-        if content.startswith(("#", ";")):
-            self.comments.append(content)
-        elif not content:
-            self._take_blank()
-        elif self.entry[0] and len(line) - len(line.lstrip()) > self.indent:
-            self.entry[1].raw += "\n" + content
-        else:
-            self.end_entry()
-            self.indent = len(line) - len(line.lstrip())
-            if content.startswith("["):
-                self._take_section(content, number)
-            else:
-                self._take_entry(content, number)
-            self.comments = []
-
-    def _take_blank(self) -> None:
-        if self.before_sections and not self.source.header:
-            self.source.header, self.comments = self.comments, []
-        elif self.entry[0]:
-            self.entry[1].raw += "\n"
-
-    def _take_section(self, content: str, number: int) -> None:
-        self.before_sections = False
-        match = _SECTION.match(content)
-        name = match["name"].strip() if match else ""
-        self.section = Section(name, number, self.comments)
-        parts = name.split(".")
-        if len(parts) > MAX_DEPTH:
-            text = f"'{shorten(content)}' is nested more than {MAX_DEPTH} deep"
-            self._add_problem(number, text, "use fewer parts")
-        elif not all(part.strip() for part in parts):
-            text = f"'{shorten(content)}' is not a section name"
-            self._add_problem(number, text, "write [section] or [section.part], alone on its line")
-        elif name in self.source.sections:
-            first = self.source.sections[name].line
-            hint = f"it stands at line {first} already: merge the two"
-            self._add_problem(number, f"section [{name}] is repeated", hint)
-        else:
-            self.source.sections[name] = self.section
-
-    def _take_entry(self, content: str, number: int) -> None:
-        divider = _DIVIDER.search(content)
-        key = content[: divider.start()].rstrip() if divider else ""
-        if not divider or not key:
-            text = f"'{shorten(content)}' is neither a [section] nor 'key = value'"
+    source = Source(name)
+    # What stands before the first section goes into one that is not kept.
+    section = Section("", 0)
+    for number, content, comments in _read_statements(text, source):
+        wrong: Optional[Tuple[str, str]] = None
+        shown = f"'{shorten(content)}'"
+        if content.startswith("["):
+            match = _SECTION.match(content)
+            section = Section(match["name"].strip() if match else "", number, comments)
+            parts = section.name.split(".")
+            if len(parts) > MAX_DEPTH:
+                wrong = f"{shown} is nested more than {MAX_DEPTH} deep", "use fewer parts"
+            elif not all(part.strip() for part in parts):
+                hint = "write [section] or [section.part], alone on its line"
+                wrong = f"{shown} is not a section name", hint
+            elif (first := source.sections.setdefault(section.name, section)) is not section:
+                hint = f"it stands at line {first.line} already: merge the two"
+                wrong = f"section [{section.name}] is repeated", hint
+        elif not _ENTRY.match(content):
             hint = "a value that goes over several lines needs its later lines indented"
-            self._add_problem(number, text, hint)
-            return
-        entry = Entry(content[divider.end() :].lstrip(), number, self.comments)
-        if not self.section.line:
-            self._add_problem(number, f"'{key}' stands before any [section]", "put it into one")
-        elif key in self.section.entries:
-            hint = f"it stands at line {self.section.entries[key].line} already: keep one"
-            text = f"[{self.section.name}] '{key}' is repeated"
-            self._add_problem(number, text, hint)
+            wrong = f"{shown} is neither a [section] nor 'key = value'", hint
         else:
-            self.section.entries[key] = entry
-        self.entry = (key, entry)
+            key, raw = (part.strip() for part in _DIVIDER.split(content, maxsplit=1))
+            entry = Entry(raw, number, comments)
+            kept = section.entries.setdefault(key, entry)
+            if not section.line:
+                wrong = f"'{key}' stands before any [section]", "put it into one"
+            elif kept is not entry:
+                hint = f"it stands at line {kept.line} already: keep one"
+                wrong = f"[{section.name}] '{key}' is repeated", hint
+            elif mistake := find_value_mistake(raw):
+                source.unreadable.add((*section.name.split("."), key))
+                wrong = f"[{section.name}] '{key}' {mistake[0]}", mistake[1]
+        if wrong:
+            source.problems.append(Problem(source.where(number), *wrong))
+    return source
 
-    def end_entry(self) -> None:
-        key, entry = self.entry
-        if key:
-            entry.raw = entry.raw.strip()
-            mistake = find_value_mistake(entry.raw)
-            if mistake and self.section.entries.get(key) is entry:
-                text, hint = mistake
-                self.source.unreadable.add((*self.section.name.split("."), key))
-                self._add_problem(entry.line, f"[{self.section.name}] '{key}' {text}", hint)
-        self.entry = ("", Entry("", 0))
 
-    def _add_problem(self, line: int, text: str, hint: str) -> None:
-        self.source.problems.append(Problem(self.source.where(line), text, hint))
+def _read_statements(text: str, source: Source) -> List[Tuple[int, str, List[str]]]:
+    """Line and text of each section and entry, later lines of its value joined to it, and
+    the comments above it. The comments at the top become the source's header."""
+    found: List[Tuple[int, List[str], List[str]]] = []
+    indent, comments, is_entry = 0, [], False
+    for number, line in enumerate(text.split("\n"), start=1):
+        content, own_indent = line.strip(), len(line) - len(line.lstrip())
+        if content.startswith(("#", ";")):
+            comments.append(content)
+        elif not content and not found and not source.header:
+            source.header, comments = comments, []
+        elif is_entry and (not content or own_indent > indent):
+            found[-1][1].append(content)
+        elif content:
+            found.append((number, [content], comments))
+            indent, comments, is_entry = own_indent, [], bool(_ENTRY.match(content))
+    return [(number, "\n".join(lines), comments) for number, lines, comments in found]

@@ -2,8 +2,9 @@
 
 import difflib
 import json
+import math
 import re
-from typing import Any, Dict, Iterable, List
+from typing import Any, Iterable, List
 
 from .annotations import fits
 from .values import read_number
@@ -22,9 +23,8 @@ def close_to(name: str, names: Iterable[str]) -> str:
 def close_functions(name: str, names: Iterable[str], n: int = 1) -> List[str]:
     """Registered names nearest to a name; what all have in common ("thincdialog.", the
     version) does not count."""
-    cores: Dict[str, str] = {}
-    for known in names:
-        cores.setdefault(_core(known), known)
+    # Of names with one core, the first.
+    cores = {_core(known): known for known in reversed(list(names))}
     return [cores[core] for core in difflib.get_close_matches(_core(name), cores, n, cutoff=0.6)]
 
 
@@ -41,7 +41,7 @@ def value_hint(value: Any, annotation: Any) -> str:
     if fits(True, annotation) and value.lower() in ("yes", "no", "on", "off", "true", "false"):
         return "write true or false"
     number = read_number(value)
-    if number is None or not fits(number, annotation):
+    if number is None or not abs(number) < math.inf or not fits(number, annotation):
         return ""
     written = json.dumps(number)
     return "write it without quotes" if written == value else f"write {written}"

@@ -1,8 +1,13 @@
 """Values of a config: JSON, or else a plain string, as confection reads them."""
 
 import json
+import math
 import re
-from typing import Any, Optional, Tuple, Union
+from contextlib import suppress
+from typing import Any, Iterator, List, Optional, Tuple, Union
+
+# Names of the sections around a key, from the outermost on, and the key.
+KeyPath = Tuple[str, ...]
 
 # Deepest nesting of sections and of lists in a value. Deeper ones are no configs, and
 # would exhaust Python's stack.
@@ -19,6 +24,7 @@ _COMMENT = re.compile(r"\s[#;]")
 # A string, or the rest of the text if it is not closed: never searched twice.
 _STRING = re.compile(r'"(?:\\.|[^"\\])*(?:"|\\?$)', re.DOTALL)
 _VARIABLE = re.compile(r"\$\{[^}$]*\}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def has_variable(text: str) -> bool:
@@ -41,19 +47,32 @@ def _load(raw: str) -> Any:
         value = json.loads(raw)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    level = [value]
-    for _ in range(MAX_DEPTH + 1 if isinstance(value, (list, dict)) else 0):
-        level = [
-            part
-            for parts in level
-            for part in (parts.values() if isinstance(parts, dict) else parts)
-            if isinstance(part, (list, dict))
-        ]
-        if not level:
-            return value
-    if level != [value]:
-        raise ValueError(_TOO_DEEP)
+    depth, level = 0, [value]
+    while level := [part for part in level if isinstance(part, (dict, list))]:
+        depth += 1
+        if depth > MAX_DEPTH + 1:
+            raise ValueError(_TOO_DEEP)
+        level = [inner for part in level for inner in _children(part)]
     return value
+
+
+def _children(value: Any) -> List[Any]:
+    parts = value.values() if isinstance(value, dict) else value
+    return list(parts) if isinstance(value, (dict, list)) else []
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """A value and, in order, everything that is in its lists and sections."""
+    rest = [value]
+    while rest:
+        part = rest.pop()
+        yield part
+        rest.extend(reversed(_children(part)))
+
+
+def around(path: KeyPath) -> Iterator[KeyPath]:
+    """A path and those of all sections around it."""
+    return (path[:end] for end in range(len(path) + 1))
 
 
 def dump_value(value: Any) -> str:
@@ -86,63 +105,45 @@ def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
         return find_unfit(_load(raw))
     except ValueError as error:
         reason = str(error)
-    shown = shorten(raw)
+    shown = f"is {shorten(raw)}"
     if _COMMENT.search(_STRING.sub('""', raw)):
-        return f"is {shown}", "a comment needs a line of its own, above the key"
+        return shown, "a comment needs a line of its own, above the key"
     if len(raw) > 1 and raw[0] == raw[-1] == "'":
-        return f"is {shown}", "strings are written with double quotes"
-    if raw[0] in '[{"' and not has_variable(raw):
-        return f"is {shown}, which is not JSON", reason
-    if "\n" in raw and raw[0] not in '[{"':
-        return f"is {shown}", "an indented line continues the value above it: indent it less"
+        return shown, "strings are written with double quotes"
+    if raw[0] in '[{"':
+        return None if has_variable(raw) else (f"{shown}, which is not JSON", reason)
+    if "\n" in raw:
+        return shown, "an indented line continues the value above it: indent it less"
     number = read_number(raw)
-    if number is not None or _is_not_finite(raw):
-        hint = "a finite number" if number is None else json.dumps(number)
-        return f"is {shown}, which is not a number in JSON", f"write {hint}"
-    return None
+    if number is None:
+        return None
+    hint = json.dumps(number) if abs(number) < math.inf else "a finite number"
+    return f"{shown}, which is not a number in JSON", f"write {hint}"
 
 
 def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
-    """What is wrong with a value that JSON can read, and that no setting can use.
-
-    RETURNS (Optional[Tuple[str, str]]): As of ``find_value_mistake``.
-    """
-    parts = value.values() if isinstance(value, dict) else value
-    if isinstance(value, (list, dict)):
-        return next((found for found in map(find_unfit, parts) if found), None)
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return f"is {value}", "write a finite number"
-    if isinstance(value, int) and abs(value) > MAX_NUMBER:
-        return f"is {shorten(str(value))}", f"write a number of at most {MAX_NUMBER:,}"
-    if isinstance(value, str) and not value.isascii():
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
+    """The same for a value that JSON can read, and that no setting can use."""
+    for part in parts_of(value):
+        if isinstance(part, float) and not abs(part) < math.inf:
+            return f"is {part}", "write a finite number"
+        if isinstance(part, int) and abs(part) > MAX_NUMBER:
+            return f"is {shorten(str(part))}", f"write a number of at most {MAX_NUMBER:,}"
+        if isinstance(part, str) and _SURROGATE.search(part):
             return "holds half of a character (a lone surrogate)", "correct or remove it"
     return None
 
 
 def read_number(text: str) -> Union[int, float, None]:
-    """The finite number that Python reads in a text; JSON allows less."""
+    """The number that Python reads in a text, an infinite one or nan too; JSON allows less."""
     for convert in (int, float):
-        try:
-            number = convert(text)
-        except ValueError:
-            continue
-        return number if abs(number) < float("inf") else None
+        with suppress(ValueError):
+            return convert(text)
     return None
-
-
-def _is_not_finite(text: str) -> bool:
-    try:
-        return not abs(float(text)) < float("inf")
-    except ValueError:
-        return False
 
 
 def shorten(text: str, limit: int = 60) -> str:
     """A text for a message: on one line, and cut."""
-    text = " ".join(text[: 4 * limit].split()) if len(text) > 4 * limit else " ".join(text.split())
+    text = " ".join(text[: 4 * limit].split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple, Union
 
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..teachers.reading import read_list
 from ..teachers.strictness import reading_outside_labels

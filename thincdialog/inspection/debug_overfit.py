@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Union
 import numpy as np
 from thinc.api import set_dropout_rate
 
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import DialogError, TrainingError
 from ..examples.batch import Batch
 from ..messages import Message

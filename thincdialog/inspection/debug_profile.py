@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, TextIO, Tuple, Union
 
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import DialogError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..models.node_names import node_names

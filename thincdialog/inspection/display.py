@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange

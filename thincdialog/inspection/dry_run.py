@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 from thinc.api import get_array_module
 from thinc.util import is_cupy_array
 
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import DataError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..runs.output_folder import check_contents, check_output

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, TextIO, Tuple, Union
 
 import numpy as np
 
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import ConfigError, DialogError, Problem, TrainingError
 from .trial import Trial, prepared
 
@@ -90,7 +90,7 @@ def find_lr(
 
 def _check_optimizer(trial: Trial) -> None:
     if not hasattr(trial.optimizer, "learn_rate"):
-        where = trial.experiment.checked.reading.where("training", "optimizer")
+        where = trial.experiment.checked.where("training", "optimizer")
         text = f"[training.optimizer] a {type(trial.optimizer).__name__} has no learn_rate"
         raise ConfigError([Problem(where, text, "use Adam.v1 or thincdialog.LazyAdam.v1")])
 

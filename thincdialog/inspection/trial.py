@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Optional, TextIO, Union
 
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import ConfigError, DataError, Problem
 from ..teachers import Teacher
 from ..training.experiment import Experiment

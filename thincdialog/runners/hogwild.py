@@ -75,15 +75,15 @@ class Hogwild(Runner):
         if checked.interpolated["system"]["gpu_id"] >= 0:
             text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
             hint = 'set @runners = "thincdialog.Alone.v1", or --gpu-id -1'
-            problems.append(Problem(checked.reading.where("runner"), text, hint))
+            problems.append(Problem(checked.where("runner"), text, hint))
         if not experiment.agent.learns:
             text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
             hint = 'set @runners = "thincdialog.Alone.v1"'
-            problems.append(Problem(checked.reading.where("runner"), text, hint))
+            problems.append(Problem(checked.where("runner"), text, hint))
         elif not has_known_steps(experiment.optimizer):
             text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
             hint = 'set @runners = "thincdialog.Alone.v1", or choose another optimizer'
-            where = checked.reading.where("training", "optimizer")
+            where = checked.where("training", "optimizer")
             problems.append(Problem(where, text, hint))
         for name, task in experiment.tasks.items():
             is_streamed = checked.interpolated["tasks"][name].get("streaming")
@@ -94,7 +94,7 @@ class Hogwild(Runner):
                     f"{pipes[0]} is no file, and each of the [runner] workers reads it for itself"
                 )
                 hint = 'give a file, or set executor = "thread" and streaming = false'
-                where = checked.reading.where("tasks", name, "train")
+                where = checked.where("tasks", name, "train")
                 problems.append(Problem(where, text, hint))
         return problems
 

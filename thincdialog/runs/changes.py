@@ -147,7 +147,7 @@ def check_config(
             section, _, key = change.name.rpartition(".")
             text = f"[{section}] {key} = {change.new!r}, but {checkpoint} has {change.old!r}"
             hint = "give the old value to go on, or begin another run in another --output"
-            problems.append(Problem(checked.reading.where(*change.name.split(".")), text, hint))
+            problems.append(Problem(checked.where(*change.name.split(".")), text, hint))
     if problems:
         raise ConfigError(problems, checked.name)
     return changes

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
-from ..config import check_config, load_code, load_config
+from ..config import ConfigLike, check_config, load_code, load_config
 from ..config.diff import diff_config
-from ..config.reading import ConfigLike
 from ..errors import ConfigError, DialogError, OutputError, Problem
 from ..files.json_file import read_json, write_json
 from ..files.whole_file import whole_file

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
 from ..batchers import Fixed
-from ..config.reading import ConfigLike
+from ..config import ConfigLike
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import count_training, score_split
@@ -107,7 +107,7 @@ class TrainingRun:
             if not training["max_seconds"]:
                 checked = self.experiment.checked
                 text = "[training] max_epochs ends nothing: the training data has no end"
-                where = checked.reading.where("training", "max_epochs")
+                where = checked.where("training", "max_epochs")
                 problem = Problem(where, text, "set max_steps or max_seconds")
                 raise ConfigError([problem], checked.name)
 

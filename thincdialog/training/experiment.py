@@ -7,8 +7,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextI
 import numpy
 from thinc.api import get_current_ops
 
-from ..config import CheckedConfig, load_code, load_config, resolve_config
-from ..config.reading import ConfigLike
+from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_config
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, read_meta
 from ..metrics import ExampleMetric
@@ -137,7 +136,7 @@ class Experiment:
         if not self.agent.learns:
             text = f"[agent] '{self.agent.id}' has no weights to train"
             hint = "choose an agent with a model, such as thincdialog.Ranker.v1"
-            problem = Problem(self.checked.reading.where("agent"), text, hint)
+            problem = Problem(self.checked.where("agent"), text, hint)
             raise ConfigError([problem], self.checked.name)
         return cast(Learner, self.agent)
 
@@ -160,7 +159,7 @@ class Experiment:
 
         RAISES (DialogError): If not.
         """
-        where = self.checked.reading.where
+        where = self.checked.given.where
         problems = [
             Problem(
                 where("baselines", name),
@@ -196,7 +195,7 @@ class Experiment:
         try:
             self.agent.check_packages()
         except MissingPackageError as error:
-            problems.append(Problem(self.checked.reading.where("agent"), str(error)))
+            problems.append(Problem(self.checked.where("agent"), str(error)))
         return problems
 
     # --- splits ---------------------------------------------------------------------------
@@ -311,6 +310,6 @@ def _missing_for_ops(checked: CheckedConfig) -> List[Problem]:
         load_kernels("rows")
     except MissingPackageError:
         error = MissingPackageError("numba", "fast", '[system] ops = "fast"')
-        where = checked.reading.where("system", "ops")
+        where = checked.where("system", "ops")
         return [Problem(where, f'{error}, or set ops = "numpy"')]
     return []

@@ -1,0 +1,261 @@
+"""Brings a config from wherever it is given into nested sections, and remembers
+where every part of it stands."""
+
+import difflib
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Union
+
+from confection import Config
+
+from ..errors import ConfigError, Problem
+from .blocks import function_of, is_block
+from .functions import FunctionInfo
+from .schemas import BLOCKS, OPTIONAL, SETTINGS, WEIGHTS
+from .source import Source, read_source
+from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, show_value
+
+ConfigLike = Union[str, Path, Config, Dict[str, Any]]
+Overrides = Optional[Mapping[str, Any]]
+# Largest file in bytes that is read as a config.
+MAX_CONFIG = 4_000_000
+
+DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
+
+
+@dataclass
+class GivenConfig:
+    """A config as given, with defaults of sections and overrides.
+
+    written (Dict[str, Any]): Nested sections as they were given.
+    data (Dict[str, Any]): With defaults and overrides; variables not filled in.
+    locations (Dict[str, str]): Dotted name of a section or key to where it stands.
+    overrides (List[str]): Dotted names that overrides set.
+    unknown (Set[Tuple[str, ...]]): Section parts and key of values that cannot be read, or
+        whose variables cannot be filled in.
+    """
+
+    name: str
+    written: Dict[str, Any] = field(default_factory=dict)
+    data: Dict[str, Any] = field(default_factory=dict)
+    locations: Dict[str, str] = field(default_factory=dict)
+    overrides: List[str] = field(default_factory=list)
+    problems: List[Problem] = field(default_factory=list)
+    source: Optional[Source] = None
+    unknown: Set[KeyPath] = field(default_factory=set)
+
+    def where(self, *path: str) -> str:
+        """Where a section or key stands, or else the nearest part around it."""
+        names = (".".join(path[:end]) for end in range(len(path), 0, -1))
+        own = self.name if self.source else ""
+        return next((self.locations[name] for name in names if name in self.locations), own)
+
+    def problem_at(self, path: Sequence[str], text: str, hint: str) -> Problem:
+        """A problem that begins with the section and the key it is about."""
+        return Problem(self.where(*path), f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint)
+
+
+def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
+    """Read a config without judging it: file, defaults, overrides.
+
+    config (ConfigLike): A path, a config's text, a Config or a dict.
+    overrides (Optional[Mapping[str, Any]]): Dotted name to value.
+    RETURNS (GivenConfig): ``problems`` holds mistakes of syntax and of overrides.
+    RAISES (ConfigError): If there is no such file or it is no text.
+    """
+    if isinstance(config, dict):
+        given = GivenConfig("config")
+        is_literal = type(config) is Config and config.is_interpolated
+        try:
+            given.data = _copy_values(given, (), config, is_literal)
+        except RecursionError:
+            raise ConfigError([Problem("", "it is nested too deep")], given.name) from None
+    else:
+        given = _from_source(_read_text(config))
+    given.written = deepcopy(given.data)
+    _add_section_defaults(given.data)
+    # What builds a block comes before its arguments.
+    for name, value in sorted((overrides or {}).items(), key=lambda item: ".@" not in item[0]):
+        _apply_override(given, name, value)
+    return given
+
+
+def _read_text(config: Union[str, Path]) -> Source:
+    if isinstance(config, str) and ("\n" in config or config.lstrip().startswith("[")):
+        return read_source(config)
+    name = str(config)
+    try:
+        with Path(config).open("rb") as file:
+            content = file.read(MAX_CONFIG + 1)
+        text = content.decode("utf-8-sig")
+    except FileNotFoundError:
+        hint = "list the configs that come along with: python -m thincdialog init config --list"
+        problem = Problem("", f"there is no file '{name}'", hint)
+    except UnicodeDecodeError as error:
+        problem = Problem(name, f"byte {error.start} is not UTF-8", "save the file as UTF-8")
+    except ValueError:  # A NUL in the path.
+        problem = Problem("", f"there is no file {name!r}")
+    except OSError as error:
+        reason = (error.strerror or "it cannot be read").lower()
+        problem = Problem("", f"'{name}' cannot be read: {reason}")
+    else:
+        if len(content) <= MAX_CONFIG:
+            return read_source(text.replace("\r\n", "\n").replace("\r", "\n"), name)
+        problem = Problem(name, f"is larger than {MAX_CONFIG:,} bytes", "is this a config?")
+    raise ConfigError([problem], name)
+
+
+def _from_source(source: Source) -> GivenConfig:
+    given = GivenConfig(source.name, source=source)
+    given.problems, given.unknown = list(source.problems), set(source.unreadable)
+    # Parents first: a child section may stand before its parent.
+    for section in sorted(source.sections.values(), key=lambda s: s.name.count(".")):
+        node = given.data
+        parts = section.name.split(".")
+        for end, part in enumerate(parts, start=1):
+            given.locations.setdefault(".".join(parts[:end]), source.where(section.line))
+            inner = node.setdefault(part, {})
+            if not isinstance(inner, dict):
+                hint = f"see [{section.name}] at line {section.line}: keep one"
+                text = "is both a value and a section"
+                given.problems.append(given.problem_at(parts[:end], text, hint))
+                inner = {}
+            node = inner
+        given.locations[section.name] = source.where(section.line)
+        for key, entry in section.entries.items():
+            node[key] = parse_value(entry.raw)
+            given.locations[f"{section.name}.{key}"] = source.where(entry.line)
+    return given
+
+
+def _copy_values(given: GivenConfig, path: KeyPath, value: Any, is_literal: bool) -> Any:
+    """A copy that holds only what JSON can hold; dollars doubled if literal."""
+    if len(path) > MAX_DEPTH:
+        raise RecursionError()
+    if isinstance(value, Mapping):
+        items = value.items()
+        return {str(k): _copy_values(given, (*path, str(k)), v, is_literal) for k, v in items}
+    if isinstance(value, (list, tuple)):
+        return [_copy_values(given, path, element, is_literal) for element in value]
+    if isinstance(value, Path):
+        value = str(value)
+    name = f"[{'.'.join(path[:-1])}] '{path[-1]}'" if path else ""
+    unfit = find_unfit(value) if isinstance(value, (str, int)) else None
+    if unfit:
+        where = "" if given.source is None else f"--{'.'.join(path)}"
+        given.problems.append(Problem(where, f"{name} {unfit[0]}", unfit[1]))
+        given.unknown.add(path)
+    if isinstance(value, str):
+        return value.replace("$", "$$") if is_literal else value
+    if value is None or isinstance(value, (int, float)):
+        return value
+    hint = "a config holds numbers, strings, lists and sections; build objects with '@'"
+    given.problems.append(Problem("", f"{name} is a {type(value).__name__}", hint))
+    return None
+
+
+@lru_cache(maxsize=1)
+def default_source() -> Source:
+    """``default_config.cfg``, with its comments."""
+    return read_source(DEFAULTS_FILE.read_text("utf8"), DEFAULTS_FILE.name)
+
+
+def default_data() -> Dict[str, Any]:
+    """The defaults of all sections: a copy that may be changed."""
+    return _from_source(default_source()).data
+
+
+def _add_section_defaults(data: Dict[str, Any]) -> None:
+    """Add the settings and blocks that the config does not mention, in place."""
+    defaults = default_data()
+    for name, like in OPTIONAL.items():
+        section, key = name.split(".")
+        if isinstance(data.get(section), dict) and isinstance(data[section].get(key), dict):
+            defaults[section][key] = default_data()[like]
+    _merge(data, defaults, ())
+
+
+def _merge(data: Dict[str, Any], defaults: Dict[str, Any], path: KeyPath) -> None:
+    for key, value in defaults.items():
+        name = ".".join((*path, key))
+        # A block that does not say what builds it only changes arguments.
+        changes_block = is_block(value) and not is_block(data.get(key))
+        if key not in data:
+            data[key] = value
+        elif isinstance(data[key], dict) and (name in SETTINGS or name == "paths" or changes_block):
+            _merge(data[key], value, (*path, key))
+
+
+def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
+    path, where = name.split("."), f"--{name}"
+    parsed = read_override(value)
+    if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
+        parsed = value  # A file may be called 2024.
+    parsed = _copy_values(given, tuple(path), parsed, False)
+    node = given.data
+    for end, part in enumerate(path[:-1], start=1):
+        _begin_block(node, part, ".".join(path[:end]), path[end])
+        inner = node.get(part)
+        if not isinstance(inner, dict):
+            given.problems.append(_no_section(name, path[:end], node, where))
+            return
+        node = inner
+    if len(path) < 2:
+        hint = "name its section too, as in --training.max_steps"
+        given.problems.append(Problem(where, f"'{name}' is no setting of a section", hint))
+        return
+    replaced = function_of(node)
+    node[path[-1]] = parsed
+    if path[-1].startswith("@"):
+        _drop_arguments(given, path[:-1], node, replaced)
+    given.locations[name] = where
+    given.overrides.append(name)
+
+
+def _begin_block(node: Dict[str, Any], part: str, name: str, next_part: str) -> None:
+    """Make a place for an override in what the config does not mention, sets to null, or
+    gives as a value where a block shall build it."""
+    if node.get(part) is None and name in OPTIONAL:
+        node[part] = default_data()[OPTIONAL[name]]
+    elif part not in node and name in BLOCKS or node.get(part, 0) is None and name == WEIGHTS:
+        node[part] = {}
+    elif next_part.startswith("@") and not isinstance(node.get(part), dict):
+        info = function_of(node)
+        if info and part in info.arguments:
+            node[part] = {}
+
+
+def _drop_arguments(
+    given: GivenConfig, path: List[str], block: Dict[str, Any], replaced: Optional[FunctionInfo]
+) -> None:
+    """Leave out what the function that now builds a block does not take: what came from
+    the default block, and values that were meant for the function it replaces. Written
+    sections stay, for the check to say that they are lost."""
+    info = function_of(block)
+    if info is None or info.takes_any:
+        return
+    own: Any = given.written
+    for part in path:
+        own = own.get(part) if isinstance(own, dict) else None
+    own = own if isinstance(own, dict) else {}
+    for key in [key for key in block if key[0] != "@" and key not in info.arguments]:
+        name = ".".join([*path, key])
+        if any(f"{other}.".startswith(f"{name}.") for other in given.overrides):
+            continue
+        is_default = not is_block(own) and key not in own
+        is_meant = replaced and key in replaced.arguments and not isinstance(block[key], dict)
+        if is_default or is_meant:
+            del block[key]
+
+
+def _no_section(name: str, path: List[str], node: Dict[str, Any], where: str) -> Problem:
+    sections = [key for key, value in node.items() if isinstance(value, dict)]
+    close = difflib.get_close_matches(path[-1], sections, 1)
+    hint = f"it has: {', '.join(sections)}" if sections else ""
+    if path[-1] in node:
+        hint = f"'{path[-1]}' is a value, {show_value(node[path[-1]])}"
+    elif close:
+        hint = f"did you mean --{'.'.join([*path[:-1], close[0], *name.split('.')[len(path) :]])}?"
+    return Problem(where, f"the config has no section [{'.'.join(path)}]", hint)
