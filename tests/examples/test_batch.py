@@ -59,19 +59,16 @@ def test_batch_of_messages_is_read_as_they_are(rows, data):
     batch = Batch.of(messages)
     assert Batch.of(batch) is batch
     assert [Message(row) for row in batch] == [{**row, "episode_done": True} for row in messages]
-    for field in (0, 1):
-        found = batch.limits(field)
-        if any(limits):
-            assert found.tolist() == [NO_LIMIT if each is None else each[field] for each in limits]
-        else:
-            assert found is None
-    labelled = [place for place, row in enumerate(rows) if row.get("labels")]
-    assert batch.labelled().tolist() == labelled
-    some = batch.take(np.array(labelled, dtype=np.int64))
-    assert some.first_labels() == [rows[place]["labels"][0] for place in labelled]
-    assert list(some) == [batch[place] for place in labelled]
-    if not any(limits[place] for place in labelled):
-        assert some.limits(0) is None
+    if any(limit is not None for limit in limits):
+        assert batch.max_tokens.tolist() == [list(each or (NO_LIMIT, NO_LIMIT)) for each in limits]
+    else:
+        assert batch.max_tokens is None
+    places = [place for place, row in enumerate(rows) if row.get("labels")]
+    labelled = batch.labelled()
+    assert labelled.first_labels() == [rows[place]["labels"][0] for place in places]
+    assert list(labelled) == [batch[place] for place in places]
+    if places and not any(limits[place] for place in places):
+        assert labelled.max_tokens is None
 
 
 @given(ROWS, st.sampled_from([-1, 1, 2, 3]))

@@ -194,7 +194,7 @@ class ClassifierAgent(ModelAgent):
         if known is None:
             numbers = [self._index.get(text, NO_CLASS) for text in batch.store.label_texts]
             known = self._class_numbers[batch.store] = np.array(numbers, dtype=np.int64)
-        ids = batch.label_ids()
+        ids = batch.label_ids
         targets = known[ids]
         unknown = np.flatnonzero(targets == NO_CLASS)
         if len(unknown):

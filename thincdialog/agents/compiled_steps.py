@@ -77,7 +77,7 @@ class CompiledSteps(ModelAgent):
         """Keep a batch till ``update``."""
         self.text.is_compiled = True  # Who learns has the kernels.
         before = self._packed if self.counters.examples else ()  # Or nobody waits for them.
-        self._packed = (*before, Kept(packed, len(batch)))
+        self._packed = (*before, Kept(packed, len(batch.rows)))
         self.counters.learn(batch)
         for name in ("tokens", "cells"):
             self.counters.counts[name] += n_tokens

@@ -6,6 +6,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from ..errors import TrainingError
 from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
+from ..models.gradient_tree import GradientTree
 from ..protocol import StepReport
 
 # Means in reports, and the counts that they divide; all are better lower.
@@ -24,6 +25,8 @@ class Counters:
     loss (AverageMetric): Loss per example (nats).
     counts (Counter): Of the texts that were read: "tokens", the "cells" of the rectangles that
         held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
+    microbatches (Optional[GradientTree]): Gradients of the step's microbatches but the last,
+        if there are several.
     """
 
     def __init__(self) -> None:
@@ -35,12 +38,13 @@ class Counters:
         self.examples = 0
         self.loss = AverageMetric()
         self.counts.clear()
+        self.microbatches: Optional[GradientTree] = None
         self._batches: List[Batch] = []
 
     def learn(self, batch: Batch) -> None:
         """A batch was learnt, or waits for the update."""
         self._batches.append(batch)
-        self.examples += len(batch)
+        self.examples += len(batch.rows)
 
     def add_loss(self, total: float, n: int = 1) -> None:
         """Losses of n examples are known."""

@@ -72,11 +72,8 @@ class ModelAgent(ConversationAgent, Learner):
             "segments": segments,
         }
         self.counters = Counters()
-        self.tokenizer: Optional[Tokenizer] = None
         self._text: Optional[TextEncoder] = None
         self._parameters: Optional[FlatParameters] = None
-        # Gradients of the step's microbatches but the last, if there are several.
-        self._microbatches: Optional[GradientTree] = None
         self.padded = self.padded_fields()
 
     @property
@@ -93,6 +90,11 @@ class ModelAgent(ConversationAgent, Learner):
     def weights(self) -> Floats1d:
         """All weights: the vector that the model's parameters are views of."""
         return self.parameters.values
+
+    @property
+    def tokenizer(self) -> Optional[Tokenizer]:
+        """What the agent reads text with, if it does."""
+        return None if self._text is None else self._text.tokenizer
 
     @property
     def n_weights(self) -> int:
@@ -142,7 +144,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""
-        self.tokenizer = tokenizer
+        self._text = None
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
             self._text.counts = self.counters.counts
@@ -176,7 +178,7 @@ class ModelAgent(ConversationAgent, Learner):
         replica = self.clone()
         replica.model = replicate(self.model)
         replica._parameters = self.parameters.replica(replica.model)
-        replica.counters, replica._microbatches = Counters(), None
+        replica.counters = Counters()
         if self._text is not None:
             replica._text = self._text.replica()
             replica._text.counts = replica.counters.counts
@@ -212,10 +214,10 @@ class ModelAgent(ConversationAgent, Learner):
         """Answer many conversations at once; learn from those that have ``labels``."""
         batch = Batch.of(observations)
         labelled = batch.labelled()
-        if not len(labelled):
+        if not len(labelled.rows):
             return self.answer(batch)
-        self.learn(batch if len(labelled) == len(batch) else batch.take(labelled))
-        return [Message()] * len(batch)
+        self.learn(labelled)
+        return [Message()] * len(batch.rows)
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.
@@ -227,19 +229,19 @@ class ModelAgent(ConversationAgent, Learner):
         if total - total != 0.0:  # inf and nan
             raise not_finite("loss", batch.ids())
         self.counters.learn(batch)
-        self.counters.add_loss(total, len(batch))
+        self.counters.add_loss(total, len(batch.rows))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
+        counters = self.counters
         if not number:
-            self._microbatches = None
+            counters.microbatches = None
             return
-        if self._microbatches is None:
-            self._microbatches = GradientTree()
-        self._microbatches.add(self.parameters.gradients)
+        counters.microbatches = counters.microbatches or GradientTree()
+        counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
 
     def gathered_loss(self) -> float:
@@ -247,13 +249,13 @@ class ModelAgent(ConversationAgent, Learner):
 
     def update(self, optimizer: Optimizer) -> StepReport:
         """Apply the gathered gradient, as a mean over its examples, and clear it."""
-        counters, parameters, microbatches = self.counters, self.parameters, self._microbatches
+        counters, parameters = self.counters, self.parameters
         if not counters.examples:
             self.reset_metrics()
             return NO_STEP
-        if microbatches is not None:
-            microbatches.add(parameters.gradients)
-            microbatches.take(parameters.gradients)
+        if counters.microbatches is not None:
+            counters.microbatches.add(parameters.gradients)
+            counters.microbatches.take(parameters.gradients)
         try:
             norm = parameters.update(optimizer, 1.0 / counters.examples)
         except TrainingError:

@@ -12,6 +12,7 @@ from ..data import Tokenizer
 from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
+from ..examples.store import NO_LABEL
 from ..losses.ranking_softmax import configure_ranking_softmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, Turn
 from ..protocol import Observations
@@ -149,10 +150,10 @@ class RankerAgent(ModelAgent):
         batch = Batch.of(observations)
         counts = np.zeros((len(batch), 2), dtype=np.int64)
         counts[:, CONTEXT] = self.text.context_lengths(batch)
-        places = batch.labelled()
-        if len(places):
-            some = batch if len(places) == len(batch) else batch.take(places)
-            counts[places, LABEL] = self.text.label_lengths(some)
+        labelled = batch.labelled()
+        if len(labelled.rows):
+            has_label = batch.label_ids != NO_LABEL
+            counts[has_label, LABEL] = self.text.label_lengths(labelled)
         return Lengths(counts, self.padded)
 
     # --- learning ---------------------------------------------------------------------

@@ -124,8 +124,9 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     def learn(self, batch: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        batch, n = Batch.of(batch), len(batch)
-        ids = batch.label_ids()
+        batch = Batch.of(batch)
+        n = len(batch.rows)
+        ids = batch.label_ids
         is_batch = self.candidates == "batch" and bool((ids != ids[0]).any())
         pool = [] if is_batch else self._some_fixed(n + self.negatives)
         n_segments = self.model.get_ref("context_table").get_dim("nS")

@@ -155,7 +155,7 @@ class TextEncoder:
         has_labels (bool): Whether labels are wanted.
         """
         store, conversations, found = self._look_up(batch, batch if has_labels else (), replies)
-        limits, label_limits = batch.limits(CONTEXT), batch.limits(LABEL) if has_labels else None
+        limits, label_limits = _limits(batch), _limits(batch, LABEL) if has_labels else None
         if label_limits is not None:
             label_limits = np.concatenate((label_limits, np.full(len(replies), NO_LIMIT)))
         *packed, cut, label_cut = load_kernels("texts").pack_texts(
@@ -271,7 +271,7 @@ class TextEncoder:
         """The store's entry of each reply; shape (n,), int64."""
         if not isinstance(texts, Batch):
             return self._entries(store, [(SELF, text) for text in texts])
-        known, ids = store.labels_of(texts.store), texts.label_ids()
+        known, ids = store.labels_of(texts.store), texts.label_ids
         numbers: np.ndarray = known[ids]
         if (numbers == UNKNOWN).any():
             new = np.unique(ids[numbers == UNKNOWN])
@@ -314,7 +314,7 @@ def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
 
     numbers (Sequence[int]): Of each example the number of its reply; an array, too.
     """
-    limits = batch.limits(LABEL)
+    limits = _limits(batch, LABEL)
     if limits is None:
         return None
     lowest = np.full(n, NO_LIMIT)
@@ -323,7 +323,9 @@ def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
 
 
 def _limits(texts: Union[Contexts, Replies], field: int = CONTEXT) -> Optional[np.ndarray]:
-    return texts.limits(field) if isinstance(texts, Batch) else None
+    """Tokens to read of each row of a batch at most, shape (n,), int64; None for all."""
+    limits = texts.max_tokens if isinstance(texts, Batch) else None
+    return None if limits is None else limits[:, field]
 
 
 def _shortened(lengths: np.ndarray, most: int, limits: Optional[np.ndarray]) -> np.ndarray:

@@ -28,7 +28,7 @@ class Batch(Columns):
         that it knew into them.
     """
 
-    __slots__ = ("store", "rows", "training", "max_tokens", "tasks", "is_observed")
+    __slots__ = ("store", "rows", "training", "max_tokens", "tasks", "is_observed", "_label_ids")
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Batch(Columns):
         self.store, self.rows, self.training = store, rows, training
         self.max_tokens, self.tasks = max_tokens, tasks
         self.is_observed = False
+        self._label_ids: Optional[np.ndarray] = None
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Batch":
@@ -128,25 +129,24 @@ class Batch(Columns):
             return turns
         return [own if heard is None else heard for own, heard in zip(turns, self.column("turns"))]
 
+    @property
     def label_ids(self) -> np.ndarray:
         """Number in ``store.label_texts`` of the first label to learn of each row;
         ``NO_LABEL`` where there is none. Shape (n,), int64."""
-        if not self.training:
-            return np.full(len(self.rows), NO_LABEL)
-        return self.store.label_ids[self.rows]
+        if self._label_ids is None:
+            known = self.store.label_ids[self.rows] if self.training else None
+            self._label_ids = np.full(len(self.rows), NO_LABEL) if known is None else known
+        return self._label_ids
 
-    def labelled(self) -> np.ndarray:
-        """Places of the rows that have `labels` to learn from; shape (n_labelled,), int64."""
-        return np.flatnonzero(self.label_ids() != NO_LABEL)
+    def labelled(self) -> "Batch":
+        """The rows that have `labels` to learn from."""
+        has_label = self.label_ids != NO_LABEL
+        return self if has_label.all() else self.take(np.flatnonzero(has_label))
 
     def first_labels(self) -> List[str]:
         """The first label to learn of each row; each has one."""
         texts = self.store.label_texts
-        return [texts[number] for number in self.label_ids().tolist()]
-
-    def limits(self, field: int) -> Optional[np.ndarray]:
-        """Tokens to read of a field of each row at most, shape (n,), int64; None for all."""
-        return None if self.max_tokens is None else self.max_tokens[:, field]
+        return [texts[number] for number in self.label_ids.tolist()]
 
     def ids(self) -> List[Union[str, None]]:
         """The examples' ids."""

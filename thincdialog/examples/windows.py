@@ -34,6 +34,7 @@ class Windows:
         self.batcher = batcher
         self.measure = measure
         self.step = 0
+        self._size = batcher.sizes.at(0) if batcher.sizes.is_constant else 0
         self._begin(None)
 
     def _begin(self, run: Any) -> None:
@@ -60,7 +61,7 @@ class Windows:
             calls this an error.
         """
         if not self.batcher.needs_lengths:
-            batch = order.read(self.batcher.sizes.at(self.step))
+            batch = order.read(self._size or self.batcher.sizes.at(self.step))
         else:
             if self._run is not order.run:
                 self.step += self._n_skipped
@@ -68,7 +69,7 @@ class Windows:
             if self._n_handed == len(self._planned):
                 self._open(order)
             batch = self._from_window()
-        self.step += bool(len(batch))
+        self.step += len(batch.rows) > 0
         return batch
 
     def _from_window(self) -> Batch:

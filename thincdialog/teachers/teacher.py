@@ -302,7 +302,7 @@ class Teacher(Agent):
             text = "was called before set_batches(): say which batches."
             raise ProtocolError(f"{self.id}.batch_act() {text}")
         batch = self._windows.next(order)
-        if not len(batch):
+        if not len(batch.rows):
             raise self._past_end("batch_act")
         self._run, self._batch = order.run, batch
         return batch
@@ -315,8 +315,8 @@ class Teacher(Agent):
         batch = self._batch
         if batch is None:
             raise ProtocolError(f"{self.id}.batch_observe() was called without a batch_act().")
-        if len(replies) != len(batch):
-            text = f"got {len(replies)} replies to {len(batch)} rows."
+        if len(replies) != len(batch.rows):
+            text = f"got {len(replies)} replies to {len(batch.rows)} rows."
             raise ProtocolError(f"{self.id}.batch_observe() {text}")
         self._scores.add_batch(batch, replies)
         self._batch = None
