@@ -56,11 +56,11 @@ def test_star_space_tables_begin_alike():
 
 def texts_of(agent):
     """The candidates that the agent keeps for its next step, right one first, as text."""
-    ((packed, _),) = agent._packed
-    labels, starts = packed.texts.labels, packed.texts.label_starts
+    (((texts, candidates), _),) = agent.counters.packs
+    labels, starts = texts.labels, texts.label_starts
     words = agent.tokenizer
     decoded = [words.decode(labels[a:b]) for a, b in zip(starts[:-1], starts[1:])]
-    return [[decoded[number] for number in row] for row in packed.candidates]
+    return [[decoded[number] for number in row] for row in candidates]
 
 
 @pytest.mark.parametrize("candidates", ["batch", "fixed"])

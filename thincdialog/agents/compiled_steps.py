@@ -1,7 +1,7 @@
 """What the agents have in common whose training step is one compiled kernel."""
 
 import math
-from typing import Any, NamedTuple, Tuple
+from typing import Any, Tuple
 
 import numpy as np
 from thinc.api import Optimizer
@@ -9,7 +9,7 @@ from thinc.api import Optimizer
 from ..errors import ConfigError, MissingPackageError, Problem
 from ..examples.batch import Batch
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import RowsApart
+from ..ops.rows_apart import RowsApart, Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..optimizers.state import KEY
@@ -34,8 +34,6 @@ class CompiledSteps(ModelAgent):
     kernels = ""
     optimizers: Tuple[type, ...] = ()
     rows_apart = RowsApart(0)
-    # Of the step to come; replaced, never changed, so that no copy shares it.
-    _packed: Tuple[Any, ...] = ()
 
     def learn_pack(
         self, packed: Any, optimizer: RowSparseOptimizer, losses: np.ndarray
@@ -52,7 +50,6 @@ class CompiledSteps(ModelAgent):
 
     def replica(self) -> Any:
         replica = super().replica()
-        replica._packed = ()
         replica.rows_apart = RowsApart()
         return replica
 
@@ -73,12 +70,27 @@ class CompiledSteps(ModelAgent):
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
         super().initialize(train, **options)
 
+    @property
+    def generator(self) -> np.random.Generator:
+        """For what is drawn; ``begin_microbatch`` seeds it."""
+        ops: Any = self.model.ops
+        return ops.generator
+
+    def tokens(self, table: str, rows: np.ndarray, uses: int = 1) -> Tokens:
+        """Rows of a table of embeddings that a pack needs.
+
+        table (str): Name of the model's reference to it.
+        uses (int): How often it needs each.
+        """
+        node = self.model.get_ref(table)
+        begin = self.parameters.offset_of(node, "E")
+        return Tokens(begin, len(node.get_param("E")), rows, uses=uses)
+
     def keep(self, packed: Any, batch: Batch, n_tokens: int) -> None:
         """Keep a batch till ``update``."""
         self.text.is_compiled = True  # Who learns has the kernels.
-        before = self._packed if self.counters.examples else ()  # Or nobody waits for them.
-        self._packed = (*before, Kept(packed, len(batch.rows)))
         self.counters.learn(batch)
+        self.counters.packs.append((packed, len(batch.rows)))
         for name in ("tokens", "cells"):
             self.counters.counts[name] += n_tokens
 
@@ -102,8 +114,7 @@ class CompiledSteps(ModelAgent):
         self.check_optimizer(optimizer)
         known: Any = optimizer
         loss, square = self._learn_packs(known)
-        packs, self._packed = self._packed, ()
-        n_examples = sum(n for _, n in packs)
+        n_examples = self.counters.examples
         self.counters.add_loss(loss, n_examples)
         self.weights_changed()
         values = self.parameters.values
@@ -119,7 +130,7 @@ class CompiledSteps(ModelAgent):
     def _learn_packs(self, optimizer: RowSparseOptimizer) -> Tuple[float, float]:
         """The sum of the losses of what is kept, and of the gradients' squared norms."""
         loss, square, n_before = 0.0, 0.0, 0
-        for packed, n_examples in self._packed:
+        for packed, n_examples in self.counters.packs:
             losses = np.zeros(n_examples, dtype="f")
             n_learnt, of_pack = self.learn_pack(packed, optimizer, losses)
             if n_learnt < n_examples:
@@ -140,10 +151,3 @@ class CompiledSteps(ModelAgent):
             l2 = optimizer.L2  # type: ignore[attr-defined]
             problem, hint = f"has L2 = {l2}, but {self.id} knows no decay", "set L2 = 0"
         raise ConfigError([Problem("", f"[training.optimizer] {problem}", hint)])
-
-
-class Kept(NamedTuple):
-    """A batch that waits for ``update``."""
-
-    packed: Any
-    n_examples: int

@@ -1,7 +1,7 @@
 """What all copies of a learning agent count together."""
 
 from collections import Counter
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TrainingError
 from ..examples.batch import Batch
@@ -27,6 +27,8 @@ class Counters:
         held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
     microbatches (Optional[GradientTree]): Gradients of the step's microbatches but the last,
         if there are several.
+    packs (List[Tuple[Any, int]]): Where a kernel makes the step: what it is to learn from, and
+        of how many examples.
     """
 
     def __init__(self) -> None:
@@ -39,6 +41,7 @@ class Counters:
         self.loss = AverageMetric()
         self.counts.clear()
         self.microbatches: Optional[GradientTree] = None
+        self.packs: List[Tuple[Any, int]] = []
         self._batches: List[Batch] = []
 
     def learn(self, batch: Batch) -> None:

@@ -1,13 +1,12 @@
 """A linear classifier of words and n-grams whose training step is one compiled kernel."""
 
-from typing import Any, Dict, List, Literal, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, Literal, Optional, Tuple, Union
 
 import numpy as np
 from thinc.api import Model
 
 from ..examples.batch import Batch
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
@@ -19,15 +18,6 @@ from .negatives import draw_classes
 # Negative sampling draws a class as often as the root of its examples' number says, times
 # this, as a whole number.
 _UNIT = 1000
-
-
-class Packed(NamedTuple):
-    """A batch as the kernel reads it; see ``ops/kernels/fast_text.py``."""
-
-    ids: np.ndarray
-    starts: np.ndarray
-    targets: np.ndarray
-    candidates: np.ndarray
 
 
 @registry.agents("thincdialog.FastText.v1")
@@ -113,40 +103,30 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         batch = Batch.of(batch)
         targets = self.targets(batch).astype(np.int32)
         texts = self.text.pack(batch, has_labels=False)
-        packed = Packed(texts.contexts, texts.context_starts, targets, self._candidates(targets))
+        # The classes that each example is about; none where it is about all.
+        candidates = np.zeros((len(targets), 0), dtype=np.int32)
+        if self.negatives:
+            masses = np.ceil(_UNIT * np.sqrt(np.maximum(self.class_counts, 1))).astype(np.int64)
+            candidates = draw_classes(self.generator, targets, masses, self.negatives)
+        packed = (texts.contexts, texts.context_starts, targets, candidates)
         self.keep(packed, batch, len(texts.contexts))
 
-    def _candidates(self, targets: np.ndarray) -> np.ndarray:
-        """The classes that each example is about; none where it is about all."""
-        if not self.negatives:
-            return np.zeros((len(targets), 0), dtype=np.int32)
-        masses = np.ceil(_UNIT * np.sqrt(np.maximum(self.class_counts, 1))).astype(np.int64)
-        ops: Any = self.model.ops  # ``seed`` sets its generator.
-        return draw_classes(ops.generator, targets, masses, self.negatives)
-
     def learn_pack(
-        self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
+        self, packed: Any, optimizer: RowSparseOptimizer, losses: np.ndarray
     ) -> Tuple[int, float]:
-        n_classes = len(self.classes)
-        weights = np.ones(n_classes) if self.loss_weights is None else np.array(self.loss_weights)
-        steps = (float(optimizer.learn_rate), float(optimizer.grad_clip))
+        ids, *others = packed
+        table, output = map(self.model.get_ref, ("table", "output"))
+        needed = [self.tokens("table", ids)]
         nothing = np.zeros(0, dtype="f")
-        table, output, width = self._places()
-        n_rows = len(self.model.get_ref("table").get_param("E"))
-        needed = [Tokens(table, n_rows, packed.ids)]
+        weights = self.loss_weights or [1.0] * len(self.classes)
         learnt: Tuple[int, float] = load_kernels("fast_text").learn_batch(
-            *self.rows_apart.prepare(self.parameters.values, nothing, width, needed),
-            output,
-            n_classes,
-            *packed[1:],
-            weights.astype("f"),
-            *steps,
+            *self.rows_apart.prepare(self.parameters.values, nothing, table.get_dim("nO"), needed),
+            self.parameters.offset_of(output, "W"),
+            len(self.classes),
+            *others,
+            np.array(weights, dtype="f"),
+            float(optimizer.learn_rate),
+            float(optimizer.grad_clip),
             losses,
         )
         return learnt
-
-    def _places(self) -> Tuple[int, int, int]:
-        """Where embeddings and output layer begin in the weights; the width."""
-        table, output = map(self.model.get_ref, ("table", "output"))
-        offset_of = self.parameters.offset_of
-        return offset_of(table, "E"), offset_of(output, "W"), table.get_dim("nO")

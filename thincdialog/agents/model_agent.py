@@ -34,43 +34,18 @@ class ModelAgent(ConversationAgent, Learner):
     weights (``survey``), how it learns a batch and how it answers one.
 
     model (Model): Input and output as the subclass says.
-    history_size (int): Turns of the conversation that the model sees, the current
-        one included; -1 for all.
-    max_context (int): Tokens of them, the last ones are kept; 0 for no limit.
-    max_label (int): Tokens of a reply, the first ones are kept; 0 for no limit.
-    delimiter (bool): Whether a ``<turn>`` token stands between turns.
-    speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    segments (str): What the model is told to be one unit: "turn" or "line".
-    use_reply (str): What the history keeps of the agent's own side: "label" (the
-        right reply where it is known), "model" (always its own; nothing in training,
-        where it gives no replies), or "none".
+    use_reply (str): What the history keeps of the agent's own side (see
+        ``ConversationAgent``); in training it gives no replies of its own.
+    **text_options (Any): Of the ``TextEncoder``.
     """
 
     needs_text = True
     can_truncate = True
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        history_size: int = -1,
-        max_context: int = 256,
-        max_label: int = 64,
-        delimiter: bool = True,
-        speaker_tokens: bool = False,
-        segments: str = "turn",
-        use_reply: str = "label",
-    ):
-        super().__init__(history_size=history_size, use_reply=use_reply)
+    def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
+        super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model = model
-        self.text_options: Dict[str, Any] = {
-            "history_size": history_size,
-            "max_context": max_context,
-            "max_label": max_label,
-            "delimiter": delimiter,
-            "speaker_tokens": speaker_tokens,
-            "segments": segments,
-        }
+        self.text_options = text_options
         self.counters = Counters()
         self._text: Optional[TextEncoder] = None
         self._parameters: Optional[FlatParameters] = None

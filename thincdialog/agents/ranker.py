@@ -14,7 +14,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..losses.ranking_softmax import configure_ranking_softmax
-from ..messages import PARTNER, SELF, Message, MessageBatch, Turn
+from ..messages import PARTNER, SELF, Message, MessageBatch
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
@@ -196,71 +196,55 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
-        X = self.contexts(batch)
-        vectors = self.model.get_ref("context_encoder").predict(X)
+        vectors = self.model.get_ref("context_encoder").predict(self.contexts(batch))
         lists = batch.column("label_candidates")
-        inline = [index for index, texts in enumerate(lists) if texts]
-        scored: List[Any] = [None] * len(lists)
-        if inline:
-            of_inline = self._score_inline(vectors, [lists[index] for index in inline], inline)
-            for index, scores in zip(inline, of_inline):
-                scored[index] = lists[index], scores
-        others = [index for index in range(len(lists)) if not lists[index]]
-        if others:
-            for index, scores in zip(others, self._score_fixed(vectors, others)):
-                scored[index] = self.fixed, scores
         labels, eval_labels = batch.column("labels"), batch.column("eval_labels")
-        replies = []
-        for index, (texts, scores) in enumerate(scored):
-            self._count_evaluation_loss(texts, scores, eval_labels[index])
-            is_chat = not (labels[index] or eval_labels[index])
-            said = batch.take(np.array([index])).turns(self.history_size)[0] if is_chat else ()
-            replies.append(self._reply(texts, scores, said))
+        is_chat = [not (known or right) for known, right in zip(labels, eval_labels)]
+        turns = batch.turns(self.history_size) if any(is_chat) else []
         names = ("text", "text_candidates", "candidate_scores")
-        columns: Dict[str, Any] = {name: [reply[name] for reply in replies] for name in names}
-        return MessageBatch(columns, len(replies))
+        columns: Dict[str, Any] = {name: [] for name in names}
+        for row, scores in enumerate(self._scores(vectors, lists)):
+            texts = lists[row] or self.fixed
+            self._count_evaluation_loss(texts, scores, eval_labels[row])
+            # Stable: among equals the first candidate comes first.
+            order = np.argsort(-scores, kind="stable")[:RANKED]
+            ranked = [texts[index] for index in order.tolist()]
+            # In a chat nothing of its own is said twice if there is anything else to say.
+            own = {turn for role, turn in turns[row] if role == SELF} if is_chat[row] else ()
+            text = next((text for text in ranked if text not in own), ranked[0])
+            for name, value in zip(names, (text, ranked, scores[order].tolist())):
+                columns[name].append(value)
+        return MessageBatch(columns, len(lists))
 
-    def _score_inline(
-        self, vectors: Floats2d, lists: List[Sequence[str]], rows: List[int]
-    ) -> List[Any]:
-        ops = self.model.ops
-        texts = [text for candidates in lists for text in candidates]
-        at = ops.asarray1i(self._vectors.rows(texts, self.parameters.version))
-        sizes = [len(candidates) for candidates in lists]
-        owner = ops.asarray1i(np.repeat(rows, sizes).tolist())
-        # (n_candidates_of_all, width) each: one product a candidate, no padding.
-        scores = (self._vectors.vectors[at] * vectors[owner]).sum(axis=1)
-        return np.split(ops.to_numpy(scores), np.cumsum(sizes)[:-1])
-
-    def _score_fixed(self, vectors: Floats2d, rows: List[int]) -> Any:
-        ops = self.model.ops
-        at = ops.asarray1i(self._vectors.rows(self.fixed, self.parameters.version))
-        some = vectors[ops.asarray1i(rows)]
-        return ops.to_numpy(ops.gemm(some, self._vectors.vectors[at], trans2=True))
-
-    def _reply(self, texts: Sequence[str], scores: Any, said: Sequence[Turn]) -> Dict[str, Any]:
-        """The candidates in the order of their scores.
-
-        said (Sequence[Turn]): In a chat, the turns so far: nothing of its own is said
-            twice if there is anything else to say.
-        """
-        # Stable: among equals the first candidate comes first.
-        order = np.argsort(-scores, kind="stable")[:RANKED]
-        ranked = [texts[index] for index in order.tolist()]
-        own = {turn for role, turn in said if role == SELF}
-        text = next((candidate for candidate in ranked if candidate not in own), ranked[0])
-        best = scores[order].tolist()
-        return {"text": text, "text_candidates": ranked, "candidate_scores": best}
+    def _scores(self, vectors: Floats2d, lists: Sequence[Optional[Sequence[str]]]) -> List[Any]:
+        """Of each row's candidates, or of the fixed ones if it has none."""
+        ops, known, version = self.model.ops, self._vectors, self.parameters.version
+        scores: List[Any] = [None] * len(lists)
+        inline = [row for row, texts in enumerate(lists) if texts]
+        if inline:
+            sizes = [len(lists[row] or ()) for row in inline]
+            at = ops.asarray1i(known.rows([t for row in inline for t in lists[row] or ()], version))
+            owner = ops.asarray1i(np.repeat(inline, sizes).tolist())
+            # (n_candidates_of_all, width) each: one product a candidate, no padding.
+            products = ops.to_numpy((known.vectors[at] * vectors[owner]).sum(axis=1))
+            for row, own in zip(inline, np.split(products, np.cumsum(sizes)[:-1])):
+                scores[row] = own
+        others = [row for row, texts in enumerate(lists) if not texts]
+        if others:
+            at = ops.asarray1i(known.rows(self.fixed, version))
+            some = vectors[ops.asarray1i(others)]
+            products = ops.to_numpy(ops.gemm(some, known.vectors[at], trans2=True))
+            for row, own in zip(others, products):
+                scores[row] = own
+        return scores
 
     def _count_evaluation_loss(
         self, texts: Sequence[str], scores: Any, right: Optional[Sequence[str]]
     ) -> None:
-        if not right or right[0] not in texts:
-            return
-        at = texts.index(right[0])
-        high = scores.max()
-        loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
-        self.counters.add_loss(loss)
+        if right and right[0] in texts:
+            high, at = scores.max(), texts.index(right[0])
+            loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
+            self.counters.add_loss(loss)
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))

@@ -1,6 +1,6 @@
 """A ranker of bags of embeddings whose training step is one compiled kernel."""
 
-from typing import Any, Callable, List, Literal, NamedTuple, Optional, Tuple
+from typing import Callable, List, Literal, Optional, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -11,7 +11,6 @@ from ..examples.batch import Batch
 from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_adagrad import SparseAdagrad
 from ..optimizers.sparse_sgd import SparseSGD
@@ -24,13 +23,6 @@ from .negatives import draw_negatives
 from .ranker import RankerAgent
 
 _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
-
-
-class Packed(NamedTuple):
-    """A batch as the kernel reads it; see ``ops/kernels/starspace.py``."""
-
-    texts: PackedTexts
-    candidates: np.ndarray
 
 
 @registry.agents("thincdialog.StarSpace.v1")
@@ -132,68 +124,45 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         n_segments = self.model.get_ref("context_table").get_dim("nS")
         texts = self.text.pack(batch, pool, n_segments=n_segments)
         places = texts.numbers if is_batch else texts.numbers[n:]
-        drawn = draw_negatives(self._generator(), texts.numbers[:n], places, self.negatives)
-        self.keep(Packed(texts, drawn), batch, len(texts.contexts) + len(texts.labels))
+        drawn = draw_negatives(self.generator, texts.numbers[:n], places, self.negatives)
+        self.keep((texts, drawn), batch, len(texts.contexts) + len(texts.labels))
 
     def _some_fixed(self, n: int) -> List[str]:
         if len(self.fixed) <= n:
             return self.fixed
-        drawn = self._generator().choice(len(self.fixed), n, replace=False, shuffle=False)
+        drawn = self.generator.choice(len(self.fixed), n, replace=False, shuffle=False)
         return [self.fixed[number] for number in drawn.tolist()]
 
-    def _generator(self) -> np.random.Generator:
-        ops: Any = self.model.ops  # ``seed`` sets it.
-        return ops.generator
-
     def learn_pack(
-        self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
+        self,
+        packed: Tuple[PackedTexts, np.ndarray],
+        optimizer: RowSparseOptimizer,
+        losses: np.ndarray,
     ) -> Tuple[int, float]:
-        texts, candidates = packed
-        values = self.parameters.values
+        (texts, candidates), values = packed, self.parameters.values
         squares = [*optimizer.state_arrays(KEY, values), np.zeros(0, dtype="f")][0]
-        tables = self._tables()
-        steps = map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip))
         needed = [
-            Tokens(tables.contexts, tables.n_context_rows, texts.contexts),
-            Tokens(tables.labels, tables.n_label_rows, texts.labels, uses=1 + self.negatives),
+            self.tokens("context_table", texts.contexts),
+            self.tokens("label_table", texts.labels, uses=1 + self.negatives),
         ]
+        attrs, loss = self.model.attrs, self.loss
+        margin = float(loss.margin) if isinstance(loss, RankingHinge) else 0.0
+        # Of score, loss and step.
+        settings = (
+            attrs["similarity"] == "cosine",
+            isinstance(loss, RankingSoftmax),
+            _POWERS[attrs["pooling"]],
+            float(attrs["scale"]),
+            margin,
+            *map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip)),
+        )
+        width = self.model.get_ref("context_table").get_dim("nO")
         learnt: Tuple[int, float] = load_kernels("starspace").learn_batch(
-            *self.rows_apart.prepare(values, squares, tables.width, needed),
+            *self.rows_apart.prepare(values, squares, width, needed),
             texts.context_starts,
             texts.label_starts,
             candidates,
-            (*self._settings(), *steps),
+            settings,
             losses,
         )
         return learnt
-
-    def _settings(self) -> Tuple[bool, bool, float, float, float]:
-        """Of score and loss, as the kernel takes them."""
-        attrs, loss = self.model.attrs, self.loss
-        assert isinstance(loss, (RankingHinge, RankingSoftmax))
-        is_softmax = isinstance(loss, RankingSoftmax)
-        margin = 0.0 if isinstance(loss, RankingSoftmax) else float(loss.margin)
-        is_cosine, power = attrs["similarity"] == "cosine", _POWERS[attrs["pooling"]]
-        return is_cosine, is_softmax, power, float(attrs["scale"]), margin
-
-    def _tables(self) -> "Tables":
-        contexts, labels = map(self.model.get_ref, ("context_table", "label_table"))
-        offset_of = self.parameters.offset_of
-        return Tables(
-            offset_of(contexts, "E"),
-            offset_of(labels, "E"),
-            contexts.get_dim("nO"),
-            len(contexts.get_param("E")),
-            len(labels.get_param("E")),
-        )
-
-
-class Tables(NamedTuple):
-    """Where the embeddings of contexts and labels begin in the weights, their width, and
-    the rows of each."""
-
-    contexts: int
-    labels: int
-    width: int
-    n_context_rows: int
-    n_label_rows: int
