@@ -16,7 +16,7 @@ from typing import (
 )
 
 from .errors import ProtocolError
-from .messages import Message, MessageBatch, column
+from .messages import Message, column
 from .metrics import AverageMetric, Metric
 
 AgentT = TypeVar("AgentT", bound="Agent")
@@ -264,7 +264,7 @@ class Learner(Agent):
         if not has_labels:
             return self.answer(observations)
         self.learn([observations[row] for row in has_labels])
-        return MessageBatch({}, len(observations))
+        return [Message()] * len(observations)
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """What is learnt next is a part of a step: random draws follow from these numbers.

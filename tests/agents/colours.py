@@ -1,8 +1,9 @@
-"""Small talk about colours that agents can learn."""
+"""Small talk about colours that agents can learn, and agents made for it."""
 
 import io
 
-from thincdialog.api import BatchWorld, Fixed, Message, train
+from thincdialog.api import BatchWorld, Fixed, IterableTeacher, Message, registry, train
+from thincdialog.ops.choice import get_dialog_ops, using_ops
 
 PLACES = ("here", "there", "yonder")
 
@@ -16,24 +17,47 @@ def examples(answers):
     ]
 
 
+def make(section, name, *args, **options):
+    """Something registered; ours by its short name."""
+    full_name = name if "." in name else f"thincdialog.{name}.v1"
+    return getattr(registry, section).get(full_name)(*args, **options)
+
+
+def teacher_of(rows):
+    return IterableTeacher({"train": rows}).for_split("train", training=True)
+
+
+def build(kind, make_model, rows, tokenizer=lambda: make("tokenizers", "Words"), **options):
+    """An agent that knows the rows but has learnt nothing, and their teacher."""
+    teacher = teacher_of(rows)
+    with using_ops(get_dialog_ops(-1)):
+        agent = make("agents", kind, make_model(), **options)
+        agent.initialize(teacher, tokenizer=tokenizer(), seed=0)
+    return agent, teacher
+
+
 def learn(agent, teacher, optimizer, epochs=30, size=4):
     with BatchWorld(teacher, agent, Fixed(size)) as world:
         for epoch in range(epochs):
             world.start_epoch(epoch, 0)
             while not world.epoch_done():
-                agent.seed(0, epoch, 0)
+                agent.begin_microbatch(0, epoch, 0)
                 world.parley()
                 agent.update(optimizer)
 
 
-def answer(agent, text):
+def reply(agent, text, **fields):
     copy = agent.clone()
-    copy.observe(Message(text=text, episode_done=True))
-    return copy.act()["text"]
+    copy.observe(Message(text=text, episode_done=True, **fields))
+    return copy.act()
 
 
-def observed(agent, rows):
-    return agent.batch_observe([Message(row, id=str(i)) for i, row in enumerate(rows)])
+def answer(agent, text, **fields):
+    return reply(agent, text, **fields)["text"]
+
+
+def messages(rows):
+    return [Message({"id": str(number), **row}) for number, row in enumerate(rows)]
 
 
 def run(config, **options):

@@ -42,8 +42,7 @@ def trained(name, **arguments):
 
 
 def ask(agent, *messages):
-    replies = agent.batch_act(agent.batch_observe([Message(each) for each in messages]))
-    return list(replies)
+    return list(agent.batch_act([Message(each) for each in messages]))
 
 
 def test_repeat_label_says_the_label():

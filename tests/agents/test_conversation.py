@@ -1,13 +1,13 @@
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.agents.conversation import Conversation, ConversationAgent
 from thincdialog.errors import ProtocolError
-from thincdialog.messages import PARTNER, SELF, SILENCE, Message, MessageBatch, column
+from thincdialog.examples import Batch
+from thincdialog.messages import PARTNER, SELF, SILENCE, Message
 
 TURNS = st.lists(st.tuples(st.sampled_from([PARTNER, SELF]), st.text(max_size=3)), max_size=6)
 SIZES = st.sampled_from([-1, 1, 2, 3, 5])
@@ -108,25 +108,15 @@ def test_agent_copies_have_their_own_history():
 
 
 @given(st.lists(st.tuples(st.none() | TURNS, st.text(max_size=3)), max_size=5), SIZES)
-def test_agent_observes_batches_as_it_observes_messages(rows, size):
+def test_agent_is_told_the_turns_of_whole_batches_that_it_would_observe(rows, size):
     agent = ConversationAgent(history_size=size)
     messages = [
         Message(text=text, **({} if context is None else {"context": context}))
         for context, text in rows
     ]
-    expected = [agent.clone().observe(message)["turns"] for message in messages]
-    names = ("text", "context")
-    columns = {name: [message.get(name) for message in messages] for name in names}
-    for batch in (messages, MessageBatch(columns, len(messages))):
-        observed = agent.batch_observe(batch)
-        assert [row["turns"] for row in observed] == expected
-        assert [row["text"] for row in observed] == [text for _, text in rows]
-
-
-def test_columns_may_be_arrays():
-    batch = MessageBatch({"text": ["a", "b"], "features": np.eye(2, dtype="f")}, 2)
-    assert column(batch, "features")[1].tolist() == [0.0, 1.0]
-    assert column(batch, "labels") == [None, None]
+    observed = [agent.clone().observe(message) for message in messages]
+    expected = [message["turns"] for message in observed]
+    assert Batch.of(messages).turns(size) == Batch.of(observed).turns(size) == expected
 
 
 MESSAGES = st.fixed_dictionaries(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from thincdialog.agents.conversation import ConversationAgent
 from thincdialog.batchers import Fixed
 from thincdialog.data import TextEncoder
-from thincdialog.messages import SILENCE, Message, MessageBatch, column
+from thincdialog.examples import Batch
+from thincdialog.messages import SILENCE, Message, MessageBatch
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.registry import registry
 from thincdialog.teachers.iterable import IterableTeacher
@@ -30,12 +31,14 @@ class Reader(ConversationAgent):
         self.inputs: Dict[str, np.ndarray] = {}
 
     def batch_act(self, observations):
-        rows, lengths = self.encoder.contexts([each["turns"] for each in observations])
+        batch = Batch.of(observations)
+        rows, lengths = self.encoder.contexts(batch)
         starts = lengths.cumsum()[:-1]
-        for observation, ids in zip(observations, np.split(rows, starts)):
-            assert observation["id"] not in self.inputs
-            self.inputs[observation["id"]] = ids
-        return [Message(text=f"{len(each['turns'])} turns") for each in observations]
+        for name, ids in zip(batch.ids(), np.split(rows, starts)):
+            assert name not in self.inputs
+            self.inputs[name] = ids
+        turns = batch.turns(self.history_size)
+        return [Message(text=f"{len(each)} turns") for each in turns]
 
 
 def tokenizer():
@@ -108,42 +111,38 @@ def test_history_examples_of_a_teacher_carry_the_context_that_flattening_gives(d
 class Changing(ConversationAgent):
     """Puts a word before what it hears, another one in each epoch; keeps what it read."""
 
-    def __init__(self):
+    takes_batches = False
+
+    def __init__(self, in_place):
         super().__init__(history_size=2)
         self.encoder = TextEncoder(TOKENIZER, history_size=2)
-        self.word = ""
+        self.epoch = {"word": ""}
         self.read = []
+        self.in_place = in_place
 
-    def batch_observe(self, messages):
-        observed = super().batch_observe(messages)
-        texts = observed.columns["text"]
-        observed.columns["text"] = [f"{self.word}{text}" for text in texts]
-        return super().batch_observe(observed) if self.word else observed
+    def observe(self, message):
+        word, observation = self.epoch["word"], super().observe(message)
+        turns = observation["turns"]
+        changed = [*turns[:-1], (turns[-1][0], f"{word}{turns[-1][1]}")]
+        if self.in_place:
+            turns[:] = changed
+        else:
+            observation["turns"] = changed
+        return observation
 
     def batch_act(self, observations):
-        rows, _ = self.encoder.contexts(column(observations, "turns"))
+        rows, _ = self.encoder.contexts(Batch.of(observations))
         self.read.append(TOKENIZER.decode(rows[:, 0].tolist()))
         return MessageBatch({}, len(observations))
 
 
-class ChangingInPlace(Changing):
-    """Changes the turns themselves."""
-
-    def batch_observe(self, messages):
-        observed = ConversationAgent.batch_observe(self, messages)
-        if self.word:
-            for turns in observed.columns["turns"]:
-                turns[-1] = (turns[-1][0], f"{self.word}{turns[-1][1]}")
-        return observed
-
-
-@pytest.mark.parametrize("Changing", [Changing, ChangingInPlace])
-def test_agent_that_changes_what_it_observes_reads_the_change(Changing):
+@pytest.mark.parametrize("in_place", [False, True])
+def test_agent_that_changes_what_it_observes_reads_the_change(in_place):
     """Examples are remembered by their place in the data, but only what is the data's."""
     teacher = IterableTeacher({"train": [[{"text": "a", "labels": ["x"]}]]})
-    agent = Changing()
+    agent = Changing(in_place)
     with BatchWorld(teacher.for_split("train", training=True), agent, Fixed(4)) as world:
-        for epoch, agent.word in enumerate(["", "d", "", "e", "d"]):
+        for epoch, agent.epoch["word"] in enumerate(["", "d", "", "e", "d"]):
             world.start_epoch(epoch, 0)
             world.parley()
     assert agent.read == ["a", "da", "a", "ea", "da"]

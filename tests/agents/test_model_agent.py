@@ -3,19 +3,23 @@
 import sys
 import time
 
+import numpy as np
 import pytest
 from thinc.api import chain, noop, with_padded
 
-from thincdialog.api import IterableTeacher, Message, ProtocolError, registry
+from thincdialog.api import Message, ProtocolError
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
-from thincdialog.ops.choice import get_dialog_ops, using_ops
+
+from . import colours
+from .colours import make
 
 ROWS = [("red red", "stop"), ("green green green green", "go")]
+EXAMPLES = [Message(text=text, labels=[label], id=label) for text, label in ROWS]
 
 
 def bag():
-    return registry.models.get("thincdialog.BagEncoder.v1")(width=8)
+    return make("models", "BagEncoder", width=8)
 
 
 def padding():
@@ -23,19 +27,9 @@ def padding():
 
 
 def build(make_encoder=bag, **options):
-    with using_ops(get_dialog_ops(-1)):
-        model = registry.models.get("thincdialog.Classifier.v1")(make_encoder())
-        agent = registry.agents.get("thincdialog.Classifier.v1")(model, **options)
-        tokenizer = registry.tokenizers.get("thincdialog.Words.v1")()
-        train = IterableTeacher({"train": ROWS}).for_split("train", training=True)
-        agent.initialize(train, tokenizer=tokenizer, seed=0)
-    agent.reset_metrics()
+    make_model = lambda: make("models", "Classifier", make_encoder())  # noqa: E731
+    agent, _ = colours.build("Classifier", make_model, ROWS, **options)
     return agent
-
-
-def observed(agent, **fields):
-    rows = [Message(text=text, labels=[label], id=label, **fields) for text, label in ROWS]
-    return agent.batch_observe(rows)
 
 
 def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
@@ -55,52 +49,79 @@ def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
 
 
 def test_model_agent_counts_the_padding_of_layers_that_pad():
-    agent = build()
-    agent.batch_act(observed(agent))
-    report = agent.report()
-    assert report["tokens"].value() == 6
-    assert report["padding_fraction"].value() == 0
-    agent = build(padding)
-    agent.batch_act(observed(agent))
     # A rectangle of 2 rows of 4 cells holds 2 + 4 tokens.
-    assert agent.report()["padding_fraction"].value() == 1 - 6 / 8
+    for make_encoder, share in ((bag, 0.0), (padding, 1 - 6 / 8)):
+        agent = build(make_encoder)
+        agent.batch_act(EXAMPLES)
+        report = agent.report()
+        assert report["tokens"].value() == 6 and report["padding_fraction"].value() == share
 
 
 def test_model_agent_counts_truncated_contexts_of_every_use():
     agent = build(max_context=3)
     for _ in range(2):
-        agent.batch_act(observed(agent))
+        agent.batch_act(EXAMPLES)
     report = agent.report()
     assert report["truncated_contexts"].value() == 2 / 4
     assert report["truncated_context_tokens"].value() == 1
-    agent.reset_metrics()
+    counts = agent.update(make("optimizers", "SGD.v1", 0.1)).counts
+    wanted = ("contexts", "truncated_contexts", "truncated_context_tokens", "tokens")
+    assert [counts[name] for name in wanted] == [4, 2, 2, 10]
     assert "truncated_contexts" not in agent.report()
 
 
 def test_model_agent_learns_only_from_rows_with_labels():
     agent, alone = build(), build()
     rows = [Message(text="red", id="a"), Message(text="red red", labels=["stop"], id="b")]
-    replies = agent.batch_act(agent.batch_observe(rows))
-    assert len(replies) == 2 and agent.counters.examples == 1
-    alone.batch_act(alone.batch_observe(rows[1:]))
+    assert list(agent.batch_act(rows)) == [{}, {}] and agent.n_gathered == 1
+    alone.batch_act(rows[1:])
     assert agent.parameters.gradients.tobytes() == alone.parameters.gradients.tobytes()
+    report = agent.update(make("optimizers", "SGD.v1", 0.1))
+    assert report.examples == 1 and report.unit == "examples"
 
 
 def test_model_agent_update_is_the_mean_over_examples_and_clears_the_gradient():
-    once, twice = build(), build()
-    for agent, n_times in ((once, 1), (twice, 2)):
-        for _ in range(n_times):
-            agent.batch_act(observed(agent))
-        norm = agent.update(registry.optimizers.get("SGD.v1")(0.1, grad_clip=0.0, L2=0.0))
-        assert norm > 0 and agent.counters.examples == 0 and agent.counters.ids == []
-        assert not agent.parameters.gradients.any()
-    difference = once.parameters.values - twice.parameters.values
-    assert abs(difference).max() < 1e-7
+    once, twice, parts = build(), build(), build()
+    for agent, n_times in ((once, 1), (twice, 2), (parts, 2)):
+        for number in range(n_times):
+            if agent is parts:
+                agent.begin_microbatch(0, 1, number)
+            agent.batch_act(EXAMPLES)
+        report = agent.update(make("optimizers", "SGD.v1", 0.1, grad_clip=0.0, L2=0.0))
+        assert report.gradient_norm > 0 and report.examples == 2 * n_times
+        assert agent.n_gathered == 0 and not agent.parameters.gradients.any()
+    for other in (twice, parts):
+        assert abs(once.weights - other.weights).max() < 1e-7
+
+
+def test_model_agent_microbatches_of_a_step_that_was_given_up_are_dropped():
+    agent, alone = build(), build()
+    for number in range(3):
+        agent.begin_microbatch(0, 1, number)
+        agent.batch_act(EXAMPLES)
+    agent.reset_metrics()
+    agent.parameters.clear_gradients()
+    for each in (agent, alone):
+        each.begin_microbatch(0, 1, 0)
+        each.batch_act(EXAMPLES)
+        each.update(make("optimizers", "SGD.v1", 0.1))
+    assert agent.weights.tobytes() == alone.weights.tobytes()
+
+
+def test_model_agent_replica_shares_weights_and_counts_for_itself():
+    agent = build()
+    replica, before = agent.replica(), agent.weights.copy()
+    agent.batch_act(EXAMPLES)
+    replica.batch_act(EXAMPLES[:1])
+    assert (agent.n_gathered, replica.n_gathered) == (2, 1)
+    assert replica.update(make("optimizers", "SGD.v1", 0.1)).examples == 1
+    assert np.shares_memory(agent.weights, replica.weights) and (agent.weights != before).any()
+    assert agent.n_gathered == 2 and agent.parameters.gradients.any()
+    assert agent.report()["tokens"].value() == 6
 
 
 def test_model_agent_misuse_names_the_call():
-    agent = build()
-    copy = agent.clone()
+    copy = build().clone()
     with pytest.raises(ProtocolError, match=r"classifier\.act\(\) was called before observe\(\)"):
         copy.act()
     copy.observe(Message(text="red", agent="user"))

@@ -32,7 +32,7 @@ def trained(pairs=PAIRS, **settings):
 
 
 def ask(agent, **message):
-    return agent.batch_act(agent.batch_observe([Message(message)]))[0]
+    return agent.batch_act([Message(message)])[0]
 
 
 def reference(method, query, document, corpus):
@@ -97,9 +97,9 @@ def test_retrieval_mixes_rows_with_and_without_candidates():
         Message(text="green tree"),
         Message(text="", label_candidates=["x", "y"]),
     ]
-    replies = agent.batch_act(agent.batch_observe(messages))
+    replies = agent.batch_act(messages)
     assert [reply["text"] for reply in replies] == ["red", "it is big", "x"]
-    assert list(agent.batch_act(agent.batch_observe([]))) == []
+    assert list(agent.batch_act([])) == []
 
 
 def test_retrieval_without_anything_learnt_says_nothing():

@@ -285,4 +285,4 @@ def built(root, folder, block):
     new = f'@batchers = "thincdialog.Batchsort.v1"\n{block}\n'
     path.write_text(text.replace(old, new), encoding="utf8")
     world = resolve_config(load_config(path))["world"]
-    return inspect.getclosurevars(world).nonlocals["batcher"]
+    return world.keywords["batcher"]

@@ -28,7 +28,7 @@ from typing import Callable, Dict, List
 from padded_attention import attention_encoder
 from thinc.api import Adam, Model
 
-from thincdialog.agents.ranker import make_ranker
+from thincdialog.agents.ranker import RankerAgent
 from thincdialog.batchers import Batcher, Batchsort, Fixed, Words
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder
@@ -66,7 +66,7 @@ class Run:
     def __init__(self, pairs, batcher: Batcher, encoder: Callable[[], Model]):
         teacher = IterableTeacher({"train": pairs}).for_split("train", training=True)
         with using_ops(get_dialog_ops(-1)):
-            self.agent = make_ranker(
+            self.agent = RankerAgent(
                 BiEncoder(encoder()), history_size=1, max_context=200, max_label=200
             )
             self.agent.initialize(teacher, tokenizer=tokenizer(), seed=0)

@@ -1,18 +1,21 @@
+import gc
+import weakref
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thincdialog.columns import PickedColumn
 from thincdialog.data import TextEncoder
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer
-from thincdialog.messages import PARTNER, SELF
-from thincdialog.metrics import AverageMetric
+from thincdialog.examples import Batch, MemoryStore
+from thincdialog.messages import PARTNER, SELF, Message
 
 TEXTS = st.text(st.sampled_from("ab \n\x00\ud800é"), max_size=8)
 TURNS = st.tuples(st.sampled_from([PARTNER, SELF]), TEXTS)
-CONVERSATIONS = st.lists(st.lists(TURNS, max_size=5), max_size=5)
 OPTIONS = st.fixed_dictionaries(
     {
         "history_size": st.sampled_from([-1, 1, 2, 3]),
@@ -68,47 +71,135 @@ def unpack(rows, lengths):
     )
 
 
-def limits_of(batch):
-    """The batch, and no limits or one for each of its rows."""
-    some = st.lists(st.sampled_from([0, 1, 2, 4, 99]), min_size=len(batch), max_size=len(batch))
-    arrays = some.map(lambda limits: np.array(limits, dtype=np.int64))
-    return st.tuples(st.just(batch), st.none() | arrays)
+def with_limits(size):
+    """Limits of the contexts and labels of so many rows, or none."""
+    limits = st.lists(
+        st.none() | st.tuples(*[st.sampled_from([0, 1, 2, 4, 99])] * 2),
+        min_size=size,
+        max_size=size,
+    )
+    return st.just([None] * size) | limits
 
 
-BATCHES = st.one_of(CONVERSATIONS, st.lists(TEXTS)).flatmap(limits_of)
+EXAMPLES = st.lists(st.tuples(st.lists(TURNS, max_size=5), TEXTS), max_size=6)
+BATCHES = st.lists(
+    EXAMPLES.flatmap(lambda rows: st.tuples(st.just(rows), with_limits(len(rows)))), max_size=4
+)
 
 
-@given(TOKENIZERS, OPTIONS, st.lists(BATCHES, max_size=4))
-@settings(max_examples=300)
-def test_encoder_agrees_with_the_obvious_way(tokenizer, options, batches):
-    # Several batches through one encoder, so that what it remembers is used.
-    encoder = TextEncoder(tokenizer, **options)
-    counts = {"context": [0, 0, 0], "label": [0, 0, 0]}
-    for batch, limits in batches:
-        if batch and isinstance(batch[0], str):
-            kind, encode, measure = "label", encoder.labels, encoder.label_lengths
-            whole = [reference_label(tokenizer, text, options) for text in batch]
+def shown(rows, limits, kind):
+    """A batch of examples: as observed messages, or as rows of a store that is held or not."""
+    messages = []
+    for (turns, label), limit in zip(rows, limits):
+        message = Message(labels=[label], **({} if limit is None else {"max_tokens": limit}))
+        if kind == "observed":
+            message.update(turns=turns, text="something else")
         else:
-            kind, encode, measure = "context", encoder.contexts, encoder.context_lengths
-            whole = [reference_context(tokenizer, turns, options) for turns in batch]
-        expected = []
-        for row, rows in enumerate(whole):
-            sizes = [len(rows), options[f"max_{kind}"] or len(rows)]
-            size = min(sizes if limits is None else [*sizes, limits[row]])
-            expected.append(rows[:size] if kind == "label" else rows[len(rows) - size :])
-        measured = measure(batch, limits)
-        assert measured.dtype == np.int64
-        assert measured.tolist() == list(map(len, expected))
-        assert unpack(*encode(batch, limits)) == expected
-        cut = [len(a) - len(b) for a, b in zip(whole, expected)]
-        counts[kind][0] += len(cut)
-        counts[kind][1] += sum(each > 0 for each in cut)
-        counts[kind][2] += sum(cut)
-    # What was only measured was not counted.
-    report = encoder.truncation.report()
-    for kind, (n, n_truncated, n_cut) in counts.items():
-        assert report[f"truncated_{kind}s"] == AverageMetric(n_truncated, n)
-        assert report[f"truncated_{kind}_tokens"] == AverageMetric(n_cut, n_truncated)
+            message.update(context=turns[:-1], text=turns[-1][1] if turns else "")
+        messages.append(message)
+    batch = Batch.of(messages)
+    if kind == "observed":
+        return batch
+    store = MemoryStore(is_held=kind == "held")
+    for message in messages:
+        store.append([Message({k: v for k, v in message.items() if k != "max_tokens"})])
+    return Batch(store, np.arange(len(rows)), max_tokens=batch.max_tokens)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@given(TOKENIZERS, OPTIONS, BATCHES, st.sampled_from(["observed", "held", "streamed"]))
+@settings(max_examples=200, deadline=None)
+def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, batches, kind):
+    """Several batches, each of them twice, through one encoder, so that what it remembers is
+    used; by compiled kernels or not."""
+    if is_compiled:
+        pytest.importorskip("numba")
+    encoder = TextEncoder(tokenizer, **options)
+    encoder.is_compiled = is_compiled
+    expected_counts = Counter()
+
+    def cut(field, whole, limits):
+        """What is left of texts; what is cut is counted."""
+        most = options[f"max_{field}"]
+        left = []
+        for rows, limit in zip(whole, limits):
+            size = min([len(rows), most or len(rows), *([] if limit is None else [limit])])
+            left.append(rows[:size] if field == "label" else rows[len(rows) - size :])
+            expected_counts[f"{field}s"] += 1
+            expected_counts[f"truncated_{field}s"] += size < len(rows)
+            expected_counts[f"truncated_{field}_tokens"] += len(rows) - size
+        return left
+
+    for rows, limits in batches:
+        if kind != "observed":  # The current text is the partner's, and stands by itself.
+            rows = [
+                ([*turns[:-1], (PARTNER, turns[-1][1] if turns else "")], text)
+                for turns, text in rows
+            ]
+        batch = shown(rows, limits, kind)
+        of_contexts = [None if limit is None else limit[0] for limit in limits]
+        of_labels = [None if limit is None else limit[1] for limit in limits]
+        contexts = [reference_context(tokenizer, turns, options) for turns, _ in rows]
+        labels = [reference_label(tokenizer, text, options) for _, text in rows]
+        texts = [text for _, text in rows]
+        for _ in range(2):
+            measured = encoder.context_lengths(batch), encoder.label_lengths(batch)
+            expected = cut("context", contexts, of_contexts)
+            assert unpack(*encoder.contexts(batch)) == expected
+            assert unpack(*encoder.contexts([turns for turns, _ in rows])) == cut(
+                "context", contexts, [None] * len(rows)
+            )
+            assert measured[0].tolist() == list(map(len, expected))
+            own = [99 if limit is None else limit for limit in of_labels]
+            expected = cut("label", labels, of_labels)
+            assert unpack(*encoder.labels(texts, np.array(own, dtype=np.int64))) == expected
+            assert measured[1].tolist() == list(map(len, expected))
+            assert encoder.label_lengths(texts).tolist() == [
+                min(len(label), options["max_label"] or len(label)) for label in labels
+            ]
+            # Equal labels are read once, within the lowest limit.
+            different = list(dict.fromkeys(texts))
+            lowest = [min(n for n, text in zip(own, texts) if text == each) for each in different]
+            whole = [labels[texts.index(each)] for each in different]
+            numbered = [different.index(text) for text in texts]
+            found, replies, numbers = encoder.pairs(batch)
+            assert unpack(*found) == cut("context", contexts, of_contexts)
+            assert unpack(*replies) == cut("label", whole, lowest)
+            assert numbers.tolist() == numbered and numbers.dtype == np.int32
+    assert encoder.counts == expected_counts
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    TOKENIZERS,
+    OPTIONS,
+    BATCHES,
+    st.sampled_from(["observed", "held", "streamed"]),
+    st.lists(TEXTS, max_size=3),
+    st.integers(1, 3),
+)
+def test_encoder_packs_what_it_encodes(tokenizer, options, batches, kind, more, n_segments):
+    pytest.importorskip("numba")
+    encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
+    for rows, limits in batches:
+        batch = shown(rows, limits, kind)
+        packed = encoder.pack(batch, more, n_segments=n_segments)
+        tokens, lengths = plain.contexts(batch)
+        texts = [text for _, text in rows] + more
+        different = list(dict.fromkeys(texts))
+        own = [99 if limit is None else limit[1] for limit in limits] + [99] * len(more)
+        lowest = [min(n for n, text in zip(own, texts) if text == each) for each in different]
+        label_tokens, label_lengths = plain.labels(different, np.array(lowest, dtype=np.int64))
+        expected = tokens[:, 0] * n_segments + np.minimum(tokens[:, 1], n_segments - 1)
+        assert packed.contexts.tolist() == expected.tolist()
+        assert packed.context_starts.tolist() == [0, *lengths.cumsum().tolist()]
+        assert packed.labels.tolist() == label_tokens[:, 0].tolist()
+        assert packed.label_starts.tolist() == [0, *label_lengths.cumsum().tolist()]
+        assert packed.numbers.tolist() == [different.index(text) for text in texts]
+        assert encoder.counts == plain.counts
+        of_contexts = encoder.replica().pack(batch, n_segments=n_segments, has_labels=False)
+        assert of_contexts.contexts.tolist() == packed.contexts.tolist()
+        assert not len(of_contexts.labels) and not len(of_contexts.numbers)
 
 
 def test_encoder_example():
@@ -122,10 +213,8 @@ def test_encoder_example():
     assert shown == ["you", "<turn>", "<partner>", "how", "are", "you", "<partner>", "fine"]
     assert rows[:, 1].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
     assert lengths.tolist() == [6, 2]
-    assert encoder.truncation.report()["truncated_contexts"].value() == 0.5
-    assert encoder.truncation.report()["truncated_context_tokens"].value() == 5
-    encoder.truncation.reset()
-    assert encoder.truncation.report()["truncated_contexts"] == AverageMetric(0, 0)
+    assert encoder.counts["truncated_contexts"] == 1 and encoder.counts["contexts"] == 2
+    assert encoder.counts["truncated_context_tokens"] == 5
 
 
 def test_encoder_segments_count_lines_of_a_story():
@@ -158,11 +247,43 @@ def test_encoder_tokenizes_a_turn_once():
     assert seen == ["a", "b", "c", "d"]
 
 
-def test_encoder_memory_is_bounded():
+def test_encoder_memory_is_bounded_but_for_what_is_held():
     encoder = TextEncoder(ByteTokenizer(), max_cached=1000)
     for i in range(300):
         encoder.contexts([[(PARTNER, f"{i:020d}")]])
-        assert len(encoder._store.rows) <= 36
+        assert len(encoder._passing.rows) <= 36
+    rows = [([(PARTNER, f"{i:020d}")], "a") for i in range(300)]
+    encoder.contexts(shown(rows, [None] * 300, "held"))
+    assert len(encoder._kept.rows) == 300
+
+
+def test_encoder_forgets_data_that_is_gone():
+    encoder = TextEncoder(ByteTokenizer())
+    batch = shown([([(PARTNER, "a")], "b")], [None], "held")
+    encoder.pairs(batch)
+    gone = weakref.ref(batch.store)
+    del batch
+    gc.collect()
+    assert gone() is None
+
+
+def test_encoder_replicas_in_threads_remember_together():
+    """What a thread adds is there for others, whichever comes first."""
+    rows = [([(PARTNER, f"{n % 50} a")], f"{n % 7}") for n in range(400)]
+    whole = shown(rows, [None] * 400, "held")
+    encoder = TextEncoder(ByteTokenizer())
+    expected = [
+        TextEncoder(ByteTokenizer()).pairs(whole.take(np.arange(n, n + 4))) for n in range(99)
+    ]
+
+    def encode(n):
+        return encoder.replica().pairs(whole.take(np.arange(n, n + 4)))
+
+    with ThreadPoolExecutor(8) as pool:
+        for found, right in zip(pool.map(encode, range(99)), expected):
+            assert [each.tolist() for each in (*found[0], *found[1], found[2])] == [
+                each.tolist() for each in (*right[0], *right[1], right[2])
+            ]
 
 
 @pytest.mark.parametrize(
@@ -177,120 +298,3 @@ def test_encoder_memory_is_bounded():
 def test_encoder_settings_out_of_range_are_errors(options, message):
     with pytest.raises(ValueError, match=message):
         TextEncoder(ByteTokenizer(), **options)
-
-
-class Stored:
-    """Conversations and replies as a teacher holds them, for columns that point at them."""
-
-
-@pytest.mark.parametrize("is_compiled", [False, True])
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.lists(TURNS, max_size=5), min_size=1, max_size=8),
-    st.lists(st.lists(st.integers(0, 7), max_size=6), max_size=5),
-    OPTIONS,
-    TOKENIZERS,
-    st.data(),
-)
-def test_encoder_remembers_examples_by_their_rows(
-    is_compiled, conversations, batches, options, tokenizer, data
-):
-    """Columns that tell their rows give what plain lists give, however often and in
-    whatever batches they come, by themselves or in between such lists, with compiled
-    kernels or without, and whatever was forgotten meanwhile."""
-    if is_compiled:
-        pytest.importorskip("numba")
-    owner = Stored()
-    texts = [turns[-1][1] if turns else "" for turns in conversations]
-    encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
-    encoder.is_compiled = is_compiled
-    for batch in batches:
-        rows = np.array([row % len(texts) for row in batch], dtype=np.int64)
-        n = len(rows)
-        limits = data.draw(st.none() | st.lists(st.integers(0, 9), min_size=n, max_size=n))
-        limits = None if limits is None else np.array(limits, dtype=np.int64)
-        turns = PickedColumn(conversations, rows, owner, "turns")
-        labels = PickedColumn(texts, rows, owner, "labels")
-        for lazy, name, lengths in (
-            (turns, "contexts", "context_lengths"),
-            (labels, "labels", "label_lengths"),
-        ):
-            for cells in (lazy, list(lazy)):
-                found = getattr(encoder, name)(cells, limits)
-                expected = getattr(plain, name)(list(lazy), limits)
-                assert [each.tolist() for each in found] == [each.tolist() for each in expected]
-                assert [each.dtype for each in found] == [np.int32, np.int32]
-                measured = getattr(encoder, lengths)(cells, limits)
-                assert measured.dtype == np.int64
-                assert measured.tolist() == expected[1].tolist()
-    assert encoder.truncation.report() == plain.truncation.report()
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(TEXTS, min_size=1, max_size=8), OPTIONS, TOKENIZERS, st.data())
-def test_encoder_distinct_labels_are_those_of_first_sight(texts, options, tokenizer, data):
-    n = len(texts)
-    limits = data.draw(st.none() | st.lists(st.integers(0, 9), min_size=n, max_size=n))
-    encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
-    different = list(dict.fromkeys(texts))
-    lowest = limits and [
-        min(limit for limit, text in zip(limits, texts) if text == each) for each in different
-    ]
-    as_array = lambda numbers: None if numbers is None else np.array(numbers)  # noqa: E731
-    numbers, found = encoder.distinct_labels(texts, as_array(limits))
-    assert numbers.tolist() == [different.index(text) for text in texts]
-    expected = plain.labels(different, as_array(lowest))
-    assert [each.tolist() for each in found] == [each.tolist() for each in expected]
-    assert encoder.truncation.report() == plain.truncation.report()
-
-
-def test_encoder_labels_of_no_text_have_no_limit_to_keep():
-    encoder = TextEncoder(ByteTokenizer())
-    numbers, (tokens, lengths) = encoder.distinct_labels([], np.zeros(0, dtype=np.int64))
-    assert len(numbers) == len(lengths) == 0 and tokens.shape == (0, 2)
-
-
-@settings(max_examples=80, deadline=None)
-@given(
-    st.lists(st.tuples(st.lists(TURNS, max_size=5), TEXTS), max_size=8),
-    st.lists(TEXTS, max_size=3),
-    st.integers(1, 3),
-    st.booleans(),
-    OPTIONS,
-    TOKENIZERS,
-    st.data(),
-)
-def test_encoder_packs_what_it_encodes(
-    examples, more, n_segments, are_lazy, options, tokenizer, data
-):
-    pytest.importorskip("numba")
-    conversations, texts = [turns for turns, _ in examples], [text for _, text in examples]
-    labels = [*texts, *more]
-
-    def drawn(n):
-        limits = data.draw(st.none() | st.lists(st.integers(0, 9), min_size=n, max_size=n))
-        return None if limits is None else np.array(limits, dtype=np.int64)
-
-    limits = drawn(len(examples)), drawn(len(labels))
-    encoder, plain = (TextEncoder(tokenizer, **options) for _ in range(2))
-    shown = conversations
-    if are_lazy:
-        rows = np.arange(len(examples))
-        owner = Stored()
-        shown = PickedColumn(conversations, rows, owner, "turns")
-        if not more:
-            labels = PickedColumn(labels, rows, owner, "labels")
-    for _ in range(2):
-        packed = encoder.pack(encoder.find(shown, labels), n_segments, limits)
-        tokens, lengths = plain.contexts(conversations, limits[0])
-        numbers, (label_tokens, label_lengths) = plain.distinct_labels(list(labels), limits[1])
-        expected = tokens[:, 0] * n_segments + np.minimum(tokens[:, 1], n_segments - 1)
-        assert packed.contexts.tolist() == expected.tolist()
-        assert packed.context_starts.tolist() == [0, *lengths.cumsum().tolist()]
-        assert packed.labels.tolist() == label_tokens[:, 0].tolist()
-        assert packed.label_starts.tolist() == [0, *label_lengths.cumsum().tolist()]
-        assert packed.numbers.tolist() == numbers.tolist()
-    assert encoder.truncation.report() == plain.truncation.report()
-    of_contexts = encoder.pack(encoder.find(shown), n_segments, (limits[0], None))
-    assert of_contexts.contexts.tolist() == packed.contexts.tolist()
-    assert not len(of_contexts.labels) and not len(of_contexts.numbers)

@@ -28,16 +28,23 @@ def build(ops, encoder=None, **settings):
     return model
 
 
+def vectors(model, contexts, candidates):
+    """What the two parts give."""
+    encoders = map(model.get_ref, ("context_encoder", "candidate_encoder"))
+    return [encoder.predict(X) for encoder, X in zip(encoders, (contexts, candidates))]
+
+
 @SHARING
 @pytest.mark.parametrize("gpu_id", BACKENDS)
 def test_bi_encoder_parts_give_what_the_whole_gives(share, gpu_id):
     with backend(gpu_id) as ops:
         model = build(ops, share=share)
         X = texts(ops, [[8, 9], [10], []]), texts(ops, [[11, 12, 13], [14]])
-        contexts, candidates = model.predict(X)
+        contexts, candidates = vectors(model, *X)
         assert contexts.shape == (3, 8) and candidates.shape == (2, 8)
-        assert (model.get_ref("context_encoder").predict(X[0]) == contexts).all()
-        assert (model.get_ref("candidate_encoder").predict(X[1]) == candidates).all()
+        scores = model.predict(X)
+        assert scores.shape == (3, 2)
+        ops.xp.testing.assert_allclose(scores, contexts @ candidates.T, rtol=1e-5)
         lengths = ops.xp.linalg.norm(candidates, axis=1)
         ops.xp.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
 
@@ -73,7 +80,9 @@ def test_bi_encoder_takes_a_layer_of_the_users_own_on_one_side():
     own: Model = Model("ones", forward, dims={"nO": 8})
     with backend(-1) as ops:
         model = build(ops, candidate_encoder=own, share="nothing")
-        contexts, candidates = model.predict((texts(ops, [[8]]), texts(ops, [[9], [10]])))
+        X = texts(ops, [[8]]), texts(ops, [[9], [10]])
+        contexts, candidates = vectors(model, *X)
+        assert model.predict(X).shape == (1, 2)
     assert contexts.shape == (1, 8)
     np.testing.assert_allclose(candidates, 1 / np.sqrt(8), rtol=1e-5)
 
@@ -83,7 +92,7 @@ def test_bi_encoder_without_normalising_gives_the_encoders_own_vectors():
     with backend(-1) as ops:
         model = build(ops, encoder, share="all", normalise=False)
         X = texts(ops, [[8, 9]])
-        contexts, candidates = model.predict((X, X))
+        contexts, candidates = vectors(model, X, X)
     assert (contexts == encoder.predict(X)).all() and (candidates == contexts).all()
 
 
@@ -118,10 +127,9 @@ def test_bi_encoder_learns_to_pair(share):
         for _ in range(80):
             words = rng.permutation(np.arange(8, 16))
             X = texts(ops, words[:, None].tolist()), texts(ops, (words + 8)[:, None].tolist())
-            (contexts, candidates), backprop = model.begin_update(X)
-            scores = ops.gemm(contexts, candidates, trans2=True)
+            scores, backprop = model.begin_update(X)
             d_scores, losses = RankingSoftmax()(scores, np.arange(8))
-            backprop((ops.gemm(d_scores, candidates), ops.gemm(d_scores, contexts, trans1=True)))
+            backprop(d_scores)
             parameters.update(optimizer, 1 / 8)
     assert (scores.argmax(axis=1) == np.arange(8)).all() and losses.mean() < 0.3
 

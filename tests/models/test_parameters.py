@@ -194,17 +194,12 @@ def test_parameters_tied_arrays_are_laid_once():
     assert (first.get_grad("W") == 2).all() and (parameters.gradients == 2).sum() == 16
 
 
-def test_parameters_load_and_using_restore_bit_by_bit():
+def test_parameters_load_changes_all_views():
     with backend(-1):
         model = net()
         parameters = FlatParameters(model)
         before = parameters.values.copy()
         other = np.arange(before.size, dtype="f")
-        with pytest.raises(KeyError), parameters.using(other):
-            assert (parameters.values == other).all()
-            assert (model.layers[0].get_param("W").ravel() == other[:15]).all()
-            raise KeyError
-        assert parameters.values.tobytes() == before.tobytes()
         parameters.load(other)
         assert (model.layers[0].get_param("W").ravel() == other[:15]).all()
         with pytest.raises(ModelError, match="model of another size"):

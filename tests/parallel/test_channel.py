@@ -6,7 +6,6 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from thincdialog.parallel.channel import CHUNK, HEAD, Channel, pack
 
 

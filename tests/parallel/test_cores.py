@@ -3,7 +3,6 @@
 import os
 
 import pytest
-
 from thincdialog.parallel import n_cores
 
 

@@ -1,9 +1,8 @@
 import sys
 
-from threadpoolctl import threadpool_info, threadpool_limits
-
 from thincdialog.parallel.blas_threads import one_blas_thread
 from thincdialog.parallel.process_wide import SWITCH_SECONDS, frequent_switches
+from threadpoolctl import threadpool_info, threadpool_limits
 
 
 def n_threads():

@@ -10,10 +10,10 @@ import time
 
 import numpy
 import pytest
+from thincdialog.parallel import ProcessWorkers, Recipe, SharedArrays, process_workers
 
 from tests.parallel import toys
 from thincdialog.errors import ProtocolError, WorkerError
-from thincdialog.parallel import ProcessWorkers, Recipe, SharedArrays, process_workers
 from thincdialog.worlds import HogwildWorld
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy
 import pytest
-
-from thincdialog.errors import DialogError
 from thincdialog.parallel import SharedArrays
 from thincdialog.parallel.shared_arrays import ALIGNMENT
+
+from thincdialog.errors import DialogError
 
 
 def descriptors() -> int:

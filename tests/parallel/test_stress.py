@@ -6,10 +6,10 @@ import time
 from typing import Any, Callable, Dict
 
 import pytest
+from thincdialog.parallel import ProcessWorkers, ThreadWorkers
 
 from tests.parallel import toys
 from thincdialog.errors import WorkerError
-from thincdialog.parallel import ProcessWorkers, ThreadWorkers
 from thincdialog.worlds import HogwildWorld, Workers
 
 # What a cycle may take at most, on a machine that is busy with other things.

@@ -4,10 +4,10 @@ import threading
 import time
 
 import pytest
+from thincdialog.parallel import ThreadWorkers
 
 from tests.parallel import toys
 from thincdialog.errors import ProtocolError, WorkerError
-from thincdialog.parallel import ThreadWorkers
 from thincdialog.worlds import HogwildWorld
 
 

@@ -7,12 +7,12 @@ import time
 from typing import Any, Dict, List, Optional, Sequence
 
 import numpy
+from thincdialog.parallel import Recipe
 
 from thincdialog.batchers import Fixed, Padded
 from thincdialog.errors import DataError
 from thincdialog.messages import Message
 from thincdialog.metrics import AverageMetric, Metric, SumMetric
-from thincdialog.parallel import Recipe
 from thincdialog.protocol import Agent
 from thincdialog.teachers import Teacher, mix_tasks
 from thincdialog.worlds import (

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from thincdialog.batchers import Fixed
 from thincdialog.errors import DataError, ProtocolError
+from thincdialog.examples import Batch
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.mutators.flatten import Flatten
@@ -54,7 +55,7 @@ def run_batches(original, n_rows):
     rows = []
     while not original.epoch_done():
         batch = next_batch(original, n_rows)
-        assert isinstance(batch, MessageBatch) and 0 < len(batch) <= n_rows
+        assert isinstance(batch, Batch) and 0 < len(batch) <= n_rows
         rows.extend(batch)
         original.batch_observe([Message()] * len(batch))
     return rows
@@ -75,38 +76,6 @@ def test_teacher_shows_each_example_exactly_once(sizes, n_copies, training, stre
             ends = [message["episode_done"] for message in own]
             assert ends == [turn == sizes[number] - 1 for number, turn in turns]
     assert original.report()["examples"].value() == 2 * sum(sizes)
-
-
-@given(lengths, st.integers(1, 9), st.integers(1, 9), st.booleans(), st.integers(0, 2))
-def test_teacher_streams_in_the_order_of_memory(sizes, n_rows, window, training, epoch):
-    orders = []
-    for streaming in (False, True):
-        original = teacher(
-            sizes, training=training, streaming=streaming, window=window, mutators=[Flatten()]
-        )
-        assert original.is_single_turn
-        original.start_epoch(epoch, 3)
-        orders.append(run_batches(original, n_rows))
-    assert orders[0] == orders[1]
-    assert len(orders[0]) == sum(sizes)
-    # Copies and batches take the same examples in the same order.
-    original.start_epoch(epoch, 3)
-    assert run(original, 1)[0][0] == orders[0]
-
-
-def test_teacher_order_is_a_function_of_seed_and_epoch():
-    def order(seed, epoch, before=()):
-        original = teacher([1] * 50, window=20)
-        for done in before:
-            original.start_epoch(done, seed)
-            run(original, 3)
-        original.start_epoch(epoch, seed)
-        return run(original, 1)[1]
-
-    assert order(1, 2) == order(1, 2) == order(1, 2, before=(0, 1))
-    assert len({tuple(order(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}) == 4
-    # Blocks of the window stay together.
-    assert {int(text.split()[1].split(".")[0]) for text in order(1, 2)[:20]} == set(range(20))
 
 
 def test_teacher_evaluates_in_the_order_of_the_data():
@@ -158,7 +127,7 @@ def test_teacher_scores_batches_like_single_replies():
         label = single.act()["eval_labels"][0]
         single.observe(Message(text=label if label < "label 3" else "wrong"))
     while not batched.epoch_done():
-        labels = next_batch(batched, 3).columns["eval_labels"]
+        labels = next_batch(batched, 3).column("eval_labels")
         texts = [row[0] if row[0] < "label 3" else "wrong" for row in labels]
         batched.batch_observe(MessageBatch({"text": texts}, len(texts)))
     assert single.report() == batched.report()
@@ -195,7 +164,7 @@ def test_teacher_misuse_names_the_call():
         original.observe(Message())
     with pytest.raises(ProtocolError, match=r"batch_observe\(\) was called without"):
         original.batch_observe([])
-    with pytest.raises(ProtocolError, match=r"batch_act\(\) needs episodes of a single turn"):
+    with pytest.raises(ProtocolError, match=r"set_batches\(\) needs episodes of a single turn"):
         next_batch(original, 2)
     original.act()
     with pytest.raises(ProtocolError, match=r"act\(\) was called twice: call observe\(\)"):
@@ -232,23 +201,6 @@ def test_teacher_reads_nothing_before_it_is_asked_and_memory_once():
     assert training.n_examples == evaluation.n_examples == 2
     assert len(list(training.texts())) == 4 and len(list(evaluation.examples())) == 2
     assert n_reads["train"] == 1
-
-
-@given(lengths, st.integers(1, 60), st.booleans())
-def test_teacher_max_examples_takes_whole_episodes_in_order(sizes, max_examples, streaming):
-    original = teacher(
-        sizes, training=False, streaming=streaming, max_examples=max_examples, seed=5
-    )
-    texts = run(original, 1)[1]
-    again = teacher(sizes, training=False, max_examples=max_examples, seed=5)
-    assert run(again, 1)[1] == texts and again.n_examples == len(texts)
-    everything = [text for episode in episodes(sizes) for text, _ in episode]
-    if max_examples >= sum(sizes):
-        assert texts == everything
-    else:
-        assert max_examples <= len(texts) < max_examples + max(sizes)
-        assert texts == [text for text in everything if text in set(texts)]
-    assert [message["text"] for message in original.examples()] == texts
 
 
 def test_teacher_max_examples_is_exact_for_single_turns():
@@ -321,7 +273,7 @@ LABELS = st.none() | st.lists(st.sampled_from("xyz"), max_size=3)
     st.integers(0, 6),
 )
 def test_teacher_all_labels_are_those_of_the_examples(rows, training, streaming, window, sample):
-    """Also where messages lack labels, or bring labels of evaluation along."""
+    """Also where messages lack labels, or have them under the name of evaluation."""
 
     def message(labels, evaluation):
         fields = {"text": "a", "labels": labels, "eval_labels": evaluation}
@@ -336,6 +288,9 @@ def test_teacher_all_labels_are_those_of_the_examples(rows, training, streaming,
         )
         for name, max_examples in (("whole", 0), ("sample", sample))
     }
+    texts = [label for episode in rows for own, other in episode for label in own or other or ()]
+    if all(own != [] for episode in rows for own, _ in episode):
+        assert list(tasks["whole"].all_labels()) == texts
     for shown in (*tasks.values(), mix_tasks(tasks)):
         expected = [label for example in shown.examples() for label in example.all_labels]
         assert list(shown.all_labels()) == expected
@@ -357,9 +312,7 @@ def test_teacher_counts_a_stream_only_when_it_was_read():
     assert sampled.n_episodes == 1
 
 
-def test_teacher_streams_single_turns_only_if_declared():
-    assert not teacher([1, 1], streaming=True).is_single_turn
-    assert teacher([1, 1]).is_single_turn and not teacher([1, 2]).is_single_turn
+def test_teacher_of_a_stream_that_is_not_as_declared_says_so():
     lying = Teacher(
         {"train": lambda: iter([[Message(text="a", labels=["x"])] * 2])},
         streaming=True,

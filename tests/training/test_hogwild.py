@@ -12,6 +12,11 @@ from pathlib import Path
 import numpy
 import pytest
 from thinc.api import Optimizer, chain, noop, with_padded
+from thincdialog.optimizers.stale_steps import stale_settings
+from thincdialog.parallel import n_cores
+from thincdialog.training.hogwild import side_by_side
+from thincdialog.training.hogwild_checks import check_hogwild
+from thincdialog.training.task import split_of
 
 from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import TALK
@@ -25,11 +30,6 @@ from thincdialog.models.parameters import KEY
 from thincdialog.optimizers import row_sparse
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.shared_state import StepsAhead
-from thincdialog.optimizers.stale_steps import stale_settings
-from thincdialog.parallel import n_cores
-from thincdialog.training.hogwild import side_by_side
-from thincdialog.training.hogwild_checks import check_hogwild
-from thincdialog.training.task import split_of
 
 from .examples import RANKER
 from .resuming import (

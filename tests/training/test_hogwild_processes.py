@@ -13,6 +13,13 @@ import time
 
 import numpy
 import pytest
+from thincdialog.training.hogwild_processes import (
+    N_FIRST,
+    VALUES,
+    data_prints,
+    make_process_worker,
+)
+from thincdialog.training.task import split_of
 
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import TALK
@@ -21,13 +28,6 @@ from thincdialog.config import load_config, resolve_config, write_config
 from thincdialog.models.parameters import KEY
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.shared_state import lay_out_state
-from thincdialog.training.hogwild_processes import (
-    N_FIRST,
-    VALUES,
-    data_prints,
-    make_process_worker,
-)
-from thincdialog.training.task import split_of
 
 from .examples import RANKER
 

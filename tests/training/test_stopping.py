@@ -1,7 +1,6 @@
 """When training evaluates and ends."""
 
 import pytest
-
 from thincdialog.training.stopping import Best, Every, Limits, Position
 
 

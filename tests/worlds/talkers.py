@@ -4,16 +4,9 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from thincdialog.batchers import (
-    Batcher,
-    Batchsort,
-    Fixed,
-    Lengths,
-    Padded,
-    Words,
-)
-from thincdialog.batchers.sizes import Sizes
-from thincdialog.messages import Message, MessageBatch, column
+from thincdialog.batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes, Words
+from thincdialog.examples import Batch
+from thincdialog.messages import Message
 from thincdialog.protocol import Agent
 from thincdialog.teachers import Teacher, mix_tasks
 
@@ -144,6 +137,11 @@ class BatchListener(Listener):
     def batch_act(self, observations):
         assert self is self.original
         self.batches.append(len(observations))
+        if isinstance(observations, Batch):  # Nobody observed it.
+            ids = observations.ids()
+            self.heard.extend(ids)
+            self.conversations.extend([name] for name in ids)
+            observations = [Message(row, turns=[row["id"]]) for row in observations]
         return [self.reply(observation["turns"]) for observation in observations]
 
     def act(self) -> Message:
@@ -178,7 +176,7 @@ class TruncatingListener(BatchListener):
     def counts(self, observations: Sequence[Message]) -> np.ndarray:
         counts = [
             (
-                sum(len(text.split()) for text in observation["said"]),
+                sum(len(text.split()) for text in observation.get("said", [observation["text"]])),
                 len(observation.all_labels[0].split()),
             )
             for observation in observations
@@ -205,16 +203,16 @@ class TruncatingListener(BatchListener):
         self.said = ()
 
 
-class ColumnListener(BatchListener):
-    """Observes single turns in columns, too."""
+class WholeListener(BatchListener):
+    """Takes whole batches of single turns."""
 
-    def batch_observe(self, messages: MessageBatch) -> MessageBatch:
-        assert isinstance(messages, MessageBatch)
-        ids = column(messages, "id")
-        self.heard.extend(ids)
-        self.conversations.extend([name] for name in ids)
-        columns: Dict = {**messages.columns, "turns": [[name] for name in ids]}
-        return MessageBatch(columns, len(messages))
+    takes_batches = True
+
+
+class WholeTruncatingListener(TruncatingListener):
+    """The same of one that shortens."""
+
+    takes_batches = True
 
 
 def expected_conversations(lengths: List[int], task: str = "") -> List[List[str]]:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.worlds.talkers import BatchListener, ColumnListener, make_teacher
+from tests.worlds.talkers import BatchListener, WholeListener, make_teacher
 from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
 from thincdialog.errors import ConfigError, ProtocolError
 from thincdialog.worlds import BatchWorld, DynamicBatchWorld, batch_world
@@ -23,7 +23,7 @@ WRONG = {
 }
 
 
-class Measuring(ColumnListener):
+class Measuring(WholeListener):
     """Gives such lengths."""
 
     def __init__(self, lengths):
@@ -73,7 +73,7 @@ def test_batching_takes_any_kind_of_whole_numbers(make_world):
 
 def test_batching_truncation_is_refused_for_either_batcher_of_a_config():
     with pytest.raises(ConfigError) as caught:
-        batch_world(make_teacher([1], False), ColumnListener(), Words(9, oversize="truncate"))
+        batch_world(make_teacher([1], False), WholeListener(), Words(9, oversize="truncate"))
     assert "agent cannot shorten what it reads" in str(caught.value)
     assert "[world.batcher] (or [evaluation.world.batcher])" in str(caught.value)
 

@@ -11,9 +11,10 @@ from thinc.api import compounding
 from tests.worlds.talkers import (
     BATCHERS,
     BatchListener,
-    ColumnListener,
     Listener,
     TruncatingListener,
+    WholeListener,
+    WholeTruncatingListener,
     expected_conversations,
     expected_of_tasks,
     make_batcher,
@@ -67,7 +68,7 @@ def batches_of(world, epoch=0, seed=0):
     tasks=st.lists(episode_lengths, min_size=1, max_size=3),
     size=st.integers(1, 12),
     buffer=buffers,
-    agent_kind=st.sampled_from([Listener, BatchListener, ColumnListener, TruncatingListener]),
+    agent_kind=st.sampled_from([Listener, BatchListener, WholeListener, TruncatingListener]),
     training=st.booleans(),
     streaming=st.booleans(),
     window=st.integers(1, 30),
@@ -101,7 +102,7 @@ def test_evaluation_is_the_same_for_all_worlds_and_batchers(kind, tasks, size, b
     run_epoch(partner)
     expected = report_values(partner.report())
     batcher = make_batcher(kind, size, buffer)
-    for agent in (Listener(), BatchListener(), ColumnListener()):
+    for agent in (Listener(), BatchListener(), WholeListener()):
         for make_world in (DynamicBatchWorld, batch_world):
             world = make_world(scored(make_tasks(tasks, False)), agent, batcher)
             run_epoch(world)
@@ -274,7 +275,7 @@ def test_dynamic_batch_world_order_is_that_of_the_seed():
 @given(size=st.integers(1, 9), lengths=episode_lengths)
 def test_fixed_and_scheduled_sizes_are_followed(size, lengths):
     schedule = [int(n) for n, _ in zip(compounding(2.0, 9.0, 1.3), range(200))]
-    for kind in (BatchListener, ColumnListener):
+    for kind in (BatchListener, WholeListener):
         agent = kind()
         teacher = make_teacher([1] * sum(lengths), True)
         world = batch_world(teacher, agent, Fixed(compounding(2.0, 9.0, 1.3)))
@@ -296,28 +297,21 @@ def test_fixed_and_scheduled_sizes_are_followed(size, lengths):
 def test_batch_world_gives_the_world_that_fits():
     single, several = make_teacher([1, 1], True), make_teacher([1, 2], True)
     for teacher, agent, batcher, kind in (
-        (single, ColumnListener(), Batchsort(2), BatchWorld),
+        (single, WholeListener(), Batchsort(2), BatchWorld),
         (single, BatchListener(), Batchsort(2), DynamicBatchWorld),
-        (several, ColumnListener(), Batchsort(2), DynamicBatchWorld),
-        (several, ColumnListener(), Fixed(2), BatchWorld),
+        (several, WholeListener(), Batchsort(2), DynamicBatchWorld),
+        (several, WholeListener(), Fixed(2), BatchWorld),
     ):
         assert type(batch_world(teacher, agent, batcher)) is kind
     with pytest.raises(ProtocolError, match=r"use worlds.batch_world\(\)"):
-        BatchWorld(several, ColumnListener(), Batchsort(2))
+        BatchWorld(several, WholeListener(), Batchsort(2))
 
 
 @pytest.mark.parametrize("make_world", [DynamicBatchWorld, batch_world])
 def test_oversize_rows(make_world):
     words = [[(3, 1)], [(40, 2)], [(5, 1)]]
 
-    class Columns(TruncatingListener):
-        def batch_observe(self, messages):
-            said = [(text,) for text in messages.columns["text"]]
-            turns = [[name] for name in messages.columns["id"]]
-            columns = {**messages.columns, "said": said, "turns": turns}
-            return type(messages)(columns, len(messages))
-
-    for kind in (TruncatingListener, Columns):
+    for kind in (TruncatingListener, WholeTruncatingListener):
         world = make_world(make_wordy(words, True), kind(), Words(20, oversize="error"))
         with pytest.raises(DataError, match=r"example .1/0. has 42 words.* 20 .*raise .*budget"):
             run_epoch(world)

@@ -11,34 +11,31 @@ class CandidateVectors:
 
     encode (Callable[[List[str]], Floats2d]): Texts to vectors, shape (n, width).
     chunk (int): Texts encoded together.
+    vectors (Floats2d): All so far, shape (n_texts, width), float32.
     """
 
     def __init__(self, ops: Ops, encode: Callable[[List[str]], Floats2d], chunk: int = 512):
         self.ops = ops
         self.encode = encode
         self.chunk = chunk
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop all vectors, because the weights have changed."""
+        self.vectors: Any = None
+        self._version = -1
         self._rows: Dict[str, int] = {}
-        self._vectors: Any = None
 
-    def rows(self, texts: Sequence[str]) -> List[int]:
-        """The row of each text in ``vectors``; unknown texts are encoded first."""
+    def rows(self, texts: Sequence[str], version: int) -> List[int]:
+        """The row of each text in ``vectors``; unknown texts are encoded first.
+
+        version (int): Of the weights; vectors of another one are forgotten.
+        """
+        if version != self._version:
+            self._version, self.vectors, self._rows = version, None, {}
         known = self._rows
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            blocks = [] if self._vectors is None else [self._vectors]
+            blocks: List[Any] = [] if self.vectors is None else [self.vectors]
             for start in range(0, len(new), self.chunk):
                 blocks.append(self.encode(new[start : start + self.chunk]))
-            self._vectors = self.ops.xp.concatenate(blocks)
+            self.vectors = self.ops.xp.concatenate(blocks)
             # Only now: an error while encoding must leave no text without a vector.
-            for text in new:
-                known[text] = len(known)
+            known.update(zip(new, range(len(known), len(known) + len(new))))
         return [known[text] for text in texts]
-
-    @property
-    def vectors(self) -> Floats2d:
-        """All vectors so far, shape (n_texts, width), float32."""
-        return self._vectors

@@ -13,33 +13,18 @@ from ..examples.batch import Batch
 from ..examples.store import Store
 from ..losses.class_softmax import configure_class_softmax
 from ..messages import PARTNER, Message, MessageBatch
-from ..metrics import AverageMetric
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import RANKED
-from .model_agent import ModelAgent
-from .training_labels import no_labels
+from .model_agent import ModelAgent, no_labels
 
 # The number of a label that is no class.
 NO_CLASS = -1
 
 
 @registry.agents("thincdialog.Classifier.v1")
-def make_classifier(
-    model: Model,
-    loss: Optional[Callable] = None,
-    classes: Optional[List[str]] = None,
-    class_weights: Union[Dict[str, float], str, None] = None,
-    reject_class: Optional[str] = None,
-    threshold: float = 0.0,
-    history_size: int = 1,
-    max_context: int = 256,
-    delimiter: bool = True,
-    speaker_tokens: bool = False,
-    segments: Literal["turn", "line"] = "turn",
-    use_reply: Literal["label", "model", "none"] = "none",
-) -> "ClassifierAgent":
+class ClassifierAgent(ModelAgent):
     """A classifier: the class with the highest probability is the reply.
 
     model (Model): Conversations (Ragged) or features (Floats2d) to logits, shape
@@ -61,45 +46,6 @@ def make_classifier(
         classes are seldom said aloud.
     RAISES (ValueError): If threshold is out of range or stands without reject_class.
     """
-    check_options(threshold, reject_class, class_weights, classes)
-    return ClassifierAgent(
-        model,
-        loss=loss or configure_class_softmax(),
-        classes=classes,
-        class_weights=class_weights,
-        reject_class=reject_class,
-        threshold=threshold,
-        history_size=history_size,
-        max_context=max_context,
-        delimiter=delimiter,
-        speaker_tokens=speaker_tokens,
-        segments=segments,
-        use_reply=use_reply,
-    )
-
-
-def check_options(
-    threshold: float,
-    reject_class: Optional[str],
-    class_weights: Union[Dict[str, float], str, None],
-    classes: Optional[List[str]],
-) -> None:
-    """See that a classifier's options are sound.
-
-    RAISES (ValueError): If one is not.
-    """
-    if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
-    if threshold and reject_class is None:
-        raise ValueError("threshold needs reject_class, the reply below it")
-    if isinstance(class_weights, str) and class_weights != "balanced":
-        raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
-    if classes is not None and len(set(classes)) < 2:
-        raise ValueError("classes needs at least two different classes")
-
-
-class ClassifierAgent(ModelAgent):
-    """See ``make_classifier``."""
 
     id = "classifier"
     replies_with_classes = True
@@ -107,16 +53,36 @@ class ClassifierAgent(ModelAgent):
     def __init__(
         self,
         model: Model,
-        *,
-        loss: Callable,
-        classes: Optional[Sequence[str]] = None,
+        loss: Optional[Callable] = None,
+        classes: Optional[List[str]] = None,
         class_weights: Union[Dict[str, float], str, None] = None,
         reject_class: Optional[str] = None,
         threshold: float = 0.0,
-        **text_options: Any,
+        history_size: int = 1,
+        max_context: int = 256,
+        delimiter: bool = True,
+        speaker_tokens: bool = False,
+        segments: Literal["turn", "line"] = "turn",
+        use_reply: Literal["label", "model", "none"] = "none",
     ):
-        super().__init__(model, **text_options)
-        self.loss = loss
+        if not 0.0 <= threshold <= 1.0:
+            raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
+        if threshold and reject_class is None:
+            raise ValueError("threshold needs reject_class, the reply below it")
+        if isinstance(class_weights, str) and class_weights != "balanced":
+            raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
+        if classes is not None and len(set(classes)) < 2:
+            raise ValueError("classes needs at least two different classes")
+        super().__init__(
+            model,
+            history_size=history_size,
+            max_context=max_context,
+            delimiter=delimiter,
+            speaker_tokens=speaker_tokens,
+            segments=segments,
+            use_reply=use_reply,
+        )
+        self.loss = loss or configure_class_softmax()
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class
@@ -228,7 +194,7 @@ class ClassifierAgent(ModelAgent):
         if known is None:
             numbers = [self._index.get(text, NO_CLASS) for text in batch.store.label_texts]
             known = self._class_numbers[batch.store] = np.array(numbers, dtype=np.int64)
-        ids = batch.label_ids()
+        ids = batch.label_ids
         targets = known[ids]
         unknown = np.flatnonzero(targets == NO_CLASS)
         if len(unknown):
@@ -270,7 +236,7 @@ class ClassifierAgent(ModelAgent):
             index = self._index.get(labels[0]) if labels else None
             if index is not None:
                 loss = -float(np.log(max(row[index], 1e-30)))
-                self.counters.loss = self.counters.loss + AverageMetric(loss, 1)
+                self.counters.add_loss(loss)
 
     def _input(self, batch: Batch) -> Any:
         if self.n_features is None:

@@ -1,23 +1,22 @@
 """What the agents have in common whose training step is one compiled kernel."""
 
 import math
-from typing import Any, NamedTuple, Tuple
+from typing import Any, Tuple
 
 import numpy as np
 from thinc.api import Optimizer
 
 from ..errors import ConfigError, MissingPackageError, Problem
 from ..examples.batch import Batch
-from ..metrics import AverageMetric
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import RowsApart
+from ..ops.rows_apart import RowsApart, Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..optimizers.state import KEY
 from ..protocol import NO_STEP, StepReport
 from ..teachers import Teacher
+from .counters import not_finite
 from .model_agent import ModelAgent
-from .not_finite import not_finite
 
 
 class CompiledSteps(ModelAgent):
@@ -35,8 +34,6 @@ class CompiledSteps(ModelAgent):
     kernels = ""
     optimizers: Tuple[type, ...] = ()
     rows_apart = RowsApart(0)
-    # Of the step to come; replaced, never changed, so that no copy shares it.
-    _packed: Tuple[Any, ...] = ()
 
     def learn_pack(
         self, packed: Any, optimizer: RowSparseOptimizer, losses: np.ndarray
@@ -53,7 +50,6 @@ class CompiledSteps(ModelAgent):
 
     def replica(self) -> Any:
         replica = super().replica()
-        replica._packed = ()
         replica.rows_apart = RowsApart()
         return replica
 
@@ -74,12 +70,29 @@ class CompiledSteps(ModelAgent):
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
         super().initialize(train, **options)
 
-    def keep(self, packed: Any, batch: Batch) -> None:
+    @property
+    def generator(self) -> np.random.Generator:
+        """For what is drawn; ``begin_microbatch`` seeds it."""
+        ops: Any = self.model.ops
+        return ops.generator
+
+    def tokens(self, table: str, rows: np.ndarray, uses: int = 1) -> Tokens:
+        """Rows of a table of embeddings that a pack needs.
+
+        table (str): Name of the model's reference to it.
+        uses (int): How often it needs each.
+        """
+        node = self.model.get_ref(table)
+        begin = self.parameters.offset_of(node, "E")
+        return Tokens(begin, len(node.get_param("E")), rows, uses=uses)
+
+    def keep(self, packed: Any, batch: Batch, n_tokens: int) -> None:
         """Keep a batch till ``update``."""
         self.text.is_compiled = True  # Who learns has the kernels.
-        before = self._packed if self.counters.examples else ()  # Or nobody waits for them.
-        self._packed = (*before, Kept(packed, len(batch)))
         self.counters.learn(batch)
+        self.counters.packs.append((packed, len(batch.rows)))
+        for name in ("tokens", "cells"):
+            self.counters.counts[name] += n_tokens
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         ops: Any = self.model.ops
@@ -101,15 +114,14 @@ class CompiledSteps(ModelAgent):
         self.check_optimizer(optimizer)
         known: Any = optimizer
         loss, square = self._learn_packs(known)
-        packs, self._packed = self._packed, ()
-        n_examples = sum(n for _, n in packs)
-        self.counters.loss = AverageMetric(loss, n_examples)
+        n_examples = self.counters.examples
+        self.counters.add_loss(loss, n_examples)
         self.weights_changed()
         values = self.parameters.values
         # No part of the weights is left to change: this counts the step, for averages too.
         known.update_parts(KEY, values, values, [])
         known.step_schedules()
-        return self.step_report(math.sqrt(square / n_examples))
+        return self.counters.step(math.sqrt(square / n_examples))
 
     def gathered_loss(self) -> float:
         loss, _ = self._learn_packs(SparseSGD(0.0))
@@ -118,7 +130,7 @@ class CompiledSteps(ModelAgent):
     def _learn_packs(self, optimizer: RowSparseOptimizer) -> Tuple[float, float]:
         """The sum of the losses of what is kept, and of the gradients' squared norms."""
         loss, square, n_before = 0.0, 0.0, 0
-        for packed, n_examples in self._packed:
+        for packed, n_examples in self.counters.packs:
             losses = np.zeros(n_examples, dtype="f")
             n_learnt, of_pack = self.learn_pack(packed, optimizer, losses)
             if n_learnt < n_examples:
@@ -139,10 +151,3 @@ class CompiledSteps(ModelAgent):
             l2 = optimizer.L2  # type: ignore[attr-defined]
             problem, hint = f"has L2 = {l2}, but {self.id} knows no decay", "set L2 = 0"
         raise ConfigError([Problem("", f"[training.optimizer] {problem}", hint)])
-
-
-class Kept(NamedTuple):
-    """A batch that waits for ``update``."""
-
-    packed: Any
-    n_examples: int

@@ -1,8 +1,11 @@
 """The conversation as an agent sees it, and agents that keep one."""
 
-from typing import Any, List, Sequence
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
 
-from ..messages import PARTNER, SELF, SILENCE, Message, Turn
+from ..data import Tokenizer
+from ..files.json_file import read_state, write_json
+from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn
 from ..protocol import Agent
 
 USE_REPLIES = ("label", "model", "none")
@@ -124,3 +127,28 @@ class ConversationAgent(Agent):
     def reset(self) -> None:
         super().reset()
         self.conversation = Conversation(self.history_size)
+
+    def state(self) -> Dict[str, Any]:
+        """What ``initialize`` found, as JSON values; weights and arrays are not among it."""
+        return {}
+
+    def set_state(self, state: Dict[str, Any]) -> None:
+        """Take back what ``state`` gave.
+
+        RAISES (KeyError, TypeError, ValueError): If it is not such a state.
+        """
+
+    def to_disk(self, folder: Path) -> None:
+        write_json(folder / "agent.json", self.state())
+
+    def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
+        read_state(folder, self.set_state)
+
+
+def ranked_replies(rankings: Sequence[Sequence[str]]) -> MessageBatch:
+    """Replies from ranked candidates, the best first; none for an empty ranking."""
+    columns: Dict[str, Sequence[Any]] = {
+        "text": [texts[0] if texts else None for texts in rankings],
+        "text_candidates": [texts[:RANKED] if texts else None for texts in rankings],
+    }
+    return MessageBatch(columns, len(rankings))

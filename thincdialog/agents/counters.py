@@ -1,12 +1,21 @@
 """What all copies of a learning agent count together."""
 
-from typing import Dict, List, Mapping, Optional
+from collections import Counter
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-import numpy as np
-
+from ..errors import TrainingError
 from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
+from ..models.gradient_tree import GradientTree
 from ..protocol import StepReport
+
+# Means in reports, and the counts that they divide; all are better lower.
+_SHARES: Dict[str, Tuple[str, str]] = {
+    "truncated_contexts": ("truncated_contexts", "contexts"),
+    "truncated_labels": ("truncated_labels", "labels"),
+    "truncated_context_tokens": ("truncated_context_tokens", "truncated_contexts"),
+    "truncated_label_tokens": ("truncated_label_tokens", "truncated_labels"),
+}
 
 
 class Counters:
@@ -14,69 +23,75 @@ class Counters:
 
     examples (int): Learnt from.
     loss (AverageMetric): Loss per example (nats).
-    tokens (int): Tokens read.
-    cells (int): Of the rectangles that held them; as many as tokens without padding.
+    counts (Counter): Of the texts that were read: "tokens", the "cells" of the rectangles that
+        held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
+    microbatches (Optional[GradientTree]): Gradients of the step's microbatches but the last,
+        if there are several.
+    packs (List[Tuple[Any, int]]): Where a kernel makes the step: what it is to learn from, and
+        of how many examples.
     """
 
     def __init__(self) -> None:
+        self.counts: Counter = Counter()
         self.reset()
 
     def reset(self) -> None:
         """Start afresh."""
-        self.examples = self.tokens = self.cells = 0
-        self.loss = AverageMetric(0, 0)
+        self.examples = 0
+        self.loss = AverageMetric()
+        self.counts.clear()
+        self.microbatches: Optional[GradientTree] = None
+        self.packs: List[Tuple[Any, int]] = []
         self._batches: List[Batch] = []
+
+    def learn(self, batch: Batch) -> None:
+        """A batch was learnt, or waits for the update."""
+        self._batches.append(batch)
+        self.examples += len(batch.rows)
+
+    def add_loss(self, total: float, n: int = 1) -> None:
+        """Losses of n examples are known."""
+        self.loss.numerator.add(total)
+        self.loss.denominator.add(n)
+
+    def step(self, gradient_norm: float) -> StepReport:
+        """The weights were updated; start afresh."""
+        counts = dict(self.counts)
+        report = StepReport(self.examples, self.loss, gradient_norm=gradient_norm, counts=counts)
+        self.reset()
+        return report
+
+    def report(self) -> Dict[str, Metric]:
+        """Loss per example (nats); where text was read, tokens and padding (the share of
+        cells that hold no token) and what was truncated, too. Means of nothing are left out."""
+        counts = self.counts
+        report: Dict[str, Metric] = {"loss": self.loss}
+        if counts:
+            n_tokens, n_cells = counts["tokens"], counts["cells"]
+            report["tokens"] = SumMetric(n_tokens)
+            report["padding_fraction"] = AverageMetric(n_cells - n_tokens, n_cells)
+            for name, (part, whole) in _SHARES.items():
+                report[name] = AverageMetric(counts[part], counts[whole])
+        return {
+            name: metric
+            for name, metric in report.items()
+            if not isinstance(metric, AverageMetric) or metric.denominator
+        }
 
     @property
     def ids(self) -> List[Optional[str]]:
         """Of the examples learnt from."""
         return [id for batch in self._batches for id in batch.ids()]
 
-    def learn(self, batch: Batch, loss: float = 0.0, n_losses: int = 0) -> None:
-        """A batch was learnt, or waits for the update.
 
-        loss (float): Sum of the losses that are known.
-        n_losses (int): How many these are.
-        """
-        self.loss = self.loss + AverageMetric(loss, n_losses)
-        self._batches.append(batch)
-        self.examples += len(batch)
+def not_finite(what: str, ids: Sequence[Optional[str]]) -> TrainingError:
+    """The error for a loss or gradient that is inf or nan.
 
-    def count_tokens(self, lengths: np.ndarray, padded: bool) -> None:
-        """A batch is read.
-
-        lengths (np.ndarray): Tokens of each row.
-        padded (bool): Whether they are laid out as a rectangle.
-        """
-        if len(lengths):
-            n_tokens = int(lengths.sum())
-            self.tokens += n_tokens
-            self.cells += int(lengths.max()) * len(lengths) if padded else n_tokens
-
-    def step(self, gradient_norm: float, of_text: Mapping[str, int]) -> StepReport:
-        """The weights were updated; start afresh.
-
-        of_text (Mapping[str, int]): What else was counted.
-        """
-        counts = {"tokens": self.tokens, "cells": self.cells, **of_text}
-        report = StepReport(self.examples, self.loss, gradient_norm=gradient_norm, counts=counts)
-        self.reset()
-        return report
-
-    def report(self, of_text: Optional[Mapping[str, Metric]]) -> Dict[str, Metric]:
-        """Loss per example (nats); where text is read, tokens and padding (the share of
-        cells that hold no token), too. Means of nothing are left out.
-
-        of_text (Optional[Mapping[str, Metric]]): What else is known of it; None if there
-            is none.
-        """
-        report: Dict[str, Metric] = {"loss": self.loss}
-        if of_text is not None:
-            report["tokens"] = SumMetric(self.tokens)
-            report["padding_fraction"] = AverageMetric(self.cells - self.tokens, self.cells)
-            report.update(of_text)
-        return {name: metric for name, metric in report.items() if not _is_empty(metric)}
-
-
-def _is_empty(metric: Metric) -> bool:
-    return isinstance(metric, AverageMetric) and not metric.denominator
+    what (str): "loss" or "gradient".
+    ids (Sequence[Optional[str]]): Of the examples it comes from.
+    """
+    shown = ", ".join(map(str, ids[:64])) + (f", ... ({len(ids)} in all)" if len(ids) > 64 else "")
+    return TrainingError(
+        f"The {what} is not finite; training stopped. Examples of the batch: {shown}. "
+        "Try a lower learn_rate, a smaller grad_clip, or look at these examples."
+    )

@@ -1,21 +1,18 @@
 """A linear classifier of words and n-grams whose training step is one compiled kernel."""
 
-from typing import Any, Dict, List, Literal, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, Literal, Optional, Tuple, Union
 
 import numpy as np
 from thinc.api import Model
 
 from ..examples.batch import Batch
-from ..losses.class_softmax import configure_class_softmax
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
 from ..protocol import Observations
 from ..registry import registry
-from .classifier import ClassifierAgent, check_options
+from .classifier import ClassifierAgent
 from .compiled_steps import CompiledSteps
-from .fields import CONTEXT
 from .negatives import draw_classes
 
 # Negative sampling draws a class as often as the root of its examples' number says, times
@@ -24,19 +21,7 @@ _UNIT = 1000
 
 
 @registry.agents("thincdialog.FastText.v1")
-def make_fast_text(
-    model: Model,
-    negatives: int = 0,
-    classes: Optional[List[str]] = None,
-    class_weights: Union[Dict[str, float], str, None] = None,
-    reject_class: Optional[str] = None,
-    threshold: float = 0.0,
-    history_size: int = 1,
-    max_context: int = 0,
-    delimiter: bool = True,
-    speaker_tokens: bool = False,
-    use_reply: Literal["label", "model", "none"] = "none",
-) -> "FastTextAgent":
+class FastTextAgent(CompiledSteps, ClassifierAgent):
     """The fastest classifier to train: fastText's, with a step for each example, all in one
     compiled kernel. Use it with the tokenizer ``thincdialog.WordNgrams.v1``.
 
@@ -64,48 +49,44 @@ def make_fast_text(
     RAISES (ValueError): If a value is out of range, or the model is another one.
     SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759
     """
-    check_options(threshold, reject_class, class_weights, classes)
-    if negatives < 0:
-        raise ValueError(f"negatives = {negatives}, expected 1 or more, or 0 for the softmax")
-    if not (model.has_ref("table") and model.has_ref("output")):
-        raise ValueError(
-            f"[agent.model] is '{model.name}', but this agent trains only "
-            '@models = "thincdialog.FastText.v1"'
-        )
-    return FastTextAgent(
-        model,
-        loss=configure_class_softmax(),
-        negatives=negatives,
-        classes=classes,
-        class_weights=class_weights,
-        reject_class=reject_class,
-        threshold=threshold,
-        history_size=history_size,
-        max_context=max_context,
-        delimiter=delimiter,
-        speaker_tokens=speaker_tokens,
-        use_reply=use_reply,
-    )
-
-
-class Packed(NamedTuple):
-    """A batch as the kernel reads it; see ``ops/kernels/fast_text.py``."""
-
-    ids: np.ndarray
-    starts: np.ndarray
-    targets: np.ndarray
-    candidates: np.ndarray
-
-
-class FastTextAgent(CompiledSteps, ClassifierAgent):
-    """See ``make_fast_text``."""
 
     id = "fast_text"
     kernels = "fast_text"
     optimizers = (SparseSGD,)
 
-    def __init__(self, model: Model, *, negatives: int = 0, **options: Any):
-        super().__init__(model, **options)
+    def __init__(
+        self,
+        model: Model,
+        negatives: int = 0,
+        classes: Optional[List[str]] = None,
+        class_weights: Union[Dict[str, float], str, None] = None,
+        reject_class: Optional[str] = None,
+        threshold: float = 0.0,
+        history_size: int = 1,
+        max_context: int = 0,
+        delimiter: bool = True,
+        speaker_tokens: bool = False,
+        use_reply: Literal["label", "model", "none"] = "none",
+    ):
+        if negatives < 0:
+            raise ValueError(f"negatives = {negatives}, expected 1 or more, or 0 for the softmax")
+        if not (model.has_ref("table") and model.has_ref("output")):
+            raise ValueError(
+                f"[agent.model] is '{model.name}', but this agent trains only "
+                '@models = "thincdialog.FastText.v1"'
+            )
+        super().__init__(
+            model,
+            classes=classes,
+            class_weights=class_weights,
+            reject_class=reject_class,
+            threshold=threshold,
+            history_size=history_size,
+            max_context=max_context,
+            delimiter=delimiter,
+            speaker_tokens=speaker_tokens,
+            use_reply=use_reply,
+        )
         self.negatives = negatives
 
     def state(self) -> Dict[str, Any]:
@@ -121,44 +102,31 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
         """Keep the batch, ready for the kernel, till ``update``."""
         batch = Batch.of(batch)
         targets = self.targets(batch).astype(np.int32)
-        found = self.text.find(batch, has_labels=False)
-        texts = self.text.pack(found, limits=(batch.limits(CONTEXT), None))
-        self.counters.tokens += len(texts.contexts)
-        self.counters.cells += len(texts.contexts)
-        packed = Packed(texts.contexts, texts.context_starts, targets, self._candidates(targets))
-        self.keep(packed, batch)
-
-    def _candidates(self, targets: np.ndarray) -> np.ndarray:
-        """The classes that each example is about; none where it is about all."""
-        if not self.negatives:
-            return np.zeros((len(targets), 0), dtype=np.int32)
-        masses = np.ceil(_UNIT * np.sqrt(np.maximum(self.class_counts, 1))).astype(np.int64)
-        ops: Any = self.model.ops  # ``seed`` sets its generator.
-        return draw_classes(ops.generator, targets, masses, self.negatives)
+        texts = self.text.pack(batch, has_labels=False)
+        # The classes that each example is about; none where it is about all.
+        candidates = np.zeros((len(targets), 0), dtype=np.int32)
+        if self.negatives:
+            masses = np.ceil(_UNIT * np.sqrt(np.maximum(self.class_counts, 1))).astype(np.int64)
+            candidates = draw_classes(self.generator, targets, masses, self.negatives)
+        packed = (texts.contexts, texts.context_starts, targets, candidates)
+        self.keep(packed, batch, len(texts.contexts))
 
     def learn_pack(
-        self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
+        self, packed: Any, optimizer: RowSparseOptimizer, losses: np.ndarray
     ) -> Tuple[int, float]:
-        n_classes = len(self.classes)
-        weights = np.ones(n_classes) if self.loss_weights is None else np.array(self.loss_weights)
-        steps = (float(optimizer.learn_rate), float(optimizer.grad_clip))
+        ids, *others = packed
+        table, output = map(self.model.get_ref, ("table", "output"))
+        needed = [self.tokens("table", ids)]
         nothing = np.zeros(0, dtype="f")
-        table, output, width = self._places()
-        n_rows = len(self.model.get_ref("table").get_param("E"))
-        needed = [Tokens(table, n_rows, packed.ids)]
+        weights = self.loss_weights or [1.0] * len(self.classes)
         learnt: Tuple[int, float] = load_kernels("fast_text").learn_batch(
-            *self.rows_apart.prepare(self.parameters.values, nothing, width, needed),
-            output,
-            n_classes,
-            *packed[1:],
-            weights.astype("f"),
-            *steps,
+            *self.rows_apart.prepare(self.parameters.values, nothing, table.get_dim("nO"), needed),
+            self.parameters.offset_of(output, "W"),
+            len(self.classes),
+            *others,
+            np.array(weights, dtype="f"),
+            float(optimizer.learn_rate),
+            float(optimizer.grad_clip),
             losses,
         )
         return learnt
-
-    def _places(self) -> Tuple[int, int, int]:
-        """Where embeddings and output layer begin in the weights; the width."""
-        table, output = map(self.model.get_ref, ("table", "output"))
-        offset_of = self.parameters.offset_of
-        return offset_of(table, "E"), offset_of(output, "W"), table.get_dim("nO")

@@ -3,11 +3,11 @@ from typing import Sequence
 from ..messages import Message, MessageBatch
 from ..protocol import Observations
 from ..registry import registry
-from .baseline import BaselineAgent
+from .conversation import ConversationAgent
 
 
 @registry.agents("thincdialog.FixedResponse.v1")
-class FixedResponseAgent(BaselineAgent):
+class FixedResponseAgent(ConversationAgent):
     """Replies the same to everything.
 
     text (str): What it says.

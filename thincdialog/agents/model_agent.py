@@ -9,11 +9,10 @@ from thinc.types import Floats1d, Ragged
 
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
-from ..data.text_encoder import Contexts, Replies
-from ..errors import ProtocolError, TrainingError
-from ..examples.batch import Batch
-from ..files.json_file import read_state, write_json
-from ..messages import Message, MessageBatch
+from ..data.text_encoder import Contexts
+from ..errors import ConfigError, DataError, Problem, ProtocolError, TrainingError
+from ..examples.batch import CONTEXT, LABEL, Batch
+from ..messages import Message
 from ..metrics import Metric
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
@@ -25,10 +24,7 @@ from ..ops.exact_products import exact_products
 from ..protocol import NO_STEP, Learner, Observations, StepReport
 from ..teachers import Teacher
 from .conversation import ConversationAgent
-from .counters import Counters
-from .fields import CONTEXT, LABEL, has_rectangles
-from .not_finite import not_finite
-from .setup_errors import misfit, no_tokenizer
+from .counters import Counters, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -38,48 +34,21 @@ class ModelAgent(ConversationAgent, Learner):
     weights (``survey``), how it learns a batch and how it answers one.
 
     model (Model): Input and output as the subclass says.
-    history_size (int): Turns of the conversation that the model sees, the current
-        one included; -1 for all.
-    max_context (int): Tokens of them, the last ones are kept; 0 for no limit.
-    max_label (int): Tokens of a reply, the first ones are kept; 0 for no limit.
-    delimiter (bool): Whether a ``<turn>`` token stands between turns.
-    speaker_tokens (bool): Whether each turn starts with its speaker's token.
-    segments (str): What the model is told to be one unit: "turn" or "line".
-    use_reply (str): What the history keeps of the agent's own side: "label" (the
-        right reply where it is known), "model" (always its own; nothing in training,
-        where it gives no replies), or "none".
+    use_reply (str): What the history keeps of the agent's own side (see
+        ``ConversationAgent``); in training it gives no replies of its own.
+    **text_options (Any): Of the ``TextEncoder``.
     """
 
     needs_text = True
     can_truncate = True
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        history_size: int = -1,
-        max_context: int = 256,
-        max_label: int = 64,
-        delimiter: bool = True,
-        speaker_tokens: bool = False,
-        segments: str = "turn",
-        use_reply: str = "label",
-    ):
-        super().__init__(history_size=history_size, use_reply=use_reply)
+    def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
+        super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model = model
-        self.text_options: Dict[str, Any] = {
-            "history_size": history_size,
-            "max_context": max_context,
-            "max_label": max_label,
-            "delimiter": delimiter,
-            "speaker_tokens": speaker_tokens,
-            "segments": segments,
-        }
+        self.text_options = text_options
         self.counters = Counters()
-        self.tokenizer: Optional[Tokenizer] = None
         self._text: Optional[TextEncoder] = None
         self._parameters: Optional[FlatParameters] = None
-        self._microbatches = GradientTree()
         self.padded = self.padded_fields()
 
     @property
@@ -96,6 +65,11 @@ class ModelAgent(ConversationAgent, Learner):
     def weights(self) -> Floats1d:
         """All weights: the vector that the model's parameters are views of."""
         return self.parameters.values
+
+    @property
+    def tokenizer(self) -> Optional[Tokenizer]:
+        """What the agent reads text with, if it does."""
+        return None if self._text is None else self._text.tokenizer
 
     @property
     def n_weights(self) -> int:
@@ -133,7 +107,9 @@ class ModelAgent(ConversationAgent, Learner):
         self.survey(train)
         if self.needs_text:
             if tokenizer is None:
-                raise no_tokenizer()
+                hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
+                text = "[agent] reads text, but there is no [tokenizer]"
+                raise ConfigError([Problem("", text, hint)])
             if tokenizer.needs_texts:
                 tokenizer.build(train.texts(), progress)
         self.set_tokenizer(tokenizer)
@@ -143,9 +119,10 @@ class ModelAgent(ConversationAgent, Learner):
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""
-        self.tokenizer = tokenizer
+        self._text = None
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
+            self._text.counts = self.counters.counts
             self._text.is_compiled = isinstance(self.model.ops, CompiledTables)
             set_vocabulary(self.model, tokenizer.n_ids)
 
@@ -158,7 +135,11 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             self.model.initialize(*sample)
         except Exception as error:
-            raise misfit(error, sample[0], self.needs_text) from error
+            # Layers refuse what they cannot read in many ways.
+            reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            text = f"[agent.model] cannot be set up to read {reads}: {reason}"
+            raise ConfigError([Problem("", text, "--verbose shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
 
@@ -172,9 +153,10 @@ class ModelAgent(ConversationAgent, Learner):
         replica = self.clone()
         replica.model = replicate(self.model)
         replica._parameters = self.parameters.replica(replica.model)
-        replica.counters, replica._microbatches = Counters(), GradientTree()
+        replica.counters = Counters()
         if self._text is not None:
             replica._text = self._text.replica()
+            replica._text.counts = replica.counters.counts
         return replica
 
     def survey(self, train: Teacher) -> None:
@@ -186,20 +168,14 @@ class ModelAgent(ConversationAgent, Learner):
         raise NotImplementedError
 
     def to_disk(self, folder: Path) -> None:
-        """Write what was learnt into the folder of a saved model."""
-        write_json(folder / "agent.json", self.state())
+        super().to_disk(folder)
         write_weights(folder, self.model, self.parameters)
         if self.tokenizer is not None:
             (folder / "tokenizer").mkdir(exist_ok=True)
             self.tokenizer.to_disk(folder / "tokenizer")
 
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
-        """Read what ``to_disk`` wrote into an agent built from the same config.
-
-        tokenizer (Optional[Tokenizer]): Built from the config, not yet filled.
-        RAISES (ModelError): If a file is missing, damaged, or of another model.
-        """
-        read_state(folder, self.set_state)
+        super().from_disk(folder)
         if tokenizer is not None:
             tokenizer.from_disk(folder / "tokenizer")
         self.set_tokenizer(tokenizer)
@@ -207,35 +183,16 @@ class ModelAgent(ConversationAgent, Learner):
         self.lay_out_weights()
         read_weights(folder, self.parameters)
 
-    def state(self) -> Dict[str, Any]:
-        """What ``survey`` found, as JSON values."""
-        raise NotImplementedError
-
-    def set_state(self, state: Dict[str, Any]) -> None:
-        """Take back what ``state`` gave.
-
-        RAISES (KeyError, TypeError, ValueError): If it is not such a state.
-        """
-        raise NotImplementedError
-
     # --- acting -----------------------------------------------------------------
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         """Answer many conversations at once; learn from those that have ``labels``."""
         batch = Batch.of(observations)
         labelled = batch.labelled()
-        if not len(labelled):
+        if not len(labelled.rows):
             return self.answer(batch)
-        self.learn(batch if len(labelled) == len(batch) else batch.take(labelled))
-        return MessageBatch({}, len(observations))
-
-    def learn(self, batch: Observations) -> None:
-        """Add the gradient of a batch to that of the model; ``update`` applies it."""
-        raise NotImplementedError
-
-    def answer(self, batch: Observations) -> Sequence[Message]:
-        """Replies of the model, with ``text`` and, where there are, ``text_candidates``."""
-        raise NotImplementedError
+        self.learn(labelled)
+        return [Message()] * len(batch.rows)
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.
@@ -246,18 +203,21 @@ class ModelAgent(ConversationAgent, Learner):
         total = float(losses.sum())
         if total - total != 0.0:  # inf and nan
             raise not_finite("loss", batch.ids())
-        self.counters.learn(batch, total, len(batch))
+        self.counters.learn(batch)
+        self.counters.add_loss(total, len(batch.rows))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
-        if number:
-            self._microbatches.add(self.parameters.gradients)
-            self.parameters.clear_gradients()
-        elif len(self._microbatches):
-            self._microbatches = GradientTree()
+        counters = self.counters
+        if not number:
+            counters.microbatches = None
+            return
+        counters.microbatches = counters.microbatches or GradientTree()
+        counters.microbatches.add(self.parameters.gradients)
+        self.parameters.clear_gradients()
 
     def gathered_loss(self) -> float:
         return self.counters.loss.value()
@@ -268,23 +228,18 @@ class ModelAgent(ConversationAgent, Learner):
         if not counters.examples:
             self.reset_metrics()
             return NO_STEP
-        if len(self._microbatches):
-            self._microbatches.add(parameters.gradients)
-            self._microbatches.take(parameters.gradients)
+        if counters.microbatches is not None:
+            counters.microbatches.add(parameters.gradients)
+            counters.microbatches.take(parameters.gradients)
         try:
             norm = parameters.update(optimizer, 1.0 / counters.examples)
         except TrainingError:
             raise not_finite("gradient", counters.ids) from None
         self.weights_changed()
-        return self.step_report(norm)
+        return counters.step(norm)
 
-    def step_report(self, gradient_norm: float) -> StepReport:
-        """What came of an update; the counts begin afresh."""
-        of_text: Dict[str, int] = {}
-        if self._text is not None:
-            of_text = self._text.truncation.counts()
-            self._text.truncation.reset()
-        return self.counters.step(gradient_norm, of_text)
+    def weights_changed(self) -> None:
+        self.parameters.version += 1
 
     def use_weights(self, weights: Floats1d) -> None:
         self.parameters.move(weights)
@@ -305,25 +260,28 @@ class ModelAgent(ConversationAgent, Learner):
 
     def batch_lengths(self, observations: Observations) -> Lengths:
         """The tokens that the model will read of each observation; see ``Agent``."""
-        batch = Batch.of(observations)
-        lengths = self.text.context_lengths(batch, batch.limits(CONTEXT))
+        lengths = self.text.context_lengths(Batch.of(observations))
         return Lengths(lengths[:, None], self.padded)
 
     def contexts(self, conversations: Contexts) -> Ragged:
         """The conversations as the model's input, on its device."""
-        limits = conversations.limits(CONTEXT) if isinstance(conversations, Batch) else None
-        return self.ragged(CONTEXT, *self.text.contexts(conversations, limits))
+        return self.ragged(self.text.contexts(conversations), CONTEXT)
 
-    def replies(self, texts: Replies, limits: Any = None) -> Ragged:
+    def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
         """Reply texts as the model's input, on its device.
 
         limits (Optional[np.ndarray]): Tokens to read of each at most, shape (n,), int64.
         """
-        return self.ragged(LABEL, *self.text.labels(texts, limits))
+        return self.ragged(self.text.labels(texts, limits), LABEL)
 
-    def ragged(self, field: int, ids: Any, lengths: Any) -> Ragged:
+    def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
+        """Texts of a field as the model's input, on its device."""
+        ids, lengths = encoded
+        counts = self.counters.counts
+        counts["tokens"] += len(ids)
         # A model that names no second field lays out all it reads in one way.
-        self.counters.count_tokens(lengths, self.padded[min(field, len(self.padded) - 1)])
+        is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
+        counts["cells"] += int(lengths.max()) * len(lengths) if is_padded else len(ids)
         ops = self.model.ops
         return Ragged(ops.asarray2i(ids), ops.asarray1i(lengths))
 
@@ -331,9 +289,20 @@ class ModelAgent(ConversationAgent, Learner):
 
     def report(self) -> Dict[str, Metric]:
         """Loss per example (nats), tokens, padding and truncation since the reset."""
-        return self.counters.report(self._text.truncation.report() if self._text else None)
+        return self.counters.report()
 
     def reset_metrics(self) -> None:
         self.counters.reset()
-        if self._text is not None:
-            self._text.truncation.reset()
+
+
+def has_rectangles(model: Model) -> bool:
+    """Whether any layer lays out its input as wide as the longest row: Thinc's
+    ``with_padded`` and its like, which have it in their names."""
+    return any("padded" in node.name for node in model.walk())
+
+
+def no_labels(train: Teacher) -> DataError:
+    """The error for training data that says nowhere what is right."""
+    return DataError(
+        train.data_name, "no training example has a label: there is nothing to learn from."
+    )

@@ -5,12 +5,11 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .baseline import BaselineAgent, ranked_replies
-from .conversation import RANKED
+from .conversation import RANKED, ConversationAgent, ranked_replies
 
 
 @registry.agents("thincdialog.MostFrequent.v1")
-class MostFrequentAgent(BaselineAgent):
+class MostFrequentAgent(ConversationAgent):
     """Ranks the candidates by how often they are labels of the training data, unseen
     ones last; without candidates, all labels of the training data. Equally frequent
     candidates keep their order, equally frequent labels stand in that of their text.
@@ -26,7 +25,7 @@ class MostFrequentAgent(BaselineAgent):
         self.counts = counts
         self.labels = sorted(counts, key=lambda text: (-counts[text], text))[:RANKED]
 
-    def learn(self, train: Teacher, seed: int) -> None:
+    def initialize(self, train: Teacher, *, seed: int = 0, **_: Any) -> None:
         self._set(Counter(train.all_labels()))
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:

@@ -5,12 +5,11 @@ from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .baseline import BaselineAgent, ranked_replies
-from .conversation import RANKED
+from .conversation import RANKED, ConversationAgent, ranked_replies
 
 
 @registry.agents("thincdialog.RandomCandidate.v1")
-class RandomCandidateAgent(BaselineAgent):
+class RandomCandidateAgent(ConversationAgent):
     """Ranks the candidates by chance; without candidates, draws from the different
     labels of the training data. An example's draw depends on the seed and its ``id``
     (or its text, if it has none), so neither order nor batches matter.
@@ -23,7 +22,7 @@ class RandomCandidateAgent(BaselineAgent):
         self.seed = 0
         self.labels: List[str] = []
 
-    def learn(self, train: Teacher, seed: int) -> None:
+    def initialize(self, train: Teacher, *, seed: int = 0, **_: Any) -> None:
         self.seed = seed
         self.labels = list(dict.fromkeys(train.all_labels()))
 

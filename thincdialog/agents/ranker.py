@@ -9,39 +9,25 @@ from thinc.types import Floats2d, Ragged
 
 from ..batchers import Lengths
 from ..data import Tokenizer
-from ..errors import ConfigError, Problem
-from ..examples.batch import Batch
+from ..data.text_encoder import lowest_limits
+from ..errors import ConfigError, DataError, Problem
+from ..examples.batch import CONTEXT, LABEL, Batch
+from ..examples.store import NO_LABEL
 from ..formats.candidates import read_list
 from ..losses.ranking_softmax import configure_ranking_softmax
-from ..messages import PARTNER, SELF, Message, MessageBatch, Turn
-from ..metrics import AverageMetric
+from ..messages import PARTNER, SELF, Message, MessageBatch
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
-from .fields import LABEL, candidate_limits, has_rectangles
-from .model_agent import ModelAgent
-from .training_labels import check_labels, no_labels
+from .model_agent import ModelAgent, has_rectangles, no_labels
 
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
 
 @registry.agents("thincdialog.Ranker.v1")
-def make_ranker(
-    model: Model,
-    loss: Optional[Callable] = None,
-    candidates: Candidates = "batch",
-    fixed_candidates: Optional[str] = None,
-    max_fixed_candidates: int = 50000,
-    history_size: int = -1,
-    max_context: int = 256,
-    max_label: int = 64,
-    delimiter: bool = True,
-    speaker_tokens: bool = False,
-    segments: Literal["turn", "line"] = "turn",
-    use_reply: Literal["label", "model", "none"] = "label",
-) -> "RankerAgent":
+class RankerAgent(ModelAgent):
     """A ranker: replies and conversations become vectors, the closest reply is given.
 
     Trained against ``candidates``; answers from the message's ``label_candidates``,
@@ -66,47 +52,43 @@ def make_ranker(
         where it only learns) or "none".
     RAISES (ValueError): If max_fixed_candidates is below 1.
     """
-    if max_fixed_candidates < 1:
-        raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
-    return RankerAgent(
-        model,
-        loss=loss or configure_ranking_softmax(),
-        candidates=candidates,
-        fixed_candidates=fixed_candidates,
-        max_fixed_candidates=max_fixed_candidates,
-        history_size=history_size,
-        max_context=max_context,
-        max_label=max_label,
-        delimiter=delimiter,
-        speaker_tokens=speaker_tokens,
-        segments=segments,
-        use_reply=use_reply,
-    )
-
-
-class RankerAgent(ModelAgent):
-    """See ``make_ranker``."""
 
     id = "ranker"
 
     def __init__(
         self,
         model: Model,
-        *,
-        loss: Callable,
+        loss: Optional[Callable] = None,
         candidates: Candidates = "batch",
         fixed_candidates: Optional[str] = None,
         max_fixed_candidates: int = 50000,
-        **text_options: Any,
+        history_size: int = -1,
+        max_context: int = 256,
+        max_label: int = 64,
+        delimiter: bool = True,
+        speaker_tokens: bool = False,
+        segments: Literal["turn", "line"] = "turn",
+        use_reply: Literal["label", "model", "none"] = "label",
     ):
+        if max_fixed_candidates < 1:
+            raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
         for ref in ("context_encoder", "candidate_encoder"):
             if not model.has_ref(ref):
                 raise ValueError(
                     f"[agent.model] is '{model.name}', which has no '{ref}'. Put the encoder "
                     'into [agent.model.encoder] under @models = "thincdialog.BiEncoder.v1"'
                 )
-        super().__init__(model, **text_options)
-        self.loss = loss
+        super().__init__(
+            model,
+            history_size=history_size,
+            max_context=max_context,
+            max_label=max_label,
+            delimiter=delimiter,
+            speaker_tokens=speaker_tokens,
+            segments=segments,
+            use_reply=use_reply,
+        )
+        self.loss = loss or configure_ranking_softmax()
         self.candidates = candidates
         self.fixed_path = fixed_candidates
         self.max_fixed_candidates = max_fixed_candidates
@@ -155,9 +137,6 @@ class RankerAgent(ModelAgent):
     def sample(self) -> Sequence[Any]:
         return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
 
-    def weights_changed(self) -> None:
-        self._vectors.forget()
-
     # --- lengths ----------------------------------------------------------------------
 
     def padded_fields(self) -> Tuple[bool, ...]:
@@ -169,47 +148,47 @@ class RankerAgent(ModelAgent):
         ``labels`` to learn from. (A label that several rows of a batch share is read
         once, and candidates that are no labels are not counted.)"""
         batch = Batch.of(observations)
-        contexts, padded = super().batch_lengths(batch)
-        counts = np.concatenate((contexts, np.zeros_like(contexts)), axis=1)
-        places = batch.labelled()
-        if len(places):
-            some = batch if len(places) == len(batch) else batch.take(places)
-            counts[places, LABEL] = self.text.label_lengths(some, some.limits(LABEL))
-        return Lengths(counts, padded)
+        counts = np.zeros((len(batch), 2), dtype=np.int64)
+        counts[:, CONTEXT] = self.text.context_lengths(batch)
+        labelled = batch.labelled()
+        if len(labelled.rows):
+            has_label = batch.label_ids != NO_LABEL
+            counts[has_label, LABEL] = self.text.label_lengths(labelled)
+        return Lengths(counts, self.padded)
 
     # --- learning ---------------------------------------------------------------------
 
     def learn(self, batch: Observations) -> None:
         batch, ops = Batch.of(batch), self.model.ops
-        replies, targets, allowed = self._training_candidates(batch)
-        X = (self.contexts(batch), replies)
+        X, targets, allowed = self._training_input(batch)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.asarray(allowed)
         d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
         self.count_losses(batch, losses)
         backprop(d_scores)
 
-    def _training_candidates(self, batch: Batch) -> Tuple[Ragged, Any, Optional[Any]]:
-        """Distinct candidates of the batch, where each example's right one is,
-        and which of them each example may be told from (all if None)."""
+    def _training_input(self, batch: Batch) -> Tuple[Tuple[Ragged, Ragged], Any, Optional[Any]]:
+        """Conversations and distinct candidates of the batch, where each example's right one
+        is, and which of them each example may be told from (all if None)."""
         if self.candidates == "batch":
-            numbers, encoded = self.text.distinct_labels(batch, batch.limits(LABEL))
-            return self.ragged(LABEL, *encoded), numbers, None
+            contexts, candidates, numbers = self.text.pairs(batch)
+            X = (self.ragged(contexts, CONTEXT), self.ragged(candidates, LABEL))
+            return X, numbers, None
         labels = batch.first_labels()
         allowed = None
         if self.candidates in ("fixed", "vocab"):
             rows = _number(self.fixed)
-            check_labels(batch, labels, [rows] * len(labels), f"{self.candidates} candidates")
+            _check_labels(batch, labels, [rows] * len(labels), f"{self.candidates} candidates")
         else:
             lists = batch.column("label_candidates")
-            check_labels(batch, labels, [c or () for c in lists], "label_candidates")
-            rows = _number(text for row in lists for text in row)
+            _check_labels(batch, labels, [texts or () for texts in lists], "label_candidates")
+            rows = _number(text for texts in lists for text in texts)
             allowed = np.zeros((len(labels), len(rows)), dtype=bool)
             for index, texts in enumerate(lists):
                 allowed[index, [rows[text] for text in texts]] = True
         targets = [rows[text] for text in labels]
-        limits = candidate_limits(batch, len(rows), targets)
-        return self.replies(list(rows), limits), targets, allowed
+        replies = self.replies(list(rows), lowest_limits(batch, targets, len(rows)))
+        return (self.contexts(batch), replies), targets, allowed
 
     # --- answering --------------------------------------------------------------------
 
@@ -217,71 +196,55 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
-        X = self.contexts(batch)
-        vectors = self.model.get_ref("context_encoder").predict(X)
+        vectors = self.model.get_ref("context_encoder").predict(self.contexts(batch))
         lists = batch.column("label_candidates")
-        inline = [index for index, texts in enumerate(lists) if texts]
-        scored: List[Any] = [None] * len(lists)
-        if inline:
-            of_inline = self._score_inline(vectors, [lists[index] for index in inline], inline)
-            for index, scores in zip(inline, of_inline):
-                scored[index] = lists[index], scores
-        others = [index for index in range(len(lists)) if not lists[index]]
-        if others:
-            for index, scores in zip(others, self._score_fixed(vectors, others)):
-                scored[index] = self.fixed, scores
         labels, eval_labels = batch.column("labels"), batch.column("eval_labels")
-        replies = []
-        for index, (texts, scores) in enumerate(scored):
-            self._count_evaluation_loss(texts, scores, eval_labels[index])
-            is_chat = not (labels[index] or eval_labels[index])
-            said = batch.take(np.array([index])).turns(self.history_size)[0] if is_chat else ()
-            replies.append(self._reply(texts, scores, said))
+        is_chat = [not (known or right) for known, right in zip(labels, eval_labels)]
+        turns = batch.turns(self.history_size) if any(is_chat) else []
         names = ("text", "text_candidates", "candidate_scores")
-        columns: Dict[str, Any] = {name: [reply[name] for reply in replies] for name in names}
-        return MessageBatch(columns, len(replies))
+        columns: Dict[str, Any] = {name: [] for name in names}
+        for row, scores in enumerate(self._scores(vectors, lists)):
+            texts = lists[row] or self.fixed
+            self._count_evaluation_loss(texts, scores, eval_labels[row])
+            # Stable: among equals the first candidate comes first.
+            order = np.argsort(-scores, kind="stable")[:RANKED]
+            ranked = [texts[index] for index in order.tolist()]
+            # In a chat nothing of its own is said twice if there is anything else to say.
+            own = {turn for role, turn in turns[row] if role == SELF} if is_chat[row] else ()
+            text = next((text for text in ranked if text not in own), ranked[0])
+            for name, value in zip(names, (text, ranked, scores[order].tolist())):
+                columns[name].append(value)
+        return MessageBatch(columns, len(lists))
 
-    def _score_inline(
-        self, vectors: Floats2d, lists: List[Sequence[str]], rows: List[int]
-    ) -> List[Any]:
-        ops = self.model.ops
-        texts = [text for candidates in lists for text in candidates]
-        at = ops.asarray1i(self._vectors.rows(texts))
-        sizes = [len(candidates) for candidates in lists]
-        owner = ops.asarray1i(np.repeat(rows, sizes).tolist())
-        # (n_candidates_of_all, width) each: one product a candidate, no padding.
-        scores = (self._vectors.vectors[at] * vectors[owner]).sum(axis=1)
-        return np.split(ops.to_numpy(scores), np.cumsum(sizes)[:-1])
-
-    def _score_fixed(self, vectors: Floats2d, rows: List[int]) -> Any:
-        ops = self.model.ops
-        at = ops.asarray1i(self._vectors.rows(self.fixed))
-        some = vectors[ops.asarray1i(rows)]
-        return ops.to_numpy(ops.gemm(some, self._vectors.vectors[at], trans2=True))
-
-    def _reply(self, texts: Sequence[str], scores: Any, said: Sequence[Turn]) -> Dict[str, Any]:
-        """The candidates in the order of their scores.
-
-        said (Sequence[Turn]): In a chat, the turns so far: nothing of its own is said
-            twice if there is anything else to say.
-        """
-        # Stable: among equals the first candidate comes first.
-        order = np.argsort(-scores, kind="stable")[:RANKED]
-        ranked = [texts[index] for index in order.tolist()]
-        own = {turn for role, turn in said if role == SELF}
-        text = next((candidate for candidate in ranked if candidate not in own), ranked[0])
-        best = scores[order].tolist()
-        return {"text": text, "text_candidates": ranked, "candidate_scores": best}
+    def _scores(self, vectors: Floats2d, lists: Sequence[Optional[Sequence[str]]]) -> List[Any]:
+        """Of each row's candidates, or of the fixed ones if it has none."""
+        ops, known, version = self.model.ops, self._vectors, self.parameters.version
+        scores: List[Any] = [None] * len(lists)
+        inline = [row for row, texts in enumerate(lists) if texts]
+        if inline:
+            sizes = [len(lists[row] or ()) for row in inline]
+            at = ops.asarray1i(known.rows([t for row in inline for t in lists[row] or ()], version))
+            owner = ops.asarray1i(np.repeat(inline, sizes).tolist())
+            # (n_candidates_of_all, width) each: one product a candidate, no padding.
+            products = ops.to_numpy((known.vectors[at] * vectors[owner]).sum(axis=1))
+            for row, own in zip(inline, np.split(products, np.cumsum(sizes)[:-1])):
+                scores[row] = own
+        others = [row for row, texts in enumerate(lists) if not texts]
+        if others:
+            at = ops.asarray1i(known.rows(self.fixed, version))
+            some = vectors[ops.asarray1i(others)]
+            products = ops.to_numpy(ops.gemm(some, known.vectors[at], trans2=True))
+            for row, own in zip(others, products):
+                scores[row] = own
+        return scores
 
     def _count_evaluation_loss(
         self, texts: Sequence[str], scores: Any, right: Optional[Sequence[str]]
     ) -> None:
-        if not right or right[0] not in texts:
-            return
-        at = texts.index(right[0])
-        high = scores.max()
-        loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
-        self.counters.loss = self.counters.loss + AverageMetric(loss, 1)
+        if right and right[0] in texts:
+            high, at = scores.max(), texts.index(right[0])
+            loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
+            self.counters.add_loss(loss)
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
@@ -293,3 +256,17 @@ def _number(texts: Any) -> Dict[str, int]:
     for text in texts:
         numbers.setdefault(text, len(numbers))
     return numbers
+
+
+def _check_labels(batch: Batch, labels: Sequence[str], known: Sequence, what: str) -> None:
+    """See that every label of a batch is among the texts that its example may have.
+
+    known (Sequence): Of each example, its texts (anything with ``in``).
+    what (str): Name of these texts, for the error.
+    """
+    for index, (label, texts) in enumerate(zip(labels, known)):
+        if label not in texts:
+            name = batch.ids()[index]
+            found = f"has the label {label!r}, which is not among its" if texts else "has no"
+            remedy = 'Mend the data, or set candidates = "batch" in [agent]'
+            raise DataError("training data", f"example {name} {found} {what}. {remedy}.")

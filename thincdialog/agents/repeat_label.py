@@ -3,11 +3,11 @@ from typing import Sequence
 from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
-from .baseline import BaselineAgent, ranked_replies
+from .conversation import ConversationAgent, ranked_replies
 
 
 @registry.agents("thincdialog.RepeatLabel.v1")
-class RepeatLabelAgent(BaselineAgent):
+class RepeatLabelAgent(ConversationAgent):
     """Replies with the right answer: the score that is possible at most, and a check
     of the data. Says nothing where there is no label."""
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Seque
 import numpy as np
 
 from ..data import TextEncoder, Tokenizer
+from ..data.text_encoder import Encoded
 from ..data.tokenizers import HashNgramTokenizer
 from ..examples.batch import Batch
 from ..files.array_file import reading_arrays
@@ -14,19 +15,16 @@ from ..messages import PARTNER, SILENCE, Message, Turn, column
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
-from .baseline import BaselineAgent, ranked_replies
+from .conversation import ConversationAgent, ranked_replies
 from .term_index import TermIndex, count_terms
 
 _ROWS = 1 << 22  # of hashed terms: far more than the words of a language
 _CHUNK = 2048  # texts counted at a time
 _ARRAYS = "retrieval.npz"
 
-# Document, term and count of each pair that occurs.
-Counts = Tuple[np.ndarray, np.ndarray, np.ndarray]
-
 
 @registry.agents("thincdialog.Retrieval.v1")
-class RetrievalAgent(BaselineAgent):
+class RetrievalAgent(ConversationAgent):
     """Ranks the candidates by the similarity of their words to the context's. Without
     candidates, gives the reply of the training example with the most similar context.
 
@@ -75,7 +73,7 @@ class RetrievalAgent(BaselineAgent):
 
     # --- learning -------------------------------------------------------------------
 
-    def learn(self, train: Teacher, seed: int) -> None:
+    def initialize(self, train: Teacher, *, seed: int = 0, **_: Any) -> None:
         self._count_texts(train.texts())
         contexts: List[Tuple[np.ndarray, ...]] = [(np.zeros(0, dtype=np.int32),) * 3]
         numbers: Dict[str, int] = {}
@@ -86,7 +84,7 @@ class RetrievalAgent(BaselineAgent):
                 [*example.get("context", ()), (PARTNER, example.get("text") or "")]
                 for example in answered
             ]
-            documents, terms, counts = self._counts(*self.text.contexts(_without_silence(turns)))
+            documents, terms, counts = _counts(self.text.contexts(_without_silence(turns)))
             documents += len(reply_of)
             contexts.append(tuple(each.astype(np.int32) for each in (documents, terms, counts)))
             for example in answered:
@@ -101,16 +99,11 @@ class RetrievalAgent(BaselineAgent):
         """Learn in how many texts each term occurs, and how long texts are."""
         n_tokens = 0
         for chunk in _chunks(texts):
-            rows, lengths = self.text.labels(chunk)
-            _, terms, _ = self._counts(rows, lengths)
-            np.add.at(self.frequencies, terms, 1)
+            encoded = self.text.labels(chunk)
+            np.add.at(self.frequencies, _counts(encoded)[1], 1)
             self.n_texts += len(chunk)
-            n_tokens += len(rows)
+            n_tokens += len(encoded[0])
         self.mean_length = max(1.0, n_tokens / max(1, self.n_texts))
-
-    @staticmethod
-    def _counts(rows: np.ndarray, lengths: np.ndarray) -> Counts:
-        return count_terms(rows[:, 0], np.arange(len(lengths)).repeat(lengths))
 
     # --- weights --------------------------------------------------------------------
 
@@ -133,21 +126,15 @@ class RetrievalAgent(BaselineAgent):
         saturated = counts * (self.k1 + 1) / (counts + self.k1 * relative[documents])
         return saturated.astype(np.float32)
 
-    def _query_weights(
-        self, queries: np.ndarray, terms: np.ndarray, counts: np.ndarray, n_queries: int
-    ) -> np.ndarray:
-        """Weight of each term in its query; shape (n_pairs,), float32."""
-        weights = counts * self._rarity(terms)
-        if self.method == "tfidf":
-            return _unit(weights, queries, n_queries)
-        return weights.astype(np.float32)
-
     # --- answering ------------------------------------------------------------------
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         turns = _without_silence(Batch.of(observations).turns(self.history_size))
-        queries, terms, counts = self._counts(*self.text.contexts(turns))
-        weights = self._query_weights(queries, terms, counts, len(turns))
+        queries, terms, counts = _counts(self.text.contexts(turns))
+        weights = counts * self._rarity(terms)
+        if self.method == "tfidf":
+            weights = _unit(weights, queries, len(turns))
+        weights = weights.astype(np.float32)
         candidates = column(observations, "label_candidates")
         rankings = self._rank(candidates, queries, terms, weights)
         bounds = np.searchsorted(queries, np.arange(len(turns) + 1))
@@ -171,7 +158,7 @@ class RetrievalAgent(BaselineAgent):
         texts = [text for among in candidates for text in among or ()]
         numbers: Dict[str, int] = {}
         number_of = np.array([numbers.setdefault(t, len(numbers)) for t in texts], dtype=np.int64)
-        documents, document_terms, counts = self._counts(*self.text.labels(list(numbers)))
+        documents, document_terms, counts = _counts(self.text.labels(list(numbers)))
         document_weights = self._document_weights(documents, document_terms, counts, len(numbers))
         # Every term of every candidate, as often as the candidate is asked for.
         n_terms = np.bincount(documents, minlength=len(numbers))
@@ -217,7 +204,7 @@ class RetrievalAgent(BaselineAgent):
             "known": known.astype(np.int32),
             "frequencies": self.frequencies[known],
             "reply_of": self.reply_of,
-            **self.index.arrays(),
+            **self.index._asdict(),
         }
         np.savez(folder / _ARRAYS, **arrays)
 
@@ -235,6 +222,12 @@ class RetrievalAgent(BaselineAgent):
             if len(reply_of) and not 0 <= reply_of.min() <= reply_of.max() < len(self.replies):
                 raise ValueError("it does not fit the replies in agent.json")
         self.index, self.frequencies, self.reply_of = index, frequencies, reply_of
+
+
+def _counts(encoded: Encoded) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Document, term and count of each pair that occurs."""
+    rows, lengths = encoded
+    return count_terms(rows[:, 0], np.arange(len(lengths)).repeat(lengths))
 
 
 def _unit(weights: np.ndarray, owners: np.ndarray, n_owners: int) -> np.ndarray:

@@ -1,17 +1,16 @@
 """A ranker of bags of embeddings whose training step is one compiled kernel."""
 
-from typing import Any, Callable, List, Literal, NamedTuple, Optional, Tuple
+from typing import Callable, List, Literal, Optional, Tuple
 
 import numpy as np
 from thinc.api import Model
 
 from ..data.compiled_texts import PackedTexts
 from ..errors import DataError
-from ..examples.batch import NO_LIMIT, Batch
+from ..examples.batch import Batch
 from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
 from ..losses.ranking_softmax import RankingSoftmax
 from ..ops.compiled import load_kernels
-from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_adagrad import SparseAdagrad
 from ..optimizers.sparse_sgd import SparseSGD
@@ -20,7 +19,6 @@ from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .compiled_steps import CompiledSteps
-from .fields import CONTEXT, LABEL
 from .negatives import draw_negatives
 from .ranker import RankerAgent
 
@@ -28,20 +26,7 @@ _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 
 
 @registry.agents("thincdialog.StarSpace.v1")
-def make_star_space(
-    model: Model,
-    loss: Optional[Callable] = None,
-    negatives: int = 10,
-    candidates: Literal["batch", "fixed"] = "batch",
-    fixed_candidates: Optional[str] = None,
-    max_fixed_candidates: int = 50000,
-    history_size: int = -1,
-    max_context: int = 256,
-    max_label: int = 64,
-    delimiter: bool = True,
-    speaker_tokens: bool = False,
-    use_reply: Literal["label", "model", "none"] = "label",
-) -> "StarSpaceAgent":
+class StarSpaceAgent(CompiledSteps, RankerAgent):
     """The fastest ranker to train: embeddings of conversations and replies, each example
     told from a few wrong replies by a step of its own, all in one compiled kernel.
 
@@ -70,52 +55,53 @@ def make_star_space(
         model is another one.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
     """
-    for name, n in (("negatives", negatives), ("max_fixed_candidates", max_fixed_candidates)):
-        if n < 1:
-            raise ValueError(f"{name} = {n}, expected 1 or more")
-    return StarSpaceAgent(
-        model,
-        loss=loss or configure_ranking_hinge(),
-        negatives=negatives,
-        candidates=candidates,
-        fixed_candidates=fixed_candidates,
-        max_fixed_candidates=max_fixed_candidates,
-        history_size=history_size,
-        max_context=max_context,
-        max_label=max_label,
-        delimiter=delimiter,
-        speaker_tokens=speaker_tokens,
-        use_reply=use_reply,
-    )
-
-
-class Packed(NamedTuple):
-    """A batch as the kernel reads it; see ``ops/kernels/starspace.py``."""
-
-    texts: PackedTexts
-    candidates: np.ndarray
-
-
-class StarSpaceAgent(CompiledSteps, RankerAgent):
-    """See ``make_star_space``."""
 
     id = "star_space"
     kernels = "starspace"
     optimizers = (SparseAdagrad, SparseSGD)
 
-    def __init__(self, model: Model, *, loss: Callable, negatives: int = 10, **options: Any):
+    def __init__(
+        self,
+        model: Model,
+        loss: Optional[Callable] = None,
+        negatives: int = 10,
+        candidates: Literal["batch", "fixed"] = "batch",
+        fixed_candidates: Optional[str] = None,
+        max_fixed_candidates: int = 50000,
+        history_size: int = -1,
+        max_context: int = 256,
+        max_label: int = 64,
+        delimiter: bool = True,
+        speaker_tokens: bool = False,
+        use_reply: Literal["label", "model", "none"] = "label",
+    ):
+        if negatives < 1:
+            raise ValueError(f"negatives = {negatives}, expected 1 or more")
         if not model.has_ref("label_table"):
             raise ValueError(
                 f"[agent.model] is '{model.name}', but this agent trains only "
                 '@models = "thincdialog.StarSpace.v1"'
             )
+        loss = loss or configure_ranking_hinge()
         is_hinge = isinstance(loss, RankingHinge) and loss.negatives == "mean"
         if not is_hinge and not isinstance(loss, RankingSoftmax):
             raise ValueError(
                 '[agent.loss] must be "thincdialog.RankingHinge.v1" with negatives = "mean", or '
                 '"thincdialog.RankingSoftmax.v1": the kernel knows no other'
             )
-        super().__init__(model, loss=loss, **options)
+        super().__init__(
+            model,
+            loss=loss,
+            candidates=candidates,
+            fixed_candidates=fixed_candidates,
+            max_fixed_candidates=max_fixed_candidates,
+            history_size=history_size,
+            max_context=max_context,
+            max_label=max_label,
+            delimiter=delimiter,
+            speaker_tokens=speaker_tokens,
+            use_reply=use_reply,
+        )
         self.negatives = negatives
 
     def survey(self, train: Teacher) -> None:
@@ -131,80 +117,52 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     def learn(self, batch: Observations) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
         batch = Batch.of(batch)
-        limits, n = batch.limits(LABEL), len(batch)
-        ids = batch.label_ids()
+        n = len(batch.rows)
+        ids = batch.label_ids
         is_batch = self.candidates == "batch" and bool((ids != ids[0]).any())
         pool = [] if is_batch else self._some_fixed(n + self.negatives)
-        found = self.text.find(batch, pool)
-        if limits is not None:
-            limits = np.concatenate((limits, np.full(len(pool), NO_LIMIT)))
         n_segments = self.model.get_ref("context_table").get_dim("nS")
-        texts = self.text.pack(found, n_segments, (batch.limits(CONTEXT), limits))
-        n_tokens = len(texts.contexts) + len(texts.labels)
-        self.counters.tokens += n_tokens
-        self.counters.cells += n_tokens
+        texts = self.text.pack(batch, pool, n_segments=n_segments)
         places = texts.numbers if is_batch else texts.numbers[n:]
-        drawn = draw_negatives(self._generator(), texts.numbers[:n], places, self.negatives)
-        self.keep(Packed(texts, drawn), batch)
+        drawn = draw_negatives(self.generator, texts.numbers[:n], places, self.negatives)
+        self.keep((texts, drawn), batch, len(texts.contexts) + len(texts.labels))
 
     def _some_fixed(self, n: int) -> List[str]:
         if len(self.fixed) <= n:
             return self.fixed
-        drawn = self._generator().choice(len(self.fixed), n, replace=False, shuffle=False)
+        drawn = self.generator.choice(len(self.fixed), n, replace=False, shuffle=False)
         return [self.fixed[number] for number in drawn.tolist()]
 
-    def _generator(self) -> np.random.Generator:
-        ops: Any = self.model.ops  # ``seed`` sets it.
-        return ops.generator
-
     def learn_pack(
-        self, packed: Packed, optimizer: RowSparseOptimizer, losses: np.ndarray
+        self,
+        packed: Tuple[PackedTexts, np.ndarray],
+        optimizer: RowSparseOptimizer,
+        losses: np.ndarray,
     ) -> Tuple[int, float]:
-        texts, candidates = packed
-        values = self.parameters.values
+        (texts, candidates), values = packed, self.parameters.values
         squares = [*optimizer.state_arrays(KEY, values), np.zeros(0, dtype="f")][0]
-        tables = self._tables()
-        steps = map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip))
         needed = [
-            Tokens(tables.contexts, tables.n_context_rows, texts.contexts),
-            Tokens(tables.labels, tables.n_label_rows, texts.labels, uses=1 + self.negatives),
+            self.tokens("context_table", texts.contexts),
+            self.tokens("label_table", texts.labels, uses=1 + self.negatives),
         ]
+        attrs, loss = self.model.attrs, self.loss
+        margin = float(loss.margin) if isinstance(loss, RankingHinge) else 0.0
+        # Of score, loss and step.
+        settings = (
+            attrs["similarity"] == "cosine",
+            isinstance(loss, RankingSoftmax),
+            _POWERS[attrs["pooling"]],
+            float(attrs["scale"]),
+            margin,
+            *map(float, (optimizer.learn_rate, optimizer.eps, optimizer.grad_clip)),
+        )
+        width = self.model.get_ref("context_table").get_dim("nO")
         learnt: Tuple[int, float] = load_kernels("starspace").learn_batch(
-            *self.rows_apart.prepare(values, squares, tables.width, needed),
+            *self.rows_apart.prepare(values, squares, width, needed),
             texts.context_starts,
             texts.label_starts,
             candidates,
-            (*self._settings(), *steps),
+            settings,
             losses,
         )
         return learnt
-
-    def _settings(self) -> Tuple[bool, bool, float, float, float]:
-        """Of score and loss, as the kernel takes them."""
-        attrs, loss = self.model.attrs, self.loss
-        is_softmax = isinstance(loss, RankingSoftmax)
-        margin = 0.0 if is_softmax else float(loss.margin)  # type: ignore[attr-defined]
-        is_cosine, power = attrs["similarity"] == "cosine", _POWERS[attrs["pooling"]]
-        return is_cosine, is_softmax, power, float(attrs["scale"]), margin
-
-    def _tables(self) -> "Tables":
-        contexts, labels = map(self.model.get_ref, ("context_table", "label_table"))
-        offset_of = self.parameters.offset_of
-        return Tables(
-            offset_of(contexts, "E"),
-            offset_of(labels, "E"),
-            contexts.get_dim("nO"),
-            len(contexts.get_param("E")),
-            len(labels.get_param("E")),
-        )
-
-
-class Tables(NamedTuple):
-    """Where the embeddings of contexts and labels begin in the weights, their width, and
-    the rows of each."""
-
-    contexts: int
-    labels: int
-    width: int
-    n_context_rows: int
-    n_label_rows: int

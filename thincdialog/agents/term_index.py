@@ -1,11 +1,11 @@
 """An inverted index in plain NumPy: which texts share weighty terms with a query."""
 
-from typing import Dict, Tuple
+from typing import Mapping, NamedTuple, Tuple
 
 import numpy as np
 
 
-class TermIndex:
+class TermIndex(NamedTuple):
     """Weights of terms in documents, by term.
 
     terms (np.ndarray): The terms that occur, ascending, shape (n_terms,), int32.
@@ -15,19 +15,11 @@ class TermIndex:
     n_documents (int): Number of documents.
     """
 
-    def __init__(
-        self,
-        terms: np.ndarray,
-        starts: np.ndarray,
-        documents: np.ndarray,
-        weights: np.ndarray,
-        n_documents: int,
-    ):
-        self.terms = terms
-        self.starts = starts
-        self.documents = documents
-        self.weights = weights
-        self.n_documents = n_documents
+    terms: np.ndarray
+    starts: np.ndarray
+    documents: np.ndarray
+    weights: np.ndarray
+    n_documents: int
 
     @classmethod
     def build(
@@ -61,33 +53,18 @@ class TermIndex:
             scores[self.documents[postings]] += weight * self.weights[postings]
         return int(scores.argmax())
 
-    def arrays(self) -> Dict[str, np.ndarray]:
-        """What ``from_arrays`` takes."""
-        return {
-            "terms": self.terms,
-            "starts": self.starts,
-            "documents": self.documents,
-            "weights": self.weights,
-            "n_documents": np.array(self.n_documents),
-        }
-
     @classmethod
-    def from_arrays(cls, arrays: Dict[str, np.ndarray]) -> "TermIndex":
-        """RAISES (KeyError, ValueError): If an array is missing or does not fit."""
-        index = cls(
-            arrays["terms"],
-            arrays["starts"],
-            arrays["documents"],
-            arrays["weights"],
-            int(arrays["n_documents"]),
-        )
-        n_postings = len(index.documents)
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "TermIndex":
+        """Of what ``_asdict`` gives, saved as arrays.
+
+        RAISES (KeyError, ValueError): If an array is missing or does not fit.
+        """
+        *own, n_documents = (arrays[name] for name in cls._fields)
+        index = cls._make([*own, int(n_documents)])
+        n_postings, documents = len(index.documents), index.documents
         if len(index.starts) != len(index.terms) + 1 or index.starts[-1] != n_postings:
             raise ValueError("the starts do not fit the terms")
-        if (
-            n_postings
-            and not 0 <= index.documents.min() <= index.documents.max() < index.n_documents
-        ):
+        if n_postings and not 0 <= documents.min() <= documents.max() < index.n_documents:
             raise ValueError("a posting has no document")
         if len(index.weights) != n_postings:
             raise ValueError("the weights do not fit the documents")

@@ -1,15 +1,9 @@
 """Batches of a number of cells that the model really allocates."""
 
-from typing import List
-
-import numpy as np
-
 from ..registry import registry
 from .batcher import Batcher
-from .budget import BudgetBatcher, Oversize, divide_by_cells
-from .cuts import cut_sorted
-from .lengths import Lengths
 from .sizes import SizeT, check_size
+from .words import BudgetBatcher, Oversize
 
 
 @registry.batchers("thincdialog.Padded.v1")
@@ -28,15 +22,4 @@ def Padded(budget: SizeT, buffer: int = 256, oversize: Oversize = "alone") -> Ba
     RAISES (ConfigError): If budget or buffer is less than 1.
     """
     sizes = check_size("thincdialog.Padded.v1", "budget", budget, buffer)
-    return PaddedBatcher(sizes, buffer, oversize)
-
-
-class PaddedBatcher(BudgetBatcher):
-    """See ``Padded``."""
-
-    def divide(self, lengths: Lengths, limit: int) -> List[np.ndarray]:
-        """By the cells that the agent says it pads."""
-        if any(lengths.padded):
-            return divide_by_cells(lengths, lengths.padded, limit)
-        edges = cut_sorted(lengths.totals[:, None], [False], limit)
-        return [np.arange(start, stop) for start, stop in zip(edges, edges[1:])]
+    return BudgetBatcher(sizes, None, buffer, oversize)

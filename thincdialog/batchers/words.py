@@ -1,14 +1,17 @@
 """Batches of a number of words."""
 
-from typing import List
+from typing import List, Literal, Optional
 
 import numpy as np
 
 from ..registry import registry
 from .batcher import Batcher
-from .budget import BudgetBatcher, Oversize, divide_by_cells
-from .lengths import Lengths
+from .cuts import cut_line, cut_sorted
+from .lengths import Lengths, row_sums
+from .like_lengths import longest_first, order_by_length
 from .sizes import Sizes, SizeT, check_size
+
+Oversize = Literal["alone", "truncate", "error"]
 
 
 @registry.batchers("thincdialog.Words.v1")
@@ -37,16 +40,49 @@ def Words(
     RAISES (ConfigError): If budget or buffer is less than 1.
     """
     sizes = check_size("thincdialog.Words.v1", "budget", budget, buffer)
-    return WordsBatcher(sizes, padding, buffer, oversize)
+    return BudgetBatcher(sizes, padding, buffer, oversize)
 
 
-class WordsBatcher(BudgetBatcher):
-    """See ``Words``."""
+class BudgetBatcher(Batcher):
+    """Batches within a budget of cells, each filled with rows of like length.
 
-    def __init__(self, sizes: Sizes, padding: bool, buffer: int, oversize: Oversize):
-        super().__init__(sizes, buffer, oversize)
+    sizes (Sizes): The budget.
+    padding (Optional[bool]): Whether all fields count as rectangles, or none; None: as the
+        agent says of each.
+    buffer (int): Batches' worth of rows to choose from.
+    oversize (str): What becomes of a row beyond the budget.
+    """
+
+    unit = "words"
+
+    def __init__(self, sizes: Sizes, padding: Optional[bool], buffer: int, oversize: Oversize):
+        super().__init__(sizes, buffer)
         self.padding = padding
+        self.oversize = oversize
 
-    def divide(self, lengths: Lengths, limit: int) -> List[np.ndarray]:
-        """All fields are rectangles, or none is."""
-        return divide_by_cells(lengths, [self.padding] * lengths.counts.shape[1], limit)
+    def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
+        """Rows beyond the limit alone, all others divided up."""
+        is_over = lengths.totals > limit
+        rest = np.flatnonzero(~is_over)
+        batches = [np.array([row]) for row in np.flatnonzero(is_over)]
+        if len(rest):
+            batches += [rest[batch] for batch in self._divide(lengths.take(rest), limit)]
+        return batches
+
+    def _divide(self, lengths: Lengths, limit: int) -> List[np.ndarray]:
+        """Divide rows that are all within the limit."""
+        n_fields = len(lengths.padded)
+        padded = lengths.padded if self.padding is None else [self.padding] * n_fields
+        # A row of no words takes up a cell, too: else a batch had no end.
+        counts = lengths.counts.copy()
+        counts[:, 0] += row_sums(counts) == 0
+        rectangles = counts[:, np.array(padded)]
+        if (np.ptp(np.ascontiguousarray(rectangles.T), axis=1) > 0).sum() > 1:
+            order = order_by_length(rectangles, cells=limit)
+            edges = cut_line(counts[order], padded, limit)
+        else:
+            order = np.arange(len(counts))
+            if any(padded) or self.padding is False:
+                order = longest_first(row_sums(rectangles if any(padded) else counts))
+            edges = cut_sorted(counts[order], padded, limit)
+        return [order[start:stop] for start, stop in zip(edges, edges[1:])]

@@ -9,13 +9,8 @@ from ..ops.compiled import load_kernels
 from .turn_store import ONE_SEGMENT, StoredTurns
 
 
-class KnownConversations:
-    """Conversations that a store knows by number; found with its lock held, read without.
-
-    store (StoredTurns): What the store held then.
-    numbers (np.ndarray): Of the conversations, shape (n,), int64.
-    delimiter (bool): Whether all turns but the last end with a token of their own.
-    """
+class CompiledConversations:
+    """See ``Conversations``."""
 
     def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
         self.store, self.numbers, self.delimiter = store, numbers, delimiter
@@ -31,27 +26,11 @@ class KnownConversations:
         return totals
 
     def gather(self, totals: np.ndarray) -> np.ndarray:
-        """The last token rows of each; shape (n_tokens, 2), int32.
-
-        totals (np.ndarray): How many of each, shape (n,), int64.
-        """
+        """The last token rows of each; shape (n_tokens, 2), int32."""
         rows = np.empty(int(totals.sum()), dtype=np.int64)
         kept = (self.delimiter, ONE_SEGMENT, totals, rows)
         load_kernels("texts").gather_conversations(self.numbers, *self.store, *kept)
         return rows.view(np.int32).reshape(-1, 2)
-
-
-class FoundTexts(NamedTuple):
-    """Conversations and replies in a store.
-
-    store (StoredTurns): What it held then.
-    conversations (np.ndarray): Their numbers, shape (n,), int64.
-    labels (np.ndarray): Entries of the replies, equal for equal ones, int64.
-    """
-
-    store: StoredTurns
-    conversations: np.ndarray
-    labels: np.ndarray
 
 
 class PackedTexts(NamedTuple):
@@ -71,7 +50,7 @@ class PackedTexts(NamedTuple):
 
 
 class FirstSight:
-    """``found_text.by_first_sight`` for keys that are small whole numbers."""
+    """``by_first_sight`` for keys that are small whole numbers. Not for two threads at once."""
 
     def __init__(self) -> None:
         self._slots = np.zeros(0, dtype=np.int32)
@@ -83,7 +62,6 @@ class FirstSight:
         return self._slots
 
     def __call__(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """See there. Not for two threads at once."""
         highest = int(keys.max(initial=-1))
         slots = self._slots if highest < len(self._slots) else self.slots(2 * highest + 1)
         numbers = np.empty(len(keys), dtype=np.int32)

@@ -1,40 +1,39 @@
 """Conversations and replies as arrays of token ids."""
 
 import copy
+from collections import Counter
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Literal, Optional, Sequence, Tuple, Union
+from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ..examples.batch import Batch
+from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
-from .compiled_texts import FirstSight, FoundTexts, KnownConversations, PackedTexts
-from .found_text import (
-    FoundConversations,
-    Slices,
-    by_first_sight,
-    excess_of,
-    without,
-)
+from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
 from .new_turns import lay_out_turns
+from .slices import slice_places
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
-from .truncation import Truncation, cut_of
-from .turn_store import ONE_SEGMENT, UNKNOWN, TurnStore, gather
+from .turn_store import (
+    ONE_SEGMENT,
+    UNKNOWN,
+    Conversations,
+    StoredTurns,
+    TurnStore,
+)
 
 # Conversations, each with its current turn last: those of a batch, or as lists of turns.
 Contexts = Union[Batch, Sequence[Sequence[Turn]]]
 # Replies: the first label of each example of a batch, or texts.
 Replies = Union[Batch, Sequence[str]]
+# Token rows, shape (n_tokens, 2), int32, and the number of tokens of each text, shape (n,), int32.
+Encoded = Tuple[np.ndarray, np.ndarray]
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 _NO_LIMITS = np.zeros(0, dtype=np.int64)
-_ANY_NUMBER = np.iinfo(np.int64).max
-
-Encoded = Tuple[np.ndarray, np.ndarray]
 
 
 class TextEncoder:
@@ -58,7 +57,8 @@ class TextEncoder:
         of nothing but white space do not count).
     max_cached (int): Token rows to remember of what is not held, about 16 bytes each with
         their texts.
-    truncation (Truncation): Counts of what was cut.
+    counts (Counter): "contexts" that were read, the "truncated_contexts" among them, the
+        "truncated_context_tokens" cut from these; and the same of labels.
     is_compiled (bool): Whether batches are put together by a compiled kernel; False until
         someone who knows that there are kernels sets it.
     RAISES (ValueError): If a value is out of range.
@@ -96,158 +96,151 @@ class TextEncoder:
         # Of data that is held, and of all else.
         self._kept, self._passing = TurnStore(None), TurnStore(max_cached)
         self._first_sight = FirstSight()
-        self.truncation = Truncation()
+        self.counts: Counter = Counter()
 
-    def contexts(self, conversations: Contexts, limits: Optional[np.ndarray] = None) -> Encoded:
-        """Encode conversations.
+    def contexts(self, conversations: Contexts) -> Encoded:
+        """Encode conversations; of a batch, no more tokens than its limits say."""
+        store, numbers, _ = self._look_up(conversations)
+        return self._encode_contexts(store, numbers, _limits(conversations))
 
-        limits (Optional[np.ndarray]): Tokens to keep of each conversation, the last ones,
-            0 or more; shape (n,), int64. What ``max_context`` cuts is cut all the same.
-        RETURNS (Tuple[np.ndarray, np.ndarray]): Token rows, shape (n_tokens, 2), int32,
-            and the number of tokens of each conversation, shape (n,), int32.
-        """
-        found = self._find_contexts(conversations)
-        excess = excess_of(found.totals, self.max_context, limits)
-        self.truncation.count_contexts(len(found.totals), cut_of(excess))
-        totals = without(found.totals, excess)
-        return found.gather(totals), totals.astype(np.int32)
-
-    def context_lengths(
-        self, conversations: Contexts, limits: Optional[np.ndarray] = None
-    ) -> np.ndarray:
+    def context_lengths(self, conversations: Contexts) -> np.ndarray:
         """How many tokens ``contexts`` gives for each conversation; shape (n,), int64."""
-        totals = self._find_contexts(conversations).totals
-        return without(totals, excess_of(totals, self.max_context, limits))
+        store, numbers, _ = self._look_up(conversations)
+        totals = self._conversations(store, numbers).totals
+        return _shortened(totals, self.max_context, _limits(conversations))
 
-    def labels(self, texts: Replies, limits: Optional[np.ndarray] = None) -> Encoded:
+    def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> Encoded:
         """Encode replies. No speaker and no delimiter is added.
 
         limits (Optional[np.ndarray]): Tokens to keep of each reply, the first ones,
             0 or more; shape (n,), int64. What ``max_label`` cuts is cut all the same.
-        RETURNS (Tuple[np.ndarray, np.ndarray]): As from ``contexts``.
         """
-        return self._cut_labels(self._find_labels(texts)[0], limits)
+        store, _, (entries,) = self._look_up((), texts)
+        return self._encode_labels(store, entries, limits)
 
-    def distinct_labels(
-        self, texts: Replies, limits: Optional[np.ndarray] = None
-    ) -> Tuple[np.ndarray, Encoded]:
-        """Encode replies, equal ones once, in the order of first sight.
+    def label_lengths(self, texts: Replies) -> np.ndarray:
+        """How many tokens each reply has, or each label of a batch within its limits; shape
+        (n,), int64."""
+        store, _, (entries,) = self._look_up((), texts)
+        return _shortened(self._slices(store, entries)[1], self.max_label, _limits(texts, LABEL))
 
-        limits (Optional[np.ndarray]): As for ``labels``; equal replies have their lowest.
-        RETURNS (Tuple[np.ndarray, Encoded]): Of each text the number of its reply, shape
-            (n_texts,), int32; and what ``labels`` gives for the different replies.
+    def pairs(self, batch: Batch) -> Tuple[Encoded, Encoded, np.ndarray]:
+        """Encode the conversations of a batch and its labels, equal ones once.
+
+        RETURNS (Tuple[Encoded, Encoded, np.ndarray]): The conversations; the different
+            labels, in the order of first sight; and of each example the number of its label
+            among these, shape (n,), int32.
         """
-        (tokens, starts, lengths), entries = self._find_labels(texts)
+        store, conversations, (entries,) = self._look_up(batch, batch)
+        contexts = self._encode_contexts(store, conversations, _limits(batch))
         number = self._first_sight if self.is_compiled else by_first_sight
         numbers, firsts = number(entries)
-        if limits is not None:
-            lowest = np.full(len(firsts), _ANY_NUMBER)
-            np.minimum.at(lowest, numbers, limits)
-            limits = lowest
-        found = Slices(tokens, starts[firsts], lengths[firsts])
-        return numbers, self._cut_labels(found, limits)
-
-    def label_lengths(self, texts: Replies, limits: Optional[np.ndarray] = None) -> np.ndarray:
-        """How many tokens ``labels`` gives for each reply; shape (n,), int64."""
-        lengths = self._find_labels(texts)[0].lengths
-        return without(lengths, excess_of(lengths, self.max_label, limits))
-
-    def find(
-        self, batch: Batch, replies: Sequence[str] = (), has_labels: bool = True
-    ) -> FoundTexts:
-        """Find the conversations of a batch, its labels and further replies, for ``pack``.
-
-        replies (Sequence[str]): They come behind the labels.
-        has_labels (bool): Whether labels are wanted.
-        """
-        store = self._store_of(batch)
-        with store.lock:
-            store.trim()
-            known = self._conversation_numbers(store, batch)
-            labels = self._label_numbers(store, batch if has_labels else ())
-            others = self._label_numbers(store, replies)
-            return FoundTexts(store.now(), known, np.concatenate((labels, others)))
+        limits = lowest_limits(batch, numbers, len(firsts))
+        return contexts, self._encode_labels(store, entries[firsts], limits), numbers
 
     def pack(
         self,
-        found: FoundTexts,
+        batch: Batch,
+        replies: Sequence[str] = (),
+        *,
         n_segments: int = 1,
-        limits: Tuple[Optional[np.ndarray], Optional[np.ndarray]] = (None, None),
+        has_labels: bool = True,
     ) -> PackedTexts:
-        """What ``contexts`` and ``distinct_labels`` give, in the form that kernels take
-        which are a whole training step; all in one kernel itself.
+        """The conversations of a batch, its labels and further replies, in the form that
+        kernels take which are a whole training step; all in one kernel itself.
 
-        found (FoundTexts): From ``find``.
+        replies (Sequence[str]): They come behind the labels.
         n_segments (int): Rows that the conversations' table has for each token id: one for
             each segment, the last for all older ones.
-        limits (Tuple[Optional[np.ndarray], Optional[np.ndarray]]): Of the conversations and
-            of the labels, as for ``contexts`` and ``labels``.
+        has_labels (bool): Whether labels are wanted.
         """
-        store, conversations, labels = found
-        of_contexts, of_labels = (_NO_LIMITS if each is None else each for each in limits)
-        slots = self._first_sight.slots(store.entries.shape[1])
+        store, conversations, found = self._look_up(batch, batch if has_labels else (), replies)
+        limits, label_limits = _limits(batch), _limits(batch, LABEL) if has_labels else None
+        if label_limits is not None:
+            label_limits = np.concatenate((label_limits, np.full(len(replies), NO_LIMIT)))
         *packed, cut, label_cut = load_kernels("texts").pack_texts(
             store,
             conversations,
-            labels,
+            np.concatenate(found),
             self.speaker_tokens,
             self.delimiter,
             ONE_SEGMENT,
             n_segments,
-            (self.max_context or _ANY_NUMBER, self.max_label or _ANY_NUMBER),
-            (of_contexts, of_labels),
-            slots,
+            (self.max_context or NO_LIMIT, self.max_label or NO_LIMIT),
+            tuple(_NO_LIMITS if each is None else each for each in (limits, label_limits)),
+            self._first_sight.slots(store.entries.shape[1]),
         )
         texts = PackedTexts(*packed)
-        self.truncation.count_contexts(len(conversations), cut)
-        self.truncation.count_labels(len(texts.label_starts) - 1, label_cut)
+        self._count("context", len(conversations), *cut)
+        self._count("label", len(texts.label_starts) - 1, *label_cut)
         return texts
 
     def replica(self) -> "TextEncoder":
         """One that counts for itself and remembers turns together with this one; both may
         be used at once, each by a thread."""
         replica = copy.copy(self)
-        replica._first_sight = FirstSight()
-        replica.truncation = Truncation()
+        replica._first_sight, replica.counts = FirstSight(), Counter()
         return replica
 
-    def _store_of(self, what: Union[Contexts, Replies]) -> TurnStore:
-        is_held = isinstance(what, Batch) and what.store.is_held
-        return self._kept if is_held else self._passing
+    def _encode_contexts(
+        self, store: StoredTurns, numbers: np.ndarray, limits: Optional[np.ndarray]
+    ) -> Encoded:
+        found = self._conversations(store, numbers)
+        totals = _shortened(found.totals, self.max_context, limits)
+        self._count_cut("context", found.totals, totals)
+        return found.gather(totals), totals.astype(np.int32)
 
-    def _find_contexts(
-        self, conversations: Contexts
-    ) -> Union[FoundConversations, KnownConversations]:
-        store = self._store_of(conversations)
+    def _conversations(
+        self, store: StoredTurns, numbers: np.ndarray
+    ) -> Union[Conversations, CompiledConversations]:
+        kind = CompiledConversations if self.is_compiled else Conversations
+        return kind(store, numbers, self.delimiter)
+
+    def _encode_labels(
+        self, store: StoredTurns, entries: np.ndarray, limits: Optional[np.ndarray]
+    ) -> Encoded:
+        starts, whole = self._slices(store, entries)
+        lengths = _shortened(whole, self.max_label, limits)
+        self._count_cut("label", whole, lengths)
+        if self.is_compiled:
+            rows = np.empty(int(lengths.sum()), dtype=np.int64)
+            nothing = np.zeros_like(lengths)
+            load_kernels("texts").gather_slices(store.tokens, starts, lengths, nothing, rows)
+        else:
+            rows = store.tokens[slice_places(starts, lengths)]
+        return rows.view(np.int32).reshape(-1, 2), lengths.astype(np.int32)
+
+    def _slices(self, store: StoredTurns, entries: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Where replies begin in the store's tokens, and how many they have; int64."""
+        starts, lengths, _ = store.entries[:, entries]
+        # Without the delimiter, and the speaker.
+        return starts + self.speaker_tokens, lengths - (1 + self.speaker_tokens)
+
+    def _count_cut(self, field: str, whole: np.ndarray, lengths: np.ndarray) -> None:
+        n_cut = n_tokens = 0
+        if lengths is not whole:
+            cut = whole - lengths
+            n_cut, n_tokens = int(np.count_nonzero(cut)), int(cut.sum())
+        self._count(field, len(whole), n_cut, n_tokens)
+
+    def _count(self, field: str, n: int, n_cut: int, n_tokens: int) -> None:
+        counts = self.counts
+        counts[f"{field}s"] += n
+        counts[f"truncated_{field}s"] += n_cut
+        counts[f"truncated_{field}_tokens"] += n_tokens
+
+    def _look_up(
+        self, conversations: Contexts, *replies: Replies
+    ) -> Tuple[StoredTurns, np.ndarray, List[np.ndarray]]:
+        """Numbers of conversations and of replies, and the store that knows them; who is new
+        is added."""
+        batches = (each for each in (conversations, *replies) if isinstance(each, Batch))
+        store = self._kept if any(batch.store.is_held for batch in batches) else self._passing
         with store.lock:
             store.trim()
-            known = self._conversation_numbers(store, conversations)
-            if self.is_compiled:
-                return KnownConversations(store.now(), known, self.delimiter)
-            numbers, n_turns = store.turns_of(known)
-            tokens, entries = store.tokens, store.entries[:, numbers]
-        return FoundConversations(tokens, entries, n_turns, self.delimiter)
-
-    def _find_labels(self, texts: Replies) -> Tuple[Slices, np.ndarray]:
-        """Where replies stand in their store, before truncation, and their entries."""
-        store = self._store_of(texts)
-        with store.lock:
-            store.trim()
-            numbers = self._label_numbers(store, texts)
-            tokens, (starts, lengths, _) = store.tokens, store.entries[:, numbers]
-        lengths -= 1  # the delimiter
-        if self.speaker_tokens:
-            starts += 1
-            lengths -= 1
-        return Slices(tokens, starts, lengths), numbers
-
-    def _cut_labels(self, found: Slices, limits: Optional[np.ndarray]) -> Encoded:
-        tokens, starts, lengths = found
-        excess = excess_of(lengths, self.max_label, limits)
-        self.truncation.count_labels(len(lengths), cut_of(excess))
-        lengths = without(lengths, excess)
-        rows = gather(tokens, starts, lengths, np.zeros_like(lengths), self.is_compiled)
-        return rows, lengths.astype(np.int32)
+            numbers = self._conversation_numbers(store, conversations)
+            entries = [self._label_numbers(store, each) for each in replies]
+            return store.now(), numbers, entries
 
     # What follows is called with the store's lock held.
 
@@ -255,7 +248,7 @@ class TextEncoder:
         """The store's number of each conversation; shape (n,), int64."""
         if not isinstance(conversations, Batch):
             return self._add_conversations(store, conversations)
-        known, rows = store.known_of(conversations.store).contexts, conversations.rows
+        known, rows = store.contexts_of(conversations.store), conversations.rows
         numbers: np.ndarray = known[rows]
         new = np.flatnonzero(numbers == UNKNOWN)
         if len(new):
@@ -278,7 +271,7 @@ class TextEncoder:
         """The store's entry of each reply; shape (n,), int64."""
         if not isinstance(texts, Batch):
             return self._entries(store, [(SELF, text) for text in texts])
-        known, ids = store.known_of(texts.store).labels, texts.label_ids()
+        known, ids = store.labels_of(texts.store), texts.label_ids
         numbers: np.ndarray = known[ids]
         if (numbers == UNKNOWN).any():
             new = np.unique(ids[numbers == UNKNOWN])
@@ -299,3 +292,45 @@ class TextEncoder:
             store.add(list(new), *self._lay_out(list(new.values())))
             numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)
+
+
+def by_first_sight(keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Number equal keys alike, in the order of first sight.
+
+    keys (np.ndarray): Shape (n,), int64.
+    RETURNS (Tuple[np.ndarray, np.ndarray]): The number of each key, shape (n,), int32, and
+        of each number the place of its first key, int64.
+    """
+    _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
+    order = firsts.argsort()
+    numbers = np.empty(len(order), dtype=np.int32)
+    numbers[order] = np.arange(len(order))
+    return numbers[places], firsts[order]
+
+
+def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
+    """Tokens to keep of each of n replies, if a batch says so: the lowest limit of the
+    examples that have it; shape (n,), int64.
+
+    numbers (Sequence[int]): Of each example the number of its reply; an array, too.
+    """
+    limits = _limits(batch, LABEL)
+    if limits is None:
+        return None
+    lowest = np.full(n, NO_LIMIT)
+    np.minimum.at(lowest, numbers, limits)
+    return lowest
+
+
+def _limits(texts: Union[Contexts, Replies], field: int = CONTEXT) -> Optional[np.ndarray]:
+    """Tokens to read of each row of a batch at most, shape (n,), int64; None for all."""
+    limits = texts.max_tokens if isinstance(texts, Batch) else None
+    return None if limits is None else limits[:, field]
+
+
+def _shortened(lengths: np.ndarray, most: int, limits: Optional[np.ndarray]) -> np.ndarray:
+    """What is left of lengths within limits; the same array if none is beyond."""
+    if limits is None and not most:
+        return lengths
+    bound = np.minimum(most or NO_LIMIT, NO_LIMIT if limits is None else limits)
+    return np.minimum(lengths, bound) if (lengths > bound).any() else lengths

@@ -7,8 +7,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..examples.store import Store
-from ..ops.compiled import load_kernels
 from .slices import slice_places
+
+UNKNOWN = -1
+# What to add to a token row to add 1 to its segment, on machines of either byte order.
+ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
 
 
 class StoredTurns(NamedTuple):
@@ -25,21 +28,6 @@ class StoredTurns(NamedTuple):
     tokens: np.ndarray
 
 
-UNKNOWN = -1
-
-
-class KnownRows:
-    """What was encoded of a store of examples.
-
-    contexts (np.ndarray): Of each row the number of its conversation, shape (n_rows,).
-    labels (np.ndarray): Of each of the store's ``label_texts`` its entry.
-    """
-
-    def __init__(self, store: Store):
-        self.contexts = np.full(store.n_examples, UNKNOWN, dtype=np.int64)
-        self.labels = np.full(len(store.label_texts), UNKNOWN, dtype=np.int64)
-
-
 class TurnStore:
     """An append-only array of token rows; an entry is a slice of it.
 
@@ -49,7 +37,7 @@ class TurnStore:
     encoded anew, so memory stays bounded and results stay the same.
 
     Threads can share a store: who looks up or adds entries holds its ``lock``, and takes
-    ``tokens`` along, whose rows never change (a new array replaces it).
+    what is held ``now`` along.
 
     max_rows (Optional[int]): Token rows to keep; None for all.
     rows (Dict): Key to number of an entry.
@@ -73,14 +61,24 @@ class TurnStore:
         self._turns = np.empty(1024, dtype=np.int32)
         self._bounds = np.zeros(256, dtype=np.int64)
         self._n_conversations = 0
-        # Forgotten with the examples, too.
-        self._known: MutableMapping[Store, KnownRows] = WeakKeyDictionary()
+        # Of rows of examples their conversations, and of their labels the entries; forgotten
+        # with the examples, too.
+        self._contexts: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
+        self._labels: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
 
-    def known_of(self, store: Store) -> KnownRows:
-        """What was encoded of a store of examples; who encodes more notes it there."""
-        known = self._known.get(store)
+    def contexts_of(self, examples: Store) -> np.ndarray:
+        """Of each row of a store of examples the number of its conversation, or ``UNKNOWN``,
+        which who adds it replaces; shape (n_examples,), int64."""
+        known = self._contexts.get(examples)
         if known is None:
-            known = self._known[store] = KnownRows(store)
+            known = self._contexts[examples] = np.full(examples.n_examples, UNKNOWN)
+        return known
+
+    def labels_of(self, examples: Store) -> np.ndarray:
+        """The same of its ``label_texts``: their entries."""
+        known = self._labels.get(examples)
+        if known is None:
+            known = self._labels[examples] = np.full(len(examples.label_texts), UNKNOWN)
         return known
 
     def trim(self) -> None:
@@ -107,10 +105,8 @@ class TurnStore:
         """
         number, start = len(self.rows), self._n_tokens
         last, end = number + len(keys), start + len(tokens)
-        if end > len(self.tokens):
-            self.tokens = _grown(self.tokens, end)
-        if last > self.entries.shape[1]:
-            self.entries = _grown(self.entries, last)
+        self.tokens = _with_room(self.tokens, end)
+        self.entries = _with_room(self.entries, last)
         self.tokens[start:end] = tokens
         self.entries[:, number:last] = start + lengths.cumsum() - lengths, lengths, units
         self._n_tokens = end
@@ -125,13 +121,10 @@ class TurnStore:
         """
         first, n = self._n_conversations, len(n_turns)
         start = self._bounds[first]
-        ends = start + n_turns.cumsum()
-        if first + n >= len(self._bounds):
-            self._bounds = _grown(self._bounds, first + n + 1)
-        self._bounds[first + 1 : first + n + 1] = ends
+        self._bounds = _with_room(self._bounds, first + n + 1)
+        self._bounds[first + 1 : first + n + 1] = start + n_turns.cumsum()
         end = int(self._bounds[first + n])
-        if end > len(self._turns):
-            self._turns = _grown(self._turns, end)
+        self._turns = _with_room(self._turns, end)
         self._turns[start:end] = turns
         self._n_conversations = first + n
         return np.arange(first, first + n)
@@ -140,49 +133,61 @@ class TurnStore:
         """All that is held, to be read when the lock is no longer held."""
         return StoredTurns(self._bounds, self._turns, self.entries, self.tokens)
 
-    def turns_of(self, conversations: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """What ``add_conversations`` was told.
 
-        conversations (np.ndarray): Their numbers, shape (n,), int64.
-        RETURNS (Tuple[np.ndarray, np.ndarray]): Entries of all turns, int32, and the
-            number of turns of each conversation, int64.
-        """
-        starts = self._bounds[conversations]
-        n_turns = self._bounds[conversations + 1] - starts
-        return self._turns[slice_places(starts, n_turns)], n_turns
+class Conversations:
+    """Conversations that a store knows by number. (``CompiledConversations`` does the same.)
 
-
-def gather(
-    tokens: np.ndarray,
-    starts: np.ndarray,
-    lengths: np.ndarray,
-    segments: np.ndarray,
-    is_compiled: bool = False,
-) -> np.ndarray:
-    """Slices of a store's tokens, one after the other.
-
-    tokens (np.ndarray): As the store had them when the slices were looked up.
-    starts, lengths, segments (np.ndarray): Of each slice, shape (n_slices,), int64:
-        its first row, its number of rows, and what to add to their segment.
-    is_compiled (bool): Whether a compiled kernel does it.
-    RETURNS (np.ndarray): Token rows, shape (n_tokens, 2), int32.
+    store (StoredTurns): What the store held then.
+    numbers (np.ndarray): Of the conversations, shape (n,), int64.
+    delimiter (bool): Whether all turns but the last end with a token of their own.
+    totals (np.ndarray): Tokens of each before truncation, shape (n,), int64.
     """
-    added = segments * ONE_SEGMENT
-    if is_compiled:
-        rows = np.empty(int(lengths.sum()), dtype=np.int64)
-        load_kernels("texts").gather_slices(tokens, starts, lengths, added, rows)
-    else:
-        rows = tokens[slice_places(starts, lengths)]
-        rows += added.repeat(lengths)
-    return rows.view(np.int32).reshape(-1, 2)
+
+    def __init__(self, store: StoredTurns, numbers: np.ndarray, delimiter: bool):
+        starts = store.bounds[numbers]
+        n_turns = self._n_turns = store.bounds[numbers + 1] - starts
+        self._tokens = store.tokens
+        entries = store.entries[:, store.turns[slice_places(starts, n_turns)]]
+        self._starts, self._lengths, self._n_units = entries
+        self._last = n_turns.cumsum()  # one past the last turn of each
+        if delimiter:
+            self._lengths[self._last[n_turns > 0] - 1] -= 1
+        else:
+            self._lengths -= 1  # the store keeps a delimiter behind every turn
+        self._ends = self._lengths.cumsum()
+        self._before = _sums_before(self._ends, self._last - n_turns)
+        self.totals = _sums_before(self._ends, self._last) - self._before
+
+    def gather(self, totals: np.ndarray) -> np.ndarray:
+        """The last token rows of each; shape (n_tokens, 2), int32.
+
+        totals (np.ndarray): How many of each, shape (n,), int64.
+        """
+        starts, lengths, n_turns = self._starts, self._lengths, self._n_turns
+        # Units behind each turn, to the end of its conversation.
+        units = self._n_units.cumsum()
+        segments = _sums_before(units, self._last).repeat(n_turns) - units
+        if totals is not self.totals:
+            before = self._ends - lengths - self._before.repeat(n_turns)
+            cut = np.clip((self.totals - totals).repeat(n_turns) - before, 0, lengths)
+            starts = starts + cut
+            lengths = lengths - cut
+        rows = self._tokens[slice_places(starts, lengths)]
+        rows += (segments * ONE_SEGMENT).repeat(lengths)
+        return rows.view(np.int32).reshape(-1, 2)
 
 
-# What to add to a token row to add 1 to its segment, on machines of either byte order.
-ONE_SEGMENT = np.array([0, 1], dtype=np.int32).view(np.int64)[0]
+def _sums_before(sums: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Running sums up to, and without, each index."""
+    if not len(sums):
+        return np.zeros(len(index), dtype=np.int64)
+    return np.where(index > 0, sums[index - 1], 0)
 
 
-def _grown(array: np.ndarray, least: int) -> np.ndarray:
-    """A larger array that begins with the same columns."""
+def _with_room(array: np.ndarray, least: int) -> np.ndarray:
+    """An array of so many columns at least, that begins with the same ones."""
+    if least <= array.shape[-1]:
+        return array
     shape: Tuple[int, ...] = (*array.shape[:-1], max(least, 2 * array.shape[-1]))
     larger = np.empty(shape, dtype=array.dtype)
     larger[..., : array.shape[-1]] = array

@@ -8,7 +8,9 @@ from ..messages import PARTNER, Columns, Message, Turn
 from .memory_store import MemoryStore
 from .store import NO_LABEL, Store
 
-# In ``max_tokens``: no limit.
+# Fields of an example that an agent encodes, by their places in ``max_tokens``.
+CONTEXT, LABEL = 0, 1
+# There: no limit.
 NO_LIMIT = np.iinfo(np.int64).max
 
 
@@ -22,9 +24,11 @@ class Batch(Columns):
     max_tokens (Optional[np.ndarray]): How much is to be read of each field of each row,
         shape (n, n_fields), int64 (see ``Agent.batch_lengths``); None for all.
     tasks (Optional[np.ndarray]): Number of each row's task, in a mixture; shape (n,).
+    is_observed (bool): Whether an agent heard these messages one by one, and put the `turns`
+        that it knew into them.
     """
 
-    __slots__ = ("store", "rows", "training", "max_tokens", "tasks")
+    __slots__ = ("store", "rows", "training", "max_tokens", "tasks", "is_observed", "_label_ids")
 
     def __init__(
         self,
@@ -36,6 +40,8 @@ class Batch(Columns):
     ):
         self.store, self.rows, self.training = store, rows, training
         self.max_tokens, self.tasks = max_tokens, tasks
+        self.is_observed = False
+        self._label_ids: Optional[np.ndarray] = None
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Batch":
@@ -48,6 +54,7 @@ class Batch(Columns):
         limits = columns.pop("max_tokens", ())
         n_fields = max((len(limit) for limit in limits if limit is not None), default=0)
         batch = cls(MemoryStore.of_columns(columns, len(messages)), np.arange(len(messages)))
+        batch.is_observed = True
         if n_fields:
             unlimited = (NO_LIMIT,) * n_fields
             batch.max_tokens = np.array([limit or unlimited for limit in limits], dtype=np.int64)
@@ -66,13 +73,10 @@ class Batch(Columns):
             limits = limits[places]
             if (limits == NO_LIMIT).all():
                 limits = None
-        return Batch(
-            self.store,
-            self.rows[places],
-            self.training,
-            limits,
-            None if tasks is None else tasks[places],
-        )
+        tasks = None if tasks is None else tasks[places]
+        taken = Batch(self.store, self.rows[places], self.training, limits, tasks)
+        taken.is_observed = self.is_observed
+        return taken
 
     # --- as messages --------------------------------------------------------------------
 
@@ -113,36 +117,36 @@ class Batch(Columns):
 
         history_size (int): Turns at most, the text counted; -1 for all.
         """
-        texts = self.column("text")
-        if "turns" in self.store.names:
-            return self.column("turns")
-        if history_size == 1 or "context" not in self.store.names:
-            return [[(PARTNER, text or "")] for text in texts]
-        before = slice(1 - history_size if history_size > 0 else None, None)
-        return [
-            [*(context or ())[before], (PARTNER, text or "")]
-            for context, text in zip(self.column("context"), texts)
+        texts, names = self.column("text"), self.store.names
+        contexts: List[Sequence[Turn]] = [()] * len(texts)
+        if history_size != 1 and "context" in names:
+            before = slice(1 - history_size if history_size > 0 else None, None)
+            contexts = [(context or ())[before] for context in self.column("context")]
+        turns: List[Sequence[Turn]] = [
+            [*said, (PARTNER, text or "")] for said, text in zip(contexts, texts)
         ]
+        if not self.is_observed or "turns" not in names:
+            return turns
+        return [own if heard is None else heard for own, heard in zip(turns, self.column("turns"))]
 
+    @property
     def label_ids(self) -> np.ndarray:
         """Number in ``store.label_texts`` of the first label to learn of each row;
         ``NO_LABEL`` where there is none. Shape (n,), int64."""
-        if not self.training:
-            return np.full(len(self.rows), NO_LABEL)
-        return self.store.label_ids[self.rows]
+        if self._label_ids is None:
+            known = self.store.label_ids[self.rows] if self.training else None
+            self._label_ids = np.full(len(self.rows), NO_LABEL) if known is None else known
+        return self._label_ids
 
-    def labelled(self) -> np.ndarray:
-        """Places of the rows that have `labels` to learn from; shape (n_labelled,), int64."""
-        return np.flatnonzero(self.label_ids() != NO_LABEL)
+    def labelled(self) -> "Batch":
+        """The rows that have `labels` to learn from."""
+        has_label = self.label_ids != NO_LABEL
+        return self if has_label.all() else self.take(np.flatnonzero(has_label))
 
     def first_labels(self) -> List[str]:
         """The first label to learn of each row; each has one."""
         texts = self.store.label_texts
-        return [texts[number] for number in self.label_ids().tolist()]
-
-    def limits(self, field: int) -> Optional[np.ndarray]:
-        """Tokens to read of a field of each row at most, shape (n,), int64; None for all."""
-        return None if self.max_tokens is None else self.max_tokens[:, field]
+        return [texts[number] for number in self.label_ids.tolist()]
 
     def ids(self) -> List[Union[str, None]]:
         """The examples' ids."""

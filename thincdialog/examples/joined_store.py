@@ -1,11 +1,13 @@
 """Several stores as one, so that rows of a mixture of tasks have one number each."""
 
+from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
+from ..messages import Message
 from .store import NO_LABEL, Store
 
 
@@ -13,38 +15,39 @@ class JoinedStore(Store):
     """The rows of some stores, those of one behind those of the other.
 
     parts (Sequence[Store]): The stores.
-    prefixes (Sequence[str]): What the ids of each begin with.
-    first_rows (np.ndarray): Number of the first row of each, and of all rows; int64.
+    prefix (str): What all ids begin with.
+    first_rows (List[int]): Number of the first row of each, and of all rows.
     """
 
-    def __init__(self, parts: Sequence[Store], prefixes: Sequence[str]):
-        self.parts, self.prefixes = list(parts), list(prefixes)
-        counts = accumulate((part.n_examples for part in parts), initial=0)
-        self.first_rows = np.array(list(counts), dtype=np.int64)
+    def __init__(self, parts: Sequence[Store], prefix: str = ""):
+        self.parts, self.prefix = list(parts), prefix
+        self.first_rows = list(accumulate((part.n_examples for part in parts), initial=0))
         self.names = list(dict.fromkeys(name for part in parts for name in part.names))
         self.is_held = all(part.is_held for part in parts)
 
     @cached_property
     def starts(self) -> Sequence[int]:  # type: ignore[override]
-        own = [np.asarray(part.starts)[:-1] for part in self.parts]
-        moved = [starts + first for starts, first in zip(own, self.first_rows)]
-        return np.concatenate([*moved, self.first_rows[-1:]]).tolist()
+        return _chained([part.starts for part in self.parts])
 
-    def tasks_of(self, rows: np.ndarray) -> np.ndarray:
-        """Number of the store that each row is of; int64."""
-        return np.searchsorted(self.first_rows, rows, side="right") - 1
+    @cached_property
+    def _words(self) -> Sequence[int]:
+        return _chained([part.sizes("words") for part in self.parts])
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         found: List[Any] = [None] * len(rows)
-        tasks = self.tasks_of(rows)
-        for task, part in enumerate(self.parts):
-            places = np.flatnonzero(tasks == task)
-            values = part.cells(name, rows[places] - self.first_rows[task])
-            if name == "id":
-                values = [f"{self.prefixes[task]}{value}" for value in values]
+        parts = np.searchsorted(self.first_rows, rows, side="right") - 1
+        for number, part in enumerate(self.parts):
+            places = np.flatnonzero(parts == number)
+            values = part.cells(name, rows[places] - self.first_rows[number])
             for place, value in zip(places.tolist(), values):
                 found[place] = value
-        return found
+        return [f"{self.prefix}{id}" for id in found] if self.prefix and name == "id" else found
+
+    def message(self, row: int) -> Message:
+        number = bisect_right(self.first_rows, row) - 1
+        message = self.parts[number].message(row - self.first_rows[number])
+        message["id"] = f"{self.prefix}{message['id']}"
+        return message
 
     @cached_property
     def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
@@ -55,3 +58,12 @@ class JoinedStore(Store):
             # The last one is that of no label.
             ids.append(np.array([*known, NO_LABEL])[part.label_ids])
         return np.concatenate(ids), list(numbers)
+
+
+def _chained(bounds: Sequence[Sequence[int]]) -> List[int]:
+    """The bounds of some parts as those of one whole."""
+    found, end = [0], 0
+    for own in bounds:
+        found += (np.asarray(own)[1:] + end).tolist()
+        end = found[-1]
+    return found

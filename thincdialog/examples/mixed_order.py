@@ -1,21 +1,21 @@
 """The order of several tasks that are shown together."""
 
+import copy
 from functools import cached_property
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..errors import DataError
-from ..messages import Message
 from .batch import Batch, gathered
 from .joined_store import JoinedStore
-from .order import Block, EpochOrder, Order, Place
+from .order import NOTHING, Order, Place
 from .shares import Shares
-from .split import Start
-from .store import Unit
+from .split import Block
+from .store import Store, Unit
 
 
-class MixedOrder(EpochOrder):
+class MixedOrder(Order):
     """One order over (task, episode): which task is next is chosen for each episode.
 
     orders (Mapping[str, Order]): Task name to its own order.
@@ -33,7 +33,8 @@ class MixedOrder(EpochOrder):
         repeat: bool,
     ):
         self.names = list(orders)
-        self.parts = [part.as_task(number) for number, part in enumerate(orders.values())]
+        named = enumerate(orders.items())
+        self.parts = [part.as_task(number, f"{name}/") for number, (name, part) in named]
         self._weights, self._unit, self._repeat = weights, unit, repeat
         self.training = self.parts[0].training
         self.origin = ", ".join(dict.fromkeys(part.origin for part in self.parts))
@@ -44,58 +45,42 @@ class MixedOrder(EpochOrder):
         self.start(0, self.parts[0].seed)
 
     def share_of(self, worker: int, n_workers: int) -> "MixedOrder":
-        shares = {
-            name: part.share_of(worker, n_workers) for name, part in zip(self.names, self.parts)
-        }
-        mixture = MixedOrder(shares, self._weights, self._unit, self._repeat)
         # What agents remember of a row is so for all workers.
-        mixture.__dict__["_joined"] = self._joined
-        return mixture
+        self._joined  # noqa: B018
+        share = copy.copy(self)
+        share.parts = [part.share_of(worker, n_workers) for part in self.parts]
+        share._has_begun = False
+        share.start(0, self.parts[0].seed)
+        return share
 
     # --- what is shown ------------------------------------------------------------------
 
     @property
-    def is_single_turn(self) -> bool:  # type: ignore[override]
+    def is_single_turn(self) -> bool:
         return all(part.is_single_turn for part in self.parts)
 
     @property
-    def n_episodes(self) -> Optional[int]:  # type: ignore[override]
+    def n_episodes(self) -> Optional[int]:
         return _sum(part.n_episodes for part in self.parts)
 
     @property
-    def n_examples(self) -> Optional[int]:  # type: ignore[override]
+    def n_examples(self) -> Optional[int]:
         return _sum(part.n_examples for part in self.parts)
-
-    def _prefix(self, task: int) -> str:
-        return f"{self.names[task]}/"
 
     @cached_property
     def _joined(self) -> Optional[JoinedStore]:
         """What is held of all tasks; None if some are streams."""
         if any(part.data.streaming for part in self.parts):
             return None
-        stores = [part.shown(part.data.store()) for part in self.parts]
-        return JoinedStore(stores, list(map(self._prefix, range(len(stores)))))
-
-    def message(self, block: Block, row: int) -> Message:
-        message = block.store.message(row)
-        message["id"] = f"{self._prefix(block.task)}{message['id']}"
-        return message
+        return JoinedStore([part.held for part in self.parts])
 
     def texts(self) -> Iterator[str]:
         for part in self.parts:
             yield from part.texts()
 
-    def episodes(self) -> Iterator[List[Message]]:
-        for task, part in enumerate(self.parts):
-            for episode in part.episodes():
-                for message in episode:
-                    message["id"] = f"{self._prefix(task)}{message['id']}"
-                yield episode
-
-    def all_labels(self) -> Iterator[str]:
+    def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         for part in self.parts:
-            yield from part.all_labels()
+            yield from part._whole()
 
     # --- the epoch ----------------------------------------------------------------------
 
@@ -109,14 +94,14 @@ class MixedOrder(EpochOrder):
             if not (goes_on and part.is_endless):
                 part.start(epoch, seed)
         self._shares: Optional[Shares] = None
-        self._look_at_all([number for number, _ in enumerate(self.parts)])
+        self._look_at_all(list(range(len(self.parts))))
         # The tasks that keep the epoch from ending.
         self._open = {task for task in self._unseen if not self.parts[task].is_endless}
         self._ends = bool(self._open)
 
     def _look_at_all(self, tasks: List[int]) -> None:
         self._unseen = tasks
-        self._heads: List[Tuple[Optional[Block], int]] = [(None, 0)] * len(self.parts)
+        self._heads: List[Tuple[Block, int]] = [(NOTHING, 0)] * len(self.parts)
         self._sizes = [1] * len(self.parts)
 
     def is_exhausted(self) -> bool:
@@ -153,31 +138,24 @@ class MixedOrder(EpochOrder):
         self._unseen = [task]
         self._has_begun = True
         self.parts[task].take_one()
-        block, episode = self._heads[task]
-        assert block is not None
-        return block, episode
+        return self._heads[task]
 
     def read(self, n_rows: int) -> Batch:
-        blocks: List[Block] = []
-        episodes: List[int] = []
-        while len(blocks) < n_rows and not self.is_exhausted():
-            block, episode = self.take_one()
-            blocks.append(block)
-            episodes.append(episode)
-        tasks = np.array([block.task for block in blocks], dtype=np.int64)
-        rows = np.array(episodes, dtype=np.int64)
+        heads: List[Tuple[Block, int]] = []
+        while len(heads) < n_rows and not self.is_exhausted():
+            heads.append(self.take_one())
+        tasks = np.array([block.task for block, _ in heads], dtype=np.int64)
+        rows = np.array([episode for _, episode in heads], dtype=np.int64)
         if self._joined is not None:
-            rows += self._joined.first_rows[tasks]
+            rows += np.array(self._joined.first_rows)[tasks]
             return Batch(self._joined, rows, self.training, tasks=tasks)
-        # Of each block, its rows.
-        taken: Dict[int, List[int]] = {}
-        for place, block in enumerate(blocks):
+        taken: Dict[int, List[int]] = {}  # Of each block, its places.
+        for place, (block, _) in enumerate(heads):
             taken.setdefault(id(block), []).append(place)
-        parts = []
-        for places in taken.values():
-            block = blocks[places[0]]
-            store = JoinedStore([block.store], [self._prefix(block.task)])
-            parts.append(Batch(store, rows[places], self.training, tasks=tasks[places]))
+        parts = [
+            Batch(heads[places[0]][0].store, rows[places], self.training, tasks=tasks[places])
+            for places in taken.values()
+        ]
         handed_out = np.concatenate([*taken.values(), []]).astype(np.int64)
         return gathered(parts, np.argsort(handed_out))
 
@@ -203,26 +181,18 @@ class MixedOrder(EpochOrder):
         if saved != self.names:
             text = f"the saved state is of other tasks: {', '.join(saved)}, in this order"
             raise DataError(", ".join(self.names), text)
-        tasks = [self.names.index(place["task"]) for place in places]
         self.start(state["epoch"], state["seed"])
         self._has_begun = state["has_begun"]
-        found: Dict[Tuple[int, int, int], Block] = {}
-        for task, (part, (_, own)) in enumerate(zip(self.parts, state["tasks"])):
-            wanted: Dict[Tuple[int, int], Optional[Start]] = {
-                (place["again"], place["block"]): place["start"]
-                for of, place in zip(tasks, places)
-                if of == task
-            }
-            for (again, number), block in part.go_to(own, wanted).items():
-                found[task, again, number] = block
+        blocks = [NOTHING] * len(places)
+        for (name, own), part in zip(state["tasks"], self.parts):
+            ours = [at for at, place in enumerate(places) if place["task"] == name]
+            for at, block in zip(ours, part.restore(own, [places[at] for at in ours])):
+                blocks[at] = block
         self._open = set(state["open"])
         if state["shares"] is not None:
             self._shares = Shares(state["shares"]["weights"])
             self._shares.restore(state["shares"])
             self._look_at_all(self._shares.active[:])
-        blocks = [found[task, place["again"], place["block"]] for task, place in zip(tasks, places)]
-        for task, block, place in zip(tasks, blocks, places):
-            self.parts[task].check(block, place)
         return blocks
 
 

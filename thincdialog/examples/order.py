@@ -2,20 +2,9 @@
 
 import copy
 from bisect import bisect_right
+from functools import cached_property
 from itertools import islice
-from typing import (
-    Any,
-    Collection,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 
@@ -24,39 +13,17 @@ from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .batch import Batch, gathered
 from .candidates import CandidateSampler, WithCandidates
 from .draws import block_order, in_share, sample_episodes
+from .joined_store import JoinedStore
 from .memory_store import MemoryStore
-from .split import Split, Start
+from .split import Block, Split, Start
 from .store import Store, Unit
 
-OrderT = TypeVar("OrderT", bound="EpochOrder")
+OrderT = TypeVar("OrderT", bound="Order")
 
 # Where a copy of a teacher is within its episode, as JSON values.
 Place = Dict[str, Any]
 
-
-class Block(NamedTuple):
-    """Some episodes of an epoch, in the order of the epoch.
-
-    store (Store): Holds the episodes.
-    order (np.ndarray): Numbers of the store's episodes, int64.
-    number (int): Place of the block in the data.
-    again (int): How often the data was shown whole before, within the epoch.
-    task (int): Number of the task, in a mixture.
-    start (Optional[Start]): Where a stream is to be read from to get the block again.
-    """
-
-    store: Store
-    order: np.ndarray
-    number: int = 0
-    again: int = 0
-    task: int = 0
-    start: Optional[Start] = None
-
-
 NOTHING = Block(MemoryStore(), np.zeros(0, dtype=np.int64), -1)
-
-# Blocks that are wanted again: (again, number), and where each begins.
-Wanted = Mapping[Tuple[int, int], Optional[Start]]
 
 
 def other_data(origin: str) -> DataError:
@@ -68,84 +35,132 @@ def other_data(origin: str) -> DataError:
     return DataError(origin, text)
 
 
-class EpochOrder:
-    """What a teacher asks of the order of one task (``Order``) or of several
-    (``MixedOrder``): hands out every episode of an epoch exactly once, whoever asks.
+class Order:
+    """Hands out every episode of an epoch of one split exactly once, whoever asks. (Of several
+    tasks that are mixed: ``MixedOrder``.)
 
-    training (bool): Whether messages have `labels` to learn from.
+    data (Split): Where the episodes come from.
+    training (bool): Shuffle; else keep the order of the data. Also whether messages have
+        `labels` to learn from.
+    max_examples (int): Size of the sample; 0 for all.
+    n_candidates (int): Candidates drawn for each example that has none; 0 for none.
+    seed (int): Seed of the sample, of the candidates, and of the first epoch.
     origin (str): What the data is, for error messages.
     is_endless (bool): Whether the epoch never ends.
-    is_single_turn (bool): Whether all episodes have one turn.
-    n_episodes, n_examples (Optional[int]): Of an epoch; None while unknown for a stream, or
-        endless.
     run (object): A token of the epoch: copies see by it that their episode is of another one.
     epoch, seed (int): Which epoch it is; together they decide on all.
     """
 
-    training: bool
-    origin: str
-    is_endless: bool
-    is_single_turn: bool
-    n_episodes: Optional[int]
-    n_examples: Optional[int]
-    run: object
-    epoch: int
-    seed: int
+    # Whose share of the episodes it is, and of how many; which task of a mixture, and what
+    # the ids of its examples begin with there.
+    worker, n_workers = 0, 1
+    task, prefix = 0, ""
 
-    def start(self, epoch: int, seed: int) -> None:
-        """Begin an epoch; nothing is read before the first episode is asked for."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        data: Split,
+        training: bool = False,
+        max_examples: int = 0,
+        n_candidates: int = 0,
+        seed: int = 0,
+    ):
+        self.data, self.training = data, training
+        self.max_examples, self.n_candidates = max_examples, n_candidates
+        self.origin = data.origin
+        self.is_endless = training and data.endless
+        self._drawn_seed = seed
+        self.start(0, seed)
+
+    def as_task(self, number: int, prefix: str) -> "Order":
+        """The same as one task of a mixture, with a place in the epoch of its own."""
+        task = copy.copy(self)
+        task.__dict__.pop("held", None)
+        task.task, task.prefix = number, prefix
+        task.start(0, self.seed)
+        return task
 
     def share_of(self: OrderT, worker: int, n_workers: int) -> OrderT:
         """A worker's part of the same, with a place of its own (see ``Teacher.share_of``)."""
-        raise NotImplementedError
+        # What is read or drawn at first use is there before several threads want it.
+        self.sampler if self.data.streaming else self.held  # noqa: B018
+        share = copy.copy(self)
+        share.worker, share.n_workers = worker, n_workers
+        share.start(0, self.seed)
+        return share
 
-    def is_exhausted(self) -> bool:
-        """Whether every episode was handed out."""
-        raise NotImplementedError
+    # --- what is shown ------------------------------------------------------------------
 
-    def take_one(self) -> Tuple[Block, int]:
-        """The next episode's block and number; call ``is_exhausted`` before."""
-        raise NotImplementedError
+    @property
+    def is_single_turn(self) -> bool:
+        """Whether all episodes have one turn."""
+        return self.data.is_single_turn
 
-    def read(self, n_rows: int) -> Batch:
-        """The next single-turn examples; fewer, or none, at the end of the epoch."""
-        raise NotImplementedError
+    @cached_property
+    def picked(self) -> Optional[np.ndarray]:
+        """Numbers of the sampled episodes, ascending, int64; None for all of them."""
+        if not self.max_examples:
+            return None
+        return sample_episodes(self.data.lengths(), self.max_examples, self._drawn_seed)
 
-    def message(self, block: Block, row: int) -> Message:
-        """A row of a block as a message, without `episode_done`."""
-        raise NotImplementedError
+    @cached_property
+    def sampler(self) -> Optional[CandidateSampler]:
+        """What draws candidates, if any are drawn."""
+        if not self.n_candidates:
+            return None
+        return CandidateSampler(self.data.replies(), self.n_candidates, self._drawn_seed)
+
+    @cached_property
+    def held(self) -> Store:
+        """All data that is no stream, as it is shown."""
+        return self._as_shown(self.data.store())
+
+    def _as_shown(self, store: Store) -> Store:
+        if self.sampler is not None:
+            store = WithCandidates(store, self.sampler)
+        return JoinedStore([store], self.prefix) if self.prefix else store
+
+    @property
+    def n_episodes(self) -> Optional[int]:
+        """Of an epoch; None while unknown for a stream, or endless."""
+        lengths = self._lengths()
+        return None if lengths is None else len(lengths)
+
+    @property
+    def n_examples(self) -> Optional[int]:
+        """Of an epoch; None while unknown for a stream, or endless."""
+        lengths = self._lengths()
+        return None if lengths is None else int(lengths.sum())
+
+    def _lengths(self) -> Optional[np.ndarray]:
+        if self.is_endless or not self.data.is_counted:
+            return None
+        lengths = self.data.lengths()
+        return lengths if self.picked is None else lengths[self.picked]
+
+    def size(self, unit: Unit) -> Optional[int]:
+        """All episodes together, in a unit; None for a stream, which would have to be read."""
+        if self.data.streaming:
+            return None
+        bounds = self.data.store().sizes(unit)
+        if self.picked is None:
+            return bounds[-1]
+        return sum(bounds[number + 1] - bounds[number] for number in self.picked.tolist())
 
     def texts(self) -> Iterator[str]:
         """Every text and label of the whole data once, in its order; of an endless task, of
         the first block; so do those below."""
-        raise NotImplementedError
+        return self.data.texts(1 if self.is_endless else None)
 
     def episodes(self) -> Iterator[List[Message]]:
         """Every episode in the order of the data."""
-        raise NotImplementedError
-
-    def all_labels(self) -> Iterator[str]:
-        """Every label of these."""
-        raise NotImplementedError
-
-    def place(self, block: Block, row: int, end: int) -> Place:
-        """Where in its episode a copy is: at a row of a block, before the row ``end``."""
-        raise NotImplementedError
-
-    def state(self) -> Dict[str, Any]:
-        """How far the epoch has come, as JSON values: a few whole numbers, and of a stream
-        where its file is to be opened."""
-        raise NotImplementedError
-
-    def restore(self, state: Mapping[str, Any], places: Sequence[Place]) -> List[Block]:
-        """Go to where a state was taken.
-
-        places (Sequence[Place]): Where copies were.
-        RETURNS (List[Block]): The blocks of their episodes.
-        RAISES (DataError): If the data has no such place.
-        """
-        raise NotImplementedError
+        for store, episodes in self._whole():
+            starts = store.starts
+            for episode in episodes.tolist():
+                rows = range(starts[episode], starts[episode + 1])
+                yield [
+                    as_shown(store.message(row), self.training, row + 1 == rows.stop)
+                    for row in rows
+                ]
 
     def examples(self) -> Iterator[Message]:
         """Every example in the order of the data, flattened: a turn within an episode
@@ -161,123 +176,8 @@ class EpochOrder:
                     history.extend((SELF, label) for label in message.all_labels[:1])
                 yield message
 
-
-class Order(EpochOrder):
-    """The order of one split of one task.
-
-    data (Split): Where the episodes come from.
-    training (bool): Shuffle; else keep the order of the data.
-    max_examples (int): Size of the sample; 0 for all.
-    n_candidates (int): Candidates drawn for each example that has none; 0 for none.
-    seed (int): Seed of the sample, of the candidates, and of the first epoch.
-    task (int): Number of the task, in a mixture.
-    """
-
-    # Whose share of the episodes it is, and of how many.
-    worker, n_workers = 0, 1
-
-    def __init__(
-        self,
-        data: Split,
-        training: bool = False,
-        max_examples: int = 0,
-        n_candidates: int = 0,
-        seed: int = 0,
-        task: int = 0,
-    ):
-        self.data, self.training = data, training
-        self.max_examples, self.n_candidates = max_examples, n_candidates
-        self.task = task
-        self.origin = data.origin
-        self.is_endless = training and data.endless
-        self._sample_seed = seed
-        self._picked: Optional[np.ndarray] = None
-        self._sampler: Optional[CandidateSampler] = None
-        self._held: Optional[WithCandidates] = None
-        self.start(0, seed)
-
-    def as_task(self, number: int) -> "Order":
-        """The same as one task of a mixture, with a place in the epoch of its own."""
-        task = copy.copy(self)
-        task.task = number
-        task.start(0, self.seed)
-        return task
-
-    def share_of(self, worker: int, n_workers: int) -> "Order":
-        # What is read or drawn at first use is there before several threads want it.
-        self.shown(NOTHING.store if self.data.streaming else self.data.store())
-        share = copy.copy(self)
-        share.worker, share.n_workers = worker, n_workers
-        share.start(0, self.seed)
-        return share
-
-    # --- what is shown ------------------------------------------------------------------
-
-    @property
-    def is_single_turn(self) -> bool:  # type: ignore[override]
-        return self.data.is_single_turn
-
-    def picked(self) -> Optional[np.ndarray]:
-        """Numbers of the sampled episodes, ascending, int64; None for all of them."""
-        if self.max_examples and self._picked is None:
-            lengths = self.data.lengths()
-            self._picked = sample_episodes(lengths, self.max_examples, self._sample_seed)
-        return self._picked
-
-    def shown(self, store: Store) -> Store:
-        """A store of the data with the candidates that are drawn, if any are."""
-        if not self.n_candidates:
-            return store
-        if self._sampler is None:
-            replies = self.data.replies()
-            self._sampler = CandidateSampler(replies, self.n_candidates, self._sample_seed)
-        if self._held is None or self._held.store is not store:
-            self._held = WithCandidates(store, self._sampler)
-        return self._held
-
-    def message(self, block: Block, row: int) -> Message:
-        return block.store.message(row)
-
-    @property
-    def n_episodes(self) -> Optional[int]:  # type: ignore[override]
-        lengths = self._lengths()
-        return None if lengths is None else len(lengths)
-
-    @property
-    def n_examples(self) -> Optional[int]:  # type: ignore[override]
-        lengths = self._lengths()
-        return None if lengths is None else int(lengths.sum())
-
-    def _lengths(self) -> Optional[np.ndarray]:
-        """Of all episodes that are shown, if known."""
-        if self.is_endless or not self.data.is_counted:
-            return None
-        lengths, picked = self.data.lengths(), self.picked()
-        return lengths if picked is None else lengths[picked]
-
-    def size(self, unit: Unit) -> Optional[int]:
-        """All episodes together, in a unit; None for a stream, which would have to be read."""
-        if self.data.streaming:
-            return None
-        bounds, picked = self.data.store().sizes(unit), self.picked()
-        if picked is None:
-            return bounds[-1]
-        return sum(bounds[number + 1] - bounds[number] for number in picked.tolist())
-
-    def texts(self) -> Iterator[str]:
-        return self.data.texts(1 if self.is_endless else None)
-
-    def episodes(self) -> Iterator[List[Message]]:
-        for store, episodes in self._whole():
-            starts = store.starts
-            for episode in episodes.tolist():
-                rows = range(starts[episode], starts[episode + 1])
-                yield [
-                    as_shown(store.message(row), self.training, row + 1 == rows.stop)
-                    for row in rows
-                ]
-
     def all_labels(self) -> Iterator[str]:
+        """Every label of these."""
         for store, episodes in self._whole():
             starts = np.asarray(store.starts)
             counts = starts[episodes + 1] - starts[episodes]
@@ -288,13 +188,14 @@ class Order(EpochOrder):
 
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         """All episodes in the order of the data, store by store."""
-        parts = self.data.blocks(self.picked())
-        for _, store, members, _ in islice(parts, 1 if self.is_endless else None):
-            yield self.shown(store), members
+        blocks = self.data.blocks(self.picked)
+        for block in islice(blocks, 1 if self.is_endless else None):
+            yield self._as_shown(block.store), block.order
 
     # --- the epoch ----------------------------------------------------------------------
 
     def start(self, epoch: int, seed: int) -> None:
+        """Begin an epoch; nothing is read before the first episode is asked for."""
         self.run = object()
         self.epoch, self.seed = epoch, seed
         self._begin(0)
@@ -309,24 +210,14 @@ class Order(EpochOrder):
         self._block = NOTHING
         self._position = 0
 
-    def _blocks(
-        self,
-        again: int,
-        some: Collection[int] = (),
-        first: int = 0,
-        start: Optional[Start] = None,
-    ) -> Iterator[Block]:
+    def _blocks(self, again: int, start: Optional[Start] = None) -> Iterator[Block]:
         """The episodes in the order of the epoch.
 
         again (int): How often they were shown before, within the epoch.
-        some (Collection[int]): Numbers of blocks to give, ascending.
-        first (int): Number of the block from which on all are given.
-        start (Optional[Start]): Where the first of these blocks begins, if that is known.
+        start (Optional[Start]): Where in a stream to begin, if that is known.
         """
-        for number, store, members, own_start in self.data.blocks(self.picked(), start):
-            if number < first and number not in some:
-                continue
-            n, order = len(members), None
+        for block in self.data.blocks(self.picked, start):
+            n, number, order = len(block.order), block.number, None
             if self.training:
                 order = block_order(n, self.seed, self.epoch, number, again)
             if self.n_workers > 1:
@@ -334,10 +225,12 @@ class Order(EpochOrder):
                 place = (self.worker - number - self.task) % self.n_workers
                 is_own = in_share(n, place, self.n_workers, self.seed, number)
                 order = np.flatnonzero(is_own) if order is None else order[is_own[order]]
-            members = members if order is None else members[order]
-            yield Block(self.shown(store), members, number, again, self.task, own_start)
+            members = block.order if order is None else block.order[order]
+            store = self._as_shown(block.store) if self.data.streaming else self.held
+            yield Block(store, members, number, block.start, again, self.task)
 
     def is_exhausted(self) -> bool:
+        """Whether every episode was handed out."""
         has_begun_again = False
         while self._position >= len(self._block.order):
             following = next(self._remaining, None) if self._remaining is not None else None
@@ -359,11 +252,13 @@ class Order(EpochOrder):
         return self._block, int(self._block.order[self._position])
 
     def take_one(self) -> Tuple[Block, int]:
+        """The next episode's block and number; call ``is_exhausted`` before."""
         head = self.head()
         self._position += 1
         return head
 
     def read(self, n_rows: int) -> Batch:
+        """The next single-turn examples; fewer, or none, at the end of the epoch."""
         parts: List[Batch] = []
         n_missing = n_rows
         while n_missing > 0 and not self.is_exhausted():
@@ -376,6 +271,7 @@ class Order(EpochOrder):
     # --- going on from a state ------------------------------------------------------------
 
     def place(self, block: Block, row: int, end: int) -> Place:
+        """Where in its episode a copy is: at a row of a block, before the row ``end``."""
         return {
             "again": block.again,
             "block": block.number,
@@ -386,6 +282,8 @@ class Order(EpochOrder):
         }
 
     def state(self) -> Dict[str, Any]:
+        """How far the epoch has come, as JSON values: a few whole numbers, and of a stream
+        where its file is to be opened."""
         return {
             "epoch": self.epoch,
             "seed": self.seed,
@@ -397,63 +295,44 @@ class Order(EpochOrder):
         }
 
     def restore(self, state: Mapping[str, Any], places: Sequence[Place]) -> List[Block]:
-        keys = [(place["again"], place["block"]) for place in places]
-        found = self.go_to(state, dict(zip(keys, (place["start"] for place in places))))
-        blocks = [found[key] for key in keys]
-        for block, place in zip(blocks, places):
-            self.check(block, place)
-        return blocks
-
-    def check(self, block: Block, place: Place) -> None:
-        """RAISES (DataError): If another row stands at a place, or its episode ends
-        elsewhere."""
-        row, starts = place["row"], block.store.starts
-        is_there = row < starts[-1] and starts[bisect_right(starts, row)] == place["end"]
-        if not is_there or _id_of(block.store, row) != place["id"]:
-            raise other_data(self.origin)
-
-    def go_to(self, state: Mapping[str, Any], wanted: Wanted) -> Dict[Tuple[int, int], Block]:
-        """Go to where a state was taken. The data is read once, from the first block that
+        """Go to where a state was taken. The data is read once, from the first block on that
         is wanted, and once more for each time that it was shown before and a copy is still
         within.
 
-        wanted (Wanted): Blocks that copies are in.
-        RETURNS (Dict[Tuple[int, int], Block]): These blocks.
+        places (Sequence[Place]): Where copies were.
+        RETURNS (List[Block]): The blocks of their episodes.
         RAISES (DataError): If the data has no such place.
         """
         self.start(state["epoch"], state["seed"])
-        again, number, self._position = state["again"], state["block"], state["position"]
-        starts: Dict[int, Dict[int, Optional[Start]]] = {again: {}}
-        for (earlier, wanted_number), start in wanted.items():
-            starts.setdefault(earlier, {})[wanted_number] = start
+        self.again, self._position, number = state["again"], state["position"], state["block"]
+        # For each time that the data was shown, the wanted blocks, and where each begins.
+        wanted: Dict[int, Dict[int, Optional[Start]]] = {self.again: {}}
+        for place in places:
+            wanted.setdefault(place["again"], {})[place["block"]] = place["start"]
         if number is not None and number >= 0:
-            starts[again][number] = state["start"]
+            wanted[self.again][number] = state["start"]
         found: Dict[Tuple[int, int], Block] = {}
-        for shown in sorted(starts):
-            self._remaining = self._read_blocks(shown, starts[shown], found)
-        self.again = again
+        for again, starts in sorted(wanted.items()):
+            self._remaining = self._blocks(again, starts[min(starts)] if starts else None)
+            for block in self._remaining if starts else ():
+                found[again, block.number] = block
+                if block.number >= max(starts):
+                    break
         if number is None:
             self._remaining = None
         elif number >= 0:
-            self._block = found.get((again, number), NOTHING)
-        if not set(wanted) <= found.keys() or len(self._block.order) != state["episodes"]:
+            self._block = found.get((self.again, number), NOTHING)
+        blocks = [found.get((place["again"], place["block"]), NOTHING) for place in places]
+        if len(self._block.order) != state["episodes"]:
             raise other_data(self.origin)
-        return found
-
-    def _read_blocks(
-        self,
-        again: int,
-        starts: Mapping[int, Optional[Start]],
-        found: Dict[Tuple[int, int], Block],
-    ) -> Iterator[Block]:
-        """Fill in blocks, by number and where they begin; gives what comes after them."""
-        last = max(starts, default=-1)
-        first = starts[min(starts)] if starts else None
-        blocks = self._blocks(again, starts.keys(), last + 1, first)
-        for number in sorted(starts):
-            block = next(blocks, None)
-            if block is not None:
-                found[again, number] = block
+        for block, place in zip(blocks, places):
+            # Another row may stand there now, or its episode end elsewhere.
+            row, starts_of = place["row"], block.store.starts
+            is_there = (
+                row < starts_of[-1] and starts_of[bisect_right(starts_of, row)] == place["end"]
+            )
+            if not is_there or _id_of(block.store, row) != place["id"]:
+                raise other_data(self.origin)
         return blocks
 
 

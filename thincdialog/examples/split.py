@@ -33,19 +33,24 @@ Start = Dict[str, Any]
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
 
 
-class Part(NamedTuple):
-    """Episodes that follow each other in the data.
+class Block(NamedTuple):
+    """Some episodes that are shown together.
 
-    number (int): Of the part, from 0.
     store (Store): Holds the episodes.
-    members (np.ndarray): Their numbers in the store, ascending; int64.
+    order (np.ndarray): Their numbers in the store, in the order of the data, or in that of an
+        epoch; int64.
+    number (int): Place of the block in the data, from 0.
     start (Optional[Start]): Where a stream is to be read from to get them again.
+    again (int): How often the data was shown whole before, within the epoch.
+    task (int): Number of the task, in a mixture.
     """
 
-    number: int
     store: Store
-    members: np.ndarray
+    order: np.ndarray
+    number: int
     start: Optional[Start] = None
+    again: int = 0
+    task: int = 0
 
 
 class Split:
@@ -189,7 +194,9 @@ class Split:
                 self._replies = [answers[0] for answers in labels if answers]
         return self._replies
 
-    def blocks(self, picked: Optional[np.ndarray], start: Optional[Start] = None) -> Iterator[Part]:
+    def blocks(
+        self, picked: Optional[np.ndarray], start: Optional[Start] = None
+    ) -> Iterator[Block]:
         """The episodes in blocks of ``window``, in file order.
 
         picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending;
@@ -204,7 +211,7 @@ class Split:
         n_blocks (Optional[int]): Blocks of a stream to read; None for all.
         """
         use_text, use_labels = "text" in self.text_fields, "labels" in self.text_fields
-        streamed = (part.store for part in islice(self._streamed(None, BEGIN), n_blocks))
+        streamed = (block.store for block in islice(self._streamed(None, BEGIN), n_blocks))
         for store in streamed if self.streaming else [self.store()]:
             texts, labels = store.all_cells("text"), store.all_cells("labels")
             for text, answers in zip(texts, labels):
@@ -213,13 +220,13 @@ class Split:
                 if use_labels and answers:
                     yield from answers
 
-    def _held(self, picked: Optional[np.ndarray]) -> Iterator[Part]:
+    def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
         members = np.arange(store.n_episodes) if picked is None else picked
         for number, first in enumerate(range(0, len(members), self.window)):
-            yield Part(number, store, members[first : first + self.window])
+            yield Block(store, members[first : first + self.window], number)
 
-    def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Part]:
+    def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
@@ -240,11 +247,11 @@ class Split:
                     raise DataError(self.origin, text)
                 store.append(episode)
             if store.n_episodes == self.window:
-                yield Part(part, store, np.arange(store.n_episodes), start)
+                yield Block(store, np.arange(store.n_episodes), part, start)
                 store = MemoryStore(is_held=False)
                 part += 1
         if store.n_episodes:
-            yield Part(part, store, np.arange(store.n_episodes), start)
+            yield Block(store, np.arange(store.n_episodes), part, start)
 
     @property
     def _can_begin_anywhere(self) -> bool:
@@ -258,6 +265,9 @@ class Split:
             for turn, message in enumerate(episode):
                 if "id" not in message:
                     message["id"] = f"{number}/{turn}"
+                if "eval_labels" in message:  # The split tells what they are for.
+                    message.setdefault("labels", message["eval_labels"])
+                    del message["eval_labels"]
             yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:

@@ -9,7 +9,7 @@ from ..batchers import Batcher, Lengths, OversizeError, missing_rows, plan_windo
 from ..errors import DataError
 from .batch import NO_LIMIT, Batch, gathered
 from .draws import window_generator
-from .order import EpochOrder
+from .order import Order
 
 # Tells what the rows of a batch take up.
 Measure = Callable[[Batch], Lengths]
@@ -31,82 +31,73 @@ class Windows:
     """
 
     def __init__(self, batcher: Batcher, measure: Measure):
-        self.batcher = batcher
-        self.measure = measure
-        self.step = 0
-        self._begin(None)
-
-    def _begin(self, run: Any) -> None:
-        """No window is read yet of an epoch."""
-        self._run = run
-        self._n_windows = 0
-        self._n_skipped = 0
-        self._checksum: Optional[int] = None
+        self.batcher, self.measure = batcher, measure
+        self._size = batcher.sizes.at(0) if batcher.sizes.is_constant else 0
+        self._run: Any = None
+        # Windows of the epoch, and batches of all epochs, that were handed out whole.
+        self._n_windows = self._step = 0
+        self._n_handed = 0
         self._close()
 
     def _close(self) -> None:
+        """The window is handed out, or given up."""
+        self._step += self._n_handed
+        # Batches of this one; more than none before it is opened if it was left in a state.
+        self._n_handed = 0
+        self._checksum: Optional[int] = None
         self._window = gathered([])
         self._planned: List[np.ndarray] = []
-        self._n_handed = 0
 
     def has_left(self, run: Any) -> bool:
         """Whether rows that were read in an epoch were not handed out yet."""
-        return self._run is run and self._n_handed < len(self._planned)
+        return self._run is run and len(self._planned) > 0
 
-    def next(self, order: EpochOrder) -> Batch:
+    def next(self, order: Order) -> Batch:
         """The next batch; an empty one at the end of the epoch.
 
         RAISES (DataError): If a row is larger than a batch may be, and the batcher
             calls this an error.
         """
         if not self.batcher.needs_lengths:
-            batch = order.read(self.batcher.sizes.at(self.step))
-        else:
-            if self._run is not order.run:
-                self.step += self._n_skipped
-                self._begin(order.run)
-            if self._n_handed == len(self._planned):
-                self._open(order)
-            batch = self._from_window()
-        self.step += bool(len(batch))
+            batch = order.read(self._size or self.batcher.sizes.at(self._step))
+            self._step += len(batch.rows) > 0
+            return batch
+        if self._run is not order.run:
+            self._close()
+            self._run, self._n_windows = order.run, 0
+        if not self._planned:
+            self._open(order)
+        if not self._planned:
+            return self._window
+        batch = self._window.take(self._planned[self._n_handed])
+        self._n_handed += 1
+        if self._n_handed == len(self._planned):
+            self._close()
+            self._n_windows += 1
         return batch
 
-    def _from_window(self) -> Batch:
-        if not self._planned:
-            return gathered([])
-        self._n_handed += 1
-        return self._window.take(self._planned[self._n_handed - 1])
-
-    def _open(self, order: EpochOrder) -> None:
+    def _open(self, order: Order) -> None:
         """Read and plan the next window."""
-        self._close()
         self._start = order.state()
-        self._first_step = self.step
         parts: List[Batch] = []
         measured: List[Lengths] = []
         n_rows = n_words = 0
         while True:
-            n_missing = missing_rows(self.batcher, self.step, n_rows, n_words)
-            part = order.read(n_missing)
-            if not len(part):
+            part = order.read(missing_rows(self.batcher, self._step, n_rows, n_words))
+            if not len(part.rows):
                 break
             lengths = self.measure(part)
             parts.append(part)
             measured.append(lengths)
-            n_rows += len(part)
+            n_rows += len(part.rows)
             n_words += int(lengths.totals.sum())
         if parts:
             self._window = gathered(parts)
             counts = np.concatenate([lengths.counts for lengths in measured])
             self._plan(Lengths(counts, measured[0].padded), order)
-            self._n_windows += 1
         if self._checksum not in (None, self._sum()):
             text = "gives other batches than when the state was saved"
             raise DataError(order.origin, f"{text}: give the same data and batcher to go on")
-        # Behind a restored place.
-        self._n_handed = self._n_skipped
-        self.step += self._n_skipped
-        self._n_skipped, self._checksum = 0, None
 
     def _sum(self) -> int:
         """Tells whether a window is the same again, and cut alike."""
@@ -114,14 +105,19 @@ class Windows:
         rows = [row for batch in self._planned for row in (-1, *batch.tolist())]
         return zlib.crc32(f"{ids}\n{rows}".encode("utf-8", "surrogatepass"))
 
-    def _plan(self, lengths: Lengths, order: EpochOrder) -> None:
-        limit, _ = self.batcher.window(self.step)
+    def _plan(self, lengths: Lengths, order: Order) -> None:
+        limit, _ = self.batcher.window(self._step)
         while True:
-            fitted = self._fit(lengths, limit, order.origin)
+            try:
+                fitted = self.batcher.fit(lengths, limit)
+            except OversizeError as error:
+                name = str(self._window.ids()[error.row])
+                raise error.of_example(name, order.origin) from None
             rng = window_generator(order.seed, order.epoch, self._n_windows)
             self._planned = plan_window(self.batcher, fitted, limit, rng)
             # More batches than foreseen may reach steps where less is allowed.
-            least = min(self.batcher.sizes.at(self.step + k) for k in range(len(self._planned)))
+            steps = range(self._step, self._step + len(self._planned))
+            least = min(map(self.batcher.sizes.at, steps))
             if least >= limit:
                 break
             limit = least
@@ -129,27 +125,16 @@ class Windows:
             is_short = (fitted.counts != lengths.counts).any(axis=1, keepdims=True)
             self._window.max_tokens = np.where(is_short, fitted.counts, NO_LIMIT)
 
-    def _fit(self, lengths: Lengths, limit: int, origin: str) -> Lengths:
-        try:
-            return self.batcher.fit(lengths, limit)
-        except OversizeError as error:
-            raise error.of_example(str(self._window.ids()[error.row]), origin) from None
-
-    def state(self, order: EpochOrder) -> Dict[str, Any]:
+    def state(self, order: Order) -> Dict[str, Any]:
         """The place in the epoch, and how much of the window that begins there was
         handed out, as JSON values."""
-        run = order.run
-        if self._run is not run:
-            step, n_windows, n_handed, checksum = self.step + self._n_skipped, 0, 0, None
-        elif self.has_left(run):
-            step, n_windows = self._first_step, self._n_windows - 1
-            n_handed, checksum = self._n_handed, self._sum()
-        else:
-            step, n_windows = self.step, self._n_windows
-            n_handed, checksum = self._n_skipped, self._checksum
-        window = {"step": step, "windows": n_windows, "handed": n_handed, "checksum": checksum}
-        shown = self._start if self.has_left(run) else order.state()
-        return {"shown": shown, "batches": window}
+        shown = self._start if self.has_left(order.run) else order.state()
+        place = {"step": self._step, "windows": self._n_windows, "handed": self._n_handed}
+        checksum = self._sum() if self._planned else self._checksum
+        if self._run is not order.run:
+            place = {"step": self._step + self._n_handed, "windows": 0, "handed": 0}
+            checksum = None
+        return {"shown": shown, "batches": {**place, "checksum": checksum}}
 
     def restore(self, state: Mapping[str, Any], run: Any) -> None:
         """Go on where a state was taken; the window is read and cut again when the next
@@ -158,8 +143,6 @@ class Windows:
         state (Mapping[str, Any]): Under "batches" in ``state``.
         run (Any): The epoch that the order was brought to.
         """
-        self._begin(run)
-        self.step = state["step"]
-        self._n_windows = state["windows"]
-        self._n_skipped = state["handed"]
-        self._checksum = state["checksum"]
+        self._close()
+        self._run, self._step, self._n_windows = run, state["step"], state["windows"]
+        self._n_handed, self._checksum = state["handed"], state["checksum"]

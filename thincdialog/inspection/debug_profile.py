@@ -15,7 +15,7 @@ from .trial import Trial, prepared
 
 DATA, TEXT, LOSS, OPTIMIZER = "(data and world)", "(text to arrays)", "(loss)", "(optimizer)"
 PARTS = (DATA, TEXT, LOSS, OPTIMIZER)
-ENCODING = ("contexts", "labels", "context_lengths", "label_lengths")
+ENCODING = ("contexts", "labels", "pairs", "pack", "context_lengths", "label_lengths")
 # Steps before any is counted: caches are filled, memory is taken.
 WARM_UP = 3
 # Examples of each task that are evaluated, at most.

@@ -11,6 +11,7 @@ from ..registry import registry
 
 InT = Tuple[Ragged, Ragged]
 OutT = Floats2d
+ENCODERS = ("context_encoder", "candidate_encoder")
 
 
 @registry.models("thincdialog.BiEncoder.v1")
@@ -24,8 +25,7 @@ def BiEncoder(
     """Encodes conversations and candidate replies; the score of a pair is the dot product.
 
     Both parts are nodes of their own, ``model.get_ref("context_encoder")`` and
-    ``model.get_ref("candidate_encoder")`` (Ragged -> Floats2d), so that candidates can
-    be encoded once.
+    ``"candidate_encoder"`` (Ragged -> Floats2d), so that candidates can be encoded once.
 
     encoder (Model): For conversations: any Model[Ragged, Floats2d].
     candidate_encoder (Optional[Model]): For replies; if None, a copy of ``encoder``.
@@ -62,16 +62,16 @@ def BiEncoder(
         forward,
         init=init,
         layers=[contexts] if contexts is candidates else [contexts, candidates],
-        refs={"context_encoder": contexts, "candidate_encoder": candidates},
+        refs=dict(zip(ENCODERS, (contexts, candidates))),
         dims={"nO": None},
     )
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     gemm = model.ops.gemm
-    # (n_examples, width), (n_candidates, width)
-    contexts, backprop_contexts = model.get_ref("context_encoder")(X[0], is_train)
-    candidates, backprop_candidates = model.get_ref("candidate_encoder")(X[1], is_train)
+    encode_contexts, encode_candidates = map(model.get_ref, ENCODERS)
+    contexts, backprop_contexts = encode_contexts(X[0], is_train)  # (n_examples, width)
+    candidates, backprop_candidates = encode_candidates(X[1], is_train)  # (n_candidates, width)
     scores = gemm(contexts, candidates, trans2=True)  # (n_examples, n_candidates)
 
     def backprop(d_scores: OutT) -> InT:
@@ -83,9 +83,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = None) -> None:
-    names = ("context_encoder", "candidate_encoder")
-    for index, name in enumerate(names):
-        encoder = model.get_ref(name)
+    for index, encoder in enumerate(map(model.get_ref, ENCODERS)):
         encoder.initialize(X=None if X is None else X[index])
         if encoder.has_dim("nO"):
             model.set_dim("nO", encoder.get_dim("nO"))
@@ -111,11 +109,11 @@ def _tie_embeddings(encoder: Model, other: Model) -> Model:
             f"candidate_encoder {len(theirs)}. Use share = 'nothing', or encoders alike."
         )
     for mine, own in zip(ours, theirs):
-        if _settings(mine) != _settings(own):
+        one, two = _settings(mine), _settings(own)
+        if one != two:
             raise ValueError(
-                f"share = 'embeddings', but the tables have different settings: {mine.name} "
-                f"{_settings(mine)} and {own.name} {_settings(own)}. Use share = 'nothing', or "
-                "encoders alike."
+                f"share = 'embeddings', but the tables have different settings: {mine.name} {one} "
+                f"and {own.name} {two}. Use share = 'nothing', or encoders alike."
             )
         if own is other:
             other = mine

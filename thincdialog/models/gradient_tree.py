@@ -29,10 +29,6 @@ class GradientTree:
             size, total = size * 2, self._partial.pop()[1] + total
         self._partial.append((size, total))
 
-    def __len__(self) -> int:
-        """Partial sums that are held; 0 if nothing was added."""
-        return len(self._partial)
-
     def take(self, into: Floats1d) -> None:
         """Write the sum of all microbatches into a vector and start afresh.
 

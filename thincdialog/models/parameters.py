@@ -54,19 +54,18 @@ class FlatParameters:
     model (Model): An initialised model of native Thinc layers, all on the same ops.
     values (Floats1d): All parameters; the few floats between them are zero.
     gradients (Floats1d): Their gradients, laid out alike; zero at first.
-    slots (List[Slot]): One for every parameter of every node, in the order of
-        ``model.walk()``.
+    slots (List[Slot]): One for every parameter of every node, as ``model.walk()`` goes.
     n_parameters (int): Number of floats to learn, tied ones counted once.
-    RAISES (ModelError): If the model has PyTorch or other foreign layers, or a
-        parameter without a value.
+    version (int): Raised by who learns that the values have changed.
+    RAISES (ModelError): If the model has layers that are not Thinc's, or parameters no value.
     """
 
     def __init__(self, model: Model):
         self.ops = model.ops
+        self.version = 0
         self.slots: List[Slot] = []
         nodes = list(model.walk())
-        arrays: Dict[int, Any] = {}
-        offsets: Dict[int, int] = {}
+        laid: Dict[int, Tuple[int, Any]] = {}  # Of each array where it begins, and itself.
         length = 0
         for index, node in enumerate(nodes):
             if node.shims:
@@ -80,13 +79,12 @@ class FlatParameters:
                         f"parameter '{name}' of layer '{node.name}' has no value: call "
                         "model.initialize() with example data first."
                     )
-                array = node.get_param(name)
-                if id(array) not in offsets:
-                    offsets[id(array)], arrays[id(array)] = length, array
+                array: Any = node.get_param(name)
+                offset, _ = laid.setdefault(id(array), (length, array))
+                if offset == length:
                     length += aligned_size(array.size)
-                offset = offsets[id(array)]
                 self.slots.append(Slot(index, node.name, name, array.shape, offset))
-        self.n_parameters = sum(array.size for array in arrays.values())
+        self.n_parameters = sum(array.size for _, array in laid.values())
         self.values = aligned_zeros(length, self.ops.xp)
         self._gradients = aligned_zeros(length, self.ops.xp)
         for slot in self.slots:
@@ -95,8 +93,7 @@ class FlatParameters:
 
     @property
     def gradients(self) -> Floats1d:
-        """All gradients: to be read, changed and written, but not kept beyond the next
-        backward pass."""
+        """All gradients, to be read and changed, but not kept beyond the next backward pass."""
         for _, table in self._tables:
             table.write()
         return self._gradients
@@ -110,8 +107,7 @@ class FlatParameters:
             nodes[slot.node].set_grad(slot.param, slot.of(self._gradients))
 
     def replica(self, model: Model) -> "FlatParameters":
-        """Another model's, over the same values: whoever updates them updates both. The
-        gradients are its own.
+        """Another model's, over the same values, with gradients of its own.
 
         model (Model): From ``replicate`` of this one's.
         """
@@ -122,8 +118,8 @@ class FlatParameters:
         return replica
 
     def move(self, values: Floats1d) -> None:
-        """Keep the parameters in another vector, such as shared memory, from now on. What
-        is in the vector counts, so copy them there before, unless it holds them already.
+        """Keep the parameters in another vector, such as shared memory, from now on. What is
+        in it counts: copy them there before.
 
         RAISES (ModelError): If the vector has another length.
         """
@@ -141,11 +137,8 @@ class FlatParameters:
         return next(slot.offset for slot in slots if slot.param == param)
 
     def clear_gradients(self) -> None:
-        """Set all gradients to zero. ``update`` does it itself.
-
-        The rows that were touched stay so until ``update``: gradients of several
-        microbatches may be summed elsewhere and written back.
-        """
+        """Set all gradients to zero; ``update`` does it itself. Rows stay noted until then:
+        gradients of several microbatches may be summed elsewhere and written back."""
         self.gradients.fill(0)
 
     def load(self, vector: Floats1d) -> None:

@@ -10,7 +10,7 @@ from ..examples.mixed_order import MixedOrder
 from ..examples.order import Order
 from ..examples.store import Unit
 from ..metrics.macro_metric import MACRO
-from .scores import MixedScores
+from .scores import Scores
 from .teacher import Teacher
 
 
@@ -59,7 +59,7 @@ class MultiTask(Teacher):
             if not isinstance(task._order, Order):
                 raise ValueError(f"the task '{name}' is a mixture itself: mix all tasks at once")
             orders[name] = task._order
-        self._show(MixedOrder(orders, weights, unit, repeat), MixedScores(list(tasks)))
+        self._show(MixedOrder(orders, weights, unit, repeat), Scores(list(tasks)))
 
     def by_task(self) -> Dict[str, Teacher]:
         return dict(self.tasks)

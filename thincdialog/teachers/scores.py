@@ -12,20 +12,30 @@ from ..metrics.metric import Metric, SumMetric
 
 
 class Scores:
-    """Counts examples, and compares replies with labels by the metrics it was given."""
+    """Counts examples, and compares replies with labels by the metrics it was given; those of
+    several tasks each by itself.
 
-    def __init__(self) -> None:
-        self.metrics: List[ExampleMetric] = []
-        self.n_examples = 0
+    tasks (Sequence[str]): Their names; none if there is one task only.
+    """
+
+    def __init__(self, tasks: Sequence[str] = ()):
+        self.tasks = list(tasks)
+        n_tasks = max(1, len(self.tasks))
+        # Of each task.
+        self._metrics: List[List[ExampleMetric]] = [[] for _ in range(n_tasks)]
+        self._n_examples = [0] * n_tasks
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Compare by these from now on; they are filled in place."""
-        self.metrics = list(metrics)
+        """Compare by these from now on; they are filled in place. Each of several tasks has
+        empty ones of the same settings for itself."""
+        self._metrics = [list(metrics)]
+        if self.tasks:
+            self._metrics = [[metric.fresh() for metric in metrics] for _ in self.tasks]
 
     def fresh(self) -> "Scores":
         """Empty ones of the same metrics."""
-        fresh = Scores()
-        fresh.set_metrics([metric.fresh() for metric in self.metrics])
+        fresh = Scores(self.tasks)
+        fresh._metrics = [[metric.fresh() for metric in metrics] for metrics in self._metrics]
         return fresh
 
     def add(self, labels: Sequence[str], reply: Message, task: int = 0) -> None:
@@ -33,82 +43,43 @@ class Scores:
 
         task (int): Number of its task, in a mixture.
         """
-        self.n_examples += 1
+        self._n_examples[task] += 1
         if labels:
-            for metric in self.metrics:
+            for metric in self._metrics[task]:
                 metric.add(labels, reply)
 
     def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
         """Count the replies to a batch, one for each row."""
-        self.n_examples += len(replies)
-        if not self.metrics:
+        if batch.tasks is None:
+            self._n_examples[0] += len(replies)
+        else:
+            for task, n in enumerate(np.bincount(batch.tasks).tolist()):
+                self._n_examples[task] += n
+        if not self._metrics[0]:
             return
         labels = batch.store.cells("labels", batch.rows)
-        if not all(labels):
-            rows = [row for row, answers in enumerate(labels) if answers]
-            labels = [labels[row] for row in rows]
-            replies = [replies[row] for row in rows]
-        for metric in self.metrics:
-            metric.add_batch(labels, replies)
+        tasks = [0] * len(labels) if batch.tasks is None else batch.tasks.tolist()
+        for task, metrics in enumerate(self._metrics):
+            rows = [row for row, of in enumerate(tasks) if of == task and labels[row]]
+            is_all = len(rows) == len(labels)
+            own = labels if is_all else [labels[row] for row in rows]
+            told = replies if is_all else [replies[row] for row in rows]
+            for metric in metrics:
+                metric.add_batch(own, told)
 
     def report(self) -> Dict[str, Metric]:
-        """`examples`, a count of replies, and what the metrics report."""
-        report: Dict[str, Metric] = {"examples": SumMetric(self.n_examples)}
-        for metric in self.metrics:
-            report.update(metric.report())
-        return report
+        """`examples`, a count of replies, and what the metrics report; of several tasks all
+        together, each by itself, and the mean over tasks (``merge_tasks``)."""
+        reports: List[Dict[str, Metric]] = []
+        for n_examples, metrics in zip(self._n_examples, self._metrics):
+            reports.append({"examples": SumMetric(n_examples)})
+            for metric in metrics:
+                reports[-1].update(metric.report())
+        return merge_tasks(dict(zip(self.tasks, reports))) if self.tasks else reports[0]
 
     def reset(self) -> None:
         """Start afresh."""
-        self.n_examples = 0
-        for metric in self.metrics:
-            metric.reset()
-
-
-class MixedScores(Scores):
-    """Scores of several tasks, each by itself.
-
-    names (Sequence[str]): Of the tasks.
-    """
-
-    def __init__(self, names: Sequence[str]):
-        super().__init__()
-        self.tasks = {name: Scores() for name in names}
-        self._numbered = list(self.tasks.values())
-
-    def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Compare by empty ones of the same settings, which each task has for itself."""
-        for scores in self._numbered:
-            scores.set_metrics([metric.fresh() for metric in metrics])
-
-    def fresh(self) -> "MixedScores":
-        """Empty ones of the same metrics."""
-        fresh = MixedScores(list(self.tasks))
-        for own, scores in zip(fresh._numbered, self._numbered):
-            own.set_metrics([metric.fresh() for metric in scores.metrics])
-        return fresh
-
-    def add(self, labels: Sequence[str], reply: Message, task: int = 0) -> None:
-        """Count one reply."""
-        self._numbered[task].add(labels, reply)
-
-    def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
-        """Count the replies to a batch, one for each row."""
-        assert batch.tasks is not None
-        is_compared = any(scores.metrics for scores in self._numbered)
-        for task, n_examples in enumerate(np.bincount(batch.tasks).tolist()):
-            if not is_compared:
-                self._numbered[task].n_examples += n_examples
-            elif n_examples:
-                places = np.flatnonzero(batch.tasks == task)
-                own = [replies[place] for place in places.tolist()]
-                self._numbered[task].add_batch(batch.take(places), own)
-
-    def report(self) -> Dict[str, Metric]:
-        """All together, each task by itself, and the mean over tasks (``merge_tasks``)."""
-        return merge_tasks({name: scores.report() for name, scores in self.tasks.items()})
-
-    def reset(self) -> None:
-        """Start afresh."""
-        for scores in self._numbered:
-            scores.reset()
+        self._n_examples = [0] * len(self._n_examples)
+        for metrics in self._metrics:
+            for metric in metrics:
+                metric.reset()

@@ -8,7 +8,7 @@ from ..batchers import Batcher, count_words
 from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
-from ..examples.order import NOTHING, EpochOrder, Order, Place, as_shown
+from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
@@ -29,32 +29,30 @@ _NOBODY = object()
 class Teacher(Agent):
     """Shows the examples of a split, each exactly once an epoch, and scores replies.
 
-    A teacher knows its splits; ``for_split`` gives one that acts. Copies
-    (``clone``) share its place in the epoch and its scores: each takes the next
-    episode when its own has ended, so any number of them shows every example once.
-    Whether a copy has anything left (``epoch_done``) can change when another acts:
-    ask right before its ``act``.
+    A teacher knows its splits; ``for_split`` gives one that acts. Copies (``clone``) share
+    its place in the epoch and its scores: each takes the next episode when its own has
+    ended, so any number of them shows every example once. Whether a copy has anything left
+    (``epoch_done``) can change when another acts: ask right before its ``act``.
 
-    Evaluation keeps the order of the data. Training cuts the episodes, in that
-    order, into blocks of ``shuffle_window`` and permutes each block by (seed, epoch,
-    block): the same examples in the same order, streaming or in memory.
+    Evaluation keeps the order of the data. Training cuts the episodes, in that order, into
+    blocks of ``shuffle_window`` and permutes each block by (seed, epoch, block): the same
+    examples in the same order, streaming or in memory.
 
     sources (Dict[str, Union[Source, Store]]): Split name to a function that gives its
-        episodes: lists of messages with `text` ("" beside `features`) and `labels`. It must
-        give the same ones at each call, in new ``Message`` objects, which the teacher
-        changes. A message without `id` gets `<number of its episode>/<turn>`. One that can
-        begin anywhere has a method `read_from` (see ``FileSource``). Or a store that holds
-        the episodes (see ``examples.Store``).
+        episodes: lists of messages with `text` ("" beside `features`) and `labels`. It gives
+        the same ones at each call, in new ``Message`` objects, which the teacher changes. A
+        message without `id` gets `<number of its episode>/<turn>`. One that can begin
+        anywhere has a method `read_from` (see ``FileSource``). Or a store that holds the
+        episodes (see ``examples.Store``).
     candidates (Optional[Callable]): Gives one list of candidates for all messages.
     mutators (Mutators): Applied in order at reading (see ``mutators.mutator``).
-    streaming (bool): Read the data for every epoch instead of holding it. A run that
-        goes on reads files from its place on (see ``restore``).
-    single_turn (bool): Whether all episodes are known to have a single turn before
-        mutators; in memory it is found out.
+    streaming (bool): Read the data for every epoch instead of holding it. A run that goes on
+        reads files from its place on (see ``restore``).
+    single_turn (bool): Whether all episodes are known to have a single turn before mutators;
+        in memory it is found out.
     shuffle_window (int): Episodes in a block, 1 or more; what a stream holds.
     origin (str): What the data is, for error messages; the task's name if "".
-    text_fields (Sequence[str]): Of `text` and `labels`, those that together hold
-        every text once.
+    text_fields (Sequence[str]): Of `text` and `labels`, those that hold every text once.
     endless (bool): In training, show the data again, in another order, wherever it ends:
         such an epoch has no end. It is streamed, so that it may have none either.
     """
@@ -78,25 +76,20 @@ class Teacher(Agent):
         self.split = ""
         self.training = False
         self.origin = origin
-        steps = mutator_list(mutators)
-        self._data = {
-            name: Split(
-                name,
-                source,
-                mutators=steps,
-                candidates=candidates,
-                streaming=streaming or endless,
-                single_turn=single_turn,
-                window=shuffle_window,
-                origin=origin or self.task,
-                text_fields=text_fields,
-                endless=endless,
-            )
-            for name, source in sources.items()
+        options: Dict[str, Any] = {
+            "mutators": mutator_list(mutators),
+            "candidates": candidates,
+            "streaming": streaming or endless,
+            "single_turn": single_turn,
+            "window": shuffle_window,
+            "origin": origin or self.task,
+            "text_fields": text_fields,
+            "endless": endless,
         }
+        self._data = {name: Split(name, source, **options) for name, source in sources.items()}
         self._show(None, Scores())
 
-    def _show(self, order: Optional[EpochOrder], scores: Scores) -> None:
+    def _show(self, order: Optional[Order], scores: Scores) -> None:
         """Act on this from now on."""
         self._epoch_order, self._scores = order, scores
         self._windows: Optional[Windows] = None
@@ -159,16 +152,16 @@ class Teacher(Agent):
         n_candidates: int = 0,
         seed: int = 0,
     ) -> "Teacher":
-        """A teacher that acts on one split. Data in memory is read once, on first
-        use, and shared by all teachers of the split.
+        """A teacher that acts on one split. Data in memory is read once, on first use, and
+        shared by all teachers of the split.
 
         split (str): One of ``splits``.
         training (bool): Messages with `labels`, shuffled; else `eval_labels`, in order.
         max_examples (int): Use a seeded sample of that many examples (of longer
             episodes: whole ones until there are as many); 0 for all.
-        n_candidates (int): In evaluation, give each example without candidates its
-            first label and other replies of the split as `label_candidates`, all
-            different and this many altogether, drawn by (seed, example id); 0 for none.
+        n_candidates (int): In evaluation, give each example without candidates its first
+            label and other replies of the split as `label_candidates`, all different and
+            this many altogether, drawn by (seed, example id); 0 for none.
         seed (int): Seed of the sample, of the candidates, and of the first epoch.
         RAISES (DataError): If there is no such split.
         """
@@ -187,10 +180,9 @@ class Teacher(Agent):
         return teacher
 
     def share_of(self: TeacherT, worker: int, n_workers: int) -> TeacherT:
-        """The same data for one of several workers that show it together: each has an n-th
-        of the episodes (of each task's), the same in every epoch, so that all of them together
-        show every example once, and none if there are too few. A share has its own place
-        in the epoch and its own scores and batches; it tells the size of the whole.
+        """The same data for one of several workers: each has an n-th of the episodes (of each
+        task's), the same in every epoch, so that all together show every example once. A
+        share has its own place, scores and batches; it tells the size of the whole.
 
         worker (int): Number of the worker, from 0.
         n_workers (int): How many share.
@@ -241,7 +233,7 @@ class Teacher(Agent):
             starts = self._block.store.starts
             row, self._end = int(starts[episode]), int(starts[episode + 1])
         self._row = row + 1
-        message = order.message(self._block, row)
+        message = self._block.store.message(row)
         self._labels = message.get("labels", ())
         return as_shown(message, order.training, self._row == self._end)
 
@@ -302,7 +294,7 @@ class Teacher(Agent):
             text = "was called before set_batches(): say which batches."
             raise ProtocolError(f"{self.id}.batch_act() {text}")
         batch = self._windows.next(order)
-        if not len(batch):
+        if not len(batch.rows):
             raise self._past_end("batch_act")
         self._run, self._batch = order.run, batch
         return batch
@@ -315,8 +307,8 @@ class Teacher(Agent):
         batch = self._batch
         if batch is None:
             raise ProtocolError(f"{self.id}.batch_observe() was called without a batch_act().")
-        if len(replies) != len(batch):
-            text = f"got {len(replies)} replies to {len(batch)} rows."
+        if len(replies) != len(batch.rows):
+            text = f"got {len(replies)} replies to {len(batch.rows)} rows."
             raise ProtocolError(f"{self.id}.batch_observe() {text}")
         self._scores.add_batch(batch, replies)
         self._batch = None
@@ -324,9 +316,9 @@ class Teacher(Agent):
     # --- going on from a state ------------------------------------------------------------
 
     def state(self) -> Dict[str, Any]:
-        """The place in the epoch that all copies share, and in this one's own episode,
-        as JSON values; to be asked between a reply and the next act. ``restore`` goes
-        back there, and all that follows comes in the same order.
+        """The place in the epoch that all copies share, and in this one's own episode, as JSON
+        values; to be asked between a reply and the next act. ``restore`` goes back there, and
+        all that follows comes in the same order.
 
         RAISES (ProtocolError): If an act has not been answered.
         """
@@ -357,10 +349,10 @@ class Teacher(Agent):
     def restore(
         self: TeacherT, state: Mapping[str, Any], places: Sequence[Optional[Place]] = ()
     ) -> List[TeacherT]:
-        """Go back to where ``state`` was taken; its batcher, if any, is to be set before.
-        A stream is read from the block of episodes on that it was in: files are opened
-        there (gzip is unpacked up to there); other data is made again up to there, and
-        so is what a mutator sees that must see all of it.
+        """Go back to where ``state`` was taken; its batcher, if any, is to be set before. A
+        stream is read from the block of episodes on that it was in: files are opened there
+        (gzip is unpacked up to there); other data is made again up to there, and so is what a
+        mutator sees that must see all of it.
 
         state (Mapping[str, Any]): From ``state``.
         places (Sequence[Optional[Place]]): Where the copies were, each from its ``place``.
@@ -434,7 +426,7 @@ class Teacher(Agent):
         self._scores.reset()
 
     @property
-    def _order(self) -> EpochOrder:
+    def _order(self) -> Order:
         if self._epoch_order is None:
             raise ProtocolError(f"{self.id} shows no split yet: call for_split() first.")
         return self._epoch_order

@@ -1,6 +1,7 @@
 """A teacher and an agent in many conversations at once."""
 
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
+from functools import partial
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from ..batchers import Batcher
 from ..errors import ProtocolError
@@ -8,7 +9,7 @@ from ..messages import Message
 from ..protocol import Agent, can_batch
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import answers, check_oversize, measure_of
+from .batching import Talk, check_oversize, exchange, measure_of
 from .dynamic_batch_world import DynamicBatchWorld
 from .world import World, WorldFactory
 
@@ -21,10 +22,7 @@ def build_batch_world(batcher: Batcher) -> WorldFactory:
     batcher (Batcher): Which messages are answered together.
     """
 
-    def create_batch_world(teacher: Teacher, agent: Agent) -> World:
-        return batch_world(teacher, agent, batcher)
-
-    return create_batch_world
+    return partial(batch_world, batcher=batcher)
 
 
 def batch_world(teacher: Teacher, agent: Agent, batcher: Batcher) -> World:
@@ -45,13 +43,6 @@ def batch_world(teacher: Teacher, agent: Agent, batcher: Batcher) -> World:
 def takes_batches(teacher: Teacher, agent: Agent) -> bool:
     """Whether whole batches can go from teacher to agent, without copies."""
     return can_batch(agent) and agent.takes_batches and teacher.is_single_turn
-
-
-class Row(NamedTuple):
-    """One conversation: a copy of the teacher talks with a copy of the agent."""
-
-    teacher: Teacher
-    agent: Agent
 
 
 class BatchWorld(World):
@@ -79,9 +70,8 @@ class BatchWorld(World):
         self.agent = agent
         self.batcher = batcher
         self.step = 0  # Batches so far; of whole ones, the teacher counts them.
-        self.rows: List[Row] = []
-        self.live: List[Row] = []
-        self.has_batch_act = can_batch(agent)
+        self.rows: List[Talk] = []
+        self.live: List[Talk] = []
         self.has_whole_batches = takes_batches(teacher, agent)
         if batcher.needs_lengths and not self.has_whole_batches:
             raise ProtocolError(
@@ -95,47 +85,38 @@ class BatchWorld(World):
         if self.has_whole_batches:
             messages: Sequence[Message] = self.teacher.batch_act()
             self.heard = messages
-            replies = answers(self.agent, messages)
+            replies = self.ask(self.agent, messages)
             self.teacher.batch_observe(replies)
         else:
-            messages = self.heard = self.teachers_act()
-            heard = [row.agent.observe(message) for row, message in zip(self.live, messages)]
-            if self.has_batch_act:
-                replies = answers(self.agent, heard)
-            else:
-                replies = [row.agent.act() for row in self.live]
-            for row, reply in zip(self.live, replies):
-                row.teacher.observe(reply)
-                row.agent.self_observe(reply)
+            self._go_on()
+            messages = self.heard = [talk.said for talk in self.live]
+            replies = exchange(self.agent, self.live)
             self.step += 1
         self.acts = (messages, replies)
 
-    def teachers_act(self) -> List[Message]:
-        """Every teacher copy that has something left to say says it; those
-        conversations take part in this parley."""
+    def _go_on(self) -> None:
+        """Every teacher copy that has something left to say says it; those conversations take
+        part in this parley."""
         size = self.batcher.sizes.at(self.step)
         self.live = []
-        messages = []
         n_asked = 0
-        for row in self._rows(size):
+        for talk in self._talks(size):
             n_asked += 1
-            # Asked only now: the last episode may have gone to the row before.
-            if not row.teacher.epoch_done():
-                self.live.append(row)
-                messages.append(row.teacher.act())
-                if len(messages) == size:
+            # Asked only now: the last episode may have gone to the one before.
+            if not talk.teacher.epoch_done():
+                talk.go_on()
+                self.live.append(talk)
+                if len(self.live) == size:
                     break
         # Where sizes fall, those without room go first next time.
         self.rows = self.rows[n_asked:] + self.rows[:n_asked]
-        return messages
 
-    def _rows(self, size: int) -> Iterator[Row]:
+    def _talks(self, size: int) -> Iterator[Talk]:
         """All conversations; new ones begin while there is room and data for them."""
         yield from self.rows
         while len(self.rows) < size and not self.teacher.epoch_done():
-            row = Row(self.teacher.clone(), self.agent.clone())
-            self.rows.append(row)
-            yield row
+            self.rows.append(Talk(self.teacher, self.agent))
+            yield self.rows[-1]
 
     def _epoch_done(self) -> bool:
         return self.teacher.epoch_done() and all(row.teacher.epoch_done() for row in self.rows)
@@ -148,9 +129,9 @@ class BatchWorld(World):
         self.step = state["step"]
         copies = self.teacher.restore(state["teacher"], [place for place, _ in state["rows"]])
         for copy, (_, known) in zip(copies, state["rows"]):
-            row = Row(copy, self.agent.clone())
-            row.agent.set_conversation_state(known)
-            self.rows.append(row)
+            self.rows.append(Talk(copy, self.agent))
+            self.rows[-1].teacher = copy
+            self.rows[-1].agent.set_conversation_state(known)
 
     def reset(self) -> None:
         """Drop all conversations."""

@@ -1,23 +1,61 @@
-"""What batching worlds ask of an agent: lengths, shorter reading, answers."""
+"""What batching worlds have in common: conversations of copies, and what they ask of an agent
+before they batch."""
 
 from typing import Callable, List, Sequence, Tuple
 
 import numpy as np
 
-from ..batchers import Batcher, Lengths, OversizeError, count_words
+from ..batchers import Batcher, Lengths, count_words
 from ..errors import ConfigError, Problem, ProtocolError
 from ..messages import Message
-from ..protocol import Agent
+from ..protocol import Agent, can_batch
 from ..teachers.teacher import Teacher
+from .world import World
 
 Measure = Callable[[Sequence[Message]], Lengths]
+
+
+class Talk:
+    """A conversation: a copy of the teacher talks with a copy of the agent.
+
+    said (Message): By the teacher at last.
+    heard (Message): The same, as the agent observed it.
+    """
+
+    __slots__ = ("teacher", "agent", "said", "heard")
+
+    def __init__(self, teacher: Teacher, agent: Agent):
+        self.teacher, self.agent = teacher.clone(), agent.clone()
+        self.said = self.heard = Message(episode_done=True)
+
+    def go_on(self) -> Message:
+        """The teacher says its next message; gives what the agent observes."""
+        self.said = self.teacher.act()
+        self.heard = self.agent.observe(self.said)
+        return self.heard
+
+
+def exchange(agent: Agent, talks: Sequence[Talk]) -> Sequence[Message]:
+    """Let the agent answer what its copies have heard, all at once if it can; both sides of
+    each conversation take note.
+
+    RETURNS (Sequence[Message]): The replies.
+    """
+    if can_batch(agent):
+        replies = World.ask(agent, [talk.heard for talk in talks])
+    else:
+        replies = [talk.agent.act() for talk in talks]
+    for talk, reply in zip(talks, replies):
+        talk.teacher.observe(reply)
+        talk.agent.self_observe(reply)
+    return replies
 
 
 def measure_of(batcher: Batcher, agent: Agent) -> Measure:
     """How long observations are: as the agent says, or words if it does not; nothing is
     measured for a batcher that does not look at lengths."""
     if not batcher.needs_lengths:
-        return _no_lengths
+        return lambda rows: Lengths(np.zeros((len(rows), 1), dtype=np.int64), (False,))
     if not hasattr(agent, "batch_lengths"):
         return count_words
     known: List[Tuple[bool, ...]] = []
@@ -43,10 +81,6 @@ def measure_of(batcher: Batcher, agent: Agent) -> Measure:
     return measure
 
 
-def _no_lengths(observations: Sequence[Message]) -> Lengths:
-    return Lengths(np.zeros((len(observations), 1), dtype=np.int64), (False,))
-
-
 def check_oversize(batcher: Batcher, agent: Agent) -> None:
     """See that the agent can shorten what it reads, if the batcher wants it to.
 
@@ -56,40 +90,3 @@ def check_oversize(batcher: Batcher, agent: Agent) -> None:
         text = f'the batcher has oversize = "truncate", but {agent.id} cannot shorten what it reads'
         where = "[world.batcher] (or [evaluation.world.batcher])"
         raise ConfigError([Problem("", text, f'set it to "alone" or "error" in {where}')])
-
-
-def fit_rows(
-    batcher: Batcher,
-    lengths: Lengths,
-    limit: int,
-    observations: Sequence[Message],
-    teacher: Teacher,
-) -> Lengths:
-    """What is read of observations beyond the limit: those that are shortened get the
-    field ``max_tokens``.
-
-    RAISES (DataError): If one is beyond the limit and the batcher calls this an error.
-    """
-    try:
-        fitted = batcher.fit(lengths, limit)
-    except OversizeError as error:
-        name = str(observations[error.row].get("id"))
-        raise error.of_example(name, teacher.data_name) from None
-    if fitted is not lengths:
-        for row in np.flatnonzero((fitted.counts != lengths.counts).any(axis=1)).tolist():
-            observations[row]["max_tokens"] = tuple(fitted.counts[row].tolist())
-    return fitted
-
-
-def answers(agent: Agent, observations: Sequence[Message]) -> Sequence[Message]:
-    """The agent's replies.
-
-    RAISES (ProtocolError): If there is not one for each observation.
-    """
-    replies: List[Message] = agent.batch_act(observations)  # type: ignore[attr-defined]
-    if len(replies) != len(observations):
-        raise ProtocolError(
-            f"{agent.id}.batch_act() gave {len(replies)} replies "
-            f"to {len(observations)} observations."
-        )
-    return replies

@@ -1,14 +1,17 @@
 """Many conversations of which each waits until its next message finds good company."""
 
+from functools import partial
 from itertools import chain
 from typing import Any, Dict, Iterable, Iterator, List, Mapping
 
-from ..batchers import Batcher, Lengths, LiveBuffer
+import numpy as np
+
+from ..batchers import Batcher, Lengths, LiveBuffer, OversizeError
 from ..messages import Message
-from ..protocol import Agent, can_batch
+from ..protocol import Agent
 from ..registry import registry
 from ..teachers.teacher import Teacher
-from .batching import answers, check_oversize, fit_rows, measure_of
+from .batching import Talk, check_oversize, exchange, measure_of
 from .world import World, WorldFactory
 
 
@@ -20,10 +23,7 @@ def build_dynamic_batch_world(batcher: Batcher) -> WorldFactory:
     batcher (Batcher): Which messages are answered together.
     """
 
-    def create_dynamic_batch_world(teacher: Teacher, agent: Agent) -> World:
-        return DynamicBatchWorld(teacher, agent, batcher)
-
-    return create_dynamic_batch_world
+    return partial(DynamicBatchWorld, batcher=batcher)
 
 
 class DynamicBatchWorld(World):
@@ -47,7 +47,6 @@ class DynamicBatchWorld(World):
         self.teacher = teacher
         self.agent = agent
         self.batcher = batcher
-        self.has_batch_act = can_batch(agent)
         self.measure = measure_of(batcher, agent)
         # Where budgets change, a row can have waited until less is allowed.
         is_fitted = batcher.unit == "words" and batcher.oversize != "alone"
@@ -65,16 +64,13 @@ class DynamicBatchWorld(World):
         # Conversations that wait and will go on.
         self._n_going = 0
         # Copies of which none is in the middle of a conversation can begin others.
-        if len(self._resting) < len(self._teachers):
+        if len(self._resting) < len(self._talks):
             self._drop()
 
     def _drop(self) -> None:
-        # One entry for each conversation that there ever was room for.
-        self._teachers: List[Teacher] = []
-        self._agents: List[Agent] = []
-        self._heard: List[Message] = []
-        self._is_last: List[bool] = []
-        # Those that are over; their copies take the next episode when there is room.
+        # One entry for each conversation that there ever was room for, by its slot.
+        self._talks: List[Talk] = []
+        # Those that are over.
         self._resting: List[int] = []
 
     def start_epoch(self, epoch: int, seed: int) -> None:
@@ -85,73 +81,71 @@ class DynamicBatchWorld(World):
     def _parley(self) -> None:
         buffer = self.buffer
         if not len(buffer):
-            self._fill()
+            # While there is room; as far as can be told, which is never too far.
+            while (room := buffer.missing()) > 0 and not self.teacher.epoch_done():
+                self._hear(self._beginning(room))
         more_to_come = self._n_going > 0 or not self.teacher.epoch_done()
         step = buffer.step
         slots = buffer.next_batch(more_to_come)
-        observations = self.heard = [self._heard[slot] for slot in slots]
+        talks = [self._talks[slot] for slot in slots]
+        observations = self.heard = [talk.heard for talk in talks]
         if self._is_fitted_late:
             self._fit(observations, self.batcher.sizes.at(step))
-        teachers, agents, is_last = self._teachers, self._agents, self._is_last
-        if self.has_batch_act:
-            replies = answers(self.agent, observations)
-        else:
-            replies = [agents[slot].act() for slot in slots]
-        for slot, reply in zip(slots, replies):
-            teachers[slot].observe(reply)
-            agents[slot].self_observe(reply)
-        going = [slot for slot in slots if not is_last[slot]]
-        self._resting += [slot for slot in slots if is_last[slot]]
+        replies = exchange(self.agent, talks)
+        is_over = [talk.said["episode_done"] for talk in talks]
+        going = [slot for slot, over in zip(slots, is_over) if not over]
+        self._resting += [slot for slot, over in zip(slots, is_over) if over]
         self._n_going -= len(going)
         room = buffer.missing() - len(going)
         self._hear(chain(going, self._beginning(room)))
         self.acts = (observations, replies)
 
-    def _fill(self) -> None:
-        """Begin conversations while there is room."""
-        room = self.buffer.missing()
-        while room > 0 and not self.teacher.epoch_done():
-            self._hear(self._beginning(room))
-            room = self.buffer.missing()
-
     def _beginning(self, room: int) -> Iterator[int]:
         """Conversations that begin. Each has to take its episode before the next one is
         asked for."""
-        resting, epoch_done = self._resting, self.teacher.epoch_done
         for _ in range(room):
-            if epoch_done():
+            if self.teacher.epoch_done():
                 return
-            yield resting.pop() if resting else self._new()
+            if not self._resting:
+                self._add()
+            yield self._resting.pop()
 
-    def _new(self) -> int:
-        self._teachers.append(self.teacher.clone())
-        self._agents.append(self.agent.clone())
-        self._heard.append(_NOTHING)
-        self._is_last.append(True)
-        return len(self._teachers) - 1
+    def _add(self) -> None:
+        self._resting.append(len(self._talks))
+        self._talks.append(Talk(self.teacher, self.agent))
 
     def _hear(self, slots: Iterable[int]) -> None:
         """These conversations hear their next message, and wait."""
-        waiting = []
+        waiting: List[int] = []
         observations = []
         for slot in slots:
             waiting.append(slot)
-            observations.append(self._next_message(slot))
-        if not waiting:
-            return
-        limit, _ = self.batcher.window(self.buffer.step)
-        self.buffer.add(waiting, self._fit(observations, limit))
+            observations.append(self._next_message(self._talks[slot]))
+        if waiting:
+            limit, _ = self.batcher.window(self.buffer.step)
+            self.buffer.add(waiting, self._fit(observations, limit))
+
+    def _next_message(self, talk: Talk) -> Message:
+        observation = talk.go_on()
+        self._n_going += not talk.said["episode_done"]
+        return observation
 
     def _fit(self, observations: List[Message], limit: int) -> Lengths:
-        lengths = self.measure(observations)
-        return fit_rows(self.batcher, lengths, limit, observations, self.teacher)
+        """What is read of observations: those beyond the limit that are shortened get the
+        field ``max_tokens``.
 
-    def _next_message(self, slot: int) -> Message:
-        message = self._teachers[slot].act()
-        self._is_last[slot] = is_over = message["episode_done"]
-        self._n_going += not is_over
-        self._heard[slot] = observation = self._agents[slot].observe(message)
-        return observation
+        RAISES (DataError): If one is beyond the limit and the batcher calls this an error.
+        """
+        lengths = self.measure(observations)
+        try:
+            fitted = self.batcher.fit(lengths, limit)
+        except OversizeError as error:
+            name = str(observations[error.row].get("id"))
+            raise error.of_example(name, self.teacher.data_name) from None
+        if fitted is not lengths:
+            for row in np.flatnonzero((fitted.counts != lengths.counts).any(axis=1)).tolist():
+                observations[row]["max_tokens"] = tuple(fitted.counts[row].tolist())
+        return fitted
 
     def _epoch_done(self) -> bool:
         return not len(self.buffer) and self.teacher.epoch_done()
@@ -162,11 +156,11 @@ class DynamicBatchWorld(World):
         conversations = [
             [
                 slot,
-                self._teachers[slot].place_of_act(),
-                self._agents[slot].conversation_state(),
-                self._heard[slot].get("max_tokens"),
+                talk.teacher.place_of_act(),
+                talk.agent.conversation_state(),
+                talk.heard.get("max_tokens"),
             ]
-            for slot in range(len(self._teachers))
+            for slot, talk in enumerate(self._talks)
             if slot not in resting
         ]
         return {
@@ -182,12 +176,12 @@ class DynamicBatchWorld(World):
         places = [place for _, place, _, _ in conversations]
         copies = self.teacher.restore(state["teacher"], places)
         for copy, (slot, _, known, max_tokens) in zip(copies, conversations):
-            while len(self._teachers) <= slot:
-                self._resting.append(self._new())
-            self._resting.pop()
-            self._teachers[slot] = copy
-            self._agents[slot].set_conversation_state(known)
-            observation = self._next_message(slot)
+            while len(self._talks) <= slot:
+                self._add()
+            talk = self._talks[self._resting.pop()]
+            talk.teacher = copy
+            talk.agent.set_conversation_state(known)
+            observation = self._next_message(talk)
             if max_tokens is not None:
                 observation["max_tokens"] = tuple(max_tokens)
         self._seed = state["seed"]
@@ -204,6 +198,3 @@ class DynamicBatchWorld(World):
         super().shutdown()
         self._drop()
         self._forget()
-
-
-_NOTHING = Message()

@@ -55,6 +55,20 @@ class World:
     def _parley(self) -> None:
         raise NotImplementedError
 
+    @staticmethod
+    def ask(agent: Agent, observations: Sequence[Message]) -> Sequence[Message]:
+        """The agent's replies to many observations at once.
+
+        RAISES (ProtocolError): If there is not one for each.
+        """
+        replies: Sequence[Message] = agent.batch_act(observations)  # type: ignore[attr-defined]
+        if len(replies) != len(observations):
+            raise ProtocolError(
+                f"{agent.id}.batch_act() gave {len(replies)} replies "
+                f"to {len(observations)} observations."
+            )
+        return replies
+
     def epoch_done(self) -> bool:
         """Whether every example was handed out and answered."""
         self._has_more = self._has_more or not self._epoch_done()

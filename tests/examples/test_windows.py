@@ -1,4 +1,4 @@
-"""Whole batches of a batcher: exactly once, seeded order, windows, schedules, oversize."""
+"""Batches as a batcher chooses them: seeded order, windows, schedules, oversize."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.teachers.talk import answer_batch, batches_left, ids_of, make_teacher
+from tests.examples.talk import BATCHERS, SIZES, answer_batch, batches_left, ids_of, make_teacher
 from thincdialog.batchers import (
     Batcher,
     Batchsort,
@@ -25,55 +25,8 @@ from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import IterableTeacher
 
-sizes = st.lists(st.integers(1, 4), min_size=1, max_size=30)
-batchers = st.one_of(
-    st.builds(Fixed, st.integers(1, 9)),
-    st.builds(Batchsort, st.integers(1, 9), st.integers(1, 40)),
-    st.builds(Words, st.integers(12, 60), st.booleans(), st.integers(1, 40)),
-    st.builds(Words, st.integers(1, 20), st.booleans(), st.integers(1, 9), st.just("truncate")),
-    st.builds(Padded, st.integers(1, 60), st.integers(1, 40)),
-)
 
-
-@given(sizes, batchers, st.integers(1, 50), st.booleans(), st.booleans())
-def test_batches_show_each_example_exactly_once(sizes, batcher, window, streaming, training):
-    teacher = make_teacher(sizes, window=window, streaming=streaming, flat=True, training=training)
-    teacher.set_batches(batcher)
-    for epoch in range(2):
-        teacher.start_epoch(epoch, 7)
-        batches = batches_left(teacher)
-        assert Counter(sum(batches, [])) == Counter(ids_of(sizes))
-        assert all(batches)
-        with pytest.raises(ProtocolError, match="past the end of the epoch"):
-            teacher.batch_act()
-
-
-@given(sizes, batchers, st.integers(1, 50), st.booleans(), st.integers(0, 40))
-def test_batches_resume_in_the_identical_order(sizes, batcher, window, streaming, n_before):
-    def make():
-        teacher = make_teacher(sizes, window=window, streaming=streaming, flat=True)
-        teacher.set_batches(batcher)
-        return teacher
-
-    teacher = make()
-    teacher.start_epoch(1, 3)
-    for _ in range(n_before):
-        if not teacher.epoch_done():
-            answer_batch(teacher)
-    state = json.loads(json.dumps(teacher.state()))
-    resumed = make()
-    resumed.restore(state)
-    # Saved again before anything was read.
-    again = make()
-    again.restore(json.loads(json.dumps(resumed.state())))
-    expected = batches_left(teacher)
-    assert batches_left(resumed) == expected == batches_left(again)
-    for each in (teacher, resumed):
-        each.start_epoch(2, 3)
-    assert batches_left(resumed) == batches_left(teacher)
-
-
-def test_batches_order_is_a_function_of_seed_and_epoch():
+def test_windows_order_is_a_function_of_seed_and_epoch():
     def order(seed, epoch, before=()):
         teacher = make_teacher([1] * 60)
         teacher.set_batches(Batchsort(4, buffer=5))
@@ -88,7 +41,7 @@ def test_batches_order_is_a_function_of_seed_and_epoch():
     assert len(orders) == 4
 
 
-def test_batches_an_example_waits_no_longer_than_its_window():
+def test_windows_an_example_waits_no_longer_than_its_window():
     teacher = make_teacher([1] * 100, training=False)
     teacher.set_batches(Batchsort(4, buffer=5))
     batches = batches_left(teacher)
@@ -99,13 +52,13 @@ def test_batches_an_example_waits_no_longer_than_its_window():
 
 @settings(max_examples=60)
 @given(st.integers(0, 200), st.integers(1, 60), st.lists(st.integers(1, 60)), st.integers(1, 4))
-def test_batches_window_of_words_is_bounded_whatever_its_rows(n_short, longest, others, buffer):
+def test_windows_window_of_words_is_bounded_whatever_its_rows(n_short, longest, others, buffer):
     # Short rows tell little about the long ones behind them.
     n_words = [1] * n_short + [longest] * 200 + others
     read = []
 
     def measure(batch):
-        read.extend(n_words[int(name.split("/")[0])] for name in batch.columns["id"])
+        read.extend(n_words[int(name.split("/")[0])] for name in batch.ids())
         return Lengths(numpy.array(read[-len(batch) :])[:, None], (True,))
 
     data = [[("text", "label")] for _ in n_words]
@@ -124,7 +77,7 @@ def test_batches_window_of_words_is_bounded_whatever_its_rows(n_short, longest, 
 
 
 @pytest.mark.parametrize("batcher", [Batchsort(8, 32), Words(200, True, 32), Padded(200, 32)])
-def test_batches_order_does_not_follow_length(batcher):
+def test_windows_order_does_not_follow_length(batcher):
     rng = numpy.random.default_rng(0)
     n_words = numpy.minimum(rng.lognormal(2.5, 0.8, 6000).astype(int) + 1, 90)
     data = [[("w " * int(n), "yes")] for n in n_words]
@@ -144,11 +97,11 @@ def test_batches_order_does_not_follow_length(batcher):
     assert 0.8 < sum(totals[:half]) / sum(totals[half:]) < 1.25
 
 
-def test_batches_measure_every_row_once_and_fixed_none():
+def test_windows_measure_every_row_once_and_fixed_none():
     measured = []
 
     def measure(batch):
-        measured.extend(batch.columns["id"])
+        measured.extend(batch.ids())
         return count_words(batch)
 
     teacher = make_teacher([1] * 3000)
@@ -161,7 +114,7 @@ def test_batches_measure_every_row_once_and_fixed_none():
 
 
 @pytest.mark.parametrize("end", [1, 8])
-def test_batches_follow_a_schedule_through_windows_and_epochs(end):
+def test_windows_follow_a_schedule_through_windows_and_epochs(end):
     # Sizes 1 ... 8 or 8 ... 1 over 24 batches, then the last for ever.
     first = 9 - end
 
@@ -185,7 +138,7 @@ def test_batches_follow_a_schedule_through_windows_and_epochs(end):
         assert max(n_rows) == 8
 
 
-def test_batches_of_a_falling_budget_keep_to_it_where_they_are_more_than_foreseen():
+def test_windows_of_a_falling_budget_keep_to_it_where_they_are_more_than_foreseen():
     # Two of these rows do not fit together, so a window makes nearly twice its batches.
     schedule = [max(110, 200 - step) for step in range(400)]
     batcher = Words(iter(schedule), buffer=64)
@@ -201,7 +154,7 @@ def test_batches_of_a_falling_budget_keep_to_it_where_they_are_more_than_foresee
     assert all(n <= most for n, most in zip(n_cells, schedule))
 
 
-def test_batches_order_differs_from_window_to_window():
+def test_windows_order_differs_from_window_to_window():
     teacher = make_teacher([1] * 80, training=False)
     alike = Lengths(numpy.ones((10, 1), dtype=numpy.int64), (True,))
     teacher.set_batches(Batchsort(1, buffer=10), lambda batch: alike)
@@ -210,7 +163,7 @@ def test_batches_order_differs_from_window_to_window():
     assert len(set(orders)) == 8
 
 
-def test_batches_oversize_error_names_data_example_and_fix():
+def test_windows_oversize_error_names_data_example_and_fix():
     data = [[("short", "x")], [("far too long for this " * 3, "x")]]
     made = IterableTeacher({"test": data}, mutators=[Flatten()], task="quotes")
     teacher = made.for_split("test")
@@ -221,7 +174,7 @@ def test_batches_oversize_error_names_data_example_and_fix():
         assert part in str(error.value)
 
 
-def test_batches_truncated_rows_are_told_how_much_to_read():
+def test_windows_truncated_rows_are_told_how_much_to_read():
     data = [[("a b c", "x y")], [("a " * 30, "x " * 8)], [("a b", "x")]]
     teacher = IterableTeacher({"train": data}).for_split("train", training=True)
     teacher.set_batches(Words(20, padding=False, oversize="truncate"))
@@ -229,14 +182,14 @@ def test_batches_truncated_rows_are_told_how_much_to_read():
     n_columns = []
     while not teacher.epoch_done():
         batch = teacher.batch_act()
-        n_columns.append("max_tokens" in batch.columns)
+        n_columns.append("max_tokens" in batch.names())
         told.update((row["id"], row.get("max_tokens")) for row in batch)
         teacher.batch_observe([Message()] * len(batch))
     assert told == {"0/0": None, "1/0": (12, 8), "2/0": None}
     assert sorted(n_columns) == [False, True]
 
 
-def test_batches_of_a_users_batcher_are_checked():
+def test_windows_of_a_users_batcher_are_checked():
     class Forgetful(Batcher):
         def plan(self, lengths, limit, rng):
             return [numpy.arange(len(lengths.counts) - 1)]
@@ -248,8 +201,8 @@ def test_batches_of_a_users_batcher_are_checked():
 
 
 @settings(max_examples=20)
-@given(sizes, batchers)
-def test_batches_scores_do_not_depend_on_the_batcher(sizes, batcher):
+@given(SIZES, BATCHERS)
+def test_windows_scores_do_not_depend_on_the_batcher(sizes, batcher):
     teacher = make_teacher(sizes, flat=True, training=False)
     teacher.set_metrics([Accuracy()])
     teacher.set_batches(batcher)
@@ -263,7 +216,7 @@ def test_batches_scores_do_not_depend_on_the_batcher(sizes, batcher):
     assert teacher.report()["accuracy"].value() == pytest.approx(right / len(ids))
 
 
-def test_batches_of_a_new_epoch_drop_the_window():
+def test_windows_of_a_new_epoch_drop_the_window():
     teacher = make_teacher([1] * 20)
     teacher.set_batches(Batchsort(3, 4))
     answer_batch(teacher)

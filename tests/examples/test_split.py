@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.teachers.talk import batches_left, rounds
+from tests.examples.talk import batches_left, rounds, through_json
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
+from thincdialog.examples.split import Split
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.limit import Limit
 from thincdialog.teachers import MultiTask
@@ -21,7 +22,6 @@ from thincdialog.teachers.json_layout import JSONLayout
 from thincdialog.teachers.labelled_text import LabelledText
 from thincdialog.teachers.numbered_text import NumberedText
 from thincdialog.teachers.parlai_text import ParlAIText
-from thincdialog.teachers.split import Split
 
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=14)
 slowly = settings(
@@ -181,10 +181,6 @@ class Files:
         return first
 
 
-def through_json(value):
-    return json.loads(json.dumps(value))
-
-
 @pytest.mark.parametrize("name", FORMATS)
 @given(
     parts=st.lists(sizes, min_size=1, max_size=3),
@@ -204,17 +200,17 @@ def test_seeking_copies_go_on_whatever_stood_before(
     original = files.teacher(flat, window)
     original.start_epoch(1, 5)
     copies = [original.clone() for _ in range(n_copies)]
-    rounds(original, copies, n_rounds)
+    rounds(copies, n_rounds)
     state, places = through_json([original.state(), [copy.place() for copy in copies]])
-    expected = rounds(original, copies)
+    expected = rounds(copies)
     files.spoil(state["shown"], *places)
     resumed = files.teacher(flat, window)
     again = resumed.restore(state, places)
-    assert rounds(resumed, again) == expected
+    assert rounds(again) == expected
     files.write(files.parts)
     original.start_epoch(2, 5)
     resumed.start_epoch(2, 5)
-    assert rounds(resumed, again) == rounds(original, copies)
+    assert rounds(again) == rounds(copies)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -272,7 +268,7 @@ def test_seeking_goes_to_the_line_of_the_block(tmp_path, name):
 def test_seeking_errors_name_the_line(tmp_path, name):
     files = Files(tmp_path, name, [[1] * 40])
     original = files.teacher()
-    rounds(original, [original], 20)
+    rounds([original], 20)
     state = through_json(original.state())
     lines = files.parts[0].split(b"\n")
     bad = len(lines) - 4
@@ -285,7 +281,7 @@ def test_seeking_errors_name_the_line(tmp_path, name):
             files.spoil(state["shown"])
             teacher.restore(state)
         with pytest.raises(DataError) as caught:
-            rounds(teacher, [teacher])
+            rounds([teacher])
         messages.append(str(caught.value))
     assert f"{files.paths[0]}:{bad + 1}  not UTF-8: byte 1 is 0xfe" in messages[0]
     assert messages[0] == messages[1]
@@ -307,7 +303,7 @@ MALFORMED = {
 def test_seeking_malformed_lines_are_named_as_in_a_whole_reading(tmp_path, name):
     files = Files(tmp_path, name, [[1, 2] * 20])
     original = files.teacher()
-    rounds(original, [original], 20)
+    rounds([original], 20)
     state = through_json(original.state())
     line, problem = MALFORMED[name]
     files.parts = [files.parts[0] + f"{line}\n".encode()]
@@ -315,12 +311,12 @@ def test_seeking_malformed_lines_are_named_as_in_a_whole_reading(tmp_path, name)
     n_lines = files.parts[0].count(b"\n")
     whole = files.teacher()
     with pytest.raises(DataError) as first:
-        rounds(whole, [whole])
+        rounds([whole])
     files.spoil(state["shown"])
     resumed = files.teacher()
     resumed.restore(state)
     with pytest.raises(DataError) as second:
-        rounds(resumed, [resumed])
+        rounds([resumed])
     assert f"{files.paths[0]}:{n_lines}  " in str(first.value) and problem in str(first.value)
     assert str(first.value) == str(second.value)
 
@@ -329,17 +325,17 @@ def test_seeking_reads_the_blocks_of_copies_and_nothing_before(tmp_path):
     files = Files(tmp_path, "conversations", [[40, *[1] * 60]])
     original = files.teacher()
     copies = [original.clone() for _ in range(2)]
-    rounds(original, copies, 4)
+    rounds(copies, 4)
     # One is in the first block still, the other in one behind it.
     while sum(copy.place() is not None for copy in copies) < 1:
-        rounds(original, copies, 1)
+        rounds(copies, 1)
     state, places = through_json([original.state(), [copy.place() for copy in copies]])
     blocks = {place["block"] for place in places if place}
     assert blocks == {0} and state["shown"]["block"] > 0
-    expected = rounds(original, copies)
+    expected = rounds(copies)
     assert files.spoil(state["shown"], *places) == (0, 0)
     resumed = files.teacher()
-    assert rounds(resumed, resumed.restore(state, places)) == expected
+    assert rounds(resumed.restore(state, places)) == expected
 
 
 @pytest.mark.parametrize("n_rounds", range(0, 40, 3))
@@ -353,11 +349,11 @@ def test_seeking_a_file_read_as_a_whole_gives_the_same(tmp_path, n_rounds):
         return made.for_split("train", training=True)
 
     original = make()
-    rounds(original, [original], n_rounds)
+    rounds([original], n_rounds)
     state = through_json(original.state())
     resumed = make()
     resumed.restore(state)
-    assert rounds(resumed, [resumed]) == rounds(original, [original])
+    assert rounds([resumed]) == rounds([original])
 
 
 @given(st.integers(0, 30), st.integers(1, 4))
@@ -374,12 +370,12 @@ def test_seeking_behind_mutators_that_count_gives_the_same(tmp_path, n_rounds, w
         return made.for_split("train", training=True)
 
     original = make()
-    first = rounds(original, [original], n_rounds)
+    first = rounds([original], n_rounds)
     state = through_json(original.state())
     resumed = make()
     resumed.restore(state)
-    rest = rounds(original, [original])
-    assert rounds(resumed, [resumed]) == rest
+    rest = rounds([original])
+    assert rounds([resumed]) == rest
     assert len(first + rest) == 23
 
 
@@ -395,23 +391,22 @@ def test_seeking_in_endless_data_of_several_tasks(tmp_path, n_rounds, n_copies):
     def make():
         parts = {name: files.teacher() for name, files in several.items()}
         for part in parts.values():
-            part._showing.data.endless = part._showing.is_endless = True
-            part._showing.cursor.is_endless = True
+            part._order.data.endless = part._order.is_endless = True
         return MultiTask(parts)
 
     original = make()
     copies = [original.clone() for _ in range(n_copies)]
-    rounds(original, copies, n_rounds)
+    rounds(copies, n_rounds)
     state, places = through_json([original.state(), [copy.place() for copy in copies]])
     resumed = make()
     again = resumed.restore(state, places)
-    assert rounds(resumed, again, 20) == rounds(original, copies, 20)
+    assert rounds(again, 20) == rounds(copies, 20)
 
 
 def test_seeking_a_pipe_is_read_up_to_the_place(tmp_path):
     files = Files(tmp_path, "parlai", [[1, 2] * 20])
     original = files.teacher()
-    rounds(original, [original], 30)
+    rounds([original], 30)
     state = through_json(original.state())
     files.paths[0].unlink()
     os.mkfifo(files.paths[0])
@@ -419,7 +414,7 @@ def test_seeking_a_pipe_is_read_up_to_the_place(tmp_path):
     writer.start()
     resumed = files.teacher()
     resumed.restore(state)
-    assert rounds(resumed, [resumed]) == rounds(original, [original])
+    assert rounds([resumed]) == rounds([original])
     writer.join()
 
 
@@ -427,7 +422,7 @@ def test_seeking_a_pipe_is_read_up_to_the_place(tmp_path):
 def test_seeking_in_a_shorter_file_is_an_error(tmp_path, n_left):
     files = Files(tmp_path, "jsonl", [[1] * 20])
     original = files.teacher()
-    rounds(original, [original], 17)
+    rounds([original], 17)
     state = through_json(original.state())
     byte = state["shown"]["start"]["byte"]
     files.write([b"\n".join(files.parts[0][:byte].split(b"\n")[: -1 or None]) + b"\n" * n_left])

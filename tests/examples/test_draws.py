@@ -1,10 +1,10 @@
-"""The training order and samples of episodes."""
+"""Draws of the order of the data: permutations, samples, shares."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.teachers.order import block_order, in_share, sample_episodes
+from thincdialog.examples.draws import block_order, in_share, sample_episodes
 
 seeds = st.integers(-(2**63), 2**63)
 
@@ -23,7 +23,7 @@ def test_block_order_differs_by_each_argument():
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=60), st.integers(1, 400), seeds)
 def test_sample_episodes_holds_enough_and_no_more_than_an_episode_too_many(lengths, wanted, seed):
-    picked = sample_episodes(lengths, wanted, seed)
+    picked = sample_episodes(np.array(lengths), wanted, seed)
     assert (np.diff(picked) > 0).all()
     total = int(np.asarray(lengths)[picked].sum())
     assert total >= min(wanted, sum(lengths))

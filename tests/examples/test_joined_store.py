@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from thincdialog.api import Message, registry
 from thincdialog.batchers import Batchsort, Fixed, Padded, Words
-from thincdialog.columns import PickedColumn, RowNumbers
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.teachers import Teacher, mix_tasks
@@ -68,8 +67,7 @@ def test_mixture_in_memory_has_the_batches_of_streams(
                 batch = teacher.batch_act()
                 batches.append(list(batch))
                 teacher.batch_observe([Message(text="a b")] * len(batch))
-                if not streaming:
-                    assert isinstance(batch.columns["text"], PickedColumn)
+                assert batch.store.is_held is not streaming
         shown.append((batches, {k: metric.value() for k, metric in teacher.report().items()}))
     assert shown[0] == shown[1]
 
@@ -85,29 +83,6 @@ def test_mixture_counts_the_examples_of_each_task(with_metrics):
     report = teacher.report()
     counts = {name: report[name].value() for name in report if name.endswith("examples")}
     assert counts == {"examples": 8, "a/examples": 6, "b/examples": 2}
-
-
-def test_mixture_in_memory_is_remembered_by_rows_whichever_worker_shows_it():
-    rows = [{"text": f"{number}", "labels": ["x"]} for number in range(20)]
-    whole = mixture([rows, rows[:9]], [2, 1], False)
-    numbers, looked_at = RowNumbers(), []
-
-    def compute(texts):
-        looked_at.extend(texts)
-        return list(map(int, texts))
-
-    for epoch in range(3):
-        for worker in range(2):
-            share = whole.share_of(worker, 2)
-            share.set_batches(Words(7, True, 3))
-            share.start_epoch(epoch, 0)
-            while not share.epoch_done():
-                batch = share.batch_act()
-                found = numbers.of(batch.columns["text"], compute).tolist()
-                assert found == [int(row["text"]) for row in batch]
-                assert [row["id"][2:] for row in batch] == [f"{row['text']}/0" for row in batch]
-                share.batch_observe([Message()] * len(batch))
-    assert sorted(looked_at) == sorted(row["text"] for row in [*rows, *rows[:9]])
 
 
 def trained(teacher, kind, ops, batcher):
@@ -129,7 +104,7 @@ def trained(teacher, kind, ops, batcher):
             world.start_epoch(epoch, 0)
             agent.reset_metrics()
             while not world.epoch_done():
-                agent.seed(0, epoch, 0)
+                agent.begin_microbatch(0, epoch, 0)
                 world.parley()
                 agent.update(optimizer)
             losses.append({k: metric.value() for k, metric in agent.report().items()})

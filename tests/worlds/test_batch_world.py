@@ -6,14 +6,15 @@ from hypothesis import strategies as st
 
 from tests.worlds.talkers import (
     BatchListener,
-    ColumnListener,
     Listener,
+    WholeListener,
     expected_conversations,
     make_teacher,
 )
 from thincdialog.batchers import Fixed
 from thincdialog.errors import ConfigError, ProtocolError
-from thincdialog.messages import Message, MessageBatch
+from thincdialog.examples import Batch
+from thincdialog.messages import Message
 from thincdialog.metrics import report_values
 from thincdialog.protocol import Agent
 from thincdialog.registry import registry
@@ -48,7 +49,7 @@ def check_conversations(agent, lengths):
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("kind", [Listener, BatchListener, ColumnListener])
+@pytest.mark.parametrize("kind", [Listener, BatchListener, WholeListener])
 @given(lengths=episode_lengths, size=sizes, window=st.integers(1, 30), seed=st.integers(0, 99))
 def test_batch_world_every_example_once_and_in_its_conversation(
     kind, training, streaming, lengths, size, window, seed
@@ -78,21 +79,21 @@ def test_batch_world_report_does_not_depend_on_batch_size(lengths, sizes):
     partner = PartnerWorld(scored(make_teacher(lengths, False)), Listener())
     run_epoch(partner)
     for size in sizes:
-        for kind in (Listener, BatchListener, ColumnListener):
+        for kind in (Listener, BatchListener, WholeListener):
             world = BatchWorld(scored(make_teacher(lengths, False)), kind(), Fixed(size))
             run_epoch(world)
             assert world.report() == partner.report()
 
 
 @given(n_examples=st.integers(1, 40), size=sizes, training=st.booleans())
-def test_batch_world_columns_and_copies_agree(n_examples, size, training):
+def test_batch_world_whole_batches_and_copies_agree(n_examples, size, training):
     results = []
-    for kind in (BatchListener, ColumnListener):
+    for kind in (BatchListener, WholeListener):
         agent = kind()
         world = BatchWorld(scored(make_teacher([1] * n_examples, training)), agent, Fixed(size))
         run_epoch(world, epoch=3, seed=5)
         results.append((world.report(), agent.heard, agent.batches))
-        assert world.in_columns is (kind is ColumnListener)
+        assert world.has_whole_batches is (kind is WholeListener)
         assert bool(world.rows) is (kind is BatchListener)
     assert results[0] == results[1]
 
@@ -115,7 +116,7 @@ def test_batch_world_uses_batch_act_of_the_original_unless_told_not_to():
     run_epoch(world)
     assert agent.batches == [2, 2]
 
-    class OneByOne(ColumnListener):
+    class OneByOne(WholeListener):
         use_batch_act = False
 
         def act(self):
@@ -150,12 +151,12 @@ def test_batch_world_refuses_missing_replies():
 
 
 def test_batch_world_acts_are_messages_and_replies():
-    world = BatchWorld(make_teacher([1, 1], False), ColumnListener(), Fixed(2))
+    world = BatchWorld(make_teacher([1, 1], False), WholeListener(), Fixed(2))
     world.parley()
     messages, replies = world.acts
     assert [message["text"] for message in messages] == ["say 0 0", "say 1 0"]
     assert [reply["text"] for reply in replies] == ["0/0", "1/0"]
-    assert isinstance(messages, MessageBatch)
+    assert isinstance(messages, Batch)
 
 
 @pytest.fixture(params=["PartnerWorld", "BatchWorld", "MultiAgentWorld"])

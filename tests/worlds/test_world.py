@@ -10,17 +10,18 @@ from thinc.api import compounding
 from tests.worlds.talkers import (
     BATCHERS,
     BatchListener,
-    ColumnListener,
     Listener,
+    TruncatingListener,
+    WholeListener,
     make_batcher,
     make_tasks,
     make_teacher,
     make_wordy,
 )
-from tests.worlds.test_dynamic_batch_world import TruncatingListener
 from thincdialog.agents.conversation import ConversationAgent
 from thincdialog.batchers import Batchsort, Fixed, Words
 from thincdialog.errors import DataError, ProtocolError
+from thincdialog.examples import Batch
 from thincdialog.messages import Message
 from thincdialog.worlds import (
     BatchWorld,
@@ -50,7 +51,7 @@ class SavingBatchListener(Saving, BatchListener):
     pass
 
 
-class SavingColumnListener(Saving, ColumnListener):
+class SavingWholeListener(Saving, WholeListener):
     pass
 
 
@@ -58,8 +59,8 @@ class Talker(ConversationAgent):
     """Tells its history; the reply becomes part of it."""
 
     def batch_act(self, observations):
-        texts = (" ".join(text for _, text in message["turns"]) for message in observations)
-        return [Message(text=text) for text in texts]
+        turns = Batch.of(observations).turns(self.history_size)
+        return [Message(text=" ".join(text for _, text in each)) for each in turns]
 
 
 def record(world):
@@ -102,7 +103,7 @@ def check_resume(make_world, seed, n_before):
     kind=st.sampled_from(BATCHERS),
     size=st.integers(1, 6),
     buffer=st.integers(1, 12),
-    agent_kind=st.sampled_from([SavingListener, SavingBatchListener, SavingColumnListener, Talker]),
+    agent_kind=st.sampled_from([SavingListener, SavingBatchListener, SavingWholeListener, Talker]),
     streaming=st.booleans(),
     training=st.booleans(),
     window=st.integers(1, 20),
@@ -138,7 +139,7 @@ def test_resume_anywhere(
 def test_resume_single_turns_at_every_point(kind, streaming):
     def make_world():
         teacher = make_teacher([1] * 23, True, streaming=streaming, single_turn=True)
-        return batch_world(teacher, SavingColumnListener(), make_batcher(kind, 3, 2))
+        return batch_world(teacher, SavingWholeListener(), make_batcher(kind, 3, 2))
 
     assert isinstance(make_world(), BatchWorld)
     for n_before in range(14):
@@ -210,7 +211,7 @@ def test_states_that_do_not_fit_are_refused():
 
 
 WORLDS = {
-    "columns": lambda teacher: batch_world(teacher, SavingColumnListener(), Batchsort(2, 4)),
+    "whole": lambda teacher: batch_world(teacher, SavingWholeListener(), Batchsort(2, 4)),
     "rows": lambda teacher: batch_world(teacher, SavingListener(), Fixed(3)),
     "dynamic": lambda teacher: DynamicBatchWorld(teacher, SavingListener(), Batchsort(2, 4)),
     "partner": lambda teacher: PartnerWorld(teacher, SavingListener()),
@@ -250,7 +251,7 @@ def test_state_of_conversations_that_end_elsewhere_is_refused(lengths, n_tasks):
 
 def test_state_in_a_window_of_another_batcher_is_refused():
     def make_world(batcher):
-        return batch_world(make_teacher([1] * 30, True), SavingColumnListener(), batcher)
+        return batch_world(make_teacher([1] * 30, True), SavingWholeListener(), batcher)
 
     state = saved_after(make_world(Batchsort(2, 4)), 3)
     for batcher in (Batchsort(3, 4), Batchsort(2, 3), Batchsort(8, 1), Words(20, buffer=4)):
@@ -261,9 +262,9 @@ def test_state_in_a_window_of_another_batcher_is_refused():
 
 
 def test_state_that_was_left_for_another_epoch_skips_nothing():
-    world = WORLDS["columns"](make_teacher([1] * 30, True))
-    world.restore(saved_after(WORLDS["columns"](make_teacher([1] * 30, True)), 3))
-    again = WORLDS["columns"](make_teacher([1] * 30, True))
+    world = WORLDS["whole"](make_teacher([1] * 30, True))
+    world.restore(saved_after(WORLDS["whole"](make_teacher([1] * 30, True)), 3))
+    again = WORLDS["whole"](make_teacher([1] * 30, True))
     again.restore(saved_after(world, 0, epoch=1))
     for each in (world, again):
         heard = []

@@ -1,0 +1,137 @@
+"""Data and runs of the tests of orders, batches and mixtures."""
+
+import json
+from itertools import count
+from typing import Callable, List, NamedTuple
+
+from hypothesis import strategies as st
+
+from thincdialog.batchers import Batchsort, Fixed, Padded, Words
+from thincdialog.messages import Message
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.teachers import IterableTeacher, Teacher, mix_tasks
+
+NAMES = "abc"
+SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=20)
+UNITS = st.sampled_from(["episodes", "examples", "words"])
+WEIGHTS = st.none() | st.lists(st.sampled_from([1, 2, 0.1, 5, 0.75]), min_size=3, max_size=3)
+BATCHERS = st.one_of(
+    st.builds(Fixed, st.integers(1, 9)),
+    st.builds(Batchsort, st.integers(1, 9), st.integers(1, 40)),
+    st.builds(Words, st.integers(12, 60), st.booleans(), st.integers(1, 40)),
+    st.builds(Words, st.integers(1, 20), st.booleans(), st.integers(1, 9), st.just("truncate")),
+    st.builds(Padded, st.integers(1, 60), st.integers(1, 40)),
+)
+
+
+def through_json(value):
+    return json.loads(json.dumps(value))
+
+
+def episodes(sizes, prefix=""):
+    """Episodes of so many turns; turn t of episode n has (n * 7 + t) % 11 more words."""
+    return [
+        [
+            (f"{prefix}{number}.{turn}" + " word" * ((number * 7 + turn) % 11), f"label {number}")
+            for turn in range(size)
+        ]
+        for number, size in enumerate(sizes)
+    ]
+
+
+def make_teacher(sizes, *, streaming=False, window=4, flat=False, training=True, **settings):
+    made = IterableTeacher(
+        {"train": episodes(sizes)},
+        streaming=streaming,
+        shuffle_window=window,
+        mutators=[Flatten()] if flat else None,
+        **settings,
+    )
+    return made.for_split("train", training=training)
+
+
+def endless(name, size=None, flat=True):
+    """A task that never ends: a source without an end, or a short one begun again."""
+
+    def source():
+        numbers = count() if size is None else range(size)
+        return ([(f"{name} {number}", f"label {number}")] for number in numbers)
+
+    choices = {"shuffle_window": 5, "mutators": [Flatten()] if flat else None, "task": name}
+    made = IterableTeacher({"train": source}, endless=True, **choices)
+    return made.for_split("train", training=True)
+
+
+def mix(many_sizes, weights=None, unit="examples", repeat=False, **choices):
+    tasks = {name: make_teacher(each, **choices) for name, each in zip(NAMES, many_sizes)}
+    given_weights = None if weights is None else dict(zip(tasks, weights))
+    return mix_tasks(tasks, weights=given_weights, unit=unit, repeat=repeat)
+
+
+def ids_of(sizes, prefix=""):
+    return [f"{prefix}{number}/{turn}" for number, size in enumerate(sizes) for turn in range(size)]
+
+
+def all_ids(many_sizes):
+    """Those of ``mix``."""
+    if len(many_sizes) == 1:
+        return ids_of(many_sizes[0])
+    return [name for task, each in zip(NAMES, many_sizes) for name in ids_of(each, f"{task}/")]
+
+
+class Case(NamedTuple):
+    """Data that is shown somehow.
+
+    make: Makes its teacher anew.
+    ids: Of all examples.
+    is_flat: Whether they can be shown in batches.
+    """
+
+    make: Callable[[], Teacher]
+    ids: List[str]
+    is_flat: bool
+
+
+@st.composite
+def cases(draw):
+    """One task or a mixture of several, in memory or streamed, shuffled or not."""
+    many_sizes = draw(st.lists(SIZES, min_size=1, max_size=3))
+    names = ("training", "streaming", "flat")
+    choices = {name: draw(st.booleans()) for name in names}
+    choices["window"] = draw(st.integers(1, 25))
+    weights, unit = draw(WEIGHTS), draw(UNITS)
+    make = lambda: mix(many_sizes, weights, unit, **choices)  # noqa: E731
+    return Case(make, all_ids(many_sizes), choices["flat"])
+
+
+def answer_batch(teacher):
+    """The next batch's ids."""
+    batch = teacher.batch_act()
+    teacher.batch_observe([Message(text="reply")] * len(batch))
+    return batch.ids()
+
+
+def batches_left(teacher):
+    """The ids of each batch to the end of the epoch."""
+    batches = []
+    while not teacher.epoch_done():
+        batches.append(answer_batch(teacher))
+    return batches
+
+
+def rounds(copies, n_rounds=None):
+    """What the copies say in turn, to the end of the epoch or for so many rounds."""
+    said = []
+    while n_rounds is None or n_rounds > 0:
+        live = False
+        for copy in copies:
+            if not copy.epoch_done():
+                live = True
+                message = copy.act()
+                said.append(message["id"])
+                copy.observe(Message(text="reply"))
+        if not live:
+            break
+        if n_rounds is not None:
+            n_rounds -= 1
+    return said

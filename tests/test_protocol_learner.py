@@ -1,0 +1,235 @@
+"""A learner of a user's own, without a Thinc model, from a file given with ``--code``: the
+commands do with it what they do with ours."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.agents import colours
+from tests.cli.conftest import run as run_fixture
+from thincdialog.api import Learner, Message
+from thincdialog.protocol import NO_STEP, StepReport
+
+run = run_fixture
+
+CODE = '''
+import json
+import re
+import zlib
+
+import numpy as np
+
+from thincdialog.api import Learner, Message, registry
+from thincdialog.metrics import AverageMetric
+from thincdialog.protocol import NO_STEP, StepReport
+
+
+@registry.agents("perceptron.v1")
+class Perceptron(Learner):
+    """Scores classes by words; a wrong answer moves the weights of its words.
+
+    n_rows (int): Words that are told apart, by their hashes.
+    """
+
+    id = "perceptron"
+
+    def __init__(self, n_rows: int = 512):
+        self.n_rows = n_rows
+        self.classes = []
+        self.batches = []
+
+    def replica(self):
+        twin = self.clone()
+        twin.batches = []
+        return twin
+
+    def initialize(self, train, *, tokenizer=None, seed=0, progress=None):
+        self.classes = sorted(set(train.all_labels()))
+        size = self.n_rows * len(self.classes)
+        self.weights = np.random.default_rng(seed).normal(0, 0.1, size).astype("f")
+
+    def to_disk(self, folder):
+        (folder / "classes.json").write_text(json.dumps(self.classes))
+        np.save(folder / "weights.npy", self.weights)
+
+    def from_disk(self, folder, *, tokenizer=None):
+        self.classes = json.loads((folder / "classes.json").read_text())
+        self.weights = np.load(folder / "weights.npy")
+
+    def rows(self, text):
+        return [zlib.crc32(word.encode()) % self.n_rows for word in re.findall(r"\\w+", text)]
+
+    def scores(self, text):
+        table = self.weights.reshape(self.n_rows, -1)
+        return table[self.rows(text)].sum(axis=0)
+
+    @property
+    def n_gathered(self):
+        return sum(map(len, self.batches))
+
+    def learn(self, batch):
+        self.batches = [*self.batches, list(batch)]
+
+    def losses(self):
+        for batch in self.batches:
+            for message in batch:
+                scores = self.scores(message["text"])
+                right = self.classes.index(message["labels"][0])
+                yield message, right, scores, max(0.0, float(scores.max() - scores[right]))
+
+    def gathered_loss(self):
+        return sum(loss for *_, loss in self.losses()) / self.n_gathered
+
+    def update(self, optimizer):
+        if not self.batches:
+            return NO_STEP
+        total = square = n_words = 0.0
+        table = self.weights.reshape(self.n_rows, -1)
+        for message, right, scores, loss in self.losses():
+            rows, wrong = self.rows(message["text"]), int(scores.argmax())
+            if wrong != right:
+                np.add.at(table, (rows, right), optimizer.learn_rate)
+                np.add.at(table, (rows, wrong), -optimizer.learn_rate)
+                square += 2 * len(rows)
+            total += loss
+            n_words += len(rows)
+        optimizer.step_schedules()
+        report = StepReport(
+            self.n_gathered,
+            AverageMetric(total, n_words),
+            "tokens",
+            square**0.5,
+            {"tokens": int(n_words), "cells": int(n_words)},
+        )
+        self.batches = []
+        return report
+
+    def answer(self, batch):
+        ranked = [np.argsort(-self.scores(message["text"])) for message in batch]
+        return [
+            Message(text=self.classes[order[0]], text_candidates=[self.classes[n] for n in order])
+            for order in ranked
+        ]
+'''
+CONFIG = """
+[tasks.colours]
+@teachers = "thincdialog.LabelledText.v1"
+train = "colours.jsonl"
+dev = "colours.jsonl"
+
+[agent]
+@agents = "perceptron.v1"
+
+[world.batcher]
+size = 4
+
+[training]
+score = "accuracy"
+max_epochs = 0
+max_steps = 60
+eval_every_steps = 20
+
+[training.optimizer]
+@optimizers = "thincdialog.SparseSGD.v1"
+learn_rate = 0.1
+"""
+
+
+ROWS = colours.examples({"red": "stop", "green": "go", "amber": "wait", "blue": "swim"})
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    """The file, read once: what is registered has its name for good."""
+    path = tmp_path_factory.mktemp("code") / "own.py"
+    path.write_text(CODE)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "own.cfg").write_text(CONFIG)
+    lines = [json.dumps({"text": row["text"], "label": row["labels"][0]}) for row in ROWS]
+    (tmp_path / "colours.jsonl").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_well(run, line):
+    """What a command that succeeds prints."""
+    code, out, err = run(line)
+    assert code == 0, err
+    return out
+
+
+def test_learner_of_a_users_own_is_trained_saved_and_asked_by_the_commands(
+    run, code, folder, monkeypatch
+):
+    run_well(run, f"train own.cfg --code {code} -o whole")
+    scores = json.loads((folder / "whole" / "scores.json").read_text())["scores"]["dev"]
+    assert scores["accuracy"] == 1.0
+    rows = [json.loads(row) for row in (folder / "whole" / "log.jsonl").read_text().splitlines()]
+    assert rows[-1]["step"] == 60 and rows[-1]["loss_per_token"] < rows[1]["loss_per_token"]
+    assert rows[-1]["loss_per_example"] is None and rows[-1]["tokens_per_second"] > 0
+    # A run that goes on makes the same steps.
+    run_well(run, f"train own.cfg --code {code} -o parts --training.max_steps 25")
+    run_well(run, f"train own.cfg --code {code} -o parts --resume")
+    whole, parts = (folder / name / "model-last" / "weights.npy" for name in ("whole", "parts"))
+    assert whole.read_bytes() == parts.read_bytes()
+    # A saved model scores and answers as before.
+    out = run_well(run, f"evaluate whole/model-best --split dev --code {code} --json")
+    assert json.loads(out)["accuracy"] == scores["accuracy"]
+    (folder / "asked.txt").write_text("green there\n")
+    with (folder / "asked.txt").open() as asked:
+        monkeypatch.setattr("sys.stdin", asked)
+        assert run_well(run, f"chat whole/model-best --code {code}").strip() == "go"
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_learner_of_a_users_own_learns_with_several_workers(run, code, folder, executor):
+    workers = '\n[runner]\n@runners = "thincdialog.Hogwild.v1"\nworkers = 2\n'
+    (folder / "own.cfg").write_text(f'{CONFIG}{workers}executor = "{executor}"\n')
+    run_well(run, f"train own.cfg --code {code} -o two")
+    scores = json.loads((folder / "two" / "scores.json").read_text())["scores"]["dev"]
+    assert scores["accuracy"] == 1.0
+
+
+class Noting(Learner):
+    """Keeps what it was asked to learn and to answer."""
+
+    def __init__(self):
+        self.weights = np.arange(4, dtype="f")
+        self.learnt, self.answered, self.n_changes = [], [], 0
+
+    def learn(self, batch):
+        self.learnt += [message["text"] for message in batch]
+
+    def answer(self, batch):
+        self.answered += [message["text"] for message in batch]
+        return [Message(text="yes")] * len(batch)
+
+    def weights_changed(self):
+        self.n_changes += 1
+
+
+def test_learner_learns_what_has_labels_and_answers_where_nothing_has():
+    agent = Noting()
+    told = [Message(text="a", labels=["x"]), Message(text="b"), Message(text="c", labels=[])]
+    assert list(agent.batch_act(told)) == [{}, {}, {}]
+    assert agent.learnt == ["a"] and not agent.answered
+    assert [reply["text"] for reply in agent.batch_act(told[1:])] == ["yes", "yes"]
+    assert agent.answered == ["b", "c"] and agent.n_weights == 4
+    assert NO_STEP == StepReport(0) and NO_STEP.unit == "examples"
+
+
+def test_learner_has_other_weights_for_a_while_and_its_own_again_to_the_bit():
+    agent = Noting()
+    before, other = agent.weights.copy(), np.full(4, 7, dtype="f")
+    with pytest.raises(KeyError), agent.with_weights(other):
+        assert (agent.weights == 7).all() and agent.n_changes == 1
+        agent.weights[0] = 9
+        raise KeyError
+    assert agent.weights.tobytes() == before.tobytes() and agent.n_changes == 2
+    agent.use_weights(other)
+    assert agent.weights is other
