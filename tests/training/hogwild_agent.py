@@ -41,11 +41,11 @@ def note(**what):
 class Noting(RankerAgent):
     step = None
 
-    def seed(self, seed, step, microbatch):
+    def begin_microbatch(self, seed, step, number):
         self.step = step
-        super().seed(seed, step, microbatch)
+        super().begin_microbatch(seed, step, number)
 
-    def train_batch(self, observations):
+    def learn(self, observations):
         ids = list(column(observations, "id"))
         what, _, which = os.environ.get("HOGWILD_MISCHIEF", "").partition(" ")
         if which in ids:
@@ -60,7 +60,7 @@ class Noting(RankerAgent):
                 time.sleep(600)
         if what == "slow":
             time.sleep(0.02)
-        super().train_batch(observations)
+        super().learn(observations)
         if which in ids and what == "nan":
             self.parameters.gradients[:] = float("nan")
 

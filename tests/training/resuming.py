@@ -56,17 +56,17 @@ NOTES = Notes()
 class Noting:
     """Mixed into agents: notes what they learn from."""
 
-    def seed(self, seed, step, microbatch):
-        self.counters.place = (step, microbatch)
-        super().seed(seed, step, microbatch)
+    def begin_microbatch(self, seed, step, number):
+        self.counters.place = (step, number)
+        super().begin_microbatch(seed, step, number)
 
-    def train_batch(self, observations):
+    def learn(self, observations):
         step, microbatch = self.counters.place
         NOTES.before(step)
         ids = list(column(observations, "id"))
         before = NOTES.seen.setdefault(f"{step}/{microbatch}", ids)
         assert before == ids, "learnt once more from other examples"
-        super().train_batch(observations)
+        super().learn(observations)
 
 
 class NotingRanker(Noting, RankerAgent):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.training.gradients import GradientTree
+from thincdialog.models.gradient_tree import GradientTree
 
 
 def tree_sum(vectors):

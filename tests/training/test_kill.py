@@ -23,16 +23,16 @@ from thincdialog.messages import column
 from thinc.api import Model
 
 class Noting(RankerAgent):
-    def seed(self, seed, step, microbatch):
+    def begin_microbatch(self, seed, step, number):
         self.counters.step = step
-        super().seed(seed, step, microbatch)
+        super().begin_microbatch(seed, step, number)
 
-    def train_batch(self, observations):
+    def learn(self, observations):
         with open(PATH, "a") as file:
             file.write(json.dumps([self.counters.step, *column(observations, "id")]) + "\\n")
         if self.counters.step >= HOLD_AT:
             time.sleep(600)
-        super().train_batch(observations)
+        super().learn(observations)
 
 @registry.agents("tests.noting_file.v1")
 def noting(model: Model, candidates: str = "inline") -> Noting:

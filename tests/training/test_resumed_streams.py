@@ -72,7 +72,7 @@ def test_resumed_streams_of_files_give_the_same_bits(tmp_path, form, world, flat
         with pytest.raises(Crash):
             run(text, tmp_path / "out", resume=True)
         for saved in (tmp_path / "out").glob("checkpoint-*/state.json"):
-            teacher = json.loads(saved.read_text())["loop"]["world"]
+            teacher = json.loads(saved.read_text())["loop"]["runner"]
             places |= {start["byte"] for start in starts_in(teacher)}
     NOTES.before = lambda step: None
     run(text, tmp_path / "out", resume=True)

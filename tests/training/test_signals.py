@@ -16,7 +16,6 @@ import os, signal
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
-from thincdialog.training import whole_folder
 from thinc.api import Model
 
 method, at, names = os.environ.get("SIGNAL", "none 0 none").split()
@@ -30,13 +29,13 @@ def called(name):
             signal.raise_signal(getattr(signal, number))
 
 class Signalled(RankerAgent):
-    def learn(self, train):
-        called("learn")
-        super().learn(train)
+    def survey(self, train):
+        called("survey")
+        super().survey(train)
 
-    def train_batch(self, observations):
-        called("train_batch")
-        super().train_batch(observations)
+    def learn(self, observations):
+        called("learn")
+        super().learn(observations)
 
     def answer(self, observations):
         replies = super().answer(observations)
@@ -81,9 +80,9 @@ def whole(tmp_path_factory):
 @pytest.mark.parametrize(
     "moment, step",
     [
-        ("train_batch 5 SIGTERM", 5),
-        ("train_batch 13 SIGINT", 13),
-        ("train_batch 18 SIGTERM+SIGTERM", 18),
+        ("learn 5 SIGTERM", 5),
+        ("learn 13 SIGINT", 13),
+        ("learn 18 SIGTERM+SIGTERM", 18),
         ("answer 2 SIGTERM", 0),
         ("answer 6 SIGINT", 7),
         ("answer 16 SIGTERM", 18),
@@ -136,14 +135,14 @@ assert found[0].stopped_because == "max_steps = 2 reached"
 
 def test_signals_while_reading(tmp_path):
     out = tmp_path / "out"
-    done = command(tmp_path, "-o", str(out), signals="learn 1 SIGTERM")
+    done = command(tmp_path, "-o", str(out), signals="survey 1 SIGTERM")
     assert done.returncode == 143
     assert "Interrupted before there was anything to save. Go on with: " in done.stderr
     assert command(tmp_path, "-o", str(out), "--resume").returncode == 0
 
 
 def test_signals_without_a_folder(tmp_path):
-    done = command(tmp_path, signals="train_batch 3 SIGINT")
+    done = command(tmp_path, signals="learn 3 SIGINT")
     assert done.returncode == 130
     assert "Interrupted; nothing was saved: give a folder with --output." in done.stderr
 
@@ -171,7 +170,7 @@ def test_signals_where_there_are_no_checkpoints(tmp_path, monkeypatch, name, cod
     monkeypatch.setitem(globals(), "CODE", CODE + PLAIN)
     monkeypatch.setitem(globals(), "TEXT", TEXT.replace("Adam.v1", "tests.plain.v1"))
     out = tmp_path / "out"
-    done = command(tmp_path, "-o", str(out), signals=f"train_batch 9 {name}")
+    done = command(tmp_path, "-o", str(out), signals=f"learn 9 {name}")
     assert done.returncode == code, done.stderr
     line = done.stderr.splitlines()[-1]
     said = "to be used as it is: there is no checkpoint to go on from. Begin anew with: "
@@ -186,7 +185,7 @@ def test_signals_where_there_are_no_checkpoints(tmp_path, monkeypatch, name, cod
 
 def test_signals_a_second_sigint_stops_at_once(tmp_path, whole):
     out = tmp_path / "out"
-    done = command(tmp_path, "-o", str(out), signals="train_batch 9 SIGTERM+SIGINT")
+    done = command(tmp_path, "-o", str(out), signals="learn 9 SIGTERM+SIGINT")
     assert done.returncode == 130 and "Traceback" not in done.stderr
     # Nothing more is saved than the evaluation before it saved.
     assert f"Saved {out}/checkpoint-7. Go on with: " in done.stderr

@@ -2,7 +2,8 @@
 
 import pytest
 
-from thincdialog.training.stopping import Best, Every, Limits, Position
+from thincdialog.training.progress import Every, Limits, Position
+from thincdialog.training.selection import Best
 
 
 def test_limits_name_the_one_that_is_reached():

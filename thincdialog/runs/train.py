@@ -169,20 +169,22 @@ class TrainingRun:
         setup = experiment.training["logger"]
         runner = experiment.runner
         with run_loggers(self.log, setup, logged, self.stdout, self.stderr) as log:
-            with runner.begin(experiment, self.teacher, self.interruption, self._note) as steps:
-                loop = TrainingLoop(
-                    agent, self.teacher, dev, steps, settings, log, self.keeper, self.interruption
-                )
+            runner.begin(experiment, self.teacher, self.interruption, self._note)
+            loop = TrainingLoop(
+                agent, self.teacher, dev, runner, settings, log, self.keeper, self.interruption
+            )
+            try:
                 if state is not None:
                     loop.restore(state["loop"])
                 first_step = loop.position.step
-                try:
-                    reason = loop.run()
-                except Interrupted:
-                    raise
-                except KeyboardInterrupt:
-                    self.keeper.left(loop.position)
-                    raise
+                reason = loop.run()
+            except Interrupted:
+                raise
+            except KeyboardInterrupt:
+                self.keeper.left(loop.position)
+                raise
+            finally:
+                runner.end()
         if state is not None and loop.position.step == first_step:
             self._note(f"The run had ended ({reason}); raise its limits to train on.")
         best = loop.selection.best

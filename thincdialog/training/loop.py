@@ -163,7 +163,8 @@ class TrainingLoop:
         limit = settings.limits.reached(position, seconds) if position.step else None
         is_asked = self.asked_to_stop or self.interruption.received is not None
         if self._must_evaluate or self._must_save or limit or is_asked:
-            self._count(self.runner.settle())
+            # Workers may come to the end of the epoch meanwhile.
+            self._count(self.runner.settle(), self.epochs.is_running and self.runner.epoch_done())
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
