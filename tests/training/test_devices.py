@@ -12,7 +12,7 @@ from thincdialog.inspection.dry_run import dry_run
 from thincdialog.ops.compiled import load_kernels
 from thincdialog.runs.run_keeper import BEST, LAST
 
-from .examples import RANKER
+from tests.training.examples import RANKER
 
 LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
 CONFIGS = {

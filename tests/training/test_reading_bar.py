@@ -5,7 +5,7 @@ import io
 from thincdialog.api import train
 from thincdialog.training.reading_bar import reading_bar
 
-from .examples import RANKER
+from tests.training.examples import RANKER
 
 
 class Terminal(io.StringIO):

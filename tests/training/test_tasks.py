@@ -10,7 +10,7 @@ from thincdialog.api import ConfigError, DataError, display_data, display_model,
 from thincdialog.cli.main import main
 from thincdialog.runs.run_keeper import BEST, LAST
 
-from .two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
+from tests.training.two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
 
 WORLDS = ["BatchWorld", "DynamicBatchWorld"]
 BATCHERS = {

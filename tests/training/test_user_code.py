@@ -7,7 +7,7 @@ import pytest
 from thincdialog.api import ConfigError, DialogError, evaluate, load, train
 from thincdialog.runs.run_keeper import BEST
 
-from .examples import RANKER
+from tests.training.examples import RANKER
 
 CODE = '''
 from thinc.api import Maxout, Model, chain, with_array

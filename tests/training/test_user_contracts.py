@@ -18,7 +18,7 @@ from thincdialog.api import (
     train,
 )
 
-from .examples import RANKER
+from tests.training.examples import RANKER
 
 MUTATOR = """[tasks.coffee.mutators.*.own]
 @mutators = "test_user_contracts.mutator.v1"

@@ -60,6 +60,7 @@ class Hogwild(Runner):
     """See ``build_hogwild``. Any step has the settings of the optimizer that it would have
     with one worker, but for what Adam needs to learn from stale gradients (``stale_settings``).
 
+    times (float): As of ``Crew``.
     crew (Crew): The workers.
     numbers (StepNumbers): Where they draw the numbers of steps from.
     """
@@ -69,8 +70,8 @@ class Hogwild(Runner):
     crew: Crew
     numbers: StepNumbers
 
-    def __init__(self, workers: int, executor: str):
-        self.n_workers, self.executor = workers, executor
+    def __init__(self, workers: int, executor: str, **times: float):
+        self.n_workers, self.executor, self.times = workers, executor, times
 
     def problems(self, experiment: Experiment) -> List[Problem]:
         checked, problems = experiment.checked, []
@@ -126,7 +127,7 @@ class Hogwild(Runner):
                     Worker(experiment, teacher, number, n, settings, self.numbers)
                     for number in range(n)
                 ]
-            self.crew = Crew(workers, self.numbers.stop, interruption, note)
+            self.crew = Crew(workers, self.numbers.stop, interruption, note, **self.times)
             stack.callback(self.crew.end)
             if self.executor == "process":
                 self.crew.each("begin")
@@ -187,9 +188,9 @@ class Hogwild(Runner):
         """Threads show their shares to replicas of the agent, whatever makes the steps."""
         experiment, n = self.experiment, self.n_workers
         make_world = experiment.evaluation["world"]
-        is_over = threading.Event()
 
         def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+            is_over = threading.Event()
             shares = [
                 _Share(make_world(task.share_of(number, n), experiment.agent.replica()), is_over)
                 for number in range(n)

@@ -43,18 +43,18 @@ class WorkerProcess:
     world = None
 
     def __init__(self, number: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]):
-        self.number, self.has_started = number, False
+        self._has_started = False
         spawning = multiprocessing.get_context("spawn")
         try:
-            self.pipe, theirs = spawning.Pipe()
+            self._pipe, theirs = spawning.Pipe()
             with theirs:
-                self.process = spawning.Process(
+                self._process = spawning.Process(
                     target=run_worker,
                     args=(theirs, partial(make_worker, number, **arguments)),
                     name=f"worker {number}",
                     daemon=True,
                 )
-                self.process.start()
+                self._process.start()
         except OSError as error:
             text = f"its process could not be started: {error.strerror}"
             raise WorkerError(number, f"{text}. {FEWER}") from None
@@ -64,7 +64,7 @@ class WorkerProcess:
         return self._answer(self._note_start)
 
     def _note_start(self, _: Any) -> None:
-        self.has_started = True
+        self._has_started = True
 
     def run(self, tell: Callable[[Any], None]) -> Any:
         """As that of a worker (see ``Crew``)."""
@@ -75,13 +75,13 @@ class WorkerProcess:
 
     def _call(self, call: str, *arguments: Any, tell: Any = None) -> Any:
         with suppress(OSError):  # It has died: nothing else is to be read.
-            self.pipe.send((call, arguments))
+            self._pipe.send((call, arguments))
         return self._answer(tell)
 
     def _answer(self, tell: Any) -> Any:
         try:
             while True:
-                value, is_answer = self.pipe.recv()
+                value, is_answer = self._pipe.recv()
                 if is_answer:
                     return value
                 tell(value)
@@ -89,9 +89,9 @@ class WorkerProcess:
             return Failure(self._death())
 
     def _death(self) -> str:
-        self.process.join(5.0)
-        code = self.process.exitcode
-        text = f"its process {self.process.pid} "
+        self._process.join(5.0)
+        code = self._process.exitcode
+        text = f"its process {self._process.pid} "
         if code is None:
             text += "closed its connection"
         elif code < 0:
@@ -101,7 +101,7 @@ class WorkerProcess:
             text += " (too little memory?)" * (-code == signal.SIGKILL)
         else:
             text += f"ended, with exit code {code}"
-        if not self.has_started:
+        if not self._has_started:
             text += f" before it could begin; see its own message. {_advice()}"
         return text.rstrip()
 
@@ -136,10 +136,10 @@ def worker_processes(
 def _end(workers: List[WorkerProcess]) -> None:
     """End processes, in bounded time; what they are at is given up."""
     for worker in workers:
-        worker.pipe.close()
+        worker._pipe.close()
     until = time.monotonic() + 1.0
     while workers:
-        process = workers[-1].process
+        process = workers[-1]._process
         process.join(max(0.0, until - time.monotonic()))
         process.kill()
         process.join(5.0)

@@ -16,8 +16,8 @@ import pytest
 from thincdialog.api import WorkerError, train
 from thincdialog.config import load_code
 
-from .resuming import FIXED, config
-from .test_hogwild import AGENT, CODE, EXECUTORS
+from tests.runners.resuming import FIXED, config
+from tests.training.test_hogwild import AGENT, CODE, EXECUTORS
 
 # 15 steps of an example each in an epoch; evaluated and saved at step 10, 20, ...
 TEXT = (

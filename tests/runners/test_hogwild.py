@@ -15,24 +15,7 @@ from thinc.api import Optimizer, chain, noop, with_padded
 
 from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import TALK
-from thincdialog.api import ConfigError, registry, train
-from thincdialog.config import load_config, resolve_config
-from thincdialog.evaluation.evaluate_agent import evaluate_agent, evaluation_teacher
-from thincdialog.inspection.dry_run import dry_run
-from thincdialog.layers.pool import pool
-from thincdialog.layers.token_embed import TokenEmbed
-from thincdialog.models.parameters import KEY
-from thincdialog.optimizers import row_sparse
-from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.shared_state import StepsAhead
-from thincdialog.optimizers.stale_steps import stale_settings
-from thincdialog.parallel import n_cores
-from thincdialog.training.hogwild import side_by_side
-from thincdialog.training.hogwild_checks import check_hogwild
-from thincdialog.training.task import split_of
-
-from .examples import RANKER
-from .resuming import (
+from tests.runners.resuming import (
     ACCUMULATE,
     ADAM,
     FIXED,
@@ -49,27 +32,31 @@ from .resuming import (
     WORDS,
     config,
 )
-from .two_tasks import ids
+from tests.training.examples import RANKER
+from tests.training.two_tasks import ids
+from thincdialog.api import ConfigError, Experiment, registry, train
+from thincdialog.evaluation.evaluate_agent import evaluate_agent
+from thincdialog.inspection.dry_run import dry_run
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.optimizers import row_sparse
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.shared_state import settings_of
+from thincdialog.runners.cores import n_cores
+from thincdialog.runners.hogwild import Hogwild
+from thincdialog.runners.stale_steps import describe_stale, stale_settings
+from thincdialog.training.interruption import Interruption
 
-CODE = Path(__file__).parent / "hogwild_agent.py"
+CODE = Path(__file__).parent / "noting.py"
 AGENT = ("tests.noting_ranker.v1", "tests.hogwild.v1")
-# What is said of Adam with so many workers at once.
-STALE = {
-    1: "",
-    2: "[hogwild] 2 workers at once: Adam's learn_rate times 0.595, beta1 0.8 for 0.9: "
-    "gradients are some steps old; thincdialog.LazyAdam.v1 loses less by that\n",
-    3: "[hogwild] 3 workers at once: Adam's learn_rate times 0.439, beta1 0.7 for 0.9: "
-    "gradients are some steps old; thincdialog.LazyAdam.v1 loses less by that\n",
-    4: "[hogwild] 4 workers at once: Adam's learn_rate times 0.354, beta1 0.6 for 0.9: "
-    "gradients are some steps old; thincdialog.LazyAdam.v1 loses less by that\n",
-}
 NO_CHECKPOINTS = ("checkpoint_every_steps = 2", "")
-EXECUTORS = ("thread", "process")
+EXECUTORS = ("thread", pytest.param("process", marks=pytest.mark.slow))
+RUNNER = "thincdialog.Hogwild.v1"
 
 
 def hogwild(text: str, workers: int = 2, executor: str = "thread") -> str:
-    text = text.replace(*AGENT).replace(*NO_CHECKPOINTS)
-    return f'{text}\n[hogwild]\nworkers = {workers}\nexecutor = "{executor}"\n'
+    block = f'[runner]\n@runners = "{RUNNER}"\nworkers = {workers}\nexecutor = "{executor}"\n'
+    return f"{text.replace(*AGENT).replace(*NO_CHECKPOINTS)}\n{block}"
 
 
 class Run:
@@ -82,7 +69,7 @@ class Run:
     def __init__(self, text, output, monkeypatch, **options):
         self.output = output
         path = Path(f"{output}.notes")
-        monkeypatch.setenv("HOGWILD_NOTES", str(path))
+        monkeypatch.setenv("NOTES", str(path))
         self.stdout, self.stderr = io.StringIO(), io.StringIO()
         streams = {"stdout": self.stdout, "stderr": self.stderr}
         self.result = train(text, output=output, code=CODE, **streams, **options)
@@ -92,8 +79,14 @@ class Run:
     def values(self, *keys):
         return [tuple(row[key] for key in keys) for row in self.rows]
 
+    def losses(self):
+        return [row["loss_per_example"] for row in self.rows[1:]]
+
     def weights(self, name="model-last"):
         return numpy.load(self.output / name / "weights.npy")
+
+    def checkpoints(self):
+        return sorted(int(path.name.rpartition("-")[2]) for path in self.output.glob("check*"))
 
 
 @pytest.fixture
@@ -107,12 +100,12 @@ def make(tmp_path, monkeypatch):
     return make
 
 
-def checksum(array):
-    return zlib.crc32(numpy.ascontiguousarray(array).tobytes())
+def checksum(path):
+    return zlib.crc32(numpy.load(path).tobytes())
 
 
-def flat_ids(epoch_notes):
-    return sorted(name for note in epoch_notes for name in note["ids"])
+def flat_ids(notes):
+    return sorted(name for note in notes for name in note["ids"])
 
 
 def without_tokens(scores):
@@ -129,9 +122,8 @@ def check_epochs(run, expected, n_epochs=2):
         assert flat_ids(epoch) == expected
     assert notes == []
     last = run.rows[-1]
-    assert last["examples"] == n_epochs * len(expected)
-    assert last["step"] == len(run.notes)
-    assert last["epoch"] == n_epochs
+    found = [last[name] for name in ("examples", "step", "epoch")]
+    assert found == [n_epochs * len(expected), len(run.notes), n_epochs]
     assert run.result.stopped_because == f"max_epochs = {n_epochs} reached"
     # Evaluated by several workers in between, and at the end by one: with the same result,
     # but for the work: some candidates are read by several.
@@ -147,6 +139,11 @@ NO_LABELS = (
     '[tasks.colours]\n@teachers = "tests.gaps.v1"\nn = 41\n',
 )
 LABELLED = sorted(f"gap{n}" for n in range(41) if n % 3 and not 8 <= n < 16)
+SIZES = (
+    "size = 4",
+    '\n[world.batcher.size]\n@schedules = "compounding.v1"\n'
+    "start = 1.0\nstop = 8.0\ncompound = 1.1",
+)
 # Name to text, ids of an epoch, number of workers.
 EPOCHS = {
     "columns, Fixed": (config(FIXED, flat=True, tasks=1), COLOURS, 2),
@@ -160,8 +157,9 @@ EPOCHS = {
     "more workers than episodes": (config(LIVE, tasks=1), COLOURS, 9),
     "some labels missing": (config(FIXED, NO_LABELS, tasks=1), LABELLED, 2),
     "accumulated": (config(WORDS, ACCUMULATE, flat=True), BOTH, 2),
+    "sizes by a schedule": (config(FIXED, SIZES, flat=True), BOTH, 4),
 }
-IN_PROCESSES = ("dynamic, Batchsort, a stream",)
+IN_PROCESSES = "dynamic, Batchsort, a stream"
 
 
 @pytest.mark.parametrize("name", EPOCHS)
@@ -171,7 +169,7 @@ def test_epochs_show_every_example_once(make, name):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in IN_PROCESSES else pytest.mark.slow) for n in EPOCHS]
+    "name", [pytest.param(n, marks=() if n == IN_PROCESSES else pytest.mark.slow) for n in EPOCHS]
 )
 def test_epochs_of_processes_show_every_example_once(make, name, capfd):
     text, expected, workers = EPOCHS[name]
@@ -186,9 +184,11 @@ def test_epochs_of_processes_show_every_example_once(make, name, capfd):
 
 
 def said(workers, cores):
-    """What a run of so many workers says of them."""
-    turns = f"[hogwild] {cores} of {workers} workers at a time: there are no more processors\n"
-    return (turns if cores < workers else "") + STALE[min(workers, cores)]
+    """What a run of so many workers says of them: in its first lines, what Adam needs."""
+    turns = f"[runner] {cores} of {workers} workers at a time: there are no more processors\n"
+    known = {"learn_rate": 1.0, "b1": 0.9, "b2": 0.999}
+    line = describe_stale(known, min(workers, cores))
+    return (turns if cores < workers else "") + (f"{line}\n" if line else "")
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a system without affinity")
@@ -204,7 +204,14 @@ def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
     finally:
         os.sched_setaffinity(0, cores)
     check_epochs(run, expected)
-    assert len({(note["pid"], note["thread"]) for note in run.notes}) == 3
+    assert len({(note["pid"], note["thread"]) for note in run.notes}) >= 3
+
+
+def test_epochs_that_end_while_nobody_looks(make):
+    """Many short epochs: their ends fall between any two questions."""
+    text = config(FIXED, flat=True, tasks=1).replace("max_epochs = 2.0", "max_epochs = 60.0")
+    text = text.replace("eval_every_epochs = 0.5", "eval_every_epochs = 60.0")
+    check_epochs(make(hogwild(text, 4)), COLOURS, 60)
 
 
 @registry.layers("tests.padded_words.v1")
@@ -217,13 +224,14 @@ def test_evaluations_by_several_differ_only_in_what_was_read():
     text = text.replace(
         '@models = "thincdialog.BagEncoder.v1"', '@layers = "tests.padded_words.v1"'
     )
-    checked = load_config(text.replace("dropout = 0.2\n", ""), {})
-    parts = resolve_config(checked)
-    train_teacher, agent = split_of(checked, parts, "train", training=True), parts["agent"]
-    agent.initialize(train_teacher, tokenizer=parts["tokenizer"], seed=0)
-    dev, make_world = evaluation_teacher(checked, parts, "dev"), parts["evaluation"]["world"]
-    one = evaluate_agent(agent, dev, make_world)
-    several = evaluate_agent(agent, dev, side_by_side(make_world, 3))
+    experiment = Experiment.from_config(text.replace("dropout = 0.2\n", ""))
+    teacher, dev = experiment.training_split(), experiment.evaluation_split("dev")
+    experiment.initialize(teacher, io.StringIO())
+    runner = Hogwild(3, "thread")
+    runner.begin(experiment, teacher, Interruption(), print)
+    several = runner.evaluate(dev)
+    runner.end()
+    one = evaluate_agent(experiment.agent, dev, experiment.evaluation["world"])
     assert one.keys() == several.keys() and one["truncated_contexts"] > 0
     assert {name for name in one if one[name] != several[name]} == {
         "tokens", "truncated_labels", "truncated_label_tokens", "padding_fraction",
@@ -239,10 +247,6 @@ STEPS = (
 )
 
 
-def checkpoints(run):
-    return sorted(int(path.name.rpartition("-")[2]) for path in run.output.glob("checkpoint-*"))
-
-
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor):
     text = config(WORDS, STEPS, LAZY_SCHEDULE, flat=True)
@@ -253,21 +257,18 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
     # LazyAdam's are shorter: gradients of several workers at once are some steps old.
     at_once = min(3, n_cores())
     divisor = at_once**0.5
-    expected = [
-        (step, rate and rate / divisor) for step, rate in single.values("step", "learn_rate")
-    ]
-    assert run.values("step", "learn_rate") == expected
     assert [row["step"] for row in run.rows] == [0, 5, 10, 15, 20, 23]
-    assert checkpoints(run) == checkpoints(single)
+    assert run.checkpoints() == single.checkpoints()
     # Within an epoch, each number is given once, with the rate of its step.
     rates = {note["step"]: note["rate"] / divisor for note in single.notes}
     first = [note for note in run.notes if note["step"] <= 5]
     assert sorted(note["step"] for note in first) == [1, 2, 3, 4, 5]
     for note in run.notes:
         assert note["rate"] == rates.get(note["step"], note["rate"])
+    # A row has that of the step that came in last.
+    assert {row["learn_rate"] for row in run.rows[1:]} <= set(rates.values())
     assert {(note["b1"], note["nu"]) for note in single.notes} == {(0.9, 1.0)}
-    known = StepsAhead(LazyAdam(0.001), KEY).now()
-    wanted = stale_settings(known, at_once)
+    wanted = stale_settings(settings_of(LazyAdam(0.001)), at_once)
     assert {(note["b1"], note["nu"]) for note in run.notes} == {(wanted["b1"], wanted["nu"])}
     assert at_once == 1 or wanted["nu"] < 1
 
@@ -284,14 +285,28 @@ def test_fractions_of_epochs_end_where_one_worker_ends(make, epochs, evaluations
         assert make(hogwild(text, 3)).values("epoch", "step", "examples") == expected
 
 
+def test_endless_data_ends_at_max_steps(make):
+    endless = ("turns = [1, 3", "endless = true\nturns = [1, 3")
+    limited = ("max_epochs = 2.0", "max_epochs = 0\nmax_steps = 25")
+    run = make(hogwild(config(FIXED, endless, limited, tasks=1), 3))
+    assert len(run.notes) == run.rows[-1]["step"] == 25
+    assert run.rows[-1]["examples"] == 100
+
+
+def test_evaluation_takes_a_sample_as_one_worker_does(make):
+    text = config(FIXED).replace("n_candidates = 4", "n_candidates = 4\nmax_examples = 9")
+    run = make(hogwild(text, 3))
+    check_epochs(run, BOTH)
+    assert run.result.scores["dev"]["examples"] == 18
+
+
 # --- weights, optimizers, going on ----------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_one_worker_is_no_worker(make, workers):
+def test_one_worker_is_alone(make):
     text = config(LIVE, LAZY)
     plain = make(text.replace(*AGENT).replace(*NO_CHECKPOINTS))
-    one = make(hogwild(text, workers))
+    one = make(hogwild(text, 1))
     assert one.weights().tobytes() == plain.weights().tobytes()
     assert [note["ids"] for note in one.notes] == [note["ids"] for note in plain.notes]
 
@@ -317,14 +332,13 @@ def learner(optimizer: str) -> str:
     [
         pytest.param(name, executor, marks=() if is_quick else pytest.mark.slow)
         for name in OPTIMIZERS
-        for executor in EXECUTORS
+        for executor in ("thread", "process")
         for is_quick in [executor == "thread" and name in ("Adam", "SparseAdagrad")]
     ],
 )
 def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
     text = learner(name)
-    runs = [make(text), make(hogwild(text, 2, executor))]
-    single, several = ([row["loss_per_example"] for row in run.rows[1:]] for run in runs)
+    single, several = make(text).losses(), make(hogwild(text, 2, executor)).losses()
     # A wrong step, such as one that counts twice or not at all, is far beyond that.
     assert several == pytest.approx(single, rel=0.15)
     assert several[-1] < 0.8 * several[0]
@@ -339,12 +353,10 @@ def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch
 
     monkeypatch.setattr(row_sparse, "_put_back", put_back)
     text = learner("LazyAdam")
-    runs = [make(text), make(hogwild(text))]
-    single, several = ([row["loss_per_example"] for row in run.rows[1:]] for run in runs)
-    assert several == pytest.approx(single, rel=0.15)
+    assert make(hogwild(text)).losses() == pytest.approx(make(text).losses(), rel=0.15)
 
 
-@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_weights_are_saved_as_they_are_before_an_average_is_taken(make, executor):
     averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 5\n' + SCHEDULE
     text = hogwild(config(FIXED, (ADAM, averages), tasks=1), 2, executor)
@@ -358,7 +370,7 @@ def test_weights_are_saved_as_they_are_before_an_average_is_taken(make, executor
     assert not numpy.array_equal(run.weights(), learnt)
 
 
-@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
     averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2\n' + SCHEDULE
     text = config(LIVE, (ADAM, averages), tasks=1)
@@ -366,10 +378,9 @@ def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
     first = make(text, overrides={"training.max_steps": 3})
     newest = first.output / "checkpoint-3"
     expected = {
-        "values": checksum(numpy.load(newest / "weights.npy")),
+        "values": checksum(newest / "weights.npy"),
         **{
-            path.stem.partition("-")[0]: checksum(numpy.load(path))
-            for path in (newest / "optimizer").iterdir()
+            path.stem.partition("-")[0]: checksum(path) for path in (newest / "optimizer").iterdir()
         },
     }
     assert {"values", "mom1", "mom2", "averages"} <= set(expected)
@@ -377,28 +388,27 @@ def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
     assert "The run had ended (max_steps = 3 reached)" in again.stderr.getvalue()
     assert len(again.notes) == 3
     # It goes on, by other means, to the same counts and rates as without a stop.
-    other = {"hogwild.executor": "thread" if executor == "process" else "process"}
+    other = {"runner.executor": "thread" if executor == "process" else "process"}
     whole = make(text, first.output, resume=True, overrides=other)
     assert whole.notes[3]["sums"] == expected
     check_epochs(whole, COLOURS)
-    unbroken = make(text)
-    at_ends = [
-        [values for values in run.values("epoch", "step", "examples", "learn_rate")
-         if values[0] in (1.0, 2.0)]
-        for run in (whole, unbroken)
-    ]  # fmt: skip
-    assert at_ends[0] == at_ends[1]
+    keys = ("epoch", "step", "examples")
+    ends = [[values for values in run.values(*keys) if values[0] in (1.0, 2.0)]
+            for run in (whole, make(text))]  # fmt: skip
+    assert ends[0] == ends[1]
 
 
-def test_resume_with_another_number_of_workers_is_refused(make):
+def test_resume_with_other_workers_is_refused(make):
     text = hogwild(config(LIVE, tasks=1), 2)
-    first = make(text)
-    for workers in (3, 1, 0):
+    first = make(text, overrides={"training.max_steps": 2})
+    for workers in (3, 1):
         with pytest.raises(ConfigError) as refused:
-            make(text, first.output, resume=True, overrides={"hogwild.workers": workers})
+            make(text, first.output, resume=True, overrides={"runner.workers": workers})
         said = str(refused.value)
-        assert f"--hogwild.workers  [hogwild] workers = {workers}, but " in said
+        assert f"--runner.workers  [runner] workers = {workers}, but " in said
         assert "has 2" in said and "give the old value to go on" in said
+    with pytest.raises(ConfigError, match=r"\[runner\] @runners = 'thincdialog.Alone.v1', but "):
+        make(text[: text.index("[runner]")], first.output, resume=True)
 
 
 # --- what is shared, and what is not ---------------------------------------------------
@@ -427,85 +437,36 @@ def test_threads_read_text_as_one_does(make, tokenizer):
     finally:
         sys.setswitchinterval(before)
     single = make(text)
-    losses = [row["loss_per_example"] for row in run.rows[1:]]
-    assert losses == pytest.approx([single.rows[1]["loss_per_example"]] * 2, rel=1e-6)
+    assert run.losses() == pytest.approx([single.losses()[0]] * 2, rel=1e-6)
     assert run.weights().tobytes() == single.weights().tobytes()
 
 
-def test_schedules_of_batch_sizes_are_read_by_all_threads(make):
-    """Each worker counts its own batches."""
-    sizes = (
-        "size = 4",
-        '\n[world.batcher.size]\n@schedules = "compounding.v1"\n'
-        "start = 1.0\nstop = 8.0\ncompound = 1.1",
-    )
-    run = make(hogwild(config(FIXED, sizes, flat=True), 4))
-    check_epochs(run, BOTH)
-    assert max(len(note["ids"]) for note in run.notes) > 1
-
-
-@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_worlds_without_a_state_are_saved_between_epochs(make, executor):
     text = hogwild(config(UNSAVED, tasks=1), 2, executor)
     run = make(text.replace("n_samples", "checkpoint_every_steps = 2\nn_samples"))
     check_epochs(run, COLOURS)
-    assert checkpoints(run) == [15, 30]
-
-
-def test_endless_data_ends_at_max_steps(make):
-    endless = ("turns = [1, 3", "endless = true\nturns = [1, 3")
-    limited = ("max_epochs = 2.0", "max_epochs = 0\nmax_steps = 25")
-    run = make(hogwild(config(FIXED, endless, limited, tasks=1), 3))
-    assert len(run.notes) == run.rows[-1]["step"] == 25
-    assert run.rows[-1]["examples"] == 100
-
-
-def test_evaluation_takes_a_sample_as_one_worker_does(make):
-    text = config(FIXED).replace("n_candidates = 4", "n_candidates = 4\nmax_examples = 9")
-    run = make(hogwild(text, 3))
-    check_epochs(run, BOTH)
-    assert run.result.scores["dev"]["examples"] == 18
-
-
-def test_epochs_that_end_while_nobody_looks(make):
-    """Many short epochs: their ends fall between any two questions."""
-    text = config(FIXED, flat=True, tasks=1).replace("max_epochs = 2.0", "max_epochs = 60.0")
-    text = text.replace("eval_every_epochs = 0.5", "eval_every_epochs = 60.0")
-    check_epochs(make(hogwild(text, 4)), COLOURS, 60)
+    assert run.checkpoints() == [15, 30]
 
 
 # --- configs --------------------------------------------------------------------------
 
 
-def test_one_worker_goes_on_from_none(make):
-    text = config(LIVE, tasks=1)
-    first = make(hogwild(text, 0), overrides={"training.max_steps": 3})
-    gone_on = make(hogwild(text, 1), first.output, resume=True)
-    assert "workers" not in gone_on.stderr.getvalue()
-    with pytest.raises(ConfigError, match=r"\[hogwild\] workers = 2, but .* has 1 - "):
-        make(hogwild(text, 2), first.output, resume=True)
-    assert gone_on.weights().tobytes() == make(hogwild(text, 0)).weights().tobytes()
-
-
-def test_agents_without_weights_need_no_workers(tmp_path):
-    text = RANKER[: RANKER.index("[agent]")] + '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
-    text += RANKER[RANKER.index("[world]") - 1 :]
-    stdout = io.StringIO()
-    changes = {"hogwild.workers": 3, "hogwild.executor": "process"}
-    result = train(text, output=tmp_path / "out", overrides=changes, stdout=stdout)
-    assert result.stopped_because == "it has no weights to train"
-
-
-def test_configs_that_do_not_go_with_workers_are_refused(tmp_path):
+def test_agents_and_configs_that_do_not_go_with_workers_are_refused():
+    weightless = RANKER[: RANKER.index("[agent]")] + RANKER[RANKER.index("[world]") :]
+    weightless += '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    with pytest.raises(ConfigError, match="'most_frequent' has no weights for .runner. workers"):
+        train(hogwild(weightless))
     # Asked directly: without a GPU, there is an earlier error.
     text = hogwild(config(FIXED, MOMENTUM, tasks=1)).replace(AGENT[1], AGENT[0])
-    checked = load_config(text, {"system.gpu_id": 0})
-    parts = {**resolve_config(checked)}
-    with pytest.raises(ConfigError) as refused:
-        check_hogwild(checked, parts)
-    shown = str(refused.value)
-    assert "[hogwild] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
+    experiment = Experiment.from_config(text)
+    experiment.checked.interpolated["system"]["gpu_id"] = 0
+    shown = "\n".join(map(str, experiment.runner.problems(experiment)))
+    assert "[runner] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
     assert "[training.optimizer] is none of Thinc's" in shown
+    for workers in (0, 1025):
+        with pytest.raises(ConfigError, match=f"'workers' .* is {workers} - give 1 to 1,024"):
+            Experiment.from_config(hogwild(RANKER, workers))
 
 
 class Slow(Optimizer):
@@ -537,32 +498,20 @@ class Noted(Optimizer):
         return {"noted": 1}, {}
 
 
-@pytest.mark.parametrize(
-    "kind, is_refused",
-    [
-        (Slow, True),
-        (Noted, True),
-        (OwnSteps, True),
-        (Optimizer, False),
-        (OwnSchedules, False),
-        (OwnLazyAdam, False),
-    ],
-)
-def test_optimizers_that_keep_something_of_their_own_are_refused(kind, is_refused):
-    checked = load_config(hogwild(RANKER), {})
-    parts = resolve_config(checked)
-    parts["training"]["optimizer"] = kind(0.01)
-    if not is_refused:
-        assert check_hogwild(checked, parts)
-        return
-    with pytest.raises(ConfigError, match=r"\[training.optimizer\] is none of Thinc's"):
-        check_hogwild(checked, parts)
+def test_optimizers_that_keep_something_of_their_own_are_refused():
+    experiment = Experiment.from_config(hogwild(RANKER))
+    refused = []
+    for kind in (Slow, Noted, OwnSteps, Optimizer, OwnSchedules, OwnLazyAdam):
+        experiment.optimizer = kind(0.01)
+        problems = experiment.runner.problems(experiment)
+        refused += [kind] * any("is none of Thinc's" in each.text for each in problems)
+    assert refused == [Slow, Noted, OwnSteps]
 
 
 @pytest.mark.parametrize(
     "changes, is_refused",
     [
-        ({"hogwild.executor": "process"}, True),
+        ({"runner.executor": "process"}, True),
         ({"tasks.talk.streaming": True}, True),
         ({}, False),
     ],
@@ -570,19 +519,20 @@ def test_optimizers_that_keep_something_of_their_own_are_refused(kind, is_refuse
 def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
     pipe = tmp_path / "talk.jsonl"
     os.mkfifo(pipe)
-    given = {"paths.train": str(pipe), "hogwild.workers": 2, **changes}
+    given = {"paths.train": str(pipe), "runner.@runners": RUNNER, **changes}
     writer = threading.Thread(target=lambda: pipe.write_text(TALK * 4), daemon=True)
     if is_refused:
         with pytest.raises(ConfigError) as refused:
             train(SMALL, overrides=given)
-        assert f"{pipe} is no file, and each of the [hogwild] workers" in str(refused.value)
+        assert f"{pipe} is no file, and each of the [runner] workers" in str(refused.value)
     else:
         writer.start()
         assert train(SMALL, overrides=given, stdout=io.StringIO()).stopped_because
 
 
 def test_dry_run_counts_what_each_worker_needs():
-    one, four = (dry_run(RANKER, overrides={"hogwild.workers": n}) for n in (0, 4))
+    workers = {"runner.@runners": RUNNER, "runner.workers": 4}
+    one, four = dry_run(RANKER), dry_run(RANKER, overrides=workers)
     assert four.memory["gradients"] == 4 * one.memory["gradients"] > 0
     assert four.memory["weights"] == one.memory["weights"]
     assert four.n_parameters == one.n_parameters and four.loss == one.loss

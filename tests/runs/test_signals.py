@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from .examples import RANKER
-from .resuming import remains, same
+from tests.training.examples import RANKER
+from tests.runners.resuming import remains, same
 
 CODE = """
 import os, signal

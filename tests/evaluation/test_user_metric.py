@@ -6,7 +6,7 @@ import pytest
 
 from thincdialog.cli.main import main
 
-from .examples import RANKER
+from tests.training.examples import RANKER
 
 CODE = '''
 from thincdialog.api import AverageMetric, ExampleMetric, registry

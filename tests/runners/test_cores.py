@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from thincdialog.parallel import n_cores
+from thincdialog.runners.cores import n_cores
 
 
 @pytest.mark.parametrize(

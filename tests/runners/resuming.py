@@ -16,7 +16,7 @@ from thincdialog.losses.class_softmax import configure_class_softmax
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
 from thincdialog.messages import column
 
-from .two_tasks import TWO_TASKS
+from tests.training.two_tasks import TWO_TASKS
 
 TIMES = ("seconds", "examples_per_second", "tokens_per_second")
 HOLD_TIMES = ("checkpoint.json", "state.json", "README.md")

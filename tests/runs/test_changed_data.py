@@ -7,7 +7,7 @@ import pytest
 
 from thincdialog.errors import ConfigError, DataError
 
-from .test_faults import TEXT, run
+from tests.runs.test_faults import TEXT, run
 
 SPLITS = TEXT.replace(
     "train = ${paths.train}\n", "train = ${paths.train}\ndev = ${paths.dev}\ntest = ${paths.test}\n"

@@ -29,7 +29,7 @@ from thincdialog.training.hogwild_processes import (
 )
 from thincdialog.training.task import split_of
 
-from .examples import RANKER
+from tests.training.examples import RANKER
 
 PROCESSES = {"hogwild.workers": 2, "hogwild.executor": "process"}
 OWN = """

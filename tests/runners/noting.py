@@ -1,19 +1,18 @@
 """What workers of tests train, given by --code: it notes what each step learnt from, and
 fails as it is told to.
 
-HOGWILD_NOTES: the file to note in. HOGWILD_MISCHIEF: "what id", what is to happen before a
-step that learns from that example ("raise", "data", "nan", "kill", "hang", "slow"), or before
-it is answered in an evaluation behind the first step ("hang").
-HOGWILD_END: seconds to wait for workers after a signal.
+NOTES: the file to note in. MISCHIEF: "what id", what is to happen before a step that learns from
+that example ("raise", "data", "nan", "hang", "slow"), or before it is answered in an evaluation
+behind the first step ("hang").
 """
 
 import json
 import os
-import signal
 import threading
 import time
 import zlib
 from pathlib import Path
+from typing import Literal
 
 from thinc.api import Model
 
@@ -21,19 +20,17 @@ from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import DataError, IterableTeacher, registry
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
 from thincdialog.messages import column
-from thincdialog.training import hogwild
-
-hogwild.END_SECONDS = float(os.environ.get("HOGWILD_END", hogwild.END_SECONDS))
+from thincdialog.runners.hogwild import Hogwild
 
 if not registry.has("teachers", "tests.tiny.v1"):
     # For processes that import nothing else; a second import would put other functions, with
     # notes of their own, in the place of those that tests know.
-    from tests.training import resuming  # noqa: F401
+    from tests.runners import resuming  # noqa: F401
 
 
 def note(**what):
     line = json.dumps({"pid": os.getpid(), "thread": threading.get_ident(), **what}) + "\n"
-    file = os.open(os.environ["HOGWILD_NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, line.encode())
     os.close(file)
 
@@ -45,32 +42,30 @@ class Noting(RankerAgent):
         self.step = step
         super().begin_microbatch(seed, step, number)
 
-    def learn(self, observations):
-        ids = list(column(observations, "id"))
-        what, _, which = os.environ.get("HOGWILD_MISCHIEF", "").partition(" ")
+    def learn(self, batch):
+        ids = list(column(batch, "id"))
+        what, _, which = os.environ.get("MISCHIEF", "").partition(" ")
         if which in ids:
             note(mischief=what)
             if what == "raise":
                 raise ValueError("out of tea")
             if what == "data":
                 raise DataError("tea.jsonl", "the cup is empty", 7)
-            if what == "kill":
-                os.kill(os.getpid(), signal.SIGKILL)
             if what == "hang":
                 time.sleep(600)
         if what == "slow":
             time.sleep(0.02)
-        super().learn(observations)
+        super().learn(batch)
         if which in ids and what == "nan":
             self.parameters.gradients[:] = float("nan")
 
-    def answer(self, observations):
-        what, _, which = os.environ.get("HOGWILD_MISCHIEF", "").partition(" ")
-        has_begun = what == "hang" and Path(os.environ["HOGWILD_NOTES"]).exists()
-        if has_begun and which in column(observations, "id"):
+    def answer(self, batch):
+        what, _, which = os.environ.get("MISCHIEF", "").partition(" ")
+        has_begun = what == "hang" and Path(os.environ["NOTES"]).exists()
+        if has_begun and which in column(batch, "id"):
             note(mischief=what)
             time.sleep(600)
-        return super().answer(observations)
+        return super().answer(batch)
 
     def update(self, optimizer):
         arrays = {"values": self.parameters.values}
@@ -78,9 +73,10 @@ class Noting(RankerAgent):
             for array in (getattr(optimizer, name) or {}).values():
                 arrays[name] = array
         sums = {name: zlib.crc32(array.tobytes()) for name, array in arrays.items()}
-        ids = list(self.counters.ids)
         rate, b1, nu = (float(getattr(optimizer, name, 1)) for name in ("learn_rate", "b1", "nu"))
-        note(step=self.step, rate=rate, b1=b1, nu=nu, ids=ids, sums=sums)
+        if self.counters.examples:
+            ids = list(self.counters.ids)
+            note(step=self.step, rate=rate, b1=b1, nu=nu, ids=ids, sums=sums)
         return super().update(optimizer)
 
 
@@ -90,6 +86,12 @@ def hogwild_agent(
 ) -> Noting:
     options = {"candidates": candidates, "use_reply": use_reply, "max_context": max_context}
     return Noting(model, loss=configure_ranking_softmax(), **options)
+
+
+@registry.runners("tests.impatient.v1")
+def impatient(workers: int = 2, executor: Literal["thread", "process"] = "thread") -> Hogwild:
+    """It waits 2 seconds for workers after a signal."""
+    return Hogwild(workers, executor, end_seconds=2.0)
 
 
 @registry.teachers("tests.gaps.v1")

@@ -8,7 +8,7 @@ import pytest
 from thincdialog.api import ExampleMetric, SumMetric, TrainingError, registry
 from thincdialog.training.interruption import Interrupted
 
-from .resuming import CONFIGS, NOTES, Crash, remains, run, same
+from tests.runners.resuming import CONFIGS, NOTES, Crash, remains, run, same
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from .examples import RANKER
-from .resuming import remains, same
+from tests.training.examples import RANKER
+from tests.runners.resuming import remains, same
 
 CODE = """
 import json

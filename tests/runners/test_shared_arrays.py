@@ -9,8 +9,7 @@ import numpy
 import pytest
 
 from thincdialog.errors import DialogError
-from thincdialog.parallel import SharedArrays
-from thincdialog.parallel.shared_arrays import ALIGNMENT
+from thincdialog.runners.shared_arrays import ALIGNMENT, SharedArrays
 
 
 def descriptors() -> int:
