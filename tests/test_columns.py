@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from thincdialog.columns import LazyColumn, PickedColumn, RowNumbers, choose, derive
 
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import Model, chain, noop, with_padded
+from thincdialog.columns import PickedColumn
+from thincdialog.teachers.store import EpisodeStore
 
 from thincdialog.api import IterableTeacher, Message, MessageBatch, registry
-from thincdialog.columns import PickedColumn
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.messages import PARTNER, SELF
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.teachers.store import EpisodeStore
 
 TRAIN = [
     {"text": "a b c d e f", "labels": ["one two three four"], "features": np.ones(2, dtype="f")},

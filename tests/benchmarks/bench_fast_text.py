@@ -29,6 +29,9 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
+from thincdialog.parallel import ThreadWorkers
+from thincdialog.training.hogwild import LearningWorker, Order
+from thincdialog.training.task import split_of
 
 from thincdialog.api import train
 from thincdialog.config import load_config, resolve_config
@@ -36,9 +39,6 @@ from thincdialog.data.tokenizers import WordTokenizer
 from thincdialog.ops.choice import ops_to_train, using_ops
 from thincdialog.ops.compiled import load_kernels
 from thincdialog.optimizers.shared_state import for_a_worker
-from thincdialog.parallel import ThreadWorkers
-from thincdialog.training.hogwild import LearningWorker, Order
-from thincdialog.training.task import split_of
 from thincdialog.worlds import HogwildWorld
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from thincdialog.parallel import n_cores
+
 from thincdialog.runs.train import train
 from thincdialog.training import hogwild
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
+from thincdialog.training.gradients import gather_gradient
 
 from thincdialog.batchers import Fixed
 from thincdialog.messages import Message
@@ -36,7 +37,6 @@ from thincdialog.ops.kernels.kernel import kernel
 from thincdialog.ops.rows_apart import RowsApart
 from thincdialog.registry import registry
 from thincdialog.teachers.teacher import Teacher
-from thincdialog.training.gradients import gather_gradient
 from thincdialog.worlds import BatchWorld
 
 N_EXAMPLES, N_WORDS, N_REPEATS, GOAL, EFFICIENCY = 2000, 10, 5, 150, 0.9

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from thincdialog.parallel import ProcessWorkers, Recipe, ThreadWorkers  # noqa: E402
+
 from thincdialog.worlds import HogwildWorld, Workers, World, WorldWorker  # noqa: E402
 
 N_REPEATS, N_ROUND_TRIPS, N_STREAM = 7, 500, 2000

@@ -14,15 +14,15 @@ from types import SimpleNamespace
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
-
-from thincdialog.config import load_config, resolve_config
-from thincdialog.ops.choice import ops_to_train, using_ops
 from thincdialog.parallel import ProcessWorkers, Recipe, ThreadWorkers
 from thincdialog.training.hogwild import Order, hogwild_world
 from thincdialog.training.hogwild_checks import check_hogwild
 from thincdialog.training.steps import Steps
 from thincdialog.training.task import split_of
+from threadpoolctl import threadpool_limits
+
+from thincdialog.config import load_config, resolve_config
+from thincdialog.ops.choice import ops_to_train, using_ops
 from thincdialog.worlds import HogwildWorld, World, WorldWorker
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"

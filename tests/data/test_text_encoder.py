@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from thincdialog.columns import PickedColumn
+
 from thincdialog.data import TextEncoder
 from thincdialog.data.special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 from thincdialog.data.tokenizers import ByteTokenizer, HashNgramTokenizer, WordTokenizer

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from thincdialog.cli.main import main
-
 from tests.training.examples import RANKER
+from thincdialog.cli.main import main
 
 CODE = '''
 from thincdialog.api import AverageMetric, ExampleMetric, registry

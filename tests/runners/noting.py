@@ -35,6 +35,13 @@ def note(**what):
     os.close(file)
 
 
+def hang():
+    """Till it is forgotten what was to happen."""
+    until = time.monotonic() + 100
+    while os.environ["MISCHIEF"] and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 class Noting(RankerAgent):
     step = None
 
@@ -52,7 +59,7 @@ class Noting(RankerAgent):
             if what == "data":
                 raise DataError("tea.jsonl", "the cup is empty", 7)
             if what == "hang":
-                time.sleep(600)
+                hang()
         if what == "slow":
             time.sleep(0.02)
         super().learn(batch)
@@ -64,7 +71,7 @@ class Noting(RankerAgent):
         has_begun = what == "hang" and Path(os.environ["NOTES"]).exists()
         if has_begun and which in column(batch, "id"):
             note(mischief=what)
-            time.sleep(600)
+            hang()
         return super().answer(batch)
 
     def update(self, optimizer):

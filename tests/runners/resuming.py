@@ -9,14 +9,13 @@ from typing import Any, Dict, List
 import numpy
 from thinc.api import Model
 
+from tests.training.two_tasks import TWO_TASKS
 from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import PartnerWorld, World, registry, train
 from thincdialog.losses.class_softmax import configure_class_softmax
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
 from thincdialog.messages import column
-
-from tests.training.two_tasks import TWO_TASKS
 
 TIMES = ("seconds", "examples_per_second", "tokens_per_second")
 HOLD_TIMES = ("checkpoint.json", "state.json", "README.md")

@@ -10,28 +10,33 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 
 import numpy
 import pytest
 
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import TALK
-from thincdialog.api import DialogError, IterableTeacher, Message, WorkerError, train
-from thincdialog.config import load_config, resolve_config, write_config
-from thincdialog.models.parameters import KEY
-from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.optimizers.shared_state import lay_out_state
-from thincdialog.training.hogwild_processes import (
-    N_FIRST,
-    VALUES,
-    data_prints,
-    make_process_worker,
-)
-from thincdialog.training.task import split_of
-
 from tests.training.examples import RANKER
+from thincdialog.api import (
+    DataError,
+    DialogError,
+    Experiment,
+    IterableTeacher,
+    Message,
+    WorkerError,
+    train,
+)
+from thincdialog.optimizers.state import KEY
+from thincdialog.runners.hogwild_processes import (
+    N_FIRST,
+    data_prints,
+    folder_of,
+    make_process_worker,
+    share_with_processes,
+)
 
-PROCESSES = {"hogwild.workers": 2, "hogwild.executor": "process"}
+PROCESSES = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
 OWN = """
 from thincdialog.api import IterableTeacher, registry
 
@@ -46,64 +51,53 @@ def set_of_texts(streaming: bool = False):
 """
 ONE = '[tasks.own]\n@teachers = "tests.set.v1"\n'
 COFFEE = '[tasks.coffee]\n@teachers = "thincdialog.CoffeeOrder.v1"\nn_train = 9\n'
-TWO = ONE + COFFEE
 STREAM = f"{ONE}streaming = true\n"
 
 
-def quietly_train(config, folder, **options):
-    streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-    return train(config, output=folder / "out", **streams, **options)
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory):
-    """A file with a teacher; it is imported by all that need it."""
-    path = tmp_path_factory.mktemp("code") / "own.py"
-    path.write_text(OWN)
-    return path
-
-
-@pytest.mark.parametrize(
-    "tasks",
-    [
-        ONE,
-        STREAM,
-        *(pytest.param(tasks, marks=pytest.mark.slow) for tasks in (TWO, STREAM + COFFEE)),
-    ],
-)
-def test_processes_refuse_data_in_another_order(tmp_path, monkeypatch, own, tasks):
+@pytest.mark.parametrize("tasks", [ONE, slow(STREAM), slow(ONE + COFFEE), slow(STREAM + COFFEE)])
+def test_processes_refuse_data_in_another_order(tmp_path, monkeypatch, tasks):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    (tmp_path / "own.py").write_text(OWN)
     text = RANKER[: RANKER.index("[tasks.coffee]")] + RANKER[RANKER.index("[tokenizer]") :]
     text = text.replace('"inline"', '"batch"') + tasks
+    streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
     with pytest.raises(WorkerError) as refused:
-        quietly_train(text, tmp_path, code=own, overrides=PROCESSES)
+        train(text, output=tmp_path / "out", code=tmp_path / "own.py", overrides=PROCESSES,
+              **streams)  # fmt: skip
     said = str(refused.value)
     assert "the training data is another one in a worker process, or in another order" in said
-    assert '(a set of texts does not), or set [hogwild] executor = "thread"' in said
+    assert '(a set of texts does not), or set [runner] executor = "thread"' in said
     assert "\n" not in said and said.startswith("Worker ")
     assert not (tmp_path / "out").exists()
 
 
-WRITING = """
-import multiprocessing, os
-if multiprocessing.parent_process() is not None:
-    os.truncate({path!r}, {size})
-"""
+@contextmanager
+def begun(config, overrides, between=lambda: None):
+    """What a run hands to its processes; the worker that one of them makes of it."""
+    experiment = Experiment.from_config(config, overrides)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.initialize(teacher, io.StringIO())
+        _, arguments = share_with_processes(experiment, teacher, 2, 2)
+        with folder_of(experiment.learner) as folder:
+            between()
+            yield experiment, make_process_worker(1, folder=folder, **arguments)
 
 
-@pytest.mark.parametrize(
-    "n_lines, streaming",
-    [(9, False), (N_FIRST + 9, True), pytest.param(9, True, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("n_lines, streaming", [(9, False), (N_FIRST + 9, True), (9, True)])
 def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_lines, streaming):
-    path, code = tmp_path / "talk.jsonl", tmp_path / "writing.py"
+    path = tmp_path / "talk.jsonl"
     path.write_text(TALK * (n_lines + 1))
-    # Of a stream, behind what is read of it to compare.
-    code.write_text(WRITING.format(path=str(path), size=n_lines * len(TALK)))
-    settings = {**PROCESSES, "paths.train": str(path), "tasks.talk.streaming": streaming}
-    with pytest.raises(WorkerError) as refused:
-        quietly_train(TALKS, tmp_path, code=code, overrides=settings)
-    assert f"{path}  the training data is another one in a worker process" in str(refused.value)
+    settings = {"paths.train": str(path), "tasks.talk.streaming": streaming}
+    said = f"{path}  the training data is another one in a worker process"
+    with pytest.raises(DataError, match=re.escape(said)):
+        # Of a stream, behind what is read of it to compare.
+        with begun(TALKS, settings, lambda: os.truncate(path, n_lines * len(TALK))):
+            pass
 
 
 def stream(yes="yes", since=0, **options):
@@ -139,41 +133,29 @@ def test_processes_compare_the_begin_of_a_stream_and_leave_its_place():
 # --- the agent ------------------------------------------------------------------------
 
 
-def intents(path):
-    rows = [{"text": f"please {word} it", "label": word} for word in ("buy", "sell")] * 9
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-
-
 @pytest.mark.parametrize("name", ["starspace", "fasttext"])
 def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, name):
     pytest.importorskip("numba")
     data = tmp_path / "data.jsonl"
     if name == "fasttext":
-        intents(data)
+        rows = [{"text": f"please {word} it", "label": word} for word in ("buy", "sell")] * 9
+        lines = [json.dumps(row) + "\n" for row in rows]
     else:
         lines = [TALK.replace('"hello"', f'"hello {n}"') for n in range(20)]
-        data.write_text("".join(lines))
-    with using_ops(get_dialog_ops()):
-        checked = load_config(root / "configs" / f"{name}.cfg", {"paths.train": str(data)})
-        parts = resolve_config(checked)
-        teacher, agent = split_of(checked, parts, "train", training=True), parts["agent"]
-        agent.initialize(teacher, tokenizer=parts["tokenizer"], seed=0)
-        optimizer = parts["training"]["optimizer"]
-        state = lay_out_state(optimizer, KEY, agent.parameters.values)
-        agent.to_disk(tmp_path)
-        arrays = {VALUES: agent.parameters.values, **state}
-        worker = make_process_worker(
-            1, arrays, write_config(checked.config), None, 2, data_prints(teacher), str(tmp_path)
-        )
-    replica = worker.agent
-    assert replica.rows_apart.least and not agent.rows_apart.least
-    assert replica.rows_apart is not agent.replica().rows_apart
-    assert numpy.shares_memory(replica.parameters.values, agent.parameters.values)
-    assert not numpy.shares_memory(replica.parameters.gradients, agent.parameters.gradients)
-    assert replica.state() == agent.state()
-    for known in state:
-        mine = worker.optimizer.state_arrays(KEY, replica.parameters.values)
-        assert any(numpy.shares_memory(array, state[known]) for array in mine)
+    data.write_text("".join(lines))
+    config = root / "configs" / f"{name}.cfg"
+    with begun(config, {"paths.train": str(data)}) as (experiment, worker):
+        agent, replica = experiment.agent, worker.agent
+        assert replica.rows_apart.least and not agent.rows_apart.least
+        assert replica.rows_apart is not agent.replica().rows_apart
+        assert replica.state() == agent.state()
+        replica.weights[7] = agent.weights[7] + 1  # One memory, and gradients of its own.
+        assert replica.weights.tobytes() == agent.weights.tobytes()
+        assert not numpy.shares_memory(replica.parameters.gradients, agent.parameters.gradients)
+        for optimizer in (worker.optimizer, experiment.optimizer):
+            for array in getattr(optimizer, "state_arrays", lambda *_: [])(KEY, agent.weights):
+                array[3] += 1
+                assert array[3] in (1, 2)
 
 
 def test_processes_that_cannot_be_given_the_agent_say_where_it_was_to_go(tmp_path, monkeypatch):
@@ -183,9 +165,10 @@ def test_processes_that_cannot_be_given_the_agent_say_where_it_was_to_go(tmp_pat
     text = RANKER.replace("width = 16", "width = 1")
     text = text.replace('Adam.v1"', 'SGD.v1"\nuse_averages = false')
     n_bytes = 4 * train(text, stdout=io.StringIO()).n_parameters
-    # Weights and a moment go into shared memory, but their description into no file.
+    # Weights, a moment and two numbers go into shared memory, but the description of the model
+    # into no file.
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2 * -(-n_bytes // 64) * 64, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 + 2 * -(-n_bytes // 64) * 64, limits[1]))
     try:
         with pytest.raises(DialogError) as refused:
             train(text, overrides=PROCESSES, stdout=io.StringIO())
@@ -205,13 +188,15 @@ if multiprocessing.parent_process() is not None:
 """
 
 
+@pytest.mark.slow
 def test_processes_whose_parent_is_killed_take_its_folder_away(tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "config.cfg").write_text(RANKER)
     (tmp_path / "sleeping.py").write_text(SLEEPING)
-    command = "train config.cfg --code sleeping.py --hogwild.workers 2 --hogwild.executor process"
+    command = ["train", "config.cfg", "--code", "sleeping.py"]
+    command += [f"--{name}={value}" for name, value in PROCESSES.items()]
     process = subprocess.Popen(
-        [sys.executable, "-m", "thincdialog", *command.split()],
+        [sys.executable, "-m", "thincdialog", *command],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": ":".join(sys.path), "TMPDIR": str(tmp_path / "tmp")},
         stdout=subprocess.DEVNULL,

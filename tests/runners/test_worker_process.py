@@ -275,4 +275,3 @@ def test_worker_processes_leave_no_open_files():
         assert shared.arrays["counts"][0] == 1
         del shared
     assert len(os.listdir("/proc/self/fd")) <= before
-

@@ -5,9 +5,8 @@ import shutil
 
 import pytest
 
-from thincdialog.errors import ConfigError, DataError
-
 from tests.runs.test_faults import TEXT, run
+from thincdialog.errors import ConfigError, DataError
 
 SPLITS = TEXT.replace(
     "train = ${paths.train}\n", "train = ${paths.train}\ndev = ${paths.dev}\ntest = ${paths.test}\n"

@@ -8,11 +8,10 @@ import sys
 import numpy
 import pytest
 
+from tests.runners.resuming import remains, same
+from tests.training.examples import RANKER
 from thincdialog.api import registry, train
 from thincdialog.runs.run_keeper import BEST, LAST
-
-from tests.training.examples import RANKER
-from tests.runners.resuming import remains, same
 
 # As many seeded draws and sums as one run can have: subwords and candidates, order of
 # batches, tokens and cells dropped, class order, sums over microbatches, rows of tables,

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests.runners.resuming import Crash, remains, same
+from tests.training.examples import RANKER
 from thincdialog.api import (
     ConfigError,
     DataError,
@@ -22,9 +24,6 @@ from thincdialog.api import (
 from thincdialog.runs.changes import N_PIECES, PIECE, _fingerprint
 from thincdialog.runs.checkpoints import Checkpoints, damage
 from thincdialog.runs.output_folder import taken_back
-
-from tests.training.examples import RANKER
-from tests.runners.resuming import Crash, remains, same
 
 ENDS = {"training.max_steps": 6, "training.checkpoint_every_steps": 2}
 

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from tests.training.examples import RANKER
 from tests.runners.resuming import remains, same
+from tests.training.examples import RANKER
 
 CODE = """
 import json

@@ -5,10 +5,9 @@ import signal
 
 import pytest
 
+from tests.runners.resuming import CONFIGS, NOTES, Crash, remains, run, same
 from thincdialog.api import ExampleMetric, SumMetric, TrainingError, registry
 from thincdialog.training.interruption import Interrupted
-
-from tests.runners.resuming import CONFIGS, NOTES, Crash, remains, run, same
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
+from tests.runners.resuming import FIXED, LIVE, NOTES, WORDS, Crash, config, remains, run, same
 from thincdialog.api import Teacher, registry
 from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.parlai_text import ParlAIText
-
-from tests.runners.resuming import FIXED, LIVE, NOTES, WORDS, Crash, config, remains, run, same
 
 COLOURS = ["red", "green", "blue", "amber", "pink"]
 LENGTHS = [1, 3, 2, 1, 1, 4, 2, 1, 2, 2]

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tests.training.examples import RANKER
 from tests.runners.resuming import remains, same
+from tests.training.examples import RANKER
 
 CODE = """
 import os, signal

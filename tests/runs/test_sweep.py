@@ -103,7 +103,7 @@ def test_sweep_gives_the_users_code_to_worker_processes(tmp_path):
     )
     config = RANKER.replace("learn_rate = 0.01\n", "") + (
         '\n[training.optimizer.learn_rate]\n@schedules = "tests.flat_in_sweep.v1"\nrate = 0.01\n'
-        '\n[hogwild]\nworkers = 2\nexecutor = "process"\n'
+        '\n[runner]\n@runners = "thincdialog.Hogwild.v1"\nexecutor = "process"\n'
     )
     found, shown = run_sweep(tmp_path / "s", {"system.seed": [1]}, config=config, code=code)
     assert [run.state for run in found.runs] == ["finished"], shown

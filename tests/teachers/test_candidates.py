@@ -4,7 +4,6 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from thincdialog.teachers.candidates import CandidateSampler
 
 

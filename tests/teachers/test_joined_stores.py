@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thincdialog.columns import PickedColumn, RowNumbers
 
 from thincdialog.api import Message, registry
 from thincdialog.batchers import Batchsort, Fixed, Padded, Words
-from thincdialog.columns import PickedColumn, RowNumbers
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.teachers import Teacher, mix_tasks

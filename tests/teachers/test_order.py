@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-
 from thincdialog.teachers.order import block_order, in_share, sample_episodes
 
 seeds = st.integers(-(2**63), 2**63)

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thincdialog.teachers.split import Split
 
 from tests.teachers.talk import batches_left, rounds
 from thincdialog.batchers import Fixed, Words
@@ -21,7 +22,6 @@ from thincdialog.teachers.json_layout import JSONLayout
 from thincdialog.teachers.labelled_text import LabelledText
 from thincdialog.teachers.numbered_text import NumberedText
 from thincdialog.teachers.parlai_text import ParlAIText
-from thincdialog.teachers.split import Split
 
 sizes = st.lists(st.integers(1, 4), min_size=1, max_size=14)
 slowly = settings(

@@ -6,13 +6,12 @@ import sys
 import pytest
 
 from tests.ops.array_backends import BACKENDS
+from tests.training.examples import RANKER
 from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
 from thincdialog.cli.main import main
 from thincdialog.inspection.dry_run import dry_run
 from thincdialog.ops.compiled import load_kernels
 from thincdialog.runs.run_keeper import BEST, LAST
-
-from tests.training.examples import RANKER
 
 LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
 CONFIGS = {

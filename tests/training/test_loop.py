@@ -6,10 +6,9 @@ import json
 import numpy
 import pytest
 
+from tests.training.examples import RANKER
 from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry, train
 from thincdialog.runs.run_keeper import BEST, LAST
-
-from tests.training.examples import RANKER
 
 ROWS = []
 # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.

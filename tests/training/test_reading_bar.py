@@ -2,10 +2,9 @@
 
 import io
 
+from tests.training.examples import RANKER
 from thincdialog.api import train
 from thincdialog.training.reading_bar import reading_bar
-
-from tests.training.examples import RANKER
 
 
 class Terminal(io.StringIO):

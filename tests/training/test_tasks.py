@@ -6,11 +6,10 @@ from itertools import product
 
 import pytest
 
+from tests.training.two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
 from thincdialog.api import ConfigError, DataError, display_data, display_model, evaluate, train
 from thincdialog.cli.main import main
 from thincdialog.runs.run_keeper import BEST, LAST
-
-from tests.training.two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
 
 WORLDS = ["BatchWorld", "DynamicBatchWorld"]
 BATCHERS = {

@@ -4,10 +4,9 @@ import io
 
 import pytest
 
+from tests.training.examples import RANKER
 from thincdialog.api import ConfigError, DialogError, evaluate, load, train
 from thincdialog.runs.run_keeper import BEST
-
-from tests.training.examples import RANKER
 
 CODE = '''
 from thinc.api import Maxout, Model, chain, with_array

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.training.examples import RANKER
 from thincdialog.api import (
     Batcher,
     ConfigError,
@@ -17,8 +18,6 @@ from thincdialog.api import (
     registry,
     train,
 )
-
-from tests.training.examples import RANKER
 
 MUTATOR = """[tasks.coffee.mutators.*.own]
 @mutators = "test_user_contracts.mutator.v1"
