@@ -24,13 +24,13 @@ from thinc.api import Model
 
 class Noting(RankerAgent):
     def begin_microbatch(self, seed, step, number):
-        self.counters.step = step
+        self.step = step
         super().begin_microbatch(seed, step, number)
 
     def learn(self, observations):
         with open(PATH, "a") as file:
-            file.write(json.dumps([self.counters.step, *column(observations, "id")]) + "\\n")
-        if self.counters.step >= HOLD_AT:
+            file.write(json.dumps([self.step, *column(observations, "id")]) + "\\n")
+        if self.step >= HOLD_AT:
             time.sleep(600)
         super().learn(observations)
 

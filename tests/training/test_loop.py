@@ -2,13 +2,25 @@
 
 import io
 import json
+from types import SimpleNamespace
 
 import numpy
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from tests.training.examples import RANKER
 from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry, train
+from thincdialog.metrics import AverageMetric
+from thincdialog.protocol import StepReport
 from thincdialog.runs.run_keeper import BEST, LAST
+from thincdialog.training.interruption import Interruption
+from thincdialog.training.keeper import Keeper
+from thincdialog.training.loop import TrainingLoop
+from thincdialog.training.loop_settings import LoopSettings
+from thincdialog.training.progress import Every, Limits
+from thincdialog.training.runner import Runner
 
 ROWS = []
 # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
@@ -220,3 +232,87 @@ def test_loop_trains_live_conversations_each_example_once(world, tmp_path):
     n_rows = WORLDS[world]
     assert meta["step"] >= 2 * 202 / n_rows
     assert n_rows > 1 or meta["step"] == 2 * 202
+
+
+# --- look-ahead --------------------------------------------------------------------------
+
+
+class Scripted(Runner):
+    """Its steps learn from batches of given sizes, the same in each epoch; some have no
+    label."""
+
+    def __init__(self, sizes):
+        self.sizes, self.left = sizes, []
+
+    def start_epoch(self, epoch):
+        self.left = list(self.sizes)
+
+    def epoch_done(self):
+        return not self.left
+
+    def take(self, step, room):
+        assert room >= 1
+        size = self.left.pop(0)
+        return [StepReport(size, AverageMetric(1.0, 1))] if size else []
+
+    def evaluate(self, teacher):
+        return {"hits@1": 0.5}
+
+    def state(self):
+        return {}
+
+
+class Noting(Keeper):
+    def __init__(self):
+        self.moments = []
+
+    def evaluated(self, position, report, is_best):
+        self.moments.append(("evaluated", position.step, position.epoch))
+
+    def checkpoint(self, step, state):
+        self.moments.append(("saved", step))
+
+
+class Asking(TrainingLoop):
+    """Asks after each step whether something is due."""
+
+    def _may_be_due(self):
+        return True
+
+
+def moments(kind, sizes, is_held, settings):
+    every, every_checkpoint = Every(*settings["every"]), Every(0.0, settings["save"], 0.0)
+    loop_settings = LoopSettings(
+        SimpleNamespace(), Limits(*settings["limits"]), every, every_checkpoint, False, "hits@1"
+    )
+    teacher = SimpleNamespace(n_examples=sum(sizes) + settings["unlabelled"] if is_held else None)
+    keeper = Noting()
+    log = lambda progress, info: None  # noqa: E731
+    runner = Scripted(sizes)
+    loop = kind(None, teacher, teacher, runner, loop_settings, log, keeper, Interruption())
+    return loop.run(), keeper.moments
+
+
+fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
+
+
+@hypothesis_settings(max_examples=300)
+@given(
+    sizes=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    is_held=st.booleans(),
+    settings=st.fixed_dictionaries(
+        {
+            "every": st.tuples(fractions, st.integers(0, 7), st.just(0.0)),
+            "save": st.integers(0, 7),
+            "limits": st.tuples(
+                st.sampled_from([0.3, 1.0, 2.7]), st.sampled_from([0, 1, 17]), st.just(0.0)
+            ),
+            "unlabelled": st.integers(0, 5),
+        }
+    ),
+)
+def test_loop_that_looks_ahead_misses_nothing(sizes, is_held, settings):
+    """With batches of any sizes, held and streamed data, fractions of epochs."""
+    assert moments(TrainingLoop, sizes, is_held, settings) == moments(
+        Asking, sizes, is_held, settings
+    )

@@ -86,8 +86,8 @@ class Epochs:
             return math.inf
         if not self._largest_step:
             return 1
-        # Sums of fractions of epochs must not miss one by a rounding error.
-        return max(1, math.ceil(epochs * total / self._largest_step - 1e-6))
+        # Rather one too early than one too late by a rounding error.
+        return max(1, math.ceil((epochs - 1e-8) * total / self._largest_step - 1e-6))
 
     def locate(self, position: Position, is_over: bool) -> None:
         """Set the position's epoch."""
