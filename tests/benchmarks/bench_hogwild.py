@@ -1,6 +1,6 @@
 """How training scales with hogwild workers, beside how anything scales here.
 
-In one run, bursts of 0.5 s with rests of 1 s take turns: training on 1 worker (without
+In one run, bursts of 1 s with rests of 1 s take turns: training on 1 worker (without
 [runner]), on 2 (on 4, 8, 16 where there are as many cores), and pure computing, which shares
 nothing and needs no GIL, on as many threads. Medians of rounds of
 
@@ -42,7 +42,7 @@ from thincdialog.training.interruption import Interruption
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
 PICTURE = ROOT / "output" / "benchmarks" / "hogwild.png"
-SECONDS, REST, N_ROUNDS = 0.5, 1.0, int(os.environ.get("BENCH_ROUNDS", "7"))
+SECONDS, REST, N_ROUNDS = 1.0, 1.0, int(os.environ.get("BENCH_ROUNDS", "7"))
 N_WORKERS = [n for n in (1, 2, 4, 8, 16) if n <= max(2, os.cpu_count() or 1)]
 
 
@@ -144,7 +144,7 @@ def data(folder: Path, name: str, source: Path, n: int, make: Callable[..., Any]
 
 def parts(folder: Path) -> Iterator[Tuple[str, Any, Dict[str, Any], str]]:
     """Name, config, overrides and executor of each training."""
-    talks = data(folder, "talks", DATA / "self_dialogue" / "train.jsonl.gz", 4000,
+    talks = data(folder, "talks", DATA / "self_dialogue" / "train.jsonl.gz", 12000,
                  lambda text: {"turns": [{"speaker": "ab"[n % 2], "text": text()}
                                          for n in range(16)]})  # fmt: skip
     texts = data(folder, "texts", DATA / "clinc150" / "full" / "train.jsonl.gz", 15000,

@@ -18,8 +18,6 @@ from thincdialog.runs.run_keeper import BEST, LAST
 from thincdialog.training.interruption import Interruption
 from thincdialog.training.keeper import Keeper
 from thincdialog.training.loop import TrainingLoop
-from thincdialog.training.loop_settings import LoopSettings
-from thincdialog.training.progress import Every, Limits
 from thincdialog.training.runner import Runner
 
 ROWS = []
@@ -281,15 +279,19 @@ class Asking(TrainingLoop):
 
 
 def moments(kind, sizes, is_held, settings):
-    every, every_checkpoint = Every(*settings["every"]), Every(0.0, settings["save"], 0.0)
-    loop_settings = LoopSettings(
-        SimpleNamespace(), Limits(*settings["limits"]), every, every_checkpoint, False, "hits@1"
-    )
+    training = {
+        **dict(zip(("eval_every_epochs", "eval_every_steps"), settings["every"])),
+        **dict(zip(("max_epochs", "max_steps"), settings["limits"])),
+        **{"eval_every_seconds": 0.0, "max_seconds": 0.0, "checkpoint_every_seconds": 0.0},
+        **{"checkpoint_every_steps": settings["save"], "checkpoint_evaluations": False},
+        **{"score": "hits@1", "score_direction": "auto", "patience": 0, "target_score": None},
+        "callbacks": [],
+    }
+    checked = SimpleNamespace(interpolated={"training": {}})
+    experiment = SimpleNamespace(training=training, checked=checked, optimizer=None)
     teacher = SimpleNamespace(n_examples=sum(sizes) + settings["unlabelled"] if is_held else None)
-    keeper = Noting()
-    log = lambda progress, info: None  # noqa: E731
-    runner = Scripted(sizes)
-    loop = kind(None, teacher, teacher, runner, loop_settings, log, keeper, Interruption())
+    runner, keeper, interruption = Scripted(sizes), Noting(), Interruption()
+    loop = kind(experiment, teacher, teacher, runner, lambda *_: None, keeper, interruption)
     return loop.run(), keeper.moments
 
 
@@ -302,11 +304,9 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
     is_held=st.booleans(),
     settings=st.fixed_dictionaries(
         {
-            "every": st.tuples(fractions, st.integers(0, 7), st.just(0.0)),
+            "every": st.tuples(fractions, st.integers(0, 7)),
             "save": st.integers(0, 7),
-            "limits": st.tuples(
-                st.sampled_from([0.3, 1.0, 2.7]), st.sampled_from([0, 1, 17]), st.just(0.0)
-            ),
+            "limits": st.tuples(st.sampled_from([0.3, 1.0, 2.7]), st.sampled_from([0, 1, 17])),
             "unlabelled": st.integers(0, 5),
         }
     ),

@@ -3,11 +3,10 @@
 import pytest
 
 from thincdialog.training.progress import Every, Limits, Position
-from thincdialog.training.selection import Best
 
 
 def test_limits_name_the_one_that_is_reached():
-    limits = Limits(max_epochs=1.5, max_steps=10, max_seconds=60.0)
+    limits = Limits(1.5, 10, 60.0)
     assert limits.reached(Position(epoch=1.4, step=9), 59.0) is None
     assert "max_steps = 10" in limits.reached(Position(epoch=0.1, step=10), 0.0)
     assert "max_epochs = 1.5" in limits.reached(Position(epoch=1.5, step=9), 0.0)
@@ -27,7 +26,7 @@ def test_limits_total_steps(epochs, steps, per_epoch, expected):
 
 
 def test_every_counts_from_the_last_evaluation():
-    every = Every(epochs=0.0, steps=3, seconds=0.0)
+    every = Every(0.0, 3, 0.0)
     due = []
     for step in range(1, 11):
         position = Position(step=step)
@@ -38,7 +37,7 @@ def test_every_counts_from_the_last_evaluation():
 
 
 def test_every_fraction_of_an_epoch_does_not_drift():
-    every = Every(epochs=0.1, steps=0, seconds=0.0)
+    every = Every(0.1, 0, 0.0)
     due = 0
     for step in range(1, 101):
         position = Position(epoch=step / 100, step=step)
@@ -49,34 +48,8 @@ def test_every_fraction_of_an_epoch_does_not_drift():
 
 
 def test_every_is_never_due_twice_at_one_step():
-    every = Every(epochs=0.0, steps=0, seconds=1.0)
+    every = Every(0.0, 0, 1.0)
     position = Position(step=1)
     assert every.due(position, 5.0)
     every.done(position, 5.0)
     assert not every.due(position, 50.0)
-
-
-@pytest.mark.parametrize("higher,scores", [(True, [1, 3, 2, 3]), (False, [3, 1, 2, 1])])
-def test_best_is_the_first_of_equals_in_either_direction(higher, scores):
-    best = Best(higher)
-    seen = [best.see(float(score), step, {}) for step, score in enumerate(scores)]
-    assert seen == [True, True, False, False]
-    assert (best.score, best.step) == (float(scores[1]), 1)
-
-
-def test_best_gives_up_after_patience_evaluations_without_progress():
-    best = Best(True, patience=2)
-    best.see(0.5, 1, {})
-    best.see(0.4, 2, {})
-    assert best.reached() is None
-    best.see(0.5, 3, {})
-    assert "patience" in best.reached()
-
-
-@pytest.mark.parametrize("higher,below,enough", [(True, 0.89, 0.9), (False, 0.91, 0.9)])
-def test_best_is_content_with_the_target_itself(higher, below, enough):
-    best = Best(higher, target=0.9)
-    best.see(below, 1, {})
-    assert best.reached() is None
-    best.see(enough, 2, {})
-    assert "target_score" in best.reached()
