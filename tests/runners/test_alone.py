@@ -106,7 +106,7 @@ def test_a_runner_of_a_users_own_is_checked_as_ours_are(command):
     shown = command("train mine.cfg -o out --runner.shares 2", 1)
     assert "--runner.shares" in shown.err and "did you mean 'share'?" in shown.err
     shown = command("train mine.cfg --runner.share 2", 1)
-    assert "[runner] share = 2.0 - give 1 at most" in shown.err
+    assert "[runner] share = 2 - give 1 at most" in shown.err
     command("train mine.cfg -o out --training.max_steps 2")
     shown = command("train mine.cfg -o out --resume --runner.share 0.25", 1)
     assert "[runner] share = 0.25, but out/checkpoint-2 has 0.5" in shown.err
