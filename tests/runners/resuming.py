@@ -1,6 +1,5 @@
 """Runs that are interrupted and go on, and what is left of them to compare."""
 
-import io
 import json
 import random
 from pathlib import Path
@@ -9,10 +8,11 @@ from typing import Any, Dict, List
 import numpy
 from thinc.api import Model
 
+from tests.training.examples import quietly_train
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.agents.ranker import RankerAgent
-from thincdialog.api import PartnerWorld, World, registry, train
+from thincdialog.api import PartnerWorld, World, registry
 from thincdialog.losses.class_softmax import configure_class_softmax
 from thincdialog.losses.ranking_softmax import configure_ranking_softmax
 from thincdialog.messages import column
@@ -239,12 +239,7 @@ CONFIGS = {
 
 def run(text, output, resume=False, **overrides):
     """Train; RETURNS what stderr shows."""
-    stderr = io.StringIO()
-    changes = {name.replace("__", "."): value for name, value in overrides.items()}
-    train(
-        text, output=output, resume=resume, overrides=changes, stdout=io.StringIO(), stderr=stderr
-    )
-    return stderr.getvalue()
+    return quietly_train(text, output, resume=resume, **overrides)[1]
 
 
 def remains(folder: Path) -> Dict[str, Any]:
