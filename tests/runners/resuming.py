@@ -8,7 +8,6 @@ from typing import Any, Dict, List
 import numpy
 from thinc.api import Model
 
-from tests.training.examples import quietly_train
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.agents.ranker import RankerAgent
@@ -235,11 +234,6 @@ CONFIGS = {
     "another optimizer": config(FIXED, MOMENTUM, tasks=1),
     "classifier": config(FIXED, *CLASSIFY, flat=True, tasks=1),
 }  # fmt: skip
-
-
-def run(text, output, resume=False, **overrides):
-    """Train; RETURNS what stderr shows."""
-    return quietly_train(text, output, resume=resume, **overrides)[1]
 
 
 def remains(folder: Path) -> Dict[str, Any]:

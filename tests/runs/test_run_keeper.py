@@ -5,6 +5,10 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -17,10 +21,9 @@ from tests.runners.resuming import (
     Crash,
     config,
     remains,
-    run,
     same,
 )
-from tests.training.examples import quietly_train
+from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ExampleMetric, SumMetric, Teacher, TrainingError, registry
 from thincdialog.runs.checkpoints import Checkpoints
 from thincdialog.teachers.conversations import Conversations
@@ -33,6 +36,11 @@ def fresh_notes():
     NOTES.clear()
     yield
     NOTES.clear()
+
+
+def run(text, output, resume=False):
+    """Train; RETURNS what stderr shows."""
+    return quietly_train(text, output, resume=resume)[1]
 
 
 def whole(text, tmp_path, first_draws=0):
@@ -319,3 +327,66 @@ def test_a_run_goes_on_behind_its_end_with_higher_limits(tmp_path):
     for name in ("model-best/weights.npy", "model-last/weights.npy"):
         assert found[name] == expected[name]
     assert [row["step"] for row in found["rows"]] == [0, 2, 4, 6, 8, 10]
+
+
+# --- killed for real ------------------------------------------------------------------------
+
+NOTING = Path(__file__).parents[1] / "runners" / "noting.py"
+KILLED = (
+    RANKER.replace('Ranker.v1"\ncandidates = "inline"', 'Ranker.v1"')
+    .replace("thincdialog.Ranker.v1", "tests.hogwild.v1")
+    .replace("[tasks.coffee.mutators.*.flatten]\n", "")
+    .replace('@mutators = "thincdialog.Flatten.v1"\n', "")
+    .replace("Fixed.v1", "Words.v1")
+    .replace("size = 16", "budget = 600\nbuffer = 4")
+    .replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2')
+    .replace("n_samples", "eval_every_steps = 7\ncheckpoint_every_steps = 1\nn_samples")
+)
+
+
+def start(folder, name):
+    """A process that trains, or goes on."""
+    (folder / "config.cfg").write_text(KILLED)
+    notes = {"NOTES": str(folder / f"{name}.notes"), "MISCHIEF": "slow -"}
+    command = ["train", "config.cfg", "-o", name, "--resume", "--code", str(NOTING)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "thincdialog", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path), **notes},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def learnt(path):
+    """Step to the ids that it learnt from; the same ones each time that it did."""
+    found = {}
+    for line in path.read_text().split("\n")[:-1] if path.exists() else ():
+        note = json.loads(line)
+        assert found.setdefault(note["step"], note["ids"]) == note["ids"]
+    return found
+
+
+@pytest.mark.slow
+def test_killed_at_20_moments_it_leaves_the_same_bits(tmp_path):
+    assert start(tmp_path, "whole").communicate()[1].startswith("There is no checkpoint")
+    expected, rng, n_saving = learnt(tmp_path / "whole.notes"), random.Random(2), 0
+    for number in range(20):
+        process, folder = start(tmp_path, "killed"), tmp_path / "killed"
+        until = max(expected) * number // 20
+        while max(learnt(tmp_path / "killed.notes"), default=0) < until and process.poll() is None:
+            time.sleep(0.001)
+        # Some moment in or after a step, or of the saving that follows it.
+        until = time.monotonic() + rng.choice([0.0, 0.02, 2.0])
+        while time.monotonic() < until and not any(folder.glob(".*.*")):
+            time.sleep(0.0005)
+        process.kill()
+        stderr = process.communicate()[1]
+        assert process.returncode == -signal.SIGKILL, stderr
+        n_saving += any(folder.glob(".*.*"))
+    assert n_saving > 3, "some kills came while something was saved"
+    process = start(tmp_path, "killed")
+    assert "Going on from" in process.communicate()[1] and process.returncode == 0
+    same(remains(tmp_path / "killed"), remains(tmp_path / "whole"))
+    assert learnt(tmp_path / "killed.notes") == expected
