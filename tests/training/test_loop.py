@@ -1,6 +1,5 @@
 """The loop does what each setting of [training] says."""
 
-import io
 import json
 from types import SimpleNamespace
 
@@ -10,8 +9,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.training.examples import RANKER
-from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry, train
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry
 from thincdialog.metrics import AverageMetric
 from thincdialog.protocol import StepReport
 from thincdialog.runs.run_keeper import BEST, LAST
@@ -58,13 +57,8 @@ def coffee_stream(n_train: int, n_dev: int, n_test: int, mutators=None):
 
 def run(config=RANKER + KEEP, output=None, **overrides):
     ROWS.clear()
-    changes = {
-        name if "." in name else f"training.{name.replace('__', '.')}": value
-        for name, value in overrides.items()
-    }
-    return train(
-        config, output=output, overrides=changes, stdout=io.StringIO(), stderr=io.StringIO()
-    )
+    changes = {name if "." in name else f"training__{name}": n for name, n in overrides.items()}
+    return quietly_train(config, output, **changes)[0]
 
 
 def steps():
@@ -90,11 +84,12 @@ def test_loop_evaluates_and_ends_when_the_config_says(settings, expected):
 
 def test_loop_counts_epochs_by_examples_where_batches_differ_in_size():
     words = RANKER.replace("Fixed.v1", "Words.v1").replace("size = 16", "budget = 150\nbuffer = 2")
-    run(words + KEEP, eval_every_steps=1, max_epochs=2.0)
+    few = {"tasks.coffee.n_dev": 1, "tasks.coffee.n_test": 1}
+    run(words + KEEP, eval_every_steps=1, max_epochs=2.0, **few)
     examples = [row["examples"] for row in ROWS]
     sizes = {after - before for before, after in zip(examples, examples[1:])}
     assert len(sizes) > 2 and examples[-1] == 2 * 202 and 202 in examples
-    run(words + KEEP, eval_every_epochs=0.5, max_epochs=1.5)
+    run(words + KEEP, eval_every_epochs=0.5, max_epochs=1.5, **few)
     ends = [next(n for n in examples if n >= share * 202) for share in (0, 0.5, 1, 1.5)]
     assert [row["examples"] for row in ROWS] == ends
 

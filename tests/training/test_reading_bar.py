@@ -2,8 +2,7 @@
 
 import io
 
-from tests.training.examples import RANKER
-from thincdialog.api import train
+from tests.training.examples import quietly_train
 from thincdialog.training.reading_bar import reading_bar
 
 
@@ -26,5 +25,5 @@ def test_reading_bar_counts_on_a_terminal_only():
 
 def test_reading_bar_is_shown_while_a_model_is_initialized():
     terminal = Terminal()
-    train(RANKER, overrides={"training.max_steps": 1}, stdout=io.StringIO(), stderr=terminal)
+    quietly_train(stderr=terminal, training__max_steps=1)
     assert terminal.getvalue().startswith("\rReading: ")
