@@ -71,16 +71,6 @@ def test_shared_arrays_outlive_the_object_and_are_freed_with_the_last():
     assert descriptors() == before
 
 
-def test_shared_arrays_have_no_name():
-    folders = [Path("/dev/shm"), Path("/tmp")]
-    before = [sorted(folder.iterdir()) for folder in folders if folder.is_dir()]
-    shared = SharedArrays({"values": numpy.ones(1000, dtype="f")})
-    after = [sorted(folder.iterdir()) for folder in folders if folder.is_dir()]
-    assert shared.arrays["values"][0] == 1
-    new = [path for lists in zip(before, after) for path in set(lists[1]) - set(lists[0])]
-    assert not [path for path in new if "thincdialog" in path.name or path.parent.name == "shm"]
-
-
 def test_shared_arrays_work_without_memfd(monkeypatch):
     monkeypatch.delattr(os, "memfd_create", raising=False)
     shared = SharedArrays({"values": numpy.arange(3, dtype="f")})

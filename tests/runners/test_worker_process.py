@@ -11,12 +11,10 @@ import threading
 import time
 from pathlib import Path
 
-import numpy
 import pytest
 
 from tests.runners import toys
 from thincdialog.errors import WorkerError
-from thincdialog.runners.shared_arrays import SharedArrays
 from thincdialog.runners.worker_process import worker_processes
 
 
@@ -65,9 +63,7 @@ def test_worker_processes_do_what_workers_do(crew):
     [
         ("fail", ["raise"], "ZeroDivisionError: nothing is left\nTraceback"),
         ("fail", ["data"], "days.txt:7  the sky is 'green', expected blue or grey$"),
-        ("fail", ["interrupt"], "KeyboardInterrupt"),
         ("fail", ["leave"], "SystemExit: 4"),
-        ("nonsense", [], "AttributeError: 'Toy' object has no attribute 'nonsense'"),
         ("unspeakable", [], "(AttributeError|PicklingError): Can't .*lambda"),
     ],
 )
@@ -80,26 +76,15 @@ def test_worker_processes_an_error_of_any_kind_comes_back(crew, call, arguments,
     assert crew.each("echo", 5) == [5, 5]
 
 
-@pytest.mark.parametrize(
-    "how, text",
-    [
-        ("raise", "ZeroDivisionError: nothing is left\nExamples at hand: 20/0\nTraceback"),
-        ("exit", r"its process \d+ ended, with exit code 3$"),
-        pytest.param(
-            "kill",
-            r"its process \d+ was killed by SIGKILL \(too little memory\?\)$",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_worker_processes_that_go_wrong_are_noticed_at_once(how, text):
-    settings = {"wrong_one": 1, "wrong": how, "most": 10**6, "delay": 0.001}
+def test_worker_processes_that_go_wrong_are_noticed_at_once():
+    settings = {"wrong_one": 1, "wrong": "exit", "most": 10**6, "delay": 0.001}
     n_threads, children = threading.active_count(), multiprocessing.active_children()
     with worker_processes(2, toys.make_toy, settings) as workers:
         crew = toys.crew_of(workers)
         crew.each("begin")
         pids = crew.each("process")
         began = time.monotonic()
+        text = r"its process \d+ ended, with exit code 3$"
         with pytest.raises(WorkerError, match=f"^Worker 1: {text}"):
             toys.run(crew)
         assert time.monotonic() - began < 5
@@ -113,6 +98,7 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once(how, text):
 
 
 def test_worker_processes_that_stand_still_are_given_up_and_killed():
+    before = len(os.listdir("/proc/self/fd"))
     with worker_processes(1, toys.make_toy, {}) as workers:
         crew = toys.crew_of(workers)
         crew.each("begin")
@@ -123,20 +109,12 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
             crew.each("echo", bytes(10**7))  # Nobody takes it in.
     assert time.monotonic() - began < 5
     assert_gone(pids)
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
-@pytest.mark.parametrize(
-    "how, text",
-    [
-        ("data", "days.txt:7  the sky is 'green', expected blue or grey$"),
-        pytest.param(
-            "kill", r"its process \d+ was killed by SIGKILL .*memory\?\)$", marks=pytest.mark.slow
-        ),
-    ],
-)
-def test_worker_processes_that_cannot_be_made(how, text):
-    with worker_processes(1, toys.broken_toy, {"how": how}) as workers:
-        with pytest.raises(WorkerError, match=f"^Worker 0: {text}"):
+def test_worker_processes_that_cannot_be_made():
+    with worker_processes(1, toys.broken_toy, {"how": "data"}) as workers:
+        with pytest.raises(WorkerError, match="^Worker 0: days.txt:7  the sky is 'green', expec"):
             toys.crew_of(workers).each("begin")
 
 
@@ -216,15 +194,14 @@ def test_exits_leave_nothing(root, script, mode, code):
     assert_gone(map(int, out.split()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number, to_group",
     [
         (signal.SIGKILL, False),
-        *(
-            pytest.param(number, to_group, marks=pytest.mark.slow)
-            for number in (signal.SIGTERM, signal.SIGINT)
-            for to_group in (True, False)
-        ),
+        (signal.SIGTERM, True),
+        (signal.SIGINT, True),
+        (signal.SIGINT, False),
     ],
 )
 def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
@@ -264,14 +241,3 @@ def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, 
     assert "ended, with exit code 1 before it could begin; see its own message. A wor" in last
     assert re.search(said, last)
     assert is_file == ("was met while a worker was importing the script" in err)
-
-
-def test_worker_processes_leave_no_open_files():
-    before = len(os.listdir("/proc/self/fd"))
-    for _ in range(2):
-        shared = SharedArrays({"counts": numpy.zeros(2, dtype="f")})
-        with worker_processes(1, toys.make_toy, {"shared": shared}) as workers:
-            toys.crew_of(workers).each("begin")
-        assert shared.arrays["counts"][0] == 1
-        del shared
-    assert len(os.listdir("/proc/self/fd")) <= before

@@ -1,19 +1,14 @@
 """A saved model to talk to, and what it does with what it cannot answer."""
 
-import io
-
 import pytest
 
-from tests.training.examples import RANKER
-from thincdialog.api import load, train
+from tests.training.examples import quietly_train
+from thincdialog.api import load
 
 
 @pytest.fixture(scope="module")
 def chatbot(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
-    changes = {"training.max_steps": 1}
-    silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-    result = train(RANKER, output=folder, overrides=changes, **silent)
+    result, _ = quietly_train(output=tmp_path_factory.mktemp("model"), training__max_steps=1)
     return load(result.output / "model-best")
 
 

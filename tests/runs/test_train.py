@@ -63,22 +63,6 @@ def test_train_saved_config_reproduces_the_run(tmp_path):
     assert weights(tmp_path / "a" / LAST) == weights(tmp_path / "b" / LAST)
 
 
-@pytest.mark.parametrize(
-    "limits, expected",
-    # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
-    [
-        ({"max_epochs": 1.0}, (13, 202, 1.0)),
-        ({"max_epochs": 2.0}, (26, 404, 2.0)),
-        ({"max_epochs": 0.5}, (7, 112, 112 / 202)),
-        ({"max_epochs": 0.0, "max_steps": 5}, (5, 80, 80 / 202)),
-    ],
-)
-def test_train_ends_at_the_limit(tmp_path, limits, expected):
-    quietly_train(output=tmp_path, **{f"training__{name}": n for name, n in limits.items()})
-    meta = json.loads((tmp_path / LAST / "meta.json").read_text())
-    assert (meta["step"], meta["examples"], meta["epoch"]) == expected
-
-
 @pytest.mark.parametrize("optimizer", ["Adam.v1", "thincdialog.LazyAdam.v1"])
 def test_train_accumulated_gradient_is_that_of_one_batch(tmp_path, optimizer):
     """Without dropout, four batches of 4 make the update of one batch of 16: what is
