@@ -1,27 +1,16 @@
 """Shipped configs reach their scores on real data, where ../shared/data is there."""
 
-import io
 import tarfile
 
 import pytest
 
-from thincdialog.api import train
+from tests.training.examples import quietly_train
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def data(root):
-    folder = root.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip("../shared/data is not there")
-    return folder
-
-
 def run(config, **overrides):
-    changes = {name.replace("__", "."): value for name, value in overrides.items()}
-    changes["training.n_samples"] = 0
-    return train(config, overrides=changes, stdout=io.StringIO(), stderr=io.StringIO())
+    return quietly_train(config, training__n_samples=0, **overrides)[0]
 
 
 @pytest.mark.parametrize("task", ["qa1_single-supporting-fact", "qa4_two-arg-relations"])

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from itertools import islice
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,10 +41,10 @@ def teacher_of(data, mutators=None):
     return teacher, metrics
 
 
-def in_detail(data, world, mutators=None):
+def in_detail(teacher, metrics, world):
     agent = registry.agents.get("thincdialog.RandomCandidate.v1")()
-    teacher, metrics = teacher_of(data, mutators)
-    found = agent_in_detail(agent, teacher, world, metrics, "test", 50)
+    parts = SimpleNamespace(agent=agent, metrics=metrics, evaluation={"world": world})
+    found = agent_in_detail(parts, teacher, "test", 50)
     assert found.scores == evaluate_agent(agent, teacher, world)
     return found
 
@@ -53,7 +54,7 @@ def test_detail_rows_and_conversations_are_those_of_the_data(world):
     flat = [registry.mutators.get("thincdialog.Flatten.v1")()]
     for ids, mutators in ((True, None), (False, None), (False, flat)):
         data = episodes(ids)
-        found = in_detail(data, world, mutators)
+        found = in_detail(*teacher_of(data, mutators), world)
         rows = found.predictions[""]
         names = [
             message.get("id", f"{number}/{turn}")
@@ -80,8 +81,7 @@ def test_detail_both_sides_of_a_conversation_are_drawn_together(flatten, tmp_pat
     teacher = make(**files, label_speaker="both", mutators=mutators).for_split("test")
     metrics = [registry.metrics.get("thincdialog.Accuracy.v1")()]
     teacher.set_metrics([metric.fresh() for metric in metrics])
-    agent = registry.agents.get("thincdialog.RandomCandidate.v1")()
-    found = agent_in_detail(agent, teacher, WORLDS[0], metrics, "test", 50)
+    found = in_detail(teacher, metrics, WORLDS[0])
     named = Counter(row.conversation for row in found.predictions[""])
     assert named == {f"talk {n}": 4 for n in range(6)}
     assert (found.drawn, found.n_drawn) == ("conversations", 6)
@@ -89,7 +89,7 @@ def test_detail_both_sides_of_a_conversation_are_drawn_together(flatten, tmp_pat
 
 def test_detail_single_turns_are_drawn_one_by_one_whatever_their_ids():
     data = [[{**episode[0], "id": f"en/{n}"}] for n, episode in enumerate(episodes())]
-    found = in_detail(data, WORLDS[1])
+    found = in_detail(*teacher_of(data), WORLDS[1])
     assert (found.drawn, found.n_drawn) == ("examples", 9)
     assert {"accuracy", "f1", "hits@1", "mrr", "macro_f1"} <= set(found.intervals)
     assert "examples" not in found.intervals
@@ -101,7 +101,7 @@ def test_detail_examples_without_labels_are_kept_and_not_scored():
     data = episodes()
     for episode in data[::2]:
         del episode[0]["labels"]
-    found = in_detail(data, WORLDS[0])
+    found = in_detail(*teacher_of(data), WORLDS[0])
     assert found.scores["examples"] == len(found.predictions[""]) == 18
     assert found.predictions[""][0].as_json(found.metrics)["metrics"] == {}
     assert sum("right" in row.as_json([]) for row in found.predictions[""]) == 13

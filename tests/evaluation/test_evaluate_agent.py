@@ -47,7 +47,7 @@ def make_agent(kind, encoder):
     # Off their first values: the classifier starts with all classes alike.
     optimizer = registry.optimizers.get("Adam.v1")(0.01)
     with BatchWorld(train, agent, Fixed(8)) as world:
-        agent.seed(0, 0, 0)
+        agent.begin_microbatch(0, 0, 0)
         world.parley()
         agent.update(optimizer)
     return agent

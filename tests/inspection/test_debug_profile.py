@@ -54,7 +54,7 @@ def test_profile_changes_no_results():
             if is_measured:
                 measure(trial, STEPS)
                 assert [node._func for node in trial.agent.model.walk()] == functions
-                assert "train_batch" not in vars(trial.agent)
+                assert "learn" not in vars(trial.agent)
                 assert "contexts" not in vars(trial.agent.text)
             else:
                 gathered = trial.steps()
@@ -102,6 +102,6 @@ def test_stopwatch_lets_go_of_a_node_that_fails():
         raise ValueError("no")
 
     watch, node = Stopwatch(), Model("fails", fails)
-    with pytest.raises(ValueError), watch.timing_nodes(node, ["a"], ["b"]):
+    with pytest.raises(ValueError), watch.timing_nodes(node, ["a"]):
         node(1, is_train=True)
     assert node._func is fails and watch._running == [] and watch.spent["a"].calls == 1

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from tests.training.examples import RANKER
-from thincdialog.api import ConfigError, DialogError, find_lr, load_config, registry, train
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import ConfigError, DialogError, find_lr, load_config, registry
 from thincdialog.inspection.find_lr import judge
 
 SIZES = {
@@ -28,8 +28,7 @@ def found_with(**options):
 
 def dev_loss(learn_rate, overrides):
     changes = {**overrides, "training.optimizer.learn_rate": learn_rate}
-    result = train(RANKER, overrides=changes, stdout=io.StringIO(), stderr=io.StringIO())
-    return result.scores["dev"]["loss"]
+    return quietly_train(RANKER, **changes)[0].scores["dev"]["loss"]
 
 
 @pytest.mark.parametrize("optimizer", [{}, LAZY], ids=["Adam", "LazyAdam"])
@@ -61,7 +60,7 @@ def test_find_lr_rates_rise_exponentially_and_losses_are_those_of_training():
 
     text = RANKER + '\n[training.callbacks.it]\n@callbacks = "test_find_lr.Losses.v1"\n'
     one_step = {**SIZES, "training.max_epochs": 0.0, "training.max_steps": 1}
-    train(text, overrides=one_step, stdout=io.StringIO(), stderr=io.StringIO())
+    quietly_train(text, **one_step)
     assert losses[-1] == found.losses[0]
 
 

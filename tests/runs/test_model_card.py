@@ -1,24 +1,20 @@
 """The card of a saved model says what it is, and nothing of the machine it was made on."""
 
-import io
-
 import pytest
 from thinc.api import Config
 
-from tests.training.examples import RANKER
+from tests.training.examples import RANKER, quietly_train
 from tests.training.two_tasks import TWO_TASKS
-from thincdialog.api import evaluate_in_detail, train
+from thincdialog.api import evaluate_in_detail
 from thincdialog.config.shipped import shipped_configs
 from thincdialog.runs.model_card import card
 
 CHANCE = '\n[baselines.chance]\n@agents = "thincdialog.RandomCandidate.v1"\n'
-SILENT = {"stdout": io.StringIO(), "stderr": io.StringIO()}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    return train(RANKER + CHANCE, output=folder, **SILENT)
+    return quietly_train(RANKER + CHANCE, tmp_path_factory.mktemp("run"))[0]
 
 
 def rows(text):
@@ -53,10 +49,8 @@ def test_model_card_has_data_sizes_and_settings(run):
 
 
 def test_model_card_says_when_only_a_part_was_evaluated(tmp_path):
-    overrides = {"evaluation.max_examples": 12, "training.max_steps": 1}
-    result = train(
-        RANKER, output=tmp_path, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO()
-    )
+    few = {"evaluation__max_examples": 12, "training__max_steps": 1}
+    result, _ = quietly_train(output=tmp_path, **few)
     shown = rows((tmp_path / "model-best" / "README.md").read_text())
     cells = [row[-1] for row in shown if row[:1] == ["coffee"]]
     scores = result.scores
@@ -78,7 +72,7 @@ def test_model_card_shows_how_to_load_it(run, monkeypatch, capsys):
 
 
 def test_model_card_of_two_tasks(tmp_path):
-    result = train(TWO_TASKS, output=tmp_path / "x", overrides={"training.max_steps": 2}, **SILENT)
+    result, _ = quietly_train(TWO_TASKS, tmp_path / "x", training__max_steps=2)
     text = (tmp_path / "x" / "model-best" / "README.md").read_text()
     shown = {row[0]: row for row in rows(text.partition("### test")[2]) if row}
     for name in ("hits@1", "macro/hits@1", "drinks/hits@1"):
@@ -100,7 +94,7 @@ def test_model_card_names_files_without_folders(run, tmp_path):
 
 def test_model_card_without_intervals_where_all_replies_would_be_too_many(tmp_path, monkeypatch):
     monkeypatch.setattr("thincdialog.evaluation.final_scores.MOST_EXAMPLES", 5)
-    found = train(RANKER, output=tmp_path / "x", overrides={"training.max_steps": 1}, **SILENT)
+    found, _ = quietly_train(output=tmp_path / "x", training__max_steps=1)
     assert found.intervals == {} and found.scores["test"]["hits@1"] > 0
     assert "95 %" not in (tmp_path / "x" / "model-best" / "README.md").read_text()
 
@@ -110,7 +104,7 @@ def test_model_card_of_a_classifier_has_no_scores_of_the_words_of_class_names(tm
     data.write_text("".join(f'{{"text": "{n} is", "label": "class {n % 2}"}}\n' for n in range(20)))
     paths = {f"paths.{split}": str(data) for split in ("train", "dev", "test")}
     short = {**paths, "training.max_steps": 1}
-    found = train(shipped_configs()["intent"], output=tmp_path / "x", overrides=short, **SILENT)
+    found, _ = quietly_train(shipped_configs()["intent"], tmp_path / "x", **short)
     text = (tmp_path / "x" / "model-best" / "README.md").read_text()
     scores = rows(text.partition("### test")[2].partition("## Data")[0])
     names = {row[0] for row in scores if row}

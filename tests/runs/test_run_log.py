@@ -1,6 +1,5 @@
 """What a run leaves in its folder: log.jsonl and scores.json, through crashes and full disks."""
 
-import io
 import json
 import resource
 import signal
@@ -10,26 +9,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.examples import RANKER
-from thincdialog.api import OutputError, TrainingError, registry, train
+from tests.training.examples import quietly_train
+from thincdialog.api import OutputError, TrainingError, registry
 from thincdialog.loggers.row_file import RowFile, read_rows
 from thincdialog.runs.run_log import RunLog, is_running, read_log, run_log
 from thincdialog.runs.scores_file import read_scores
 
-SHORT = {"training.max_epochs": 2.0, "training.n_samples": 0}
+SHORT = {"training__max_epochs": 2.0, "training__n_samples": 0}
 
 
-def run(folder, **more):
-    return train(
-        RANKER, output=folder, stdout=io.StringIO(), stderr=io.StringIO(),
-        overrides={**SHORT, **more.pop("overrides", {})}, **more,
-    )  # fmt: skip
+def run(folder, logger=None, **more):
+    blocks = {} if logger is None else {"training__logger": logger}
+    return quietly_train(output=folder, **{**SHORT, **blocks, **more})
 
 
 def test_run_log_has_a_row_for_each_evaluation_and_scores_come_last(tmp_path):
     extra = tmp_path / "extra.jsonl"
-    logger = {"training.logger": {"@loggers": "thincdialog.JSONL.v1", "path": str(extra)}}
-    result = run(tmp_path / "run", overrides=logger)
+    logger = {"@loggers": "thincdialog.JSONL.v1", "path": str(extra)}
+    result, _ = run(tmp_path / "run", logger)
     rows = read_log(tmp_path / "run")
     assert rows == read_rows(extra) == read_log(tmp_path / "run" / "log.jsonl")
     assert [row["epoch"] for row in rows] == [0.0, 1.0, 2.0]
@@ -118,12 +115,8 @@ def no_network():
 
 
 def test_run_log_training_outlives_its_logger(tmp_path):
-    stderr = io.StringIO()
-    result = train(
-        RANKER, output=tmp_path / "run", stdout=io.StringIO(), stderr=stderr,
-        overrides={**SHORT, "training.logger": {"@loggers": "test.NoNetwork.v1"}},
-    )  # fmt: skip
-    assert stderr.getvalue() == (
+    result, shown = run(tmp_path / "run", {"@loggers": "test.NoNetwork.v1"})
+    assert shown == (
         "no_network has failed (ConnectionError: no route to host). "
         "Training goes on; rows may be missing there.\n"
     )
@@ -152,8 +145,7 @@ def calls(path: str):
 
 def test_run_log_each_step_is_told_once_as_in_spacy(tmp_path):
     path = str(tmp_path / "calls.json")
-    logger = {"training.logger": {"@loggers": "test.Calls.v1", "path": path}}
-    run(tmp_path / "run", overrides=logger)
+    run(tmp_path / "run", {"@loggers": "test.Calls.v1", "path": path})
     epochs, progress, *told = json.loads(Path(path).read_text())
     rows = [row["step"] for row in read_log(tmp_path / "run")]
     assert rows[0] == 0 and (epochs, progress) == (2.0, None)
@@ -170,15 +162,9 @@ def test_run_log_failed_run_has_no_scores(tmp_path):
             lambda: told.append(type(run.error)),
         )
 
+    wild = {"training__optimizer__learn_rate": 1e30, "training__optimizer__grad_clip": 0.0}
     with pytest.raises(TrainingError):
-        run(
-            tmp_path / "run",
-            overrides={
-                "training.optimizer.learn_rate": 1e30,
-                "training.optimizer.grad_clip": 0.0,
-                "training.logger": {"@loggers": "test.Told.v1"},
-            },
-        )
+        run(tmp_path / "run", {"@loggers": "test.Told.v1"}, **wild)
     assert told == [TrainingError]
     assert read_scores(tmp_path / "run") == {} and read_log(tmp_path / "run")
     assert not is_running(tmp_path / "run")

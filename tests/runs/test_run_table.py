@@ -1,12 +1,11 @@
 """Tables of runs: what each came to, in which order, and what sets them apart."""
 
-import io
 import json
 
 import pytest
 
-from tests.training.examples import RANKER
-from thincdialog.api import RunResult, results, train
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import RunResult, results
 from thincdialog.errors import DataError, ModelError
 from thincdialog.runs.run_log import run_log
 
@@ -14,10 +13,7 @@ WIDTH = "agent.model.encoder.width"
 
 
 def run(folder, **overrides):
-    return train(
-        RANKER, output=folder, stdout=io.StringIO(), stderr=io.StringIO(),
-        overrides={"training.n_samples": 0, **overrides},
-    )  # fmt: skip
+    return quietly_train(output=folder, training__n_samples=0, **overrides)[0]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +33,10 @@ def runs(tmp_path_factory):
 
 def test_results_of_finished_and_unfinished_runs(runs):
     folder, trained = runs
-    table = {result.name: result for result in results([folder])}
+    found = results([folder])
+    scores = [result.score for result in found]
+    assert scores == sorted(scores, reverse=True)  # The best first.
+    table = {result.name: result for result in found}
     assert sorted(table) == ["cut", "narrow", "wide"]
     wide = table["wide"]
     assert (wide.state, wide.task, wide.score_name) == ("finished", "coffee", "hits@1")
@@ -49,12 +48,6 @@ def test_results_of_finished_and_unfinished_runs(runs):
     cut = table["cut"]
     assert (cut.state, cut.step, cut.test, cut.n_parameters) == ("not finished", 0, None, None)
     assert cut.score is not None
-
-
-def test_results_best_first(runs):
-    folder, _ = runs
-    scores = [result.score for result in results([folder])]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_results_settings_that_differ(runs):
@@ -101,10 +94,8 @@ def test_results_best_first_as_the_config_says(tmp_path, direction, first):
 
 
 def test_results_flat():
-    result = RunResult(
-        "a", "out/a", "finished", scores={"dev": {"f1": 0.5}}, settings={"system.seed": "1"}
-    )
-    flat = result.flat()
+    more = {"scores": {"dev": {"f1": 0.5}}, "settings": {"system.seed": "1"}}
+    flat = RunResult("a", "out/a", "finished", **more).flat()
     assert (flat["name"], flat["dev/f1"], flat["system.seed"]) == ("a", 0.5, "1")
 
 

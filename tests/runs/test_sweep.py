@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from tests.training.examples import RANKER
-from thincdialog.api import ConfigError, DataError, DialogError, OutputError, registry, train
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import ConfigError, DataError, DialogError, OutputError, registry
 from thincdialog.runs.sweep import sweep
 
 RATE = "training.optimizer.learn_rate"
@@ -35,8 +35,7 @@ def test_sweep_trains_each_combination_as_if_alone(tmp_path):
     assert len(scores) == 4 and scores == sorted(scores, reverse=True)
     assert found.best.name == found.results[0].name
     alone = {**SMALL, RATE: 0.05, "agent.model.encoder.width": 8}
-    train(RANKER, output=tmp_path / "alone", overrides=alone,
-          stdout=io.StringIO(), stderr=io.StringIO())  # fmt: skip
+    quietly_train(RANKER, tmp_path / "alone", **alone)
     assert weights(tmp_path / "alone") == weights(tmp_path / "s" / names[2])
 
 
@@ -103,7 +102,7 @@ def test_sweep_gives_the_users_code_to_worker_processes(tmp_path):
     )
     config = RANKER.replace("learn_rate = 0.01\n", "") + (
         '\n[training.optimizer.learn_rate]\n@schedules = "tests.flat_in_sweep.v1"\nrate = 0.01\n'
-        '\n[hogwild]\nworkers = 2\nexecutor = "process"\n'
+        '\n[runner]\n@runners = "thincdialog.Hogwild.v1"\nexecutor = "process"\n'
     )
     found, shown = run_sweep(tmp_path / "s", {"system.seed": [1]}, config=config, code=code)
     assert [run.state for run in found.runs] == ["finished"], shown

@@ -1,4 +1,8 @@
-"""A small task and config that several tests train with."""
+"""A small task and config that several tests train with, and how they do that."""
+
+import io
+
+from thincdialog.api import train
 
 RANKER = """
 [paths]
@@ -49,3 +53,16 @@ n_samples = 1
 @optimizers = "Adam.v1"
 learn_rate = 0.01
 """
+
+
+def quietly_train(config=RANKER, output=None, *, stderr=None, force=False, resume=False, code=None,
+                  **overrides):  # fmt: skip
+    """Train; RETURNS the result, and what stderr shows.
+
+    overrides: "section__key" (or dotted) to value.
+    """
+    stderr = stderr or io.StringIO()
+    changes = {name.replace("__", "."): value for name, value in overrides.items()}
+    options = {"force": force, "resume": resume, "code": code, "stderr": stderr}
+    result = train(config, output=output, overrides=changes, stdout=io.StringIO(), **options)
+    return result, stderr.getvalue()

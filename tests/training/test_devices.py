@@ -1,18 +1,16 @@
 """Whole runs on the CPU and, where there is one, on a GPU."""
 
-import io
 import sys
 
 import pytest
 
 from tests.ops.array_backends import BACKENDS
+from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
 from thincdialog.cli.main import main
 from thincdialog.inspection.dry_run import dry_run
 from thincdialog.ops.compiled import load_kernels
 from thincdialog.runs.run_keeper import BEST, LAST
-
-from .examples import RANKER
 
 LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
 CONFIGS = {
@@ -34,13 +32,7 @@ def test_devices_train_save_and_load(name, backend, tmp_path):
     system = {"system.ops": "fast"} if backend == "fast" else {"system.gpu_id": backend}
     bits = []
     for run in "ab":
-        result = train(
-            CONFIGS[name],
-            output=tmp_path / run,
-            overrides={**system, "training.max_steps": 4},
-            stdout=io.StringIO(),
-            stderr=io.StringIO(),
-        )
+        result, _ = quietly_train(CONFIGS[name], tmp_path / run, training__max_steps=4, **system)
         bits.append((tmp_path / run / LAST / "weights.npy").read_bytes())
     assert bits[0] == bits[1]
     model = tmp_path / "a" / BEST
@@ -53,21 +45,14 @@ def test_devices_train_save_and_load(name, backend, tmp_path):
 
 def test_devices_gpu_that_is_missing_is_an_error_before_any_work(tmp_path):
     with pytest.raises(DialogError, match="gpu_id = 99"):
-        train(RANKER, output=tmp_path / "out", overrides={"system.gpu_id": 99})
+        quietly_train(output=tmp_path / "out", system__gpu_id=99)
     assert not (tmp_path / "out").exists()
 
 
-@pytest.fixture
-def quietly_train(tmp_path):
-    """Train a few steps with compiled kernels."""
-
-    def run(**settings):
-        overrides = {"system.ops": "fast", "training.max_steps": 4}
-        streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-        folder = tmp_path / "run"
-        return train(LAZY, output=folder, overrides=overrides, **streams, **settings)
-
-    return run
+def train_fast(tmp_path):
+    """A few steps with compiled kernels."""
+    settings = {"system__ops": "fast", "training__max_steps": 4}
+    return quietly_train(LAZY, tmp_path / "run", **settings)[0]
 
 
 @pytest.fixture
@@ -82,9 +67,7 @@ def no_numba(monkeypatch):
     load_kernels.cache_clear()
 
 
-def test_devices_fast_ops_without_numba_are_an_error_before_any_work(
-    quietly_train, no_numba, tmp_path
-):
+def test_devices_fast_ops_without_numba_are_an_error_before_any_work(no_numba, tmp_path):
     no_numba()
     said = (
         r"--system.ops  \[system\] ops = \"fast\" needs the package 'numba', which is not "
@@ -92,7 +75,7 @@ def test_devices_fast_ops_without_numba_are_an_error_before_any_work(
     )
     for dry in (False, True):
         with pytest.raises(ConfigError, match=said):
-            dry_run(LAZY, overrides={"system.ops": "fast"}) if dry else quietly_train()
+            dry_run(LAZY, overrides={"system.ops": "fast"}) if dry else train_fast(tmp_path)
     assert not (tmp_path / "run").exists()
 
 
@@ -118,24 +101,14 @@ def test_devices_agents_without_numba_say_who_needs_it(no_numba, root, tmp_path,
     assert main(["debug", "config", str(root / "configs" / "ranker.cfg"), *command[3:]]) == 0
 
 
-def test_devices_model_of_fast_ops_answers_without_numba(quietly_train, no_numba):
-    result = quietly_train()
+def test_devices_model_of_fast_ops_goes_on_with_others_and_answers_without_numba(
+    no_numba, tmp_path
+):
+    result = train_fast(tmp_path)
     model = result.output / BEST
     no_numba()
     assert evaluate(model)["loss"] == pytest.approx(result.scores["test"]["loss"], rel=1e-4)
     assert load(model).respond("Good morning!")
-
-
-def test_devices_run_goes_on_with_other_ops(quietly_train, tmp_path):
-    quietly_train()
-    stderr = io.StringIO()
-    overrides = {"system.ops": "numpy", "training.max_steps": 6}
-    train(
-        LAZY,
-        output=tmp_path / "run",
-        overrides=overrides,
-        resume=True,
-        stdout=io.StringIO(),
-        stderr=stderr,
-    )
-    assert "system.ops 'fast' -> 'numpy'" in stderr.getvalue()
+    settings = {"system__ops": "numpy", "training__max_steps": 6}
+    _, shown = quietly_train(LAZY, tmp_path / "run", resume=True, **settings)
+    assert "system.ops 'fast' -> 'numpy'" in shown

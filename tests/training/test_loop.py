@@ -1,15 +1,22 @@
 """The loop does what each setting of [training] says."""
 
-import io
-import json
+from types import SimpleNamespace
 
 import numpy
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
-from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry, train
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry
+from thincdialog.metrics import AverageMetric
+from thincdialog.protocol import StepReport
 from thincdialog.runs.run_keeper import BEST, LAST
-
-from .examples import RANKER
+from thincdialog.training.interruption import Interruption
+from thincdialog.training.keeper import Keeper
+from thincdialog.training.loop import TrainingLoop
+from thincdialog.training.runner import Runner
 
 ROWS = []
 # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
@@ -49,13 +56,8 @@ def coffee_stream(n_train: int, n_dev: int, n_test: int, mutators=None):
 
 def run(config=RANKER + KEEP, output=None, **overrides):
     ROWS.clear()
-    changes = {
-        name if "." in name else f"training.{name.replace('__', '.')}": value
-        for name, value in overrides.items()
-    }
-    return train(
-        config, output=output, overrides=changes, stdout=io.StringIO(), stderr=io.StringIO()
-    )
+    changes = {name if "." in name else f"training__{name}": n for name, n in overrides.items()}
+    return quietly_train(config, output, **changes)[0]
 
 
 def steps():
@@ -81,11 +83,12 @@ def test_loop_evaluates_and_ends_when_the_config_says(settings, expected):
 
 def test_loop_counts_epochs_by_examples_where_batches_differ_in_size():
     words = RANKER.replace("Fixed.v1", "Words.v1").replace("size = 16", "budget = 150\nbuffer = 2")
-    run(words + KEEP, eval_every_steps=1, max_epochs=2.0)
+    few = {"tasks.coffee.n_dev": 1, "tasks.coffee.n_test": 1}
+    run(words + KEEP, eval_every_steps=1, max_epochs=2.0, **few)
     examples = [row["examples"] for row in ROWS]
     sizes = {after - before for before, after in zip(examples, examples[1:])}
     assert len(sizes) > 2 and examples[-1] == 2 * 202 and 202 in examples
-    run(words + KEEP, eval_every_epochs=0.5, max_epochs=1.5)
+    run(words + KEEP, eval_every_epochs=0.5, max_epochs=1.5, **few)
     ends = [next(n for n in examples if n >= share * 202) for share in (0, 0.5, 1, 1.5)]
     assert [row["examples"] for row in ROWS] == ends
 
@@ -98,14 +101,10 @@ def test_loop_fractions_of_epochs_of_a_stream_count_once_its_size_is_known():
     assert result.stopped_because == "max_epochs = 2.5 reached"
 
 
-def test_loop_gives_up_after_patience_evaluations_without_progress():
+def test_loop_gives_up_or_is_content():
     result = run(optimizer__learn_rate=0.0, eval_every_steps=1, patience=3)
-    assert steps() == [0, 1, 2, 3]
-    assert "(patience)" in result.stopped_because
+    assert steps() == [0, 1, 2, 3] and "(patience)" in result.stopped_because
     assert [row["is_best"] for row in ROWS] == [True, False, False, False]
-
-
-def test_loop_is_content_with_the_target_score():
     result = run(target_score=0.1, eval_every_steps=1, max_epochs=20.0)
     scores = [row["score"] for row in ROWS]
     assert scores[-1] >= 0.1 > max(scores[:-1])
@@ -142,8 +141,7 @@ def test_loop_direction_of_an_unknown_score_must_be_said():
 @pytest.mark.parametrize("direction, better", [("auto", min), ("max", max)])
 def test_loop_auto_knows_that_a_loss_is_to_fall(direction, better):
     result = run(score="loss", score_direction=direction, eval_every_steps=3)
-    scores = [row["score"] for row in ROWS]
-    assert result.scores["dev"]["loss"] == better(scores)
+    assert result.scores["dev"]["loss"] == better(row["score"] for row in ROWS)
 
 
 def test_loop_evaluates_and_saves_the_averaged_weights_and_trains_the_others(tmp_path):
@@ -197,27 +195,87 @@ def test_loop_rows_hold_what_the_issue_of_metrics_lists():
     assert last["loss_per_example"] > 0
 
 
-BATCHES = """"thincdialog.BatchWorld.v1"
-
-[world.batcher]
-@batchers = "thincdialog.Fixed.v1"
-size = """
-# The world's block, and how many of the 40 dialogues go on at once at most.
-WORLDS = {
-    '"thincdialog.PartnerWorld.v1"\n': 1,
-    f"{BATCHES}7\n": 7,
-    f"{BATCHES}99\n": 40,
-}
+# --- look-ahead --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=["partner", "batch", "all at once"])
-def test_loop_trains_live_conversations_each_example_once(world, tmp_path):
-    flatten = '[tasks.coffee.mutators.*.flatten]\n@mutators = "thincdialog.Flatten.v1"\n\n'
-    batch = RANKER[RANKER.index("[world]") : RANKER.index("[training]")]
-    config = RANKER.replace(flatten, "").replace(batch, f"[world]\n@worlds = {world}\n")
-    run(config + KEEP, output=tmp_path / "out", max_epochs=2.0)
-    meta = json.loads((tmp_path / "out" / LAST / "meta.json").read_text())
-    assert (meta["examples"], meta["epoch"]) == (2 * 202, 2.0)
-    n_rows = WORLDS[world]
-    assert meta["step"] >= 2 * 202 / n_rows
-    assert n_rows > 1 or meta["step"] == 2 * 202
+class Scripted(Runner):
+    """Its steps learn from batches of given sizes, the same in each epoch; some have no
+    label."""
+
+    def __init__(self, sizes):
+        self.sizes, self.left = sizes, []
+
+    def start_epoch(self, epoch):
+        self.left = list(self.sizes)
+
+    def epoch_done(self):
+        return not self.left
+
+    def take(self, step, room):
+        assert room >= 1
+        size = self.left.pop(0)
+        return [StepReport(size, AverageMetric(1.0, 1))] if size else []
+
+    def evaluate(self, teacher):
+        return {"hits@1": 0.5}
+
+    def state(self):
+        return {}
+
+
+class Noting(Keeper):
+    def __init__(self):
+        self.moments = []
+
+    def evaluated(self, position, report, is_best):
+        self.moments.append(("evaluated", position.step, position.epoch))
+
+    def checkpoint(self, step, state):
+        self.moments.append(("saved", step))
+
+
+class Asking(TrainingLoop):
+    """Asks after each step whether something is due."""
+
+    def _may_be_due(self):
+        return True
+
+
+def moments(kind, sizes, is_held, settings):
+    training = {
+        **dict(zip(("eval_every_epochs", "eval_every_steps"), settings["every"])),
+        **dict(zip(("max_epochs", "max_steps"), settings["limits"])),
+        **{"eval_every_seconds": 0.0, "max_seconds": 0.0, "checkpoint_every_seconds": 0.0},
+        **{"checkpoint_every_steps": settings["save"], "checkpoint_evaluations": False},
+        **{"score": "hits@1", "score_direction": "auto", "patience": 0, "target_score": None},
+        "callbacks": [],
+    }
+    checked = SimpleNamespace(interpolated={"training": {}})
+    experiment = SimpleNamespace(training=training, checked=checked, optimizer=None)
+    teacher = SimpleNamespace(n_examples=sum(sizes) + settings["unlabelled"] if is_held else None)
+    runner, keeper, interruption = Scripted(sizes), Noting(), Interruption()
+    loop = kind(experiment, teacher, teacher, runner, lambda *_: None, keeper, interruption)
+    return loop.run(), keeper.moments
+
+
+fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
+
+
+@hypothesis_settings(max_examples=300)
+@given(
+    sizes=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    is_held=st.booleans(),
+    settings=st.fixed_dictionaries(
+        {
+            "every": st.tuples(fractions, st.integers(0, 7)),
+            "save": st.integers(0, 7),
+            "limits": st.tuples(st.sampled_from([0.3, 1.0, 2.7]), st.sampled_from([0, 1, 17])),
+            "unlabelled": st.integers(0, 5),
+        }
+    ),
+)
+def test_loop_that_looks_ahead_misses_nothing(sizes, is_held, settings):
+    """With batches of any sizes, held and streamed data, fractions of epochs."""
+    assert moments(TrainingLoop, sizes, is_held, settings) == moments(
+        Asking, sizes, is_held, settings
+    )

@@ -2,10 +2,8 @@
 
 import io
 
-from thincdialog.api import train
+from tests.training.examples import quietly_train
 from thincdialog.training.reading_bar import reading_bar
-
-from .examples import RANKER
 
 
 class Terminal(io.StringIO):
@@ -27,5 +25,5 @@ def test_reading_bar_counts_on_a_terminal_only():
 
 def test_reading_bar_is_shown_while_a_model_is_initialized():
     terminal = Terminal()
-    train(RANKER, overrides={"training.max_steps": 1}, stdout=io.StringIO(), stderr=terminal)
+    quietly_train(stderr=terminal, training__max_steps=1)
     assert terminal.getvalue().startswith("\rReading: ")

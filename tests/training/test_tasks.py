@@ -1,16 +1,24 @@
 """Runs on several tasks: every example once an epoch, in any world and batches."""
 
-import io
 import json
 from itertools import product
 
 import pytest
 
-from thincdialog.api import ConfigError, DataError, display_data, display_model, evaluate, train
+from tests.training.examples import quietly_train
+from tests.training.two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
+from thincdialog.api import (
+    Batcher,
+    ConfigError,
+    DataError,
+    Sizes,
+    display_data,
+    display_model,
+    evaluate,
+    registry,
+)
 from thincdialog.cli.main import main
 from thincdialog.runs.run_keeper import BEST, LAST
-
-from .two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
 
 WORLDS = ["BatchWorld", "DynamicBatchWorld"]
 BATCHERS = {
@@ -34,28 +42,24 @@ def changes(world, batcher):
 FIXED = changes("BatchWorld", "Fixed")
 
 
-BATCHER = """
-from thincdialog.api import Batcher, Sizes, registry
-
 class Opposites(Batcher):
-    # The longest row goes with the shortest.
+    """The longest row goes with the shortest."""
+
     def plan(self, lengths, limit, rng):
         order = lengths.totals.argsort(kind="stable")
         half = len(order) // 2
         pairs = [order[[i, -1 - i]] for i in range(half)]
         return pairs + ([order[half : half + 1]] if len(order) % 2 else [])
 
+
 @registry.batchers("tests.opposites.v1")
 def make_opposites() -> Batcher:
     return Opposites(Sizes(2), buffer=64)
-"""
 
 
 def run(output=None, config=TWO_TASKS, **overrides):
     SEEN.clear()
-    overrides = {name.replace("__", "."): value for name, value in overrides.items()}
-    streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-    return train(config, output=output, overrides=overrides, **streams)
+    return quietly_train(config, output, **overrides)[0]
 
 
 def epochs(n_examples=N_EXAMPLES):
@@ -68,7 +72,7 @@ def weights(folder):
     return (folder / LAST / "weights.npy").read_bytes()
 
 
-@pytest.mark.parametrize("streaming", [False, True], ids=["held", "streamed"])
+@pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("world, batcher", EVERY)
 def test_tasks_every_example_once_an_epoch(world, batcher, streaming, tmp_path):
     streams = {f"tasks.{name}.streaming": streaming for name in SIZES}
@@ -86,20 +90,16 @@ def test_tasks_every_example_once_an_epoch(world, batcher, streaming, tmp_path):
         micro = sum(report[f"{name}/hits@1"] * size for name, size in SIZES.items()) / N_EXAMPLES
         assert report["hits@1"] == pytest.approx(micro)
     meta = json.loads((tmp_path / "a" / LAST / "meta.json").read_text())
-    assert (meta["task"], meta["epoch"], meta["examples"]) == (
-        "colours, drinks",
-        2.0,
-        2 * N_EXAMPLES,
-    )
+    found = [meta[name] for name in ("task", "epoch", "examples")]
+    assert found == ["colours, drinks", 2.0, 2 * N_EXAMPLES]
     # The same in the batches of the config's world, and in others.
     for other in ({}, {"evaluation.world.batcher.size": 5}):
         assert evaluate(tmp_path / "a" / BEST, overrides=other) == result.scores["test"]
     batches = [list(batch) for batch in SEEN]
     run(tmp_path / "b", **setup)
     assert batches == SEEN and weights(tmp_path / "a") == weights(tmp_path / "b")
-    run(tmp_path / "c", **setup, system__seed=4)
-    assert batches != SEEN and weights(tmp_path / "a") != weights(tmp_path / "c")
-    assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 2
+    run(**setup, system__seed=4, training__max_epochs=1.0)
+    assert batches[: len(SEEN)] != SEEN and sorted(epochs()[0]) == ids("train")
 
 
 @pytest.fixture(scope="module")
@@ -151,11 +151,10 @@ def test_tasks_an_unknown_score_is_explained_with_what_there_is():
 @pytest.mark.parametrize("weight", [2, 0])
 def test_tasks_with_a_weight_but_no_training_data_are_named(weight):
     weights = {"mixture.weights.colours": 1, "mixture.weights.drinks": weight}
-    no_train = {"tasks.drinks.splits": "dev", "training.max_epochs": 1.0}
-    err = io.StringIO()
-    train(TWO_TASKS, overrides={**weights, **no_train}, stdout=io.StringIO(), stderr=err)
+    _, shown = quietly_train(TWO_TASKS, tasks__drinks__splits="dev", training__max_epochs=1.0,
+                             **weights)  # fmt: skip
     note = "[mixture.weights] drinks: no training data, so its weight counts for nothing\n"
-    assert err.getvalue().count(note) == (1 if weight else 0)
+    assert shown.count(note) == (1 if weight else 0)
 
 
 def test_tasks_weights_hold_while_all_tasks_last():
@@ -205,16 +204,12 @@ def test_tasks_without_end_go_on_until_the_others_end():
     assert result.stopped_because == "max_steps = 20 reached" and len(SEEN) == 20
 
 
-def test_tasks_in_batches_of_a_users_batcher(tmp_path):
-    (tmp_path / "mine.py").write_text(BATCHER)
+@pytest.mark.parametrize("world", WORLDS)
+def test_tasks_in_batches_of_a_users_batcher(world):
     mine = {"world.batcher.@batchers": "tests.opposites.v1"}
-    for world in WORLDS:
-        SEEN.clear()
-        changed = {**mine, "world.@worlds": f"thincdialog.{world}.v1"}
-        streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-        train(TWO_TASKS, overrides=changed, code=tmp_path / "mine.py", **streams)
-        assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 2
-        assert {len(batch) for batch in SEEN} == {1, 2}
+    run(**{**mine, "world.@worlds": f"thincdialog.{world}.v1"})
+    assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 2
+    assert {len(batch) for batch in SEEN} == {1, 2}
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -243,9 +238,11 @@ def test_tasks_a_split_that_only_one_task_has():
     )
 
 
-def test_tasks_baselines_learn_from_all_of_them():
+def test_tasks_baselines_learn_from_all_of_them_and_need_not_shorten_what_they_read():
     text = TWO_TASKS + '\n[baselines.frequent]\n@agents = "thincdialog.MostFrequent.v1"\n'
-    result = run(config=text, training__max_epochs=1.0)
+    batcher = {"@batchers": "thincdialog.Words.v1", "budget": 4, "oversize": "truncate"}
+    result = run(config=text, world__batcher=batcher, training__max_epochs=1.0)
+    assert [sorted(epoch) for epoch in epochs()] == [ids("train")]
     table = result.table()
     assert table[0][:4] == ["", "task", "agent", "hits@1"]
     rows = [row[:3] for row in table[1:]]
@@ -255,16 +252,6 @@ def test_tasks_baselines_learn_from_all_of_them():
     ]
     report = result.baselines["frequent"]["test"]
     assert (report["examples"], report["drinks/examples"]) == (N_EXAMPLES, SIZES["drinks"])
-
-
-def test_tasks_baselines_need_not_shorten_what_they_read_as_the_model_does():
-    text = TWO_TASKS + '\n[baselines.frequent]\n@agents = "thincdialog.MostFrequent.v1"\n'
-    budget = {"budget": 4, "oversize": "truncate"}
-    short = {f"world.batcher.{name}": value for name, value in budget.items()}
-    short["world.batcher.@batchers"] = "thincdialog.Words.v1"
-    result = run(config=text, **short, training__max_epochs=1.0)
-    assert [sorted(epoch) for epoch in epochs()] == [ids("train")]
-    assert result.baselines["frequent"]["test"]["examples"] == N_EXAMPLES
 
 
 def test_tasks_are_displayed_mixed_and_played_in_turn(saved):

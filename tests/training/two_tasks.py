@@ -46,9 +46,9 @@ def tiny(
 class Recorder(RankerAgent):
     """A ranker that notes what it was trained on."""
 
-    def train_batch(self, observations):
+    def learn(self, observations):
         SEEN.append(list(column(observations, "id")))
-        super().train_batch(observations)
+        super().learn(observations)
 
 
 @registry.agents("tests.recorder.v1")

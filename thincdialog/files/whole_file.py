@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator
 
+from ..errors import OutputError
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -30,6 +32,20 @@ def whole_file(path: Path) -> Iterator[Path]:
             sync(target.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path, remedy: str = "", verb: str = "could not be") -> Iterator[None]:
+    """A stretch in which something is written to a path.
+
+    remedy (str): What to do if it fails, as a sentence for the user.
+    RAISES (OutputError): If it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or "the disk may be full"
+        raise OutputError(f"{path}  {verb} written: {reason}. {remedy}".rstrip()) from None
 
 
 def sync(path: Path) -> None:

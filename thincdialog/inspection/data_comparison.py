@@ -1,13 +1,12 @@
 """From what was counted in a split, and in the training data, to what is reported."""
 
 from itertools import chain
-from typing import Callable, Dict, Iterable, List, Sequence
+from typing import Dict, Iterable, List, Sequence
 
 import numpy as np
 
 from ..teachers import Teacher
-from .data_fingerprints import Fingerprints, contradictions, repeats
-from .data_lengths import LengthCounts
+from .data_lengths import Lengths
 from .data_report import Some, SplitReport
 from .data_survey import UNLABELLED, Survey
 
@@ -32,24 +31,21 @@ def report_split(
     train (Sequence[Survey]): Of the training data of all tasks.
     min_of_class (int): A class with fewer examples is rare.
     """
-    pairs = survey.pairs.numbers()
-    labelled = np.flatnonzero(survey.answers.numbers() != UNLABELLED)
-    ids = repeats(survey.ids.numbers()).later
+    reading, pairs, answers = survey.reading, survey.prints("pairs"), survey.prints("answers")
+    labelled = np.flatnonzero(answers != UNLABELLED)
+    different = contradictions(survey.prints("inputs")[labelled], pairs[labelled])
     # Examples of a kind by their numbers.
     found: Dict[str, np.ndarray] = {
-        "duplicates": repeats(pairs).later,
-        "contradictions": labelled[
-            contradictions(survey.inputs.numbers()[labelled], pairs[labelled])
-        ],
-        "repeated_ids": ids,
+        "duplicates": repeats(pairs),
+        "contradictions": labelled[different],
+        "repeated_ids": repeats(survey.prints("ids")),
+        **dict.fromkeys(("in_train", "input_in_train", "text_in_train"), pairs[:0]),
     }
-    new = np.zeros(0, dtype=np.int64)
+    new = pairs[:0]
     if split != "train":
-        found["in_train"] = _common(survey, train, lambda each: each.pairs)
-        found["input_in_train"] = _common(survey, train, lambda each: each.inputs)
-        found["text_in_train"] = _common(survey, train, lambda each: each.texts)
-        known = _common(survey, train, lambda each: each.answers)
-        new = np.setdiff1d(labelled, known, assume_unique=True)
+        for kind, what in (("in", "pairs"), ("input_in", "inputs"), ("text_in", "texts")):
+            found[f"{kind}_train"] = _common(survey, train, what)
+        new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
     names = _ids(teacher, wanted)
     some = {
@@ -59,68 +55,67 @@ def report_split(
     for kind in ("without_text", "empty_text", "without_label", "empty_label"):
         some[kind] = _some(survey, survey.faults[kind], survey.faulty.get(kind, []))
     by_count = sorted(survey.labels.items(), key=lambda row: (-row[1], row[0]))
-    # The last ones are not shown twice.
-    rare = by_count[N_NAMED:][-N_NAMED:] if survey.reading.has_classes else []
+    classes = by_count if reading.has_classes else []
     learnt = set().union(*(each.labels for each in train))
     new_labels = [name for name, _ in by_count if name not in learnt] if len(new) else []
+    outside = [name for name, _ in _most(survey.outside.items())]
+    conversations = survey.prints("conversations")
+    n_shared = len(repeats(conversations))
+    limits = {"contexts": reading.max_context, "labels": reading.max_label}
+    tokens = {name: survey.lengths[f"{name[:-1]} tokens"] for name in limits}
     return SplitReport(
         task=task,
         split=split,
         n_episodes=survey.n_episodes,
-        n_conversations=repeats(survey.conversations.numbers()).n_distinct,
+        n_conversations=len(conversations) - n_shared,
         n_examples=survey.n_examples,
-        lengths={
-            name: counts.summary() for name, counts in _lengths(survey).items() if counts.counts
+        lengths={name: Lengths.of(counts) for name, counts in survey.lengths.items() if counts},
+        truncated={
+            name: sum(n for length, n in counts.items() if 0 < limits[name] < length)
+            / counts.total()
+            for name, counts in tokens.items()
+            if counts
         },
-        truncated=_truncated(survey),
         n_words=survey.n_words,
         n_unknown=survey.n_unknown,
         unknown_words=_most(survey.unknown.items()),
-        n_labels=repeats(survey.answers.numbers()).n_distinct
-        - bool(survey.faults["without_label"]),
+        n_labels=len(answers) - len(repeats(answers)) - bool(survey.faults["without_label"]),
         frequent_labels=by_count[:N_NAMED],
-        rare_labels=rare,
-        n_rare_classes=sum(count < min_of_class for _, count in by_count)
-        if survey.reading.has_classes
-        else 0,
+        rare_labels=classes[N_NAMED:][-N_NAMED:],  # The last ones are not shown twice.
+        n_rare_classes=sum(count < min_of_class for _, count in classes),
         n_with_features=survey.n_with_features,
         new_labels=_some(survey, len(new), new_labels[:N_NAMED]),
-        outside=_some(
-            survey, survey.faults["outside"], [name for name, _ in _most(survey.outside.items())]
-        ),
+        outside=_some(survey, survey.faults["outside"], outside),
         outside_examples=survey.faulty.get("outside", []),
-        shared_ids=len(repeats(survey.conversations.numbers()).later),
-        **{**dict.fromkeys(("in_train", "input_in_train", "text_in_train"), Some()), **some},
+        shared_ids=n_shared,
+        **some,
     )
 
 
-def _lengths(survey: Survey) -> Dict[str, LengthCounts]:
-    return {
-        "turns": survey.turns,
-        "text words": survey.text_words,
-        "label words": survey.label_words,
-        "context tokens": survey.context_tokens,
-        "label tokens": survey.label_tokens,
-    }
+def repeats(values: np.ndarray) -> np.ndarray:
+    """Numbers of those that stood there before, ascending, int64.
+
+    values (np.ndarray): Fingerprints, shape (n,), int64.
+    """
+    _, first = np.unique(values, return_index=True)
+    return np.setdiff1d(np.arange(len(values)), first, assume_unique=True)
 
 
-def _truncated(survey: Survey) -> Dict[str, float]:
-    reading, found = survey.reading, {}
-    for name, limit, counts in (
-        ("contexts", reading.max_context, survey.context_tokens),
-        ("labels", reading.max_label, survey.label_tokens),
-    ):
-        if counts.counts:
-            found[name] = counts.share_over(limit) if limit else 0.0
-    return found
+def contradictions(inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Numbers of examples whose input stands elsewhere with another label, ascending, int64.
+
+    inputs (np.ndarray): Fingerprints of what is read, shape (n,), int64.
+    pairs (np.ndarray): Of that and the labels, shape (n,), int64.
+    """
+    _, first = np.unique(pairs, return_index=True)
+    different, n_pairs = np.unique(inputs[first], return_counts=True)
+    return np.flatnonzero(np.isin(inputs, different[n_pairs > 1]))
 
 
-def _common(
-    survey: Survey, train: Sequence[Survey], what: Callable[[Survey], Fingerprints]
-) -> np.ndarray:
+def _common(survey: Survey, train: Sequence[Survey], what: str) -> np.ndarray:
     """Numbers of the examples that have something in common with training ones."""
-    others = np.concatenate([what(each).numbers() for each in train])
-    return np.flatnonzero(np.isin(what(survey).numbers(), others))
+    others = np.concatenate([each.prints(what) for each in train])
+    return np.flatnonzero(np.isin(survey.prints(what), others))
 
 
 def _some(survey: Survey, count: int, names: List[str]) -> Some:

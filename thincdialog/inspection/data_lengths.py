@@ -1,8 +1,10 @@
-"""Lengths of texts, as counts of each length."""
+"""Lengths of texts, from counts of each length."""
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Iterable, List, Tuple
+from typing import List, Tuple
+
+import numpy as np
 
 # First and last length of a bin, and how many there are.
 Bin = Tuple[int, int, int]
@@ -26,53 +28,24 @@ class Lengths:
     longest: int
     histogram: List[Bin]
 
-
-class LengthCounts:
-    """Counts of lengths; memory for the different ones only."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[int] = Counter()
-
-    def add(self, length: int) -> None:
-        """Count one more, 0 or more."""
-        self.counts[length] += 1
-
-    def add_all(self, lengths: Iterable[int]) -> None:
-        """Count more, each 0 or more."""
-        self.counts.update(lengths)
-
-    def share_over(self, limit: int) -> float:
-        """The share of lengths greater than a limit, 0.0 to 1.0."""
-        n_over = sum(count for length, count in self.counts.items() if length > limit)
-        return n_over / max(1, self.counts.total())
-
-    def summary(self) -> Lengths:
-        """RETURNS (Lengths): All 0 if nothing was counted."""
-        total = self.counts.total()
-        in_order = sorted(self.counts)
-        summed = sum(length * count for length, count in self.counts.items())
-        return Lengths(
-            summed / max(1, total),
-            self._quantile(in_order, 0.5),
-            self._quantile(in_order, 0.95),
-            in_order[-1] if in_order else 0,
-            self._histogram(),
+    @classmethod
+    def of(cls, counts: "Counter[int]") -> "Lengths":
+        """From how often each length occurs; one does."""
+        lengths = np.array(sorted(counts))
+        upto = np.cumsum([counts[length] for length in lengths.tolist()])
+        median, most_95 = (
+            lengths[np.searchsorted(upto, share * upto[-1])] for share in (0.5, 0.95)
         )
-
-    def _quantile(self, in_order: List[int], share: float) -> int:
-        wanted = share * self.counts.total()
-        n_upto = 0
-        for length in in_order:
-            n_upto += self.counts[length]
-            if n_upto >= wanted:
-                return length
-        return 0
-
-    def _histogram(self) -> List[Bin]:
         bins: Counter[int] = Counter()
-        for length, count in self.counts.items():
+        for length, count in counts.items():
             bins[bin_of(length)] += count
-        return [(*bounds_of(number), bins[number]) for number in range(max(bins, default=-1) + 1)]
+        return cls(
+            sum(length * count for length, count in counts.items()) / int(upto[-1]),
+            int(median),
+            int(most_95),
+            int(lengths[-1]),
+            [(*bounds_of(number), bins[number]) for number in range(max(bins) + 1)],
+        )
 
 
 def bin_of(length: int) -> int:

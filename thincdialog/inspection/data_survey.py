@@ -1,7 +1,10 @@
 """Reads one split of a task and counts what stands in it."""
 
+from array import array
 from collections import Counter
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
+
+import numpy as np
 
 from ..agents.conversation import ConversationAgent
 from ..data import TextEncoder, Tokenizer
@@ -11,9 +14,9 @@ from ..data.words import normalise, split_words
 from ..evaluation.predictions import both_sides
 from ..messages import SILENCE, Message
 from ..teachers import Teacher
-from .data_fingerprints import Fingerprints
-from .data_lengths import LengthCounts
 
+LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens")
+PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "conversations")
 # Fingerprint of the label that is not there.
 UNLABELLED = hash(None)
 # Examples whose tokens are counted at once.
@@ -109,20 +112,24 @@ class Survey:
         # Examples that lack something: how many, and the ids of the first.
         self.faults: Counter[str] = Counter()
         self.faulty: Dict[str, List[str]] = {}
-        self.turns, self.text_words, self.label_words = (LengthCounts() for _ in range(3))
-        self.context_tokens, self.label_tokens = LengthCounts(), LengthCounts()
+        # As in ``SplitReport``: how often each length occurs.
+        self.lengths: Dict[str, Counter[int]] = {name: Counter() for name in LENGTHS}
         self.labels: Counter[str] = Counter()
         self.outside: Counter[str] = Counter()
-        # Of each example: what the agent reads, that and the labels, the current text, the
-        # first label, the id; and of each conversation its name.
-        self.inputs, self.pairs, self.texts, self.answers, self.ids, self.conversations = (
-            Fingerprints() for _ in range(6)
-        )
+        # Fingerprints (Python's hashes of 64 bits) of each example, in order: what the agent
+        # reads, that and the labels, the current text, the first label, the id; and of each
+        # conversation its name. Different things have the same one by chance in less than one
+        # of a million data sets of ten million examples.
+        self._prints: Dict[str, "array[int]"] = {name: array("q") for name in PRINTS}
         self._conversation: Optional[str] = None
         self._candidates: Any = None
         self._allowed: FrozenSet[str] = frozenset()
         self._waiting: List[Any] = []
         self._waiting_labels: List[str] = []
+
+    def prints(self, name: str) -> np.ndarray:
+        """RETURNS (np.ndarray): The fingerprints of one thing, shape (n,), int64."""
+        return np.array(self._prints[name], dtype=np.int64)
 
     def read(self, teacher: Teacher, progress: Optional[Callable[[int], None]] = None) -> "Survey":
         """Count the whole split of a teacher.
@@ -135,7 +142,7 @@ class Survey:
         )
         for episode in teacher.episodes():
             self.n_episodes += 1
-            self.turns.add(len(episode))
+            self.lengths["turns"][len(episode)] += 1
             for message in episode:
                 self._add(message, listener.observe(message)["turns"])
                 listener.self_observe(Message())
@@ -158,25 +165,24 @@ class Survey:
             self._fault("without_text", message)
         elif not text.strip():
             self._fault("empty_text", message)
-        if text is not None and text != SILENCE:
-            self.text_words.add(self._count_words(text))
+        said = None if text == SILENCE else text
+        if said is not None:
+            self.lengths["text words"][self._count_words(said)] += 1
         if features is None and self.reading.encoder is not None:
             self._waiting.append(turns)
         if labels:
             self._add_labels(message, labels)
         else:
             self._fault("without_label", message)
-        read = hash(read)
-        self.inputs.add(read)
-        self.pairs.add((read, tuple(labels)))
-        self.texts.add(read if text is None or text == SILENCE else text)
-        self.answers.add(labels[0] if labels else None)
         name = str(message.get("id", self.n_examples))
-        self.ids.add(name)
+        read = hash(read)
+        found = (read, (read, tuple(labels)), read if said is None else said)
+        for place, value in zip(PRINTS, (*found, labels[0] if labels else None, name)):
+            self._prints[place].append(hash(value))
         conversation = both_sides(name.rpartition("/")[0])
         if conversation != self._conversation or not conversation:
             self._conversation = conversation
-            self.conversations.add(conversation or name)
+            self._prints["conversations"].append(hash(conversation or name))
         if len(self._waiting) >= _BATCH:
             self._count_tokens()
 
@@ -188,7 +194,7 @@ class Survey:
             self.labels = Counter(dict(self.labels.most_common(MAX_LABELS)))
         self.labels[labels[0]] += 1
         if not reading.has_classes:
-            self.label_words.add(self._count_words(labels[0]))
+            self.lengths["label words"][self._count_words(labels[0])] += 1
             if reading.encoder is not None:
                 self._waiting_labels.append(labels[0])
         candidates = message.get("label_candidates")
@@ -224,11 +230,11 @@ class Survey:
         return len(words)
 
     def _count_tokens(self) -> None:
-        encoder = self.reading.encoder
+        encoder, lengths = self.reading.encoder, self.lengths
         if encoder is None:
             return
         if self._waiting:
-            self.context_tokens.add_all(encoder.context_lengths(self._waiting).tolist())
+            lengths["context tokens"].update(encoder.context_lengths(self._waiting).tolist())
         if self._waiting_labels:
-            self.label_tokens.add_all(encoder.label_lengths(self._waiting_labels).tolist())
+            lengths["label tokens"].update(encoder.label_lengths(self._waiting_labels).tolist())
         self._waiting, self._waiting_labels = [], []

@@ -4,7 +4,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, TextIO, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, TextIO, Union
 
 from ..config import ConfigLike
 from ..errors import DialogError
@@ -111,20 +111,20 @@ def measure(trial: Trial, steps: int) -> Profile:
     wait = _waiter(trial)
     stopwatch = Stopwatch(wait)
     gathered = trial.steps()
-    for _ in range(WARM_UP):
-        _step(trial, gathered)
     seconds = {True: 0.0, False: 0.0}
     examples = 0
-    for number in range(2 * steps):
-        is_measured = number % 2 == 1
+    for number in range(-WARM_UP, 2 * steps):
+        is_measured = number >= 0 and number % 2 == 1
         started = time.perf_counter()
         if is_measured:
             examples += _measured_step(trial, gathered, stopwatch)
         else:
-            _step(trial, gathered)
+            next(gathered)
+            trial.agent.update(trial.optimizer)
         if wait is not None:
             wait()
-        seconds[is_measured] += time.perf_counter() - started
+        if number >= 0:
+            seconds[is_measured] += time.perf_counter() - started
     gathered.close()  # type: ignore[attr-defined]
     per_step = 1000 / steps
     return Profile(
@@ -136,17 +136,10 @@ def measure(trial: Trial, steps: int) -> Profile:
     )
 
 
-def _step(trial: Trial, gathered: Iterator[int]) -> int:
-    examples = next(gathered)
-    trial.agent.update(trial.optimizer)
-    return examples
-
-
 def _measured_step(trial: Trial, gathered: Iterator[int], stopwatch: Stopwatch) -> int:
-    forward, backward = _names(trial)
     agent: Any = trial.agent
     with ExitStack() as stack:
-        stack.enter_context(stopwatch.timing_nodes(trial.model, forward, backward))
+        stack.enter_context(stopwatch.timing_nodes(trial.model, node_names(trial.model)))
         stack.enter_context(stopwatch.timing_method(agent, "learn", LOSS))
         for method in ENCODING if agent.needs_text else ():
             stack.enter_context(stopwatch.timing_method(agent.text, method, TEXT))
@@ -155,25 +148,20 @@ def _measured_step(trial: Trial, gathered: Iterator[int], stopwatch: Stopwatch) 
     return examples
 
 
-def _names(trial: Trial) -> Tuple[List[str], List[str]]:
-    names = node_names(trial.model)
-    return names, [f"{name} backward" for name in names]
-
-
 def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartTime]:
     whole = sum(found.own for found in spent.values()) or 1.0
     parts = []
-    for name, back in [*zip(*_names(trial)), *((part, "") for part in PARTS)]:
-        there, back_there = spent.get(name, Spent()), spent.get(back, Spent())
-        own = there.own + back_there.own
+    for name in [*node_names(trial.model), *PARTS]:
+        there, back = spent.get(name, Spent()), spent.get(f"{name} backward", Spent())
+        own = there.own + back.own
         parts.append(
             PartTime(
                 name=name,
                 calls=there.calls * per_step / 1000,
                 forward=there.own * per_step,
-                backward=back_there.own * per_step,
+                backward=back.own * per_step,
                 own=own * per_step,
-                total=(there.total + back_there.total) * per_step,
+                total=(there.total + back.total) * per_step,
                 share=own / whole,
             )
         )
@@ -191,14 +179,14 @@ def _waiter(trial: Trial) -> Optional[Callable[[], None]]:
 
 def _evaluate(trial: Trial, profile: Profile) -> None:
     """Add what an evaluation on dev costs."""
-    experiment, training = trial.experiment, trial.experiment.training
-    if not experiment.has_split("dev"):
+    training = trial.training
+    if not trial.has_split("dev"):
         return
-    whole = experiment.evaluation_split("dev")
-    limit = experiment.evaluation["max_examples"] or MAX_EVALUATED
-    some = experiment.evaluation_split("dev", max_examples=min(limit, MAX_EVALUATED))
+    whole = trial.evaluation_split("dev")
+    limit = trial.evaluation["max_examples"] or MAX_EVALUATED
+    some = trial.evaluation_split("dev", max_examples=min(limit, MAX_EVALUATED))
     started = time.perf_counter()
-    report = evaluate_agent(trial.agent, some, experiment.evaluation["world"])
+    report = evaluate_agent(trial.agent, some, trial.evaluation["world"])
     milliseconds = (time.perf_counter() - started) * 1000
     if not report.get("examples"):
         return

@@ -17,7 +17,7 @@ from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
 from ..teachers import Teacher
 from ..training.experiment import Experiment
-from ..training.loop_settings import LoopSettings
+from ..training.progress import Limits
 from ..training.selection import Selection
 from ..training.step import gather, one_step
 
@@ -123,7 +123,7 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
     found.n_parameters = agent.n_weights
     if teacher.n_examples:
         found.steps_per_epoch = math.ceil(teacher.n_examples / per_step)
-    found.total_steps = LoopSettings.of(experiment).limits.total_steps(found.steps_per_epoch)
+    found.total_steps = Limits.of(training).total_steps(found.steps_per_epoch)
     weights = int(agent.weights.nbytes)
     n_workers = experiment.runner.n_workers  # All have the same weights.
     found.memory = {
@@ -171,8 +171,7 @@ def _evaluate(experiment: Experiment, found: DryRun) -> None:
         if split == "dev":
             found.dev = report
             if experiment.agent.learns:
-                score = experiment.training["score"], experiment.training["score_direction"]
-                Selection(*score, 0, None, has_dev=True).see(report, 0)
+                Selection(experiment.training, has_dev=True).see(report, 0)
     measure_baselines(experiment, known)
 
 

@@ -90,7 +90,7 @@ def find_lr(
 
 def _check_optimizer(trial: Trial) -> None:
     if not hasattr(trial.optimizer, "learn_rate"):
-        where = trial.experiment.checked.where("training", "optimizer")
+        where = trial.checked.where("training", "optimizer")
         text = f"[training.optimizer] a {type(trial.optimizer).__name__} has no learn_rate"
         raise ConfigError([Problem(where, text, "use Adam.v1 or thincdialog.LazyAdam.v1")])
 

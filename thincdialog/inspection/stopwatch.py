@@ -3,6 +3,7 @@
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from thinc.api import Model
@@ -55,29 +56,26 @@ class Stopwatch:
             spent.own += seconds - here[1]
 
     @contextmanager
-    def timing_nodes(self, model: Model, forward: List[str], backward: List[str]) -> Iterator[None]:
+    def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
         """Time every node of a model for a while. A node that stands in several places is
         timed in all of them, under one name.
 
-        forward (List[str]): Name for each node of ``model.walk()``.
-        backward (List[str]): Likewise, for its backward pass.
+        names (List[str]): For each node of ``model.walk()``; backward passes go to
+            "NAME backward".
         """
         nodes: List[Any] = list(model.walk())
         functions = [node._func for node in nodes]
-        for node, name, back in zip(nodes, forward, backward):
-            node._func = self._timed_forward(node._func, name, back)
+        for node, name in zip(nodes, names):
+            node._func = partial(self._forward, node._func, name)
         try:
             yield
         finally:
             for node, function in zip(nodes, functions):
                 node._func = function
 
-    def _timed_forward(self, function: Callable, name: str, back: str) -> Callable:
-        def forward(model: Model, X: Any, is_train: bool) -> Any:
-            Y, backprop = self.time(name, function, model, X, is_train)
-            return Y, lambda dY: self.time(back, backprop, dY)
-
-        return forward
+    def _forward(self, function: Callable, name: str, model: Model, X: Any, is_train: bool) -> Any:
+        Y, backprop = self.time(name, function, model, X, is_train)
+        return Y, lambda dY: self.time(f"{name} backward", backprop, dY)
 
     @contextmanager
     def timing_method(self, owner: Any, method: str, name: str) -> Iterator[None]:

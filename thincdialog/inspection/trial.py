@@ -3,7 +3,7 @@
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional, TextIO, Union
+from typing import Any, Iterator, Mapping, Optional, TextIO, Union, cast
 
 from ..config import ConfigLike
 from ..errors import ConfigError, DataError, Problem
@@ -12,22 +12,14 @@ from ..training.experiment import Experiment
 from ..training.step import gather
 
 
-class Trial:
+class Trial(Experiment):
     """An experiment whose agent has its weights as training begins with them.
 
-    experiment (Experiment): Its agent has weights.
-    stderr (TextIO): Where to show that texts are being read.
-    RAISES (DialogError): If config or data cannot be used.
+    teacher (Teacher): Of the training data.
     """
 
-    def __init__(self, experiment: Experiment, stderr: TextIO):
-        self.experiment, self.seed = experiment, experiment.seed
-        # Debugging looks into models, too.
-        self.agent: Any = experiment.learner
-        self.optimizer = experiment.optimizer
-        experiment.check_data()
-        self.teacher: Teacher = experiment.training_split()
-        experiment.initialize(self.teacher, stderr)
+    teacher: Teacher
+    agent: Any  # Debugging looks into models, too.
 
     @property
     def model(self) -> Any:
@@ -47,15 +39,14 @@ class Trial:
         YIELDS (int): How many examples the step learns from.
         RAISES (DataError): If no example has a label.
         """
-        agent, seed = self.agent, self.seed
-        n_microbatches = self.experiment.training["accumulate_gradient"]
-        epoch = step = 0
-        with self.experiment.make_world(self.teacher, agent) as world:
+        agent, epoch, step = self.agent, 0, 0
+        with self.make_world(self.teacher, agent) as world:
             while True:
-                world.start_epoch(epoch, seed)
+                world.start_epoch(epoch, self.seed)
                 step_before = step
                 while not world.epoch_done():
-                    gather(agent, world, seed, step + 1, n_microbatches)
+                    n_microbatches = self.training["accumulate_gradient"]
+                    gather(agent, world, self.seed, step + 1, n_microbatches)
                     if agent.n_gathered:
                         step += 1
                         yield agent.n_gathered
@@ -77,6 +68,10 @@ def prepared(
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
     RAISES (DialogError): If config or data cannot be used.
     """
-    experiment = Experiment.from_config(config, overrides, code)
-    with experiment.working():
-        yield Trial(experiment, stderr or sys.stderr)
+    trial = cast(Trial, Trial.from_config(config, overrides, code))
+    with trial.working():
+        _ = trial.learner  # An agent without weights is refused.
+        trial.check_data()
+        trial.teacher = trial.training_split()
+        trial.initialize(trial.teacher, stderr or sys.stderr)
+        yield trial

@@ -36,10 +36,9 @@ class Alone(Runner):
         teacher: Teacher,
         interruption: Interruption,
         note: Callable[[str], None],
-    ) -> "Alone":
+    ) -> None:
         self.experiment = experiment
         self.world = experiment.make_world(teacher, experiment.agent)
-        return self
 
     def end(self) -> None:
         self.world.shutdown()

@@ -9,26 +9,28 @@ from array import array
 from contextlib import ExitStack
 from typing import Any, Callable, Dict, List, Literal, Mapping
 
-from ..config import build_block
+from threadpoolctl import threadpool_limits
+
 from ..errors import ConfigError, Problem, ProtocolError
 from ..evaluation.evaluate_agent import evaluate_by
 from ..metrics import Metric, merge_reports
-from ..optimizers.shared_state import StepSettings, has_known_steps, lay_out_state, settings_of
+from ..optimizers.shared_state import has_known_steps, lay_out_state, settings_of
 from ..optimizers.state import KEY
 from ..protocol import StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
-from ..training.interruption import Interrupted, Interruption
+from ..training.interruption import Interruption
 from ..training.runner import Runner
+from ..worlds import World
 from .alone import Alone
 from .cores import n_cores
-from .crew import LOOK_SECONDS, Crew, LateWorkerError, Told
-from .hogwild_processes import start_processes
+from .crew import LOOK_SECONDS, Crew, side_by_side
+from .hogwild_processes import folder_of, make_process_worker, share_with_processes
 from .stale_steps import describe_stale
 from .step_numbers import StepNumbers
-from .thread_crew import ThreadCrew, side_by_side
-from .worker import Worker
+from .worker import Tell, Worker
+from .worker_process import worker_processes
 
 # How long one step after the other is waited for, before the loop looks at the time.
 TAKE_SECONDS = 0.1
@@ -58,6 +60,7 @@ class Hogwild(Runner):
     """See ``build_hogwild``. Any step has the settings of the optimizer that it would have
     with one worker, but for what Adam needs to learn from stale gradients (``stale_settings``).
 
+    times (float): As of ``Crew``.
     crew (Crew): The workers.
     numbers (StepNumbers): Where they draw the numbers of steps from.
     """
@@ -67,8 +70,8 @@ class Hogwild(Runner):
     crew: Crew
     numbers: StepNumbers
 
-    def __init__(self, workers: int, executor: str):
-        self.n_workers, self.executor = workers, executor
+    def __init__(self, workers: int, executor: str, **times: float):
+        self.n_workers, self.executor, self.times = workers, executor, times
 
     def problems(self, experiment: Experiment) -> List[Problem]:
         checked, problems = experiment.checked, []
@@ -104,54 +107,42 @@ class Hogwild(Runner):
         teacher: Teacher,
         interruption: Interruption,
         note: Callable[[str], None],
-    ) -> "Hogwild":
+    ) -> None:
         self.experiment, self.interruption, self.note = experiment, interruption, note
-        optimizer, agent = experiment.optimizer, experiment.learner
-        at_once = min(self.n_workers, n_cores())
-        state = lay_out_state(optimizer, KEY, agent.weights)
-        with ExitStack() as stack:
+        n, at_once = self.n_workers, min(self.n_workers, n_cores())
+        settings = settings_of(experiment.optimizer)
+        with ExitStack() as stack, ExitStack() as starting:
+            workers: List[Any]
             if self.executor == "process":
-                self.crew, self.numbers = start_processes(
-                    experiment, teacher, state, self.n_workers, at_once, interruption.has_come
-                )
+                self.numbers, shared = share_with_processes(experiment, teacher, n, at_once)
+                shared["folder"] = starting.enter_context(folder_of(experiment.learner))
+                processes = worker_processes(n, make_process_worker, shared)
+                workers = stack.enter_context(processes)
             else:
                 stack.enter_context(side_by_side())
-                cells = array("q", [0, 0])
+                lay_out_state(experiment.optimizer, KEY, experiment.learner.weights)
                 turns = threading.BoundedSemaphore(at_once)
-                self.numbers = StepNumbers(cells, threading.Lock(), turns)
+                self.numbers = StepNumbers(array("q", [0, 0]), threading.Lock(), turns, at_once)
                 workers = [
-                    Worker(
-                        experiment,
-                        teacher,
-                        number,
-                        self.n_workers,
-                        optimizer,
-                        self._step_settings(),
-                        self.numbers,
-                        at_once,
-                    )
-                    for number in range(self.n_workers)
+                    Worker(experiment, teacher, number, n, settings, self.numbers)
+                    for number in range(n)
                 ]
-                self.crew = ThreadCrew(workers, self.numbers.stop, interruption.has_come)
-            # Which workers are through with their shares.
-            self.is_done = [True] * self.n_workers
+            self.crew = Crew(workers, self.numbers.stop, interruption, note, **self.times)
+            stack.callback(self.crew.end)
+            if self.executor == "process":
+                self.crew.each("begin")
             self._stack = stack.pop_all()
-        if at_once < self.n_workers:
-            note(f"[runner] {at_once} of {self.n_workers} workers at a time: there are no more "
-                 "processors")  # fmt: skip
-        line = describe_stale(settings_of(optimizer), at_once)
+        # Which workers are through with their shares.
+        self.is_done = [True] * n
+        if at_once < n:
+            few = f"{at_once} of {n} workers at a time"
+            note(f"[runner] {few}: there are no more processors")
+        line = describe_stale(settings, at_once)
         if line:
             note(line)
-        return self
-
-    def _step_settings(self) -> StepSettings:
-        experiment = self.experiment
-        own = build_block(experiment.checked, "training.optimizer")
-        return StepSettings(own, settings_of(experiment.optimizer))
 
     def end(self) -> None:
-        with self._stack:
-            self.crew.end()
+        self._stack.close()
 
     def start_epoch(self, epoch: int) -> None:
         self.is_done = self.crew.each("start_epoch", epoch)
@@ -160,37 +151,34 @@ class Hogwild(Runner):
         return all(self.is_done) and not self.crew.busy
 
     def take(self, step: int, room: float) -> List[StepReport]:
-        if not self.crew.busy:
+        if self.crew.busy:
+            self.numbers.end_at(step + room)
+        else:
             self.numbers.begin(step, room)
-            self.crew.run([number for number, is_done in enumerate(self.is_done) if not is_done])
-        return self._reports(self._listen(TAKE_SECONDS))
+            for worker, is_done in enumerate(self.is_done):
+                if not is_done:
+                    self.crew.ask(worker, "run")
+        return self._reports(TAKE_SECONDS)
 
     def settle(self) -> List[StepReport]:
         self.numbers.stop()
         reports: List[StepReport] = []
         while self.crew.busy:
-            reports += self._reports(self._listen(LOOK_SECONDS))
+            reports += self._reports(LOOK_SECONDS)
         return reports
 
-    def _listen(self, seconds: float) -> List[Told]:
-        """RAISES (Interrupted): If a worker that hangs is in the way of what a signal asks
-        for: what was saved before is what is left."""
-        try:
-            return self.crew.listen(seconds)
-        except LateWorkerError as error:
-            self.note(f"{error}. Nothing more can be saved.")
-            assert self.interruption.received is not None  # Or nobody would be late.
-            raise Interrupted(self.interruption.received) from None
+    def _reports(self, seconds: float) -> List[StepReport]:
+        """Of the steps that were made, behind which the run's optimizer is brought.
 
-    def _reports(self, told: List[Told]) -> List[StepReport]:
-        """Of the steps that were made, behind which the run's optimizer is brought."""
+        seconds (float): How long to wait for them.
+        """
         optimizer = self.experiment.optimizer
         reports: List[StepReport] = []
-        for each in told:
-            if each.is_answer:
-                self.is_done[each.worker] = each.value
+        for told in self.crew.listen(seconds):
+            if told.is_answer:
+                self.is_done[told.worker] = told.value
             else:
-                reports += each.value
+                reports += told.value
         for _ in reports:
             optimizer.step_schedules()
         optimizer.nr_update[KEY] += len(reports)
@@ -200,16 +188,16 @@ class Hogwild(Runner):
         """Threads show their shares to replicas of the agent, whatever makes the steps."""
         experiment, n = self.experiment, self.n_workers
         make_world = experiment.evaluation["world"]
-        is_over = threading.Event()
 
         def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+            is_over = threading.Event()
             shares = [
                 _Share(make_world(task.share_of(number, n), experiment.agent.replica()), is_over)
                 for number in range(n)
             ]
-            crew = ThreadCrew(shares, is_over.set, self.interruption.has_come)
+            crew = Crew(shares, is_over.set, self.interruption, self.note)
             try:
-                return merge_reports(*crew.each("measure"))
+                return merge_reports(*crew.each("run"))
             finally:
                 crew.end()
 
@@ -234,10 +222,11 @@ class Hogwild(Runner):
 class _Share:
     """A world in which a replica answers a share of the data."""
 
-    def __init__(self, world: Any, is_over: threading.Event):
+    def __init__(self, world: World, is_over: threading.Event):
         self.world, self.is_over = world, is_over
 
-    def measure(self) -> Dict[str, Metric]:
+    def run(self, tell: Tell) -> Dict[str, Metric]:
+        threadpool_limits(1, user_api="blas")  # As in ``Worker.run``.
         with self.world as world:
             world.start_epoch(0, 0)
             while not (world.epoch_done() or self.is_over.is_set()):

@@ -4,21 +4,22 @@ import hashlib
 import multiprocessing
 import os
 import tempfile
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 import numpy
 from thinc.api import set_current_ops
 
-from ..config import build_block, load_code, load_config, write_config
+from ..config import load_code, load_config, write_config
 from ..errors import ConfigError, DataError, DialogError, Problem
 from ..ops.choice import ops_to_train
-from ..optimizers.shared_state import StepSettings, settings_of, use_state
+from ..optimizers.shared_state import lay_out_state, settings_of, use_state
 from ..optimizers.state import KEY
+from ..protocol import Learner
 from ..teachers import Teacher
 from ..training.experiment import Experiment
-from .process_crew import ProcessCrew
 from .shared_arrays import SharedArrays
 from .step_numbers import StepNumbers
 from .worker import Worker
@@ -31,64 +32,58 @@ CHUNK = 4096
 N_FIRST = 256
 
 
-def start_processes(
-    experiment: Experiment,
-    teacher: Teacher,
-    state: Mapping[str, Any],
-    n_workers: int,
-    at_once: int,
-    is_ending: Callable[[], bool],
-) -> Tuple[ProcessCrew, StepNumbers]:
-    """The processes of all workers, with the weights and the optimizer's state in common,
-    and the numbers that they draw from.
+def share_with_processes(
+    experiment: Experiment, teacher: Teacher, n_workers: int, at_once: int
+) -> Tuple[StepNumbers, Dict[str, Any]]:
+    """Move the run's weights and the optimizer's state into memory that processes share.
 
-    experiment (Experiment): Of the run: weights and state move into the shared memory.
     teacher (Teacher): Of the training data.
-    state (Mapping[str, Any]): From ``lay_out_state``.
     at_once (int): Workers at steps at the same time.
-    is_ending (Callable[[], bool]): Whether the run is to end.
-    RAISES (DialogError): If the agent cannot be handed over.
-    RAISES (WorkerError): If a process cannot begin, or reads other training data.
+    RETURNS (Tuple[StepNumbers, Dict[str, Any]]): What they draw numbers from, and arguments
+        for ``make_process_worker``; the `folder` is missing.
+    RAISES (DialogError): If there is not so much memory, or no such system.
     """
     if os.name == "nt":
         text = '[runner] executor = "process" needs Linux or macOS'
         raise ConfigError([Problem("", text, 'set executor = "thread"')])
-    agent, spawning = experiment.learner, multiprocessing.get_context("spawn")
+    agent, optimizer = experiment.learner, experiment.optimizer
+    state = lay_out_state(optimizer, KEY, agent.weights)
     shared = SharedArrays({CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state})
     agent.use_weights(shared.arrays[WEIGHTS])
-    use_state(experiment.optimizer, KEY, shared.arrays)
-    lock, turns = spawning.Lock(), spawning.BoundedSemaphore(at_once)
-    numbers = StepNumbers(shared.arrays[CELLS], lock, turns)  # type: ignore[arg-type]
+    use_state(optimizer, KEY, shared.arrays)
+    spawning = multiprocessing.get_context("spawn")
+    drawing = (spawning.Lock(), spawning.BoundedSemaphore(at_once), at_once)
     arguments = {
         "config": write_config(experiment.checked.config),
         "code": experiment.code,
         "n_workers": n_workers,
-        "at_once": at_once,
-        "settings": settings_of(experiment.optimizer),
+        "settings": settings_of(optimizer),
         "data": data_prints(teacher),
         "shared": shared,
-        "lock": lock,
-        "turns": turns,
+        "drawing": drawing,
     }
-    try:
-        handed_over = tempfile.TemporaryDirectory(prefix="thincdialog-")
-    except OSError as error:
-        raise _not_written(error.filename or tempfile.gettempdir(), error) from None
-    with handed_over as folder:
+    cells: Any = shared.arrays[CELLS]
+    return StepNumbers(cells, *drawing), arguments
+
+
+@contextmanager
+def folder_of(agent: Learner) -> Iterator[str]:
+    """A temporary folder that holds an agent, for processes to read it.
+
+    RAISES (DialogError): If it cannot be written.
+    """
+    with ExitStack() as stack:
+        folder = None
         try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="thincdialog-"))
             agent.to_disk(Path(folder))
         except OSError as error:
-            raise _not_written(folder, error) from None
-        arguments["folder"] = folder
-        crew = ProcessCrew(make_process_worker, n_workers, arguments, numbers.stop, is_ending)
-    return crew, numbers
-
-
-def _not_written(folder: str, error: OSError) -> DialogError:
-    return DialogError(
-        f"{folder}  could not be written: {error.strerror or error}. Worker processes get the "
-        "agent from there: free some space, or set TMPDIR to another folder."
-    )
+            place = folder or error.filename or tempfile.gettempdir()
+            raise DialogError(
+                f"{place}  could not be written: {error.strerror or error}. Worker processes get "
+                "the agent from there: free some space, or set TMPDIR to another folder."
+            ) from None
+        yield folder
 
 
 def make_process_worker(
@@ -97,12 +92,10 @@ def make_process_worker(
     config: str,
     code: Optional[str],
     n_workers: int,
-    at_once: int,
     settings: Mapping[str, float],
     data: Mapping[str, str],
     shared: SharedArrays,
-    lock: Any,
-    turns: Any,
+    drawing: Tuple[Any, ...],
     folder: str,
 ) -> Worker:
     """What the process of a worker runs first: the same as its parent, from the config.
@@ -113,7 +106,7 @@ def make_process_worker(
     settings (Mapping[str, float]): Of the run's optimizer as they are.
     data (Mapping[str, str]): From ``data_prints``, of the parent.
     shared (SharedArrays): The weights, the state of the optimizer, cells of ``StepNumbers``.
-    lock, turns (Any): Of ``StepNumbers``, too.
+    drawing (Tuple[Any, ...]): Of ``StepNumbers``, too: all but the cells.
     folder (str): Where the agent was saved; not needed afterwards.
     RAISES (DialogError): If the config names functions that nobody has registered here.
     RAISES (DataError): If the training data is another one here.
@@ -136,18 +129,9 @@ def make_process_worker(
     agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
     agent.use_weights(shared.arrays[WEIGHTS])
     use_state(experiment.optimizer, KEY, shared.arrays)
-    schedules = build_block(checked, "training.optimizer")
     cells: Any = shared.arrays[CELLS]
-    return Worker(
-        experiment,
-        teacher,
-        number,
-        n_workers,
-        experiment.optimizer,
-        StepSettings(schedules, settings),
-        StepNumbers(cells, lock, turns),
-        at_once,
-    )
+    numbers = StepNumbers(cells, *drawing)
+    return Worker(experiment, teacher, number, n_workers, settings, numbers)
 
 
 def data_prints(teacher: Teacher) -> Dict[str, str]:

@@ -33,12 +33,12 @@ class SharedArrays:
 
     def __init__(self, arrays: Mapping[str, numpy.ndarray]):
         layout: Layout = []
-        size = ALIGNMENT
+        size = 0
         for name, array in arrays.items():
             layout.append((name, array.shape, array.dtype.str, size))
             size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         try:
-            self._take(_new_memory(size), layout)
+            self._take(_new_memory(max(1, size)), layout)
         except OSError as error:  # Here a file's size, and the number of open ones, count, too.
             raise DialogError(
                 f"{size:,} bytes of memory cannot be shared with worker processes: "

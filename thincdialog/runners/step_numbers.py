@@ -14,9 +14,11 @@ class StepNumbers:
 
     cells (MutableSequence[int]): The last number that was drawn, and the limit; shared by
         all workers.
-    lock (AbstractContextManager): Shared, too.
+    lock (AbstractContextManager): Shared, too. (The limit is set without it: a worker that
+        was killed may hold it for ever.)
     turns (AbstractContextManager): Entered by who makes steps: it lets in no more workers
         than there are processors.
+    at_once (int): How many it lets in.
     """
 
     def __init__(
@@ -24,23 +26,25 @@ class StepNumbers:
         cells: MutableSequence[int],
         lock: "AbstractContextManager[Any]",
         turns: "AbstractContextManager[Any]",
+        at_once: int,
     ):
-        self.cells, self.lock, self.turns = cells, lock, turns
+        self.cells, self.lock, self.turns, self.at_once = cells, lock, turns, at_once
 
     def begin(self, last: int, room: float) -> None:
-        """Let workers draw so many numbers.
+        """Let workers draw numbers; nobody is drawing any.
 
         last (int): Steps made so far.
         room (float): How many more; may be infinity.
         """
-        with self.lock:
-            self.cells[LAST] = last
-            self.cells[LIMIT] = int(min(NO_LIMIT, last + room))
+        self.cells[LAST], self.cells[LIMIT] = last, int(min(NO_LIMIT, last + room))
+
+    def end_at(self, number: float) -> None:
+        """Give out no later one, as far as they are not drawn yet."""
+        self.cells[LIMIT] = int(min(self.cells[LIMIT], number))
 
     def stop(self) -> None:
         """Give out no more."""
-        with self.lock:
-            self.cells[LIMIT] = 0
+        self.end_at(0)
 
     def draw(self) -> Optional[int]:
         """The number of a step to make, from 1; None if the limit is reached."""
@@ -48,7 +52,7 @@ class StepNumbers:
             if self.cells[LAST] >= self.cells[LIMIT]:
                 return None
             self.cells[LAST] += 1
-            return self.cells[LAST]
+            return int(self.cells[LAST])
 
     def give_back(self) -> None:
         """No step was made with a number that was drawn: somebody else makes one more. (It may

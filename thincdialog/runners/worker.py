@@ -1,12 +1,12 @@
 """One of several workers that learn the same weights."""
 
 import time
-import traceback
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
-from thinc.api import Optimizer
+from threadpoolctl import threadpool_limits
 
-from ..errors import DialogError, ProtocolError, WorkerError
+from ..config import build_block
+from ..errors import ProtocolError
 from ..optimizers.shared_state import StepSettings, for_a_worker
 from ..optimizers.state import KEY
 from ..protocol import Learner, StepReport
@@ -27,11 +27,10 @@ class Worker:
 
     experiment (Experiment): What all workers have in common; in another process, one of
         the same config.
+    teacher (Teacher): Of the training data.
     number, n_workers (int): Which worker it is, from 0, and of how many.
-    optimizer (Optimizer): Whose arrays all workers change.
-    settings (StepSettings): Of the optimizer at each step.
+    settings (Mapping[str, float]): Of the run's optimizer, as they are.
     numbers (StepNumbers): Where all workers draw from.
-    at_once (int): Workers at steps at the same time.
     """
 
     def __init__(
@@ -40,16 +39,14 @@ class Worker:
         teacher: Teacher,
         number: int,
         n_workers: int,
-        optimizer: Optimizer,
-        settings: StepSettings,
+        settings: Mapping[str, float],
         numbers: StepNumbers,
-        at_once: int,
     ):
-        self.seed = experiment.seed
-        self.n_microbatches: int = experiment.training["accumulate_gradient"]
+        self.experiment, self.numbers = experiment, numbers
         self.agent: Learner = experiment.learner.replica()
-        self.optimizer, self.settings = for_a_worker(optimizer), settings
-        self.numbers, self.at_once = numbers, at_once
+        self.optimizer = for_a_worker(experiment.optimizer)
+        schedules = build_block(experiment.checked, "training.optimizer")
+        self.settings = StepSettings(schedules, settings)
         self.world = experiment.make_world(teacher.share_of(number, n_workers), self.agent)
 
     def start_epoch(self, epoch: int) -> bool:
@@ -57,7 +54,7 @@ class Worker:
 
         RETURNS (bool): Whether it is done at once: an empty share.
         """
-        self.world.start_epoch(epoch, self.seed)
+        self.world.start_epoch(epoch, self.experiment.seed)
         return self.world.epoch_done()
 
     def run(self, tell: Tell) -> bool:
@@ -68,7 +65,9 @@ class Worker:
         """
         reports: List[StepReport] = []
         told = time.monotonic()
-        with self.numbers.turns:
+        # Some libraries (OpenMP, MKL, BLIS) keep a number of threads for each thread.
+        threadpool_limits(1, user_api="blas")
+        with self.experiment.working(), self.numbers.turns:
             while not self.world.epoch_done():
                 number = self.numbers.draw()
                 if number is None:
@@ -85,11 +84,13 @@ class Worker:
         return self.world.epoch_done()
 
     def _step(self, number: int) -> StepReport:
-        optimizer = self.optimizer
+        experiment, optimizer = self.experiment, self.optimizer
         optimizer.nr_update[KEY] = number - 1
-        for name, value in stale_settings(self.settings.at(number), self.at_once).items():
+        settings = stale_settings(self.settings.at(number), self.numbers.at_once)
+        for name, value in settings.items():
             setattr(optimizer, name, value)
-        return one_step(self.agent, self.world, optimizer, self.seed, number, self.n_microbatches)
+        n_microbatches = experiment.training["accumulate_gradient"]
+        return one_step(self.agent, self.world, optimizer, experiment.seed, number, n_microbatches)
 
     def state(self) -> Optional[Dict[str, Any]]:
         """Where the world is (see ``World.state``); None if this kind cannot tell."""
@@ -105,37 +106,3 @@ class Worker:
         """
         self.world.restore(state)
         return self.world.epoch_done()
-
-
-class Failure(NamedTuple):
-    """An error of a worker in words, so that it can go to another process.
-
-    text (str): What it says.
-    traceback (str): Where it came from; "" if a user can mend it.
-    examples (Sequence[str]): Ids of those at hand.
-    cause (Optional[BaseException]): Itself, in the same process.
-    """
-
-    text: str
-    traceback: str
-    examples: Sequence[str]
-    cause: Optional[BaseException] = None
-
-    @classmethod
-    def of(cls, error: BaseException, world: Any = None) -> "Failure":
-        """An error that was raised, in a world's parley or somewhere else."""
-        if isinstance(error, DialogError):
-            return cls(str(error), "", [], error)
-        try:
-            examples: Sequence[str] = [] if world is None else world.at_hand()
-        except Exception:  # What it has at hand may be what is broken.
-            examples = []
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        return cls(text, trace.rstrip("\n"), examples, error)
-
-    def error(self, worker: int) -> WorkerError:
-        """As it is raised where the worker is waited for."""
-        error = WorkerError(worker, self.text, traceback=self.traceback, examples=self.examples)
-        error.__cause__ = self.cause
-        return error

@@ -1,66 +1,214 @@
-"""What runs in the process of a worker."""
+"""A worker that is a process of its own."""
 
+import atexit
 import multiprocessing
 import os
 import shutil
 import signal
 import sys
 import threading
-from multiprocessing import connection
+import time
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Iterator, List
 
-from threadpoolctl import threadpool_limits
+from ..errors import ConfigError, Problem, WorkerError
+from ..training.interruption import SIGNALS
+from .crew import FEWER, Failure
 
-from .worker import Failure
+GUARD = (
+    "A worker that is a process imports the script that was started: put all that the script "
+    'does under `if __name__ == "__main__":`, or set executor = "thread"'
+)
+NO_FILE = (
+    "A worker that is a process imports the script that was started, and this one is no file, "
+    'as from standard input: save it as one, or set executor = "thread"'
+)
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# A call that ends the process.
-ENDS = "(end)"
 
-
-def run_worker(
-    number: int, pipe: Connection, make_worker: Callable[..., Any], arguments: Dict[str, Any]
-) -> None:
-    """Make a worker and answer calls until told to end. If the parent goes, so does this
-    process, at once.
+class WorkerProcess:
+    """Stands for a worker in the process that asks it: any method that is called here is
+    called there. What goes wrong there comes back as a ``Failure``, also the end of the
+    process.
 
     number (int): Of the worker, from 0.
+    make_worker (Callable[..., Worker]): A function of a module, called there with the number
+        and the arguments.
+    arguments (Dict[str, Any]): By name; what can go to another process.
+    RAISES (WorkerError): If the system gives no more processes.
+    """
+
+    world = None
+
+    def __init__(self, number: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]):
+        self._has_started = False
+        spawning = multiprocessing.get_context("spawn")
+        try:
+            self._pipe, theirs = spawning.Pipe()
+            with theirs:
+                self._process = spawning.Process(
+                    target=run_worker,
+                    args=(theirs, partial(make_worker, number, **arguments)),
+                    name=f"worker {number}",
+                    daemon=True,
+                )
+                self._process.start()
+        except OSError as error:
+            text = f"its process could not be started: {error.strerror}"
+            raise WorkerError(number, f"{text}. {FEWER}") from None
+
+    def begin(self) -> Any:
+        """Wait until the worker is made."""
+        return self._answer(self._note_start)
+
+    def _note_start(self, _: Any) -> None:
+        self._has_started = True
+
+    def run(self, tell: Callable[[Any], None]) -> Any:
+        """As that of a worker (see ``Crew``)."""
+        return self._call("run", tell=tell)
+
+    def __getattr__(self, call: str) -> Callable[..., Any]:
+        return partial(self._call, call)
+
+    def _call(self, call: str, *arguments: Any, tell: Any = None) -> Any:
+        with suppress(OSError):  # It has died: nothing else is to be read.
+            self._pipe.send((call, arguments))
+        return self._answer(tell)
+
+    def _answer(self, tell: Any) -> Any:
+        try:
+            while True:
+                value, is_answer = self._pipe.recv()
+                if is_answer:
+                    return value
+                tell(value)
+        except (EOFError, OSError):
+            return Failure(self._death())
+
+    def _death(self) -> str:
+        self._process.join(5.0)
+        code = self._process.exitcode
+        text = f"its process {self._process.pid} "
+        if code is None:
+            text += "closed its connection"
+        elif code < 0:
+            known = {each.value for each in signal.Signals}
+            name = signal.Signals(-code).name if -code in known else f"signal {-code}"
+            text += f"was killed by {name}"
+            text += " (too little memory?)" * (-code == signal.SIGKILL)
+        else:
+            text += f"ended, with exit code {code}"
+        if not self._has_started:
+            text += f" before it could begin; see its own message. {_advice()}"
+        return text.rstrip()
+
+
+@contextmanager
+def worker_processes(
+    n_workers: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]
+) -> Iterator[List[WorkerProcess]]:
+    """One process for each worker, started afresh ("spawn"), for a stretch. A process whose
+    parent is gone ends at once; SIGINT and SIGTERM it leaves to the parent.
+
+    make_worker, arguments: As of ``WorkerProcess``.
+    RAISES (ConfigError): In a process that still imports a script.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        text = '[runner] executor = "process" was met while a worker was importing the script'
+        raise ConfigError([Problem("", text, GUARD)])
+    workers: List[WorkerProcess] = []
+    end = partial(_end, workers)
+    # At the end of the program, before multiprocessing waits for processes without limit.
+    atexit.register(end)
+    try:
+        with _signals_blocked():
+            for number in range(n_workers):
+                workers.append(WorkerProcess(number, make_worker, arguments))
+        yield workers
+    finally:
+        end()
+        atexit.unregister(end)
+
+
+def _end(workers: List[WorkerProcess]) -> None:
+    """End processes, in bounded time; what they are at is given up."""
+    for worker in workers:
+        worker._pipe.close()
+    until = time.monotonic() + 1.0
+    while workers:
+        process = workers[-1]._process
+        process.join(max(0.0, until - time.monotonic()))
+        process.kill()
+        process.join(5.0)
+        if process.exitcode is not None:
+            process.close()
+        workers.pop()
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """A process that starts inherits it; so it has nothing to say to Ctrl-C before it can
+    ignore it. Here they wait."""
+    resource_tracker.ensure_running()  # As it starts, it would let them through again.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _advice() -> str:
+    """What to do if a script was started, rather than a module (-m), or nothing with a name."""
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    if path is None or getattr(main, "__spec__", None) is not None:
+        return ""
+    return GUARD if os.path.isfile(path) else NO_FILE
+
+
+# --- in the process ---------------------------------------------------------------------
+
+
+def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
+    """Make a worker and answer calls until nobody asks any more. If the parent goes, so does
+    this process, at once.
+
     pipe (Connection): Where calls come from, and answers go: (value, is_answer).
-    make_worker (Callable[..., Worker]): Called with the number and the arguments.
-    arguments (Dict[str, Any]): By name; a `folder` is a temporary one, which goes with the
-        parent if it has not taken it away.
+    make_worker (partial): A `folder` among its arguments is a temporary one, which goes with
+        the parent if it has not taken it away.
     """
     for each in SIGNALS:  # They go to the whole group: the parent decides what they mean.
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    folder = arguments.get("folder")
+    folder = make_worker.keywords.get("folder")  # type: ignore[attr-defined]
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
-    _tell(pipe, None, False)  # Python has started, and has imported the parent's script.
-    try:
-        worker = make_worker(number, **arguments)
-        threadpool_limits(1, user_api="blas")
-    except BaseException as error:
-        _tell(pipe, Failure.of(error), True)
-        return
-    _tell(pipe, None, True)
+    tell = partial(_send, pipe, is_answer=False)
+    tell(None)  # Python has started, and has imported the parent's script.
+    worker: Any = None
+    call, given = "", ()
     while True:
         try:
-            call, given = pipe.recv()
-        except EOFError:
-            _leave()
-        if call == ENDS:
-            return
-        try:
-            if call == "run":
-                given = (lambda reports: _tell(pipe, reports, False),)
-            value = getattr(worker, call)(*given)
+            if worker is None:
+                worker, value = make_worker(), None
+            elif call == "run":
+                value = worker.run(tell)
+            else:
+                value = getattr(worker, call)(*given)
         except BaseException as error:
             value = Failure.of(error, worker.world if call == "run" else None)
-        _tell(pipe, value, True)
+        _send(pipe, value)
+        if worker is None:
+            return
+        try:
+            call, given = pipe.recv()
+        except (EOFError, OSError):
+            return
 
 
-def _tell(pipe: Connection, value: Any, is_answer: bool) -> None:
+def _send(pipe: Connection, value: Any, is_answer: bool = True) -> None:
     if isinstance(value, Failure):
         value = value._replace(cause=None)
     try:
@@ -84,8 +232,6 @@ def _end_with_parent(folder: Any) -> None:
 def _leave() -> None:
     """Nobody is interested any more."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(Exception):
             stream.flush()
-        except Exception:
-            pass
     os._exit(0)

@@ -27,6 +27,7 @@ class Chatbot:
     ):
         self.path = Path(path)
         self.experiment = Experiment.from_model(path, overrides, code)
+        self.meta = self.experiment.meta
         self.agent: Agent = self.experiment.agent
         self._talker = self.agent.clone()
 

@@ -20,8 +20,10 @@ from ..errors import ModelError
 from ..files.checksums import checksums, find_damage
 from ..files.whole_folder import mend, remove, written_whole
 
-FORMAT = 1
+# 2: states of batches, orders and runners. Nothing goes on from an earlier one.
+FORMAT = 2
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
+OTHER_VERSION = "was written by"
 N_KEPT = 2
 _NAME = re.compile(r"checkpoint-(\d+)")
 
@@ -56,7 +58,7 @@ class Checkpoints:
         """The newest one that is whole; None if there is none at all.
 
         note (Callable): Called with a line for each that is newer and damaged.
-        RAISES (ModelError): If all are damaged.
+        RAISES (ModelError): If all are damaged, or one is of another version.
         """
         reasons: List[str] = []
         for step in reversed(self.steps()):
@@ -66,6 +68,11 @@ class Checkpoints:
                 for line in reasons:
                     note(f"{line} {folder} is whole.")
                 return folder
+            if reason.startswith(OTHER_VERSION):
+                raise ModelError(
+                    f"{folder}  {reason}: begin anew in another --output, or with --force in "
+                    "place of --resume."
+                )
             reasons.append(f"{folder} is damaged: {reason}.")
         if reasons:
             raise ModelError(
@@ -129,7 +136,8 @@ def damage(folder: Path) -> str:
         manifest: Dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
         files = dict(manifest["files"])
         if manifest["format"] != FORMAT:
-            return f"its format is {manifest['format']!r}, not {FORMAT}"
+            age = "an earlier" if manifest["format"] < FORMAT else "a later"
+            return f"{OTHER_VERSION} {age} version of thincdialog"
         if folder.name != f"checkpoint-{manifest['step']}" or not files:
             return f"{MANIFEST} is not its own"
         return find_damage(folder, files)

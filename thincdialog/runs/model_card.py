@@ -14,10 +14,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from thinc.api import Config
 
 from .. import __version__
-from ..errors import OutputError
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
-from ..files.whole_file import whole_file
+from ..files.whole_file import whole_file, writing
 from ..registry import registry
 
 CARD = "README.md"
@@ -44,12 +43,8 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
     RAISES (OutputError): If it cannot be written; an old one stays as it was.
     """
     text = card(folder, result)
-    try:
-        with whole_file(folder / CARD) as beside:
-            beside.write_text(text, encoding="utf8", errors="backslashreplace")
-    except OSError as error:
-        reason = error.strerror or "the disk may be full"
-        raise OutputError(f"{folder / CARD}  could not be written: {reason}.") from None
+    with writing(folder / CARD), whole_file(folder / CARD) as beside:
+        beside.write_text(text, encoding="utf8", errors="backslashreplace")
 
 
 def card(folder: Path, result: Optional[Result] = None) -> str:

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Iterator, Optional
 
 from ..errors import ConfigError, DataError, MissingPackageError, OutputError, WorkerError
+from ..files.whole_file import writing
 from .checkpoints import Checkpoints
 from .model_folder import holds_something_else
 from .run_keeper import BEST, CONFIG, LAST
-from .run_log import LOG, is_running
+from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
 
 
 def check_output(
@@ -28,16 +29,12 @@ def check_output(
         if resume:
             raise OutputError("--resume goes on with a run: give its folder with --output.")
         return
-    try:
+    with writing(folder, ELSEWHERE, CANNOT):
         check_contents(folder, force, resume, has_checkpoint)
         folder.mkdir(parents=True, exist_ok=True)
         trial = folder / ".can_be_written"
         trial.touch()
         trial.unlink()
-    except OSError as error:
-        raise OutputError(
-            f"{folder}  cannot be written: {error.strerror}. Choose another folder with --output."
-        ) from None
 
 
 def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
@@ -54,10 +51,7 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
         )
     # Later on, it is we who hold it.
     if resume and has_checkpoint and is_running(folder):
-        raise OutputError(
-            f"{folder}  belongs to a training run that is still going on. "
-            "Wait for its end, or choose another folder with --output."
-        )
+        raise OutputError(f"{folder}  {RUNNING}")
     foreign = Checkpoints(folder).foreign()
     if foreign is not None:
         raise OutputError(

@@ -9,11 +9,11 @@ import numpy
 from thinc.api import get_array_module, to_numpy
 
 from ..config import write_config
-from ..errors import ModelError, OutputError, TrainingError
+from ..errors import ModelError, TrainingError
 from ..files.array_file import read_array, write_array
 from ..files.json_file import read_json
 from ..files.saved_model import read_meta
-from ..files.whole_file import whole_file
+from ..files.whole_file import whole_file, writing
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..training.experiment import Experiment
 from ..training.keeper import Keeper
@@ -66,14 +66,10 @@ class RunKeeper(Keeper):
             old = Checkpoints(self.folder)
             old.mend(*WRITTEN_WHOLE)  # What a killed run left half done goes, too.
             old.remove()
-        try:
-            with whole_file(self.folder / CONFIG) as beside:
-                beside.write_text(write_config(self.checked.config), encoding="utf8")
-        except OSError as error:
-            raise OutputError(
-                f"{self.folder / CONFIG}  could not be written: {error.strerror}. Free some space "
-                "or choose another folder with --output."
-            ) from None
+        path = self.folder / CONFIG
+        remedy = "Free some space or choose another folder with --output."
+        with writing(path, remedy), whole_file(path) as beside:
+            beside.write_text(write_config(self.checked.config), encoding="utf8")
 
     def evaluated(self, position: Position, report: Mapping[str, float], is_best: bool) -> None:
         """Save the weights in place (averaged ones, if any) as model-last, and as

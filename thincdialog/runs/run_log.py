@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from ..errors import OutputError
+from ..files.whole_file import writing
 from ..loggers.chain import Chain
 from ..loggers.logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
 from ..loggers.row_file import RowFile, read_rows
@@ -17,6 +18,11 @@ except ImportError:  # Windows: there a run that crashed looks like one that is 
     fcntl = None  # type: ignore[assignment]
 
 LOG = "log.jsonl"
+ELSEWHERE, CANNOT = "Choose another folder with --output.", "cannot be"
+RUNNING = (
+    "belongs to a training run that is still going on. Wait for its end, or choose another "
+    "folder with --output."
+)
 LOCK_TRIES, LOCK_SECONDS = 5, 0.05
 
 
@@ -29,14 +35,11 @@ class RunLog:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        with _told(folder):
+        with writing(folder / LOG, ELSEWHERE, CANNOT):
             self.rows = RowFile(folder / LOG)
         if not _lock(self.rows):
             self.rows.file.close()
-            raise OutputError(
-                f"{folder}  belongs to a training run that is still going on. "
-                "Wait for its end, or choose another folder with --output."
-            )
+            raise OutputError(f"{folder}  {RUNNING}")
 
     def begin(self, resume_step: Optional[int] = None) -> None:
         """A run begins, or goes on.
@@ -45,7 +48,7 @@ class RunLog:
             None for a new run, which begins with an empty file.
         RAISES (OutputError): If the file cannot be written.
         """
-        with _told(self.folder):
+        with writing(self.folder / LOG, ELSEWHERE, CANNOT):
             self.rows.drop_after(-1 if resume_step is None else resume_step)
             remove_scores(self.folder)
 
@@ -58,17 +61,6 @@ class RunLog:
     def setup(self, run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         """The log as one of the loggers; it stays open, as scores come after the last row."""
         return self.log_step, lambda: None
-
-
-@contextmanager
-def _told(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise OutputError(
-            f"{folder / LOG}  cannot be written: {error.strerror}. "
-            "Choose another folder with --output."
-        ) from None
 
 
 def _lock(rows: RowFile) -> bool:

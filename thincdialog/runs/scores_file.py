@@ -3,23 +3,19 @@
 from pathlib import Path
 from typing import Any, Dict
 
-from ..errors import ModelError, OutputError
+from ..errors import ModelError
 from ..evaluation.results import Result
 from ..files.json_file import read_json, write_json
-from ..files.whole_file import whole_file
+from ..files.whole_file import whole_file, writing
 from ..loggers.row_file import finite
 
 SCORES = "scores.json"
 REMEDY = "Delete it to see the run without its final scores."
 # What readers rely on.
 KINDS: Dict[str, Any] = {
-    "score_name": str,
-    "best_step": int,
-    "stopped_because": str,
-    "seconds": (int, float),
-    "n_parameters": int,
-    "scores": dict,
-}
+    "score_name": str, "best_step": int, "stopped_because": str, "seconds": (int, float),
+    "n_parameters": int, "scores": dict,
+}  # fmt: skip
 
 
 def write_scores(folder: Path, result: Result) -> None:
@@ -28,24 +24,9 @@ def write_scores(folder: Path, result: Result) -> None:
     folder (Path): The run's folder.
     RAISES (OutputError): If it cannot be written.
     """
-    facts = {
-        "score_name": result.score_name,
-        "best_step": result.best_step,
-        "stopped_because": result.stopped_because,
-        "seconds": result.seconds,
-        "n_parameters": result.n_parameters,
-        "scores": result.scores,
-        "intervals": result.intervals,
-        "baselines": result.baselines,
-    }
-    try:
-        with whole_file(folder / SCORES) as beside:
-            write_json(beside, finite(facts))
-    except OSError as error:
-        reason = error.strerror or "the disk may be full"
-        raise OutputError(
-            f"{folder / SCORES}  could not be written: {reason}. The model is saved."
-        ) from None
+    facts = {name: getattr(result, name) for name in (*KINDS, "intervals", "baselines")}
+    with writing(folder / SCORES, "The model is saved."), whole_file(folder / SCORES) as beside:
+        write_json(beside, finite(facts))
 
 
 def read_scores(folder: Path) -> Dict[str, Any]:

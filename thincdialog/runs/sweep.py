@@ -14,7 +14,7 @@ from ..config import ConfigLike, check_config, load_code, load_config
 from ..config.diff import diff_config
 from ..errors import ConfigError, DialogError, OutputError, Problem
 from ..files.json_file import read_json, write_json
-from ..files.whole_file import whole_file
+from ..files.whole_file import whole_file, writing
 from ..training.experiment import Experiment
 from .run_table import RunResult, results
 from .scores_file import read_scores
@@ -268,11 +268,8 @@ class _SweepState:
             run.name: {"overrides": run.overrides, "state": run.state, "error": run.error}
             for run in runs
         }
-        try:
+        path = self.folder / STATE
+        with writing(path, verb="cannot be"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with whole_file(self.folder / STATE) as beside:
+            with whole_file(path) as beside:
                 write_json(beside, {"format": 1, "runs": {**self.others, **ours}})
-        except OSError as error:
-            raise OutputError(
-                f"{self.folder / STATE}  cannot be written: {error.strerror}."
-            ) from None

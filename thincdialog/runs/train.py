@@ -16,8 +16,7 @@ from ..teachers import Teacher
 from ..training.experiment import Experiment
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
-from ..training.loop_settings import LoopSettings
-from ..training.progress import Position
+from ..training.progress import Limits, Position
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
@@ -157,41 +156,41 @@ class TrainingRun:
         return experiment.evaluation_split(split) if experiment.has_split(split) else None
 
     def _learn(self, dev: Optional[Teacher], state: Optional[Dict[str, Any]]) -> Result:
-        experiment, agent = self.experiment, self.experiment.learner
-        settings = LoopSettings.of(experiment)
+        experiment, training = self.experiment, self.experiment.training
         step = max(0, state["loop"]["evaluated_step"]) if state else 0
         logged = LoggedRun(
             experiment.checked.interpolated,
             str(self.folder) if self.folder else None,
             step,
-            settings.limits.total_steps(None),
+            Limits.of(training).total_steps(None),
         )
-        setup = experiment.training["logger"]
+        setup = training["logger"]
         runner = experiment.runner
         with run_loggers(self.log, setup, logged, self.stdout, self.stderr) as log:
-            with runner.begin(experiment, self.teacher, self.interruption, self._note) as steps:
-                loop = TrainingLoop(
-                    agent, self.teacher, dev, steps, settings, log, self.keeper, self.interruption
-                )
+            runner.begin(experiment, self.teacher, self.interruption, self._note)
+            loop = TrainingLoop(
+                experiment, self.teacher, dev, runner, log, self.keeper, self.interruption
+            )
+            try:
                 if state is not None:
                     loop.restore(state["loop"])
                 first_step = loop.position.step
-                try:
-                    reason = loop.run()
-                except Interrupted:
-                    raise
-                except KeyboardInterrupt:
-                    self.keeper.left(loop.position)
-                    raise
+                reason = loop.run()
+            except Interrupted:
+                raise
+            except KeyboardInterrupt:
+                self.keeper.left(loop.position)
+                raise
+            finally:
+                runner.end()
         if state is not None and loop.position.step == first_step:
             self._note(f"The run had ended ({reason}); raise its limits to train on.")
-        best = loop.selection.best
         return Result(
-            score_name=settings.score,
+            score_name=training["score"],
             stopped_because=reason,
-            best_step=best.step if best is not None else loop.position.step,
+            best_step=loop.selection.step,
             seconds=loop.clock.seconds(),
-            n_parameters=agent.n_weights,
+            n_parameters=experiment.learner.n_weights,
         )
 
     def _finish(self, result: Result, dev: Optional[Teacher]) -> None:

@@ -18,22 +18,24 @@ from typing import Any, ContextManager, Dict, List, Mapping, Optional
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
 from ..optimizers.state import averages_of
-from ..protocol import Learner, StepReport
+from ..protocol import StepReport
 from ..teachers import Teacher
+from .experiment import Experiment
 from .interruption import Interrupted, Interruption
 from .keeper import Keeper
 from .log_rows import LogRows
-from .loop_settings import LoopSettings
-from .progress import Clock, Epochs, Position
+from .progress import Clock, Epochs, Every, Limits, Position
 from .random_state import random_state, set_random_state
 from .runner import Runner
 from .selection import Selection
 
+UNITS = ("epochs", "steps", "seconds")
+
 
 class TrainingLoop:
-    """Trains one agent.
+    """Trains one agent, as ``[training]`` says.
 
-    agent (Learner): Whose weights are kept.
+    experiment (Experiment): Its agent learns, with its optimizer.
     train (Teacher): Of the training data; knows its size, if it is held in memory.
     dev (Optional[Teacher]): Of the data to evaluate on; without it nothing is compared, and
         the last weights are the best.
@@ -43,38 +45,42 @@ class TrainingLoop:
     interruption (Interruption): Receives signals.
     """
 
+    # What a checkpoint holds besides the parts that have a state of their own.
+    _saved = ("learn_rate", "gradient_norm", "asked_to_stop", "_must_evaluate")
+
     def __init__(
         self,
-        agent: Learner,
+        experiment: Experiment,
         train: Teacher,
         dev: Optional[Teacher],
         runner: Runner,
-        settings: LoopSettings,
         log: Log,
         keeper: Keeper,
         interruption: Interruption,
     ):
-        self.agent, self.runner, self.dev = agent, runner, dev
-        self.settings, self.log = settings, log
-        self.keeper, self.interruption = keeper, interruption
+        self.experiment, self.runner, self.dev = experiment, runner, dev
+        self.log, self.keeper, self.interruption = log, keeper, interruption
+        training = self.training = experiment.training
+        self.limits = Limits.of(training)
+        self.every = Every(*(training[f"eval_every_{unit}"] for unit in UNITS))
+        self.every_checkpoint = Every(0.0, *(training[f"checkpoint_every_{u}"] for u in UNITS[1:]))
         self.position = Position()
         self.clock = Clock()
         self.epochs = Epochs(train)
-        self.rows = LogRows(settings.score)
-        self.selection = Selection(
-            settings.score,
-            settings.score_direction,
-            settings.patience,
-            settings.target_score,
-            has_dev=dev is not None,
-        )
+        self.rows = LogRows(training["score"])
+        self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[float] = None
         self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
+        self._has_checkpoints = bool(
+            training["checkpoint_evaluations"]
+            or self.every_checkpoint.steps
+            or self.every_checkpoint.seconds
+        )
         self._evaluated_step = self._saved_step = -1
         self._must_evaluate = True
-        self._must_save = settings.has_checkpoints
+        self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
 
     def run(self) -> str:
@@ -129,12 +135,11 @@ class TrainingLoop:
 
     def _look_ahead(self) -> None:
         """Foresee the step and the second of training before which nothing can be due."""
-        position, settings = self.position, self.settings
-        limits = (settings.limits, settings.every, settings.every_checkpoint)
-        epochs = min(limit.epochs_left(position) for limit in limits)
-        steps = min(limit.steps_left(position) for limit in limits)
+        position, marks = self.position, (self.limits, self.every, self.every_checkpoint)
+        epochs = min(mark.epochs_left(position) for mark in marks)
+        steps = min(mark.steps_left(position) for mark in marks)
         self._due_step = position.step + min(steps, self.epochs.steps_left(position, epochs))
-        self._due_second = min(limit.next_second() for limit in limits)
+        self._due_second = min(mark.next_second() for mark in marks)
 
     def _may_be_due(self) -> bool:
         return (
@@ -153,23 +158,24 @@ class TrainingLoop:
         )
 
     def _total_steps(self) -> Optional[int]:
-        return self.settings.limits.total_steps(self.epochs.steps_per_epoch(self.position))
+        return self.limits.total_steps(self.epochs.steps_per_epoch(self.position))
 
     def _between_steps(self) -> None:
         """Evaluate, stop, save, as far as each is due."""
-        settings, position, seconds = self.settings, self.position, self.clock.seconds()
-        self._must_evaluate |= settings.every.due(position, seconds)
-        self._must_save |= settings.every_checkpoint.due(position, seconds)
-        limit = settings.limits.reached(position, seconds) if position.step else None
+        position, seconds = self.position, self.clock.seconds()
+        self._must_evaluate |= self.every.due(position, seconds)
+        self._must_save |= self.every_checkpoint.due(position, seconds)
+        limit = self.limits.reached(position, seconds) if position.step else None
         is_asked = self.asked_to_stop or self.interruption.received is not None
         if self._must_evaluate or self._must_save or limit or is_asked:
-            self._count(self.runner.settle())
+            # Workers may come to the end of the epoch meanwhile.
+            self._count(self.runner.settle(), self.epochs.is_running and self.runner.epoch_done())
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
             self._must_evaluate |= self._evaluated_step < position.step
             self._evaluate_if_due()
-            self._must_save |= settings.has_checkpoints and self._saved_step < position.step
+            self._must_save |= self._has_checkpoints and self._saved_step < position.step
         if self.interruption.received is not None:
             self._leave(self.interruption.received)
         if self._must_save:
@@ -200,10 +206,10 @@ class TrainingLoop:
             is_best = self.selection.see(report, self.position.step)
             self.keeper.evaluated(self.position, report, is_best)
         self.clock.leave_out(time.perf_counter() - started)
-        self.settings.every.done(self.position, seconds)
+        self.every.done(self.position, seconds)
         self._evaluated_step = self.position.step
         self._must_evaluate = False
-        self._must_save |= self.settings.checkpoint_evaluations
+        self._must_save |= self.training["checkpoint_evaluations"]
         info = self.rows.make(
             self.position,
             seconds,
@@ -214,14 +220,16 @@ class TrainingLoop:
             total_steps=self._total_steps(),
         )
         self.log(self._progress(), info)
-        for callback in self.settings.callbacks.values():
-            if callback(info, self.agent):
+        for callback in self.training["callbacks"]:
+            if callback(info, self.experiment.agent):
                 self.asked_to_stop = self.asked_to_stop or "a callback asked to stop"
 
     def _weights_to_keep(self) -> ContextManager[None]:
         """The averaged weights in their place, if there are any."""
-        averages = averages_of(self.settings.optimizer)
-        return nullcontext() if averages is None else self.agent.with_weights(averages)
+        averages = averages_of(self.experiment.optimizer)
+        if averages is None:
+            return nullcontext()
+        return self.experiment.learner.with_weights(averages)
 
     # --- going on in another process ------------------------------------------------
 
@@ -234,7 +242,7 @@ class TrainingLoop:
             return
         self.keeper.checkpoint(self.position.step, state)
         self._must_save, self._saved_step = False, self.position.step
-        self.settings.every_checkpoint.done(self.position, self.clock.seconds())
+        self.every_checkpoint.done(self.position, self.clock.seconds())
         self.clock.leave_out(time.perf_counter() - started)
 
     def _leave(self, signal_number: int) -> None:
@@ -253,22 +261,22 @@ class TrainingLoop:
             "runner": self._runner_state(),
             "position": vars(self.position).copy(),
             "seconds": self.clock.seconds(),
-            "epochs": self.epochs.state(),
-            "rows": self.rows.state(),
-            "best": self.selection.state(),
-            "every": self.settings.every.state(),
-            "learn_rate": self.learn_rate,
-            "gradient_norm": self.gradient_norm,
-            "asked_to_stop": self.asked_to_stop,
+            "parts": {name: part.state() for name, part in self._parts().items()},
+            "callbacks": {name: part.state() for name, part in self._callbacks().items()},
+            "more": {name: getattr(self, name) for name in self._saved},
             "evaluated_step": self._evaluated_step,
-            "must_evaluate": self._must_evaluate,
-            "callbacks": {
-                name: callback.state()
-                for name, callback in self.settings.callbacks.items()
-                if hasattr(callback, "state")
-            },
             "random": random_state(),
         }
+
+    def _parts(self) -> Dict[str, Any]:
+        parts = {"epochs": self.epochs, "rows": self.rows, "selection": self.selection}
+        return {**parts, "every": self.every}
+
+    def _callbacks(self) -> Dict[str, Any]:
+        """Those with a state, by their names in the config."""
+        names = self.experiment.checked.interpolated["training"].get("callbacks", {})
+        known = zip(names, self.training["callbacks"])
+        return {name: callback for name, callback in known if hasattr(callback, "state")}
 
     def _runner_state(self) -> Optional[Dict[str, Any]]:
         try:
@@ -284,16 +292,14 @@ class TrainingLoop:
             self.runner.restore(state["runner"])
         self.position = Position(**state["position"])
         self.clock.start_at(state["seconds"])
-        self.epochs.restore(state["epochs"])
-        self.rows.restore(state["rows"])
-        self.selection.restore(state["best"])
-        self.settings.every.restore(state["every"])
-        self.settings.every_checkpoint.done(self.position, state["seconds"])
-        self.learn_rate, self.gradient_norm = state["learn_rate"], state["gradient_norm"]
-        self.asked_to_stop = state["asked_to_stop"]
-        self._evaluated_step, self._saved_step = state["evaluated_step"], self.position.step
-        self._must_evaluate, self._must_save = state["must_evaluate"], False
-        for name, callback in self.settings.callbacks.items():
+        for name, part in self._parts().items():
+            part.restore(state["parts"][name])
+        for name, callback in self._callbacks().items():
             if name in state["callbacks"] and hasattr(callback, "restore"):
                 callback.restore(state["callbacks"][name])
+        for name in self._saved:
+            setattr(self, name, state["more"][name])
+        self._evaluated_step, self._saved_step = state["evaluated_step"], self.position.step
+        self._must_save = False
+        self.every_checkpoint.done(self.position, state["seconds"])
         set_random_state(state["random"])

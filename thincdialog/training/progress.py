@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Mapping, Optional
 
 from ..teachers import Teacher
@@ -86,8 +86,8 @@ class Epochs:
             return math.inf
         if not self._largest_step:
             return 1
-        # Sums of fractions of epochs must not miss one by a rounding error.
-        return max(1, math.ceil(epochs * total / self._largest_step - 1e-6))
+        # Rather one too early than one too late by a rounding error.
+        return max(1, math.ceil((epochs - 1e-8) * total / self._largest_step - 1e-6))
 
     def locate(self, position: Position, is_over: bool) -> None:
         """Set the position's epoch."""
@@ -135,68 +135,13 @@ class Epochs:
         self._first_example, self._n_examples = state["first_example"], state["n_examples"]
 
 
-class Limits:
-    """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit."""
-
-    def __init__(self, max_epochs: float, max_steps: int, max_seconds: float):
-        self.max_epochs = max_epochs
-        self.max_steps = max_steps
-        self.max_seconds = max_seconds
-
-    def reached(self, position: Position, seconds: float) -> Optional[str]:
-        """The limit that is reached, as a phrase for the user, or None."""
-        if self.max_steps and position.step >= self.max_steps:
-            return f"max_steps = {self.max_steps} reached"
-        # Sums of fractions of epochs must not miss a limit by a rounding error.
-        if self.max_epochs and position.epoch >= self.max_epochs - 1e-9:
-            return f"max_epochs = {self.max_epochs:g} reached"
-        if self.max_seconds and seconds >= self.max_seconds:
-            return f"max_seconds = {self.max_seconds:g} reached"
-        return None
-
-    def steps_left(self, position: Position) -> float:
-        """Steps before ``max_steps``; infinity without it."""
-        return self.max_steps - position.step if self.max_steps else math.inf
-
-    def epochs_left(self, position: Position) -> float:
-        """Epochs before ``max_epochs``; infinity without it."""
-        return self.max_epochs - position.epoch if self.max_epochs else math.inf
-
-    def next_second(self) -> float:
-        """The second of training at which it ends; infinity without ``max_seconds``."""
-        return self.max_seconds or math.inf
-
-    def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
-        """How many steps there will be, as far as can be known; None if not."""
-        totals = [self.max_steps] if self.max_steps else []
-        if self.max_epochs and steps_per_epoch:
-            totals.append(math.ceil(self.max_epochs * steps_per_epoch))
-        return min(totals) if totals else None
-
-
-class Every:
-    """Says when the next evaluation (or checkpoint) is due: by steps, epochs or seconds;
-    0 = not by it.
-
-    Steps and epochs are counted from the start, so that 0.5 means the middle and the end
-    of every epoch whatever the number of batches; seconds from the last evaluation.
-    """
+class Marks:
+    """Where something is due: by epochs, steps or seconds of training; 0 = not by it."""
 
     def __init__(self, epochs: float, steps: int, seconds: float):
-        self.epochs = epochs
-        self.steps = steps
-        self.seconds = seconds
+        self.epochs, self.steps, self.seconds = epochs, steps, seconds
         self._last = Position()
         self._last_seconds = 0.0
-
-    def due(self, position: Position, seconds: float) -> bool:
-        """Whether it is time."""
-        last = self._last
-        return position.step > last.step and bool(
-            _passed(last.step, position.step, self.steps)
-            or _passed(last.epoch, position.epoch, self.epochs)
-            or (self.seconds and seconds - self._last_seconds >= self.seconds)
-        )
 
     def steps_left(self, position: Position) -> float:
         """Steps before it is time by their number; infinity without that."""
@@ -210,10 +155,53 @@ class Every:
         """The second of training at which it is time; infinity if not by seconds."""
         return self._last_seconds + self.seconds if self.seconds else math.inf
 
+
+class Limits(Marks):
+    """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit."""
+
+    @classmethod
+    def of(cls, training: Mapping[str, Any]) -> "Limits":
+        """Those of ``[training]``."""
+        return cls(training["max_epochs"], training["max_steps"], training["max_seconds"])
+
+    def reached(self, position: Position, seconds: float) -> Optional[str]:
+        """The limit that is reached, as a phrase for the user, or None."""
+        if self.steps and position.step >= self.steps:
+            return f"max_steps = {self.steps} reached"
+        # Sums of fractions of epochs must not miss a limit by a rounding error.
+        if self.epochs and position.epoch >= self.epochs - 1e-9:
+            return f"max_epochs = {self.epochs:g} reached"
+        if self.seconds and seconds >= self.seconds:
+            return f"max_seconds = {self.seconds:g} reached"
+        return None
+
+    def total_steps(self, steps_per_epoch: Optional[float]) -> Optional[int]:
+        """How many steps there will be, as far as can be known; None if not."""
+        totals = [self.steps] if self.steps else []
+        if self.epochs and steps_per_epoch:
+            totals.append(math.ceil(self.epochs * steps_per_epoch))
+        return min(totals) if totals else None
+
+
+class Every(Marks):
+    """Says when the next evaluation (or checkpoint) is due.
+
+    Steps and epochs are counted from the start, so that 0.5 means the middle and the end
+    of every epoch whatever the number of batches; seconds from the last evaluation.
+    """
+
+    def due(self, position: Position, seconds: float) -> bool:
+        """Whether it is time."""
+        last = self._last
+        return position.step > last.step and bool(
+            _passed(last.step, position.step, self.steps)
+            or _passed(last.epoch, position.epoch, self.epochs)
+            or (self.seconds and seconds - self._last_seconds >= self.seconds)
+        )
+
     def done(self, position: Position, seconds: float) -> None:
         """Note that it has taken place."""
-        self._last = Position(**vars(position))
-        self._last_seconds = seconds
+        self._last, self._last_seconds = replace(position), seconds
 
     def state(self) -> Dict[str, Any]:
         """When it was last, as JSON values."""
@@ -221,8 +209,7 @@ class Every:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state`` gave."""
-        self._last = Position(**state["position"])
-        self._last_seconds = state["seconds"]
+        self.done(Position(**state["position"]), state["seconds"])
 
 
 def _passed(before: float, now: float, every: float) -> bool:

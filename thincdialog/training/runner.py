@@ -1,7 +1,6 @@
 """The runner contract: who makes the steps of training."""
 
-from types import TracebackType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ..errors import Problem
 from ..protocol import StepReport
@@ -38,13 +37,13 @@ class Runner:
         teacher: Teacher,
         interruption: Interruption,
         note: Callable[[str], None],
-    ) -> "Runner":
+    ) -> None:
         """Get ready, with an agent that has its first weights (or those to go on from).
 
         teacher (Teacher): Of the training data.
         interruption (Interruption): Knows whether the run is to end soon.
         note (Callable[[str], None]): Told in a line each what the user should know.
-        RETURNS (Runner): This one, or one that does it; it ends as a context manager.
+        RAISES (DialogError): If it cannot begin: then ``end`` is not called.
         """
         raise NotImplementedError
 
@@ -98,14 +97,3 @@ class Runner:
         RAISES (ConfigError): If it is of a runner with other settings.
         """
         raise NotImplementedError
-
-    def __enter__(self) -> "Runner":
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.end()

@@ -1,7 +1,6 @@
 """Which of the evaluated weights are the best."""
 
 import difflib
-from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Mapping, Optional
 
 from ..errors import ConfigError, Problem
@@ -14,73 +13,24 @@ BY_DEFAULT = {
 }  # fmt: skip
 
 
-@dataclass
-class Best:
-    """Remembers the best score and says when to give up or be content.
-
-    higher_is_better (bool): Direction of the score.
-    patience (int): Evaluations in a row without a new best before training ends;
-        0 = never for this reason.
-    target (Optional[float]): Score that is good enough to end.
-    """
-
-    higher_is_better: bool
-    patience: int = 0
-    target: Optional[float] = None
-    score: Optional[float] = None
-    step: int = 0
-    report: Mapping[str, float] = field(default_factory=dict)
-    without_progress: int = 0
-
-    def see(self, score: float, step: int, report: Mapping[str, float]) -> bool:
-        """Take in a new score; True if it is the best so far (the first of equals)."""
-        if self.score is None or self._is_better(score, self.score):
-            self.score, self.step, self.report = score, step, dict(report)
-            self.without_progress = 0
-            return True
-        self.without_progress += 1
-        return False
-
-    def reached(self) -> Optional[str]:
-        """Why to end now, as a phrase for the user, or None."""
-        if self.target is not None and self.score is not None:
-            if not self._is_better(self.target, self.score):
-                return f"target_score = {self.target:g} reached"
-        if self.patience and self.without_progress >= self.patience:
-            return f"no better score in {self.patience} evaluations (patience)"
-        return None
-
-    def state(self) -> Dict[str, Any]:
-        """What it remembers, as JSON values."""
-        return {
-            "higher_is_better": self.higher_is_better,
-            "score": self.score,
-            "step": self.step,
-            "report": dict(self.report),
-            "without_progress": self.without_progress,
-        }
-
-    def _is_better(self, new: float, old: float) -> bool:
-        return new > old if self.higher_is_better else new < old
-
-
 class Selection:
-    """Compares dev reports by one score.
+    """Compares dev reports by one score, and says when to give up or be content.
 
-    score (str): Name of the metric.
-    direction (str): "max", "min", or "auto" to tell from the metric's name.
-    patience (int): See ``Best``.
-    target (Optional[float]): See ``Best``.
+    training (Mapping[str, Any]): ``[training]``: its `score`, which way is better
+        (`score_direction`, "auto" to tell from the metric's name), `patience` (evaluations in
+        a row without a new best before training ends; 0 = never for this reason) and
+        `target_score`, which is good enough to end.
     has_dev (bool): Whether there is dev data; without, the last weights are the best.
-    best (Optional[Best]): None before the first comparison.
+    best (Optional[float]): The best score so far, the first of equals.
+    step (int): Where that was.
     """
 
-    def __init__(
-        self, score: str, direction: str, patience: int, target: Optional[float], has_dev: bool
-    ):
-        self.score, self.direction = score, direction
-        self.patience, self.target, self.has_dev = patience, target, has_dev
-        self.best: Optional[Best] = None
+    def __init__(self, training: Mapping[str, Any], has_dev: bool):
+        self.score, self.direction = training["score"], training["score_direction"]
+        self.patience, self.target = training["patience"], training["target_score"]
+        self.has_dev = has_dev
+        self.best: Optional[float] = None
+        self.step = self.without_progress = 0
 
     def see(self, report: Mapping[str, float], step: int) -> bool:
         """Take in a report; True if it is the best so far.
@@ -88,13 +38,44 @@ class Selection:
         RAISES (ConfigError): If it lacks the score, or nobody knows which way is better.
         """
         if not self.has_dev:
+            self.step = step
             return True
         if self.score not in report:
             text = f"[training] score = '{self.score}' is not measured on the dev data"
             raise ConfigError([Problem("", text, _hint(self.score, report))], "config")
-        if self.best is None:
-            self.best = Best(self._higher_is_better(), self.patience, self.target)
-        return self.best.see(report[self.score], step, report)
+        score = report[self.score]
+        is_best = self._is_better(score, self.best)
+        if is_best:
+            self.best, self.step, self.without_progress = score, step, 0
+        else:
+            self.without_progress += 1
+        return is_best
+
+    def reached(self) -> Optional[str]:
+        """Why to end now, as a phrase for the user, or None."""
+        if self.target is not None and self.best is not None:
+            if not self._is_better(self.target, self.best):
+                return f"target_score = {self.target:g} reached"
+        if self.patience and self.without_progress >= self.patience:
+            return f"no better score in {self.patience} evaluations (patience)"
+        return None
+
+    def state(self) -> Dict[str, Any]:
+        """The best so far, as JSON values."""
+        return {
+            "best": self.best,
+            "step": self.step,
+            "without_progress": self.without_progress,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take back what ``state`` gave."""
+        self.best, self.step = state["best"], state["step"]
+        self.without_progress = state["without_progress"]
+
+    def _is_better(self, new: float, old: Optional[float]) -> bool:
+        is_higher = self._higher_is_better()
+        return old is None or (new > old if is_higher else new < old)
 
     def _higher_is_better(self) -> bool:
         better = {"max": True, "min": False}.get(self.direction)
@@ -104,20 +85,6 @@ class Selection:
             hint = 'set score_direction to "max" or "min"'
             raise ConfigError([Problem("", text, hint)], "config")
         return better
-
-    def reached(self) -> Optional[str]:
-        """Why to end now, as a phrase for the user, or None."""
-        return self.best.reached() if self.best is not None else None
-
-    def state(self) -> Optional[Dict[str, Any]]:
-        """The best so far, as JSON values."""
-        return None if self.best is None else self.best.state()
-
-    def restore(self, state: Optional[Mapping[str, Any]]) -> None:
-        """Take back what ``state`` gave."""
-        self.best = None
-        if state is not None:
-            self.best = Best(patience=self.patience, target=self.target, **state)
 
 
 def _hint(score: str, names: Iterable[str]) -> str:

@@ -1,0 +1,34 @@
+"""Processors for us: those of the affinity, and no more than a container's quota."""
+
+import os
+
+import pytest
+
+from thincdialog.runners.cores import n_cores
+
+
+@pytest.mark.parametrize(
+    "text, most",
+    [("max 100000\n", None), ("50000 100000\n", 1), ("100000 100000\n", 1), ("", None)],
+)
+def test_a_quota_limits_them(tmp_path, text, most):
+    quota = tmp_path / "cpu.max"
+    quota.write_text(f"{text}\n")
+    assert n_cores(quota) == (most or n_cores(tmp_path / "missing"))
+
+
+def test_a_quota_above_them_changes_nothing(tmp_path):
+    quota = tmp_path / "cpu.max"
+    quota.write_text("99000000 100000\n")
+    assert n_cores(quota) == n_cores(tmp_path / "missing")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a system without affinity")
+def test_they_are_those_of_the_affinity(tmp_path):
+    cores = os.sched_getaffinity(0)
+    assert n_cores(tmp_path / "missing") == len(cores)
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        assert n_cores() == 1
+    finally:
+        os.sched_setaffinity(0, cores)

@@ -1,0 +1,163 @@
+"""Many workers as one: in bounded time, whatever they do."""
+
+import contextvars
+import signal
+import sys
+import threading
+import time
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from tests.runners.toys import Toy, crew_of, run
+from thincdialog.errors import WorkerError
+from thincdialog.runners.crew import SWITCH_SECONDS, side_by_side
+from thincdialog.training.interruption import Interrupted
+
+
+@pytest.fixture
+def hanging():
+    """Workers of which the second does not come back."""
+    release = threading.Event()
+
+    class Hanging(Toy):
+        def run(self, tell):
+            if self.number == 1:
+                release.wait(20)
+            else:
+                super().run(tell)
+
+    yield [Hanging(number, most=10**6, delay=0.01) for number in range(3)]
+    release.set()
+
+
+def test_crew_hears_what_each_tells_and_what_it_gives_in_the_end():
+    crew = crew_of([Toy(number, most=number) for number in range(4)])
+    assert run(crew) == [[*range(number), True] for number in range(4)]
+    assert crew.each("echo", [5, 6, 7, 8]) == [5, 6, 7, 8]
+    assert crew.each("echo", "to all") == ["to all"] * 4
+    assert run(crew, [3]) == [[], [], [], [0, 1, 2, True]]
+    began = time.monotonic()
+    assert crew.listen(0.1) == [] and 0.1 <= time.monotonic() - began < 2
+    crew.end()
+
+
+def test_crew_works_at_the_same_time_in_the_context_of_who_asks():
+    barrier = threading.Barrier(3, timeout=10)  # Each waits for the others.
+    variable = contextvars.ContextVar("variable", default="none")
+    variable.set("here")  # As Thinc keeps the current ops.
+
+    class Meeting(Toy):
+        def meet(self):
+            barrier.wait()
+            return variable.get()
+
+    assert crew_of([Meeting(number) for number in range(3)]).each("meet") == ["here"] * 3
+
+
+@pytest.mark.parametrize(
+    "how, text",
+    [
+        ("raise", "ZeroDivisionError: nothing is left"),
+        ("data", "days.txt:7  the sky is 'green', expected blue or grey"),
+        ("interrupt", "KeyboardInterrupt"),
+        ("leave", "SystemExit: 4"),
+    ],
+)
+def test_crew_an_error_of_any_kind_names_worker_examples_and_place(how, text):
+    crew = crew_of([Toy(0, most=10**6, delay=0.001), Toy(1, wrong=how)])
+    began, n_threads = time.monotonic(), threading.active_count()
+    with pytest.raises(WorkerError) as caught:
+        run(crew)
+    crew.end()  # The other one comes back.
+    assert time.monotonic() - began < 5 and threading.active_count() <= n_threads
+    error = caught.value
+    first, *lines = str(error).splitlines()
+    assert (error.worker, first) == (1, f"Worker 1: {text}")
+    if how == "data":  # What a user can mend has no traceback.
+        assert lines == [] and (error.examples, error.traceback) == ([], "")
+        return
+    assert error.examples == ["20/0"] and lines[0] == "Examples at hand: 20/0"
+    assert lines[1] == "Traceback (most recent call last):"
+    assert "\n".join(lines[1:]) == error.traceback and "in go_wrong" in error.traceback
+    assert type(error.__cause__).__name__ == text.partition(":")[0]
+
+
+def test_crew_an_error_in_what_says_which_examples_are_at_hand_hides_nothing():
+    crew = crew_of([Toy(0, wrong="raise")])
+    crew.workers[0].world = None
+    with pytest.raises(WorkerError, match="^Worker 0: ZeroDivisionError: nothing is left\nTrace"):
+        run(crew)
+    with pytest.raises(WorkerError, match="^Worker 0: AttributeError: 'Toy' object has no attri"):
+        crew.each("nonsense")
+
+
+def test_crew_waits_no_longer_than_it_may(hanging):
+    crew = crew_of(hanging, max_wait=0.3)
+    crew.ask(1, "run")
+    began = time.monotonic()
+    with pytest.raises(WorkerError) as caught:
+        while crew.busy:
+            crew.listen(0.1)
+    assert 0.3 <= time.monotonic() - began < 5
+    text = "no answer within 0.3 seconds: it hangs, or is very slow"
+    assert str(caught.value) == f"Worker 1: {text}"
+
+
+def test_crew_waits_a_while_for_all_when_the_run_is_to_end(hanging):
+    crew = crew_of(hanging, end_seconds=1.0)
+    # One tells something all the time: for it, nobody is given up.
+    for worker in range(3):
+        crew.ask(worker, "run")
+    crew.interruption.received = signal.SIGTERM
+    until = time.monotonic() + 0.5
+    while time.monotonic() < until:
+        crew.listen(0.1)
+    crew.stop()
+    began = time.monotonic()
+    with pytest.raises(Interrupted) as caught:
+        while crew.busy:
+            crew.listen(0.1)
+    assert 0.8 < time.monotonic() - began < 4
+    assert caught.value.number == signal.SIGTERM
+    text = "no answer 1 seconds after the run was to end: it hangs, or is very slow"
+    assert crew.notes == [f"Worker 1: {text}. Nothing more can be saved."]
+    began = time.monotonic()
+    crew.end()  # There is nothing to wait for.
+    assert time.monotonic() - began < 3
+
+
+def test_crew_names_all_who_are_late(hanging):
+    crew = crew_of([Toy(0, wrong="hang"), hanging[1]], max_wait=0.2)
+    with pytest.raises(WorkerError, match=r"^Worker 0: no answer .* seconds \(nor from 1\): it h"):
+        run(crew)
+
+
+def test_crew_that_the_system_gives_no_threads_says_what_to_do():
+    crew = crew_of([Toy(number, most=10**6, delay=0.001) for number in range(2)])
+    crew.ask(0, "run")
+    size = threading.stack_size()
+    threading.stack_size(1 << 46)  # More than there can be.
+    try:
+        with pytest.raises(WorkerError, match=r"^Worker 1: .*thread.* Set \[runner\] workers low"):
+            crew.ask(1, "run")
+    finally:
+        threading.stack_size(size)
+    assert crew.busy == [0]
+    crew.end()
+
+
+def test_side_by_side_has_one_blas_thread_and_switches_often():
+    def threads():
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    interval = sys.getswitchinterval()
+    assert interval > SWITCH_SECONDS
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(ZeroDivisionError), side_by_side():
+            with side_by_side():
+                pass
+            assert threads() == {1}
+            assert abs(sys.getswitchinterval() - SWITCH_SECONDS) < 1e-5
+            raise ZeroDivisionError
+        assert threads() == {2} and sys.getswitchinterval() == interval

@@ -1,0 +1,538 @@
+"""Training with several workers: everything counts once, and nothing else changes."""
+
+import io
+import json
+import os
+import sys
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import numpy
+import pytest
+from thinc.api import Optimizer, chain, noop, with_padded
+
+from tests.cli.mistakes import CONFIG as SMALL
+from tests.cli.mistakes import TALK
+from tests.runners.resuming import (
+    ACCUMULATE,
+    ADAM,
+    FIXED,
+    LAZY,
+    LAZY_SCHEDULE,
+    LIVE,
+    MODEL_REPLIES,
+    MOMENTUM,
+    PARTNER,
+    SCHEDULE,
+    SORTED,
+    STREAM,
+    UNSAVED,
+    WORDS,
+    config,
+)
+from tests.training.examples import RANKER
+from tests.training.two_tasks import ids
+from thincdialog.api import ConfigError, Experiment, registry, train
+from thincdialog.evaluation.evaluate_agent import evaluate_agent
+from thincdialog.inspection.dry_run import dry_run
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.optimizers import row_sparse
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.shared_state import settings_of
+from thincdialog.runners.cores import n_cores
+from thincdialog.runners.hogwild import Hogwild
+from thincdialog.runners.stale_steps import describe_stale, stale_settings
+from thincdialog.training.interruption import Interruption
+
+CODE = Path(__file__).parent / "noting.py"
+AGENT = ("tests.noting_ranker.v1", "tests.hogwild.v1")
+NO_CHECKPOINTS = ("checkpoint_every_steps = 2", "")
+EXECUTORS = ("thread", pytest.param("process", marks=pytest.mark.slow))
+RUNNER = "thincdialog.Hogwild.v1"
+
+
+def hogwild(text: str, workers: int = 2, executor: str = "thread") -> str:
+    block = f'[runner]\n@runners = "{RUNNER}"\nworkers = {workers}\nexecutor = "{executor}"\n'
+    return f"{text.replace(*AGENT).replace(*NO_CHECKPOINTS)}\n{block}"
+
+
+class Run:
+    """A run that was made.
+
+    notes (List[dict]): One for each step, in the order in which they were made.
+    rows (List[dict]): Of log.jsonl.
+    """
+
+    def __init__(self, text, output, monkeypatch, **options):
+        self.output = output
+        path = Path(f"{output}.notes")
+        monkeypatch.setenv("NOTES", str(path))
+        self.stdout, self.stderr = io.StringIO(), io.StringIO()
+        streams = {"stdout": self.stdout, "stderr": self.stderr}
+        self.result = train(text, output=output, code=CODE, **streams, **options)
+        self.notes = [json.loads(line) for line in path.read_text().splitlines()]
+        self.rows = [json.loads(line) for line in (output / "log.jsonl").read_text().splitlines()]
+
+    def values(self, *keys):
+        return [tuple(row[key] for key in keys) for row in self.rows]
+
+    def losses(self):
+        return [row["loss_per_example"] for row in self.rows[1:]]
+
+    def weights(self, name="model-last"):
+        return numpy.load(self.output / name / "weights.npy")
+
+    def checkpoints(self):
+        return sorted(int(path.name.rpartition("-")[2]) for path in self.output.glob("check*"))
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Trains in folders of their own."""
+    folders = (tmp_path / f"out{number}" for number in range(100))
+
+    def make(text, output=None, **options):
+        return Run(text, output or next(folders), monkeypatch, **options)
+
+    return make
+
+
+def checksum(path):
+    return zlib.crc32(numpy.load(path).tobytes())
+
+
+def flat_ids(notes):
+    return sorted(name for note in notes for name in note["ids"])
+
+
+def without_tokens(scores):
+    return {name: value for name, value in scores.items() if "tokens" not in name}
+
+
+def check_epochs(run, expected, n_epochs=2):
+    """Every example once in every epoch, and all counts agree on that."""
+    notes = list(run.notes)
+    for _ in range(n_epochs):
+        epoch = []
+        while len(flat_ids(epoch)) < len(expected):
+            epoch.append(notes.pop(0))
+        assert flat_ids(epoch) == expected
+    assert notes == []
+    last = run.rows[-1]
+    found = [last[name] for name in ("examples", "step", "epoch")]
+    assert found == [n_epochs * len(expected), len(run.notes), n_epochs]
+    assert run.result.stopped_because == f"max_epochs = {n_epochs} reached"
+    # Evaluated by several workers in between, and at the end by one: with the same result,
+    # but for the work: some candidates are read by several.
+    best = [row for row in run.rows if row["is_best"]][-1]
+    assert without_tokens(best["scores"]) == without_tokens(run.result.scores["dev"])
+
+
+COLOURS = sorted(name.partition("/")[2] for name in ids("train", ["colours"]))
+BOTH = ids("train")
+NO_LABELS = (
+    '[tasks.colours]\n@teachers = "tests.tiny.v1"\n'
+    'words = "red green blue amber pink"\nturns = [1, 3, 2, 1, 1, 4, 2, 1]\n',
+    '[tasks.colours]\n@teachers = "tests.gaps.v1"\nn = 41\n',
+)
+LABELLED = sorted(f"gap{n}" for n in range(41) if n % 3 and not 8 <= n < 16)
+SIZES = (
+    "size = 4",
+    '\n[world.batcher.size]\n@schedules = "compounding.v1"\n'
+    "start = 1.0\nstop = 8.0\ncompound = 1.1",
+)
+# Name to text, ids of an epoch, number of workers.
+EPOCHS = {
+    "columns, Fixed": (config(FIXED, flat=True, tasks=1), COLOURS, 2),
+    "columns, Words, two tasks": (config(WORDS, flat=True), BOTH, 3),
+    "dynamic, Words, two tasks": (config(LIVE), BOTH, 2),
+    "dynamic, Batchsort, a stream": (config(SORTED, STREAM, tasks=1), COLOURS, 2),
+    "columns of a stream, Words": (config(WORDS, STREAM, flat=True, tasks=1), COLOURS, 3),
+    "conversations, own replies": (config(FIXED, MODEL_REPLIES, tasks=1), COLOURS, 2),
+    "partner": (config(PARTNER, tasks=1), COLOURS, 2),
+    "more workers than examples": (config(FIXED, flat=True, tasks=1), COLOURS, 17),
+    "more workers than episodes": (config(LIVE, tasks=1), COLOURS, 9),
+    "some labels missing": (config(FIXED, NO_LABELS, tasks=1), LABELLED, 2),
+    "accumulated": (config(WORDS, ACCUMULATE, flat=True), BOTH, 2),
+    "sizes by a schedule": (config(FIXED, SIZES, flat=True), BOTH, 4),
+}
+IN_PROCESSES = "dynamic, Batchsort, a stream"
+
+
+@pytest.mark.parametrize("name", EPOCHS)
+def test_epochs_show_every_example_once(make, name):
+    text, expected, workers = EPOCHS[name]
+    check_epochs(make(hogwild(text, workers)), expected)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == IN_PROCESSES else pytest.mark.slow) for n in EPOCHS]
+)
+def test_epochs_of_processes_show_every_example_once(make, name, capfd):
+    text, expected, workers = EPOCHS[name]
+    run = make(hogwild(text, min(workers, 4), "process"))
+    check_epochs(run, expected)
+    assert len({note["pid"] for note in run.notes}) > 1
+    # Only the parent says something: the table has each row once.
+    shown = run.stdout.getvalue().splitlines()
+    assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
+    assert tuple(capfd.readouterr()) == ("", "")
+    assert run.stderr.getvalue() == said(min(workers, 4), n_cores())
+
+
+def said(workers, cores):
+    """What a run of so many workers says of them: in its first lines, what Adam needs."""
+    turns = f"[runner] {cores} of {workers} workers at a time: there are no more processors\n"
+    known = {"learn_rate": 1.0, "b1": 0.9, "b2": 0.999}
+    line = describe_stale(known, min(workers, cores))
+    return (turns if cores < workers else "") + (f"{line}\n" if line else "")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a system without affinity")
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_workers_take_turns_where_there_are_fewer_processors(make, executor):
+    cores = os.sched_getaffinity(0)
+    text, expected, _ = EPOCHS["columns, Fixed"]
+    try:
+        os.sched_setaffinity(0, {min(cores)})
+        run = make(hogwild(text, 3, executor))
+        # One after the other: nothing is stale, and Adam has what the config says.
+        assert run.stderr.getvalue() == said(3, 1)
+    finally:
+        os.sched_setaffinity(0, cores)
+    check_epochs(run, expected)
+    assert len({(note["pid"], note["thread"]) for note in run.notes}) >= 3
+
+
+def test_epochs_that_end_while_nobody_looks(make):
+    """Many short epochs: their ends fall between any two questions."""
+    text = config(FIXED, flat=True, tasks=1).replace("max_epochs = 2.0", "max_epochs = 60.0")
+    text = text.replace("eval_every_epochs = 0.5", "eval_every_epochs = 60.0")
+    check_epochs(make(hogwild(text, 4)), COLOURS, 60)
+
+
+@registry.layers("tests.padded_words.v1")
+def padded_words(width: int):
+    return chain(TokenEmbed(width), with_padded(noop()), pool("max"))
+
+
+def test_evaluations_by_several_differ_only_in_what_was_read():
+    text = RANKER.replace('"inline"', '"inline"\nmax_label = 9\nmax_context = 40')
+    text = text.replace(
+        '@models = "thincdialog.BagEncoder.v1"', '@layers = "tests.padded_words.v1"'
+    )
+    experiment = Experiment.from_config(text.replace("dropout = 0.2\n", ""))
+    teacher, dev = experiment.training_split(), experiment.evaluation_split("dev")
+    experiment.initialize(teacher, io.StringIO())
+    runner = Hogwild(3, "thread")
+    runner.begin(experiment, teacher, Interruption(), print)
+    several = runner.evaluate(dev)
+    runner.end()
+    one = evaluate_agent(experiment.agent, dev, experiment.evaluation["world"])
+    assert one.keys() == several.keys() and one["truncated_contexts"] > 0
+    assert {name for name in one if one[name] != several[name]} == {
+        "tokens", "truncated_labels", "truncated_label_tokens", "padding_fraction",
+    }  # fmt: skip
+
+
+# --- exact steps --------------------------------------------------------------------
+
+STEPS = (
+    "max_epochs = 2.0\neval_every_epochs = 0.5\ncheckpoint_every_steps = 2",
+    "max_epochs = 0\neval_every_epochs = 0\neval_every_steps = 5\ncheckpoint_every_steps = 4\n"
+    "max_steps = 23",
+)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor):
+    text = config(WORDS, STEPS, LAZY_SCHEDULE, flat=True)
+    run = make(hogwild(text, 3, executor))
+    single = make(text.replace(*AGENT))
+    assert run.result.stopped_because == "max_steps = 23 reached"
+    assert len(run.notes) == 23
+    # LazyAdam's are shorter: gradients of several workers at once are some steps old.
+    at_once = min(3, n_cores())
+    divisor = at_once**0.5
+    assert [row["step"] for row in run.rows] == [0, 5, 10, 15, 20, 23]
+    assert run.checkpoints() == single.checkpoints()
+    # Within an epoch, each number is given once, with the rate of its step.
+    rates = {note["step"]: note["rate"] / divisor for note in single.notes}
+    first = [note for note in run.notes if note["step"] <= 5]
+    assert sorted(note["step"] for note in first) == [1, 2, 3, 4, 5]
+    for note in run.notes:
+        assert note["rate"] == rates.get(note["step"], note["rate"])
+    # A row has that of the step that came in last.
+    assert {row["learn_rate"] for row in run.rows[1:]} <= set(rates.values())
+    assert {(note["b1"], note["nu"]) for note in single.notes} == {(0.9, 1.0)}
+    wanted = stale_settings(settings_of(LazyAdam(0.001)), at_once)
+    assert {(note["b1"], note["nu"]) for note in run.notes} == {(wanted["b1"], wanted["nu"])}
+    assert at_once == 1 or wanted["nu"] < 1
+
+
+@pytest.mark.parametrize(
+    "epochs, evaluations", [(0.6, 0.2), pytest.param(1.25, 0.25, marks=pytest.mark.slow)]
+)
+def test_fractions_of_epochs_end_where_one_worker_ends(make, epochs, evaluations):
+    text = config(FIXED, flat=True).replace("max_epochs = 2.0", f"max_epochs = {epochs}")
+    text = text.replace("eval_every_epochs = 0.5", f"eval_every_epochs = {evaluations}")
+    text = text.replace("size = 4", "size = 1").replace(*NO_CHECKPOINTS)
+    expected = make(text.replace(*AGENT)).values("epoch", "step", "examples")
+    for _ in range(2):
+        assert make(hogwild(text, 3)).values("epoch", "step", "examples") == expected
+
+
+def test_endless_data_ends_at_max_steps(make):
+    endless = ("turns = [1, 3", "endless = true\nturns = [1, 3")
+    limited = ("max_epochs = 2.0", "max_epochs = 0\nmax_steps = 25")
+    run = make(hogwild(config(FIXED, endless, limited, tasks=1), 3))
+    assert len(run.notes) == run.rows[-1]["step"] == 25
+    assert run.rows[-1]["examples"] == 100
+
+
+def test_evaluation_takes_a_sample_as_one_worker_does(make):
+    text = config(FIXED).replace("n_candidates = 4", "n_candidates = 4\nmax_examples = 9")
+    run = make(hogwild(text, 3))
+    check_epochs(run, BOTH)
+    assert run.result.scores["dev"]["examples"] == 18
+
+
+# --- weights, optimizers, going on ----------------------------------------------------
+
+
+def test_one_worker_is_alone(make):
+    text = config(LIVE, LAZY)
+    plain = make(text.replace(*AGENT).replace(*NO_CHECKPOINTS))
+    one = make(hogwild(text, 1))
+    assert one.weights().tobytes() == plain.weights().tobytes()
+    assert [note["ids"] for note in one.notes] == [note["ids"] for note in plain.notes]
+
+
+OPTIMIZERS = {
+    "Adam": 'Adam.v1"\nlearn_rate = 0.01\ngrad_clip = 0.5\nuse_averages = true',
+    "RAdam": 'RAdam.v1"\nlearn_rate = 0.02',
+    "SGD": 'SGD.v1"\nlearn_rate = 0.5\nL2 = 0.0001\nuse_averages = true',
+    "LazyAdam": 'thincdialog.LazyAdam.v1"\nlearn_rate = 0.01\nuse_averages = true',
+    "SparseSGD": 'thincdialog.SparseSGD.v1"\nlearn_rate = 0.5\ngrad_clip = 1.0',
+    "SparseAdagrad": 'thincdialog.SparseAdagrad.v1"\nlearn_rate = 0.1',
+}
+
+
+def learner(optimizer: str) -> str:
+    text = RANKER.replace('Adam.v1"\nlearn_rate = 0.01', OPTIMIZERS[optimizer])
+    text = text.replace("thincdialog.Ranker.v1", AGENT[1]).replace('candidates = "inline"', "")
+    return text.replace("n_train = 40", "n_train = 200")
+
+
+@pytest.mark.parametrize(
+    "name, executor",
+    [
+        pytest.param(name, executor, marks=() if is_quick else pytest.mark.slow)
+        for name in OPTIMIZERS
+        for executor in ("thread", "process")
+        for is_quick in [executor == "thread" and name in ("Adam", "SparseAdagrad")]
+    ],
+)
+def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
+    text = learner(name)
+    single, several = make(text).losses(), make(hogwild(text, 2, executor)).losses()
+    # A wrong step, such as one that counts twice or not at all, is far beyond that.
+    assert several == pytest.approx(single, rel=0.15)
+    assert several[-1] < 0.8 * several[0]
+
+
+def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch):
+    """The other makes steps meanwhile, with moments of which one is new and one is old."""
+
+    def put_back(array, index, block, put_back=row_sparse._put_back):
+        put_back(array, index, block)
+        time.sleep(0.0)
+
+    monkeypatch.setattr(row_sparse, "_put_back", put_back)
+    text = learner("LazyAdam")
+    assert make(hogwild(text)).losses() == pytest.approx(make(text).losses(), rel=0.15)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_weights_are_saved_as_they_are_before_an_average_is_taken(make, executor):
+    averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 5\n' + SCHEDULE
+    text = hogwild(config(FIXED, (ADAM, averages), tasks=1), 2, executor)
+    run = make(text, overrides={"training.max_steps": 4})
+    learnt = numpy.load(run.output / "checkpoint-4" / "weights.npy")
+    assert numpy.array_equal(run.weights(), learnt)
+    run = make(text, overrides={"training.max_steps": 5})
+    learnt = numpy.load(run.output / "checkpoint-5" / "weights.npy")
+    average = numpy.load(next((run.output / "checkpoint-5" / "optimizer").glob("averages*")))
+    assert numpy.array_equal(run.weights(), average.reshape(-1))
+    assert not numpy.array_equal(run.weights(), learnt)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
+    averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2\n' + SCHEDULE
+    text = config(LIVE, (ADAM, averages), tasks=1)
+    text = hogwild(text, 2, executor).replace("n_samples", "checkpoint_every_steps = 3\nn_samples")
+    first = make(text, overrides={"training.max_steps": 3})
+    newest = first.output / "checkpoint-3"
+    expected = {
+        "values": checksum(newest / "weights.npy"),
+        **{
+            path.stem.partition("-")[0]: checksum(path) for path in (newest / "optimizer").iterdir()
+        },
+    }
+    assert {"values", "mom1", "mom2", "averages"} <= set(expected)
+    again = make(text, first.output, resume=True, overrides={"training.max_steps": 3})
+    assert "The run had ended (max_steps = 3 reached)" in again.stderr.getvalue()
+    assert len(again.notes) == 3
+    # It goes on, by other means, to the same counts and rates as without a stop.
+    other = {"runner.executor": "thread" if executor == "process" else "process"}
+    whole = make(text, first.output, resume=True, overrides=other)
+    assert whole.notes[3]["sums"] == expected
+    check_epochs(whole, COLOURS)
+    keys = ("epoch", "step", "examples")
+    ends = [[values for values in run.values(*keys) if values[0] in (1.0, 2.0)]
+            for run in (whole, make(text))]  # fmt: skip
+    assert ends[0] == ends[1]
+
+
+def test_resume_with_other_workers_is_refused(make):
+    text = hogwild(config(LIVE, tasks=1), 2)
+    first = make(text, overrides={"training.max_steps": 2})
+    for workers in (3, 1):
+        with pytest.raises(ConfigError) as refused:
+            make(text, first.output, resume=True, overrides={"runner.workers": workers})
+        said = str(refused.value)
+        assert f"--runner.workers  [runner] workers = {workers}, but " in said
+        assert "has 2" in said and "give the old value to go on" in said
+    with pytest.raises(ConfigError, match=r"\[runner\] @runners = 'thincdialog.Alone.v1', but "):
+        make(text[: text.index("[runner]")], first.output, resume=True)
+
+
+# --- what is shared, and what is not ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        'HashNgrams.v1"\nngrams = 2\nn_rows = 5000',
+        pytest.param('Words.v1"', marks=pytest.mark.slow),
+        pytest.param('Bytes.v1"', marks=pytest.mark.slow),
+    ],
+)
+def test_threads_read_text_as_one_does(make, tokenizer):
+    """They have tokenizer and caches in common. Weights that stay tell what they read."""
+    text = RANKER.replace('Words.v1"', tokenizer).replace("dropout = 0.2", "dropout = 0.0")
+    text = text.replace(
+        'Adam.v1"\nlearn_rate = 0.01', 'SGD.v1"\nuse_averages = false\nlearn_rate = 0.0'
+    )
+    text = text.replace("n_train = 40", "n_train = 120").replace("size = 16", "size = 2")
+    text = text.replace("thincdialog.Ranker.v1", AGENT[1])
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(1e-5)
+        run = make(hogwild(text, 4))
+    finally:
+        sys.setswitchinterval(before)
+    single = make(text)
+    assert run.losses() == pytest.approx([single.losses()[0]] * 2, rel=1e-6)
+    assert run.weights().tobytes() == single.weights().tobytes()
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_worlds_without_a_state_are_saved_between_epochs(make, executor):
+    text = hogwild(config(UNSAVED, tasks=1), 2, executor)
+    run = make(text.replace("n_samples", "checkpoint_every_steps = 2\nn_samples"))
+    check_epochs(run, COLOURS)
+    assert run.checkpoints() == [15, 30]
+
+
+# --- configs --------------------------------------------------------------------------
+
+
+def test_agents_and_configs_that_do_not_go_with_workers_are_refused():
+    weightless = RANKER[: RANKER.index("[agent]")] + RANKER[RANKER.index("[world]") :]
+    weightless += '\n[agent]\n@agents = "thincdialog.MostFrequent.v1"\n'
+    with pytest.raises(ConfigError, match="'most_frequent' has no weights for .runner. workers"):
+        train(hogwild(weightless))
+    # Asked directly: without a GPU, there is an earlier error.
+    text = hogwild(config(FIXED, MOMENTUM, tasks=1)).replace(AGENT[1], AGENT[0])
+    experiment = Experiment.from_config(text)
+    experiment.checked.interpolated["system"]["gpu_id"] = 0
+    shown = "\n".join(map(str, experiment.runner.problems(experiment)))
+    assert "[runner] workers share memory of the CPU, but gpu_id asks for a GPU" in shown
+    assert "[training.optimizer] is none of Thinc's" in shown
+    for workers in (0, 1025):
+        with pytest.raises(ConfigError, match=f"'workers' .* is {workers} - give 1 to 1,024"):
+            Experiment.from_config(hogwild(RANKER, workers))
+
+
+class Slow(Optimizer):
+    """Keeps weights that workers know nothing of."""
+
+    def __call__(self, key, weights, gradient, *, lr_scale=1.0):
+        self.slow = weights.copy()
+        return super().__call__(key, weights, gradient, lr_scale=lr_scale)
+
+
+class OwnSteps(Optimizer):
+    def _adam(self, ops, weights, gradient, lr_scale, key, nr_upd):
+        weights -= 2 * self.learn_rate * gradient
+        return weights, gradient
+
+
+class OwnSchedules(Optimizer):
+    def step_schedules(self):
+        super().step_schedules()
+
+
+class OwnLazyAdam(LazyAdam):
+    def step_block(self, xp, dW, state, n_updates):
+        return 2 * super().step_block(xp, dW, state, n_updates)
+
+
+class Noted(Optimizer):
+    def state(self):
+        return {"noted": 1}, {}
+
+
+def test_optimizers_that_keep_something_of_their_own_are_refused():
+    experiment = Experiment.from_config(hogwild(RANKER))
+    refused = []
+    for kind in (Slow, Noted, OwnSteps, Optimizer, OwnSchedules, OwnLazyAdam):
+        experiment.optimizer = kind(0.01)
+        problems = experiment.runner.problems(experiment)
+        refused += [kind] * any("is none of Thinc's" in each.text for each in problems)
+    assert refused == [Slow, Noted, OwnSteps]
+
+
+@pytest.mark.parametrize(
+    "changes, is_refused",
+    [
+        ({"runner.executor": "process"}, True),
+        ({"tasks.talk.streaming": True}, True),
+        ({}, False),
+    ],
+)
+def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
+    pipe = tmp_path / "talk.jsonl"
+    os.mkfifo(pipe)
+    given = {"paths.train": str(pipe), "runner.@runners": RUNNER, **changes}
+    writer = threading.Thread(target=lambda: pipe.write_text(TALK * 4), daemon=True)
+    if is_refused:
+        with pytest.raises(ConfigError) as refused:
+            train(SMALL, overrides=given)
+        assert f"{pipe} is no file, and each of the [runner] workers" in str(refused.value)
+    else:
+        writer.start()
+        assert train(SMALL, overrides=given, stdout=io.StringIO()).stopped_because
+
+
+def test_dry_run_counts_what_each_worker_needs():
+    workers = {"runner.@runners": RUNNER, "runner.workers": 4}
+    one, four = dry_run(RANKER), dry_run(RANKER, overrides=workers)
+    assert four.memory["gradients"] == 4 * one.memory["gradients"] > 0
+    assert four.memory["weights"] == one.memory["weights"]
+    assert four.n_parameters == one.n_parameters and four.loss == one.loss

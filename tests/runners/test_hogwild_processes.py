@@ -1,0 +1,217 @@
+"""Processes of workers read what their parent reads, and get its agent over a folder."""
+
+import io
+import itertools
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+
+import numpy
+import pytest
+
+from tests.cli.mistakes import CONFIG as TALKS
+from tests.cli.mistakes import TALK
+from tests.training.examples import RANKER
+from thincdialog.api import (
+    DataError,
+    DialogError,
+    Experiment,
+    IterableTeacher,
+    Message,
+    WorkerError,
+    train,
+)
+from thincdialog.optimizers.state import KEY
+from thincdialog.runners.hogwild_processes import (
+    N_FIRST,
+    data_prints,
+    folder_of,
+    make_process_worker,
+    share_with_processes,
+)
+
+PROCESSES = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
+OWN = """
+from thincdialog.api import IterableTeacher, registry
+
+@registry.teachers("tests.set.v1")
+def set_of_texts(streaming: bool = False):
+    def episodes():
+        for number, text in enumerate({f"say {n}" for n in range(20)}):
+            yield [{"text": text, "labels": ["odd" if number % 2 else "even"]}]
+
+    splits = dict.fromkeys(("train", "dev", "test"), episodes)
+    return IterableTeacher(splits, streaming=streaming)
+"""
+ONE = '[tasks.own]\n@teachers = "tests.set.v1"\n'
+COFFEE = '[tasks.coffee]\n@teachers = "thincdialog.CoffeeOrder.v1"\nn_train = 9\n'
+STREAM = f"{ONE}streaming = true\n"
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("tasks", [ONE, slow(STREAM), slow(ONE + COFFEE), slow(STREAM + COFFEE)])
+def test_processes_refuse_data_in_another_order(tmp_path, monkeypatch, tasks):
+    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    (tmp_path / "own.py").write_text(OWN)
+    text = RANKER[: RANKER.index("[tasks.coffee]")] + RANKER[RANKER.index("[tokenizer]") :]
+    text = text.replace('"inline"', '"batch"') + tasks
+    streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    with pytest.raises(WorkerError) as refused:
+        train(text, output=tmp_path / "out", code=tmp_path / "own.py", overrides=PROCESSES,
+              **streams)  # fmt: skip
+    said = str(refused.value)
+    assert "the training data is another one in a worker process, or in another order" in said
+    assert '(a set of texts does not), or set [runner] executor = "thread"' in said
+    assert "\n" not in said and said.startswith("Worker ")
+    assert not (tmp_path / "out").exists()
+
+
+@contextmanager
+def begun(config, overrides, between=lambda: None):
+    """What a run hands to its processes; the worker that one of them makes of it."""
+    experiment = Experiment.from_config(config, overrides)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.initialize(teacher, io.StringIO())
+        _, arguments = share_with_processes(experiment, teacher, 2, 2)
+        with folder_of(experiment.learner) as folder:
+            between()
+            yield experiment, make_process_worker(1, folder=folder, **arguments)
+
+
+@pytest.mark.parametrize("n_lines, streaming", [(9, False), (N_FIRST + 9, True), (9, True)])
+def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_lines, streaming):
+    path = tmp_path / "talk.jsonl"
+    path.write_text(TALK * (n_lines + 1))
+    settings = {"paths.train": str(path), "tasks.talk.streaming": streaming}
+    said = f"{path}  the training data is another one in a worker process"
+    with pytest.raises(DataError, match=re.escape(said)):
+        # Of a stream, behind what is read of it to compare.
+        with begun(TALKS, settings, lambda: os.truncate(path, n_lines * len(TALK))):
+            pass
+
+
+def stream(yes="yes", since=0, **options):
+    """Numbered episodes without end, and a list of the numbers that were read."""
+    read = []
+
+    def episodes():
+        for number in itertools.count():
+            read.append(number)
+            label = yes if number >= since else "yes"
+            yield [{"text": f"say {number}", "labels": [label]}, {"text": "", "labels": ["no"]}]
+
+    teacher = IterableTeacher({"train": episodes}, endless=True, **options)
+    return teacher.for_split("train", training=True), read
+
+
+def test_processes_compare_the_begin_of_a_stream_and_leave_its_place():
+    teacher, read = stream(shuffle_window=2)
+    teacher.start_epoch(0, 0)
+    for _ in range(3):
+        teacher.act()
+        teacher.observe(Message(agent="me", text="yes"))
+    state, n_read = teacher.state(), len(read)
+    prints = data_prints(teacher)
+    assert list(prints) == [""] and read[n_read:] == list(range(N_FIRST))
+    assert teacher.state() == state
+
+    assert data_prints(stream()[0]) == prints
+    assert data_prints(stream("maybe", since=N_FIRST)[0]) == prints
+    assert data_prints(stream("maybe", since=N_FIRST - 1)[0]) != prints
+
+
+# --- the agent ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["starspace", "fasttext"])
+def test_processes_learn_with_one_replica_and_rows_of_their_own(root, tmp_path, name):
+    pytest.importorskip("numba")
+    data = tmp_path / "data.jsonl"
+    if name == "fasttext":
+        rows = [{"text": f"please {word} it", "label": word} for word in ("buy", "sell")] * 9
+        lines = [json.dumps(row) + "\n" for row in rows]
+    else:
+        lines = [TALK.replace('"hello"', f'"hello {n}"') for n in range(20)]
+    data.write_text("".join(lines))
+    config = root / "configs" / f"{name}.cfg"
+    with begun(config, {"paths.train": str(data)}) as (experiment, worker):
+        agent, replica = experiment.agent, worker.agent
+        assert replica.rows_apart.least and not agent.rows_apart.least
+        assert replica.rows_apart is not agent.replica().rows_apart
+        assert replica.state() == agent.state()
+        replica.weights[7] = agent.weights[7] + 1  # One memory, and gradients of its own.
+        assert replica.weights.tobytes() == agent.weights.tobytes()
+        assert not numpy.shares_memory(replica.parameters.gradients, agent.parameters.gradients)
+        for optimizer in (worker.optimizer, experiment.optimizer):
+            for array in getattr(optimizer, "state_arrays", lambda *_: [])(KEY, agent.weights):
+                array[3] += 1
+                assert array[3] in (1, 2)
+
+
+def test_processes_that_cannot_be_given_the_agent_say_where_it_was_to_go(tmp_path, monkeypatch):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    text = RANKER.replace("width = 16", "width = 1")
+    text = text.replace('Adam.v1"', 'SGD.v1"\nuse_averages = false')
+    n_bytes = 4 * train(text, stdout=io.StringIO()).n_parameters
+    # Weights, a moment and two numbers go into shared memory, but the description of the model
+    # into no file.
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 + 2 * -(-n_bytes // 64) * 64, limits[1]))
+    try:
+        with pytest.raises(DialogError) as refused:
+            train(text, overrides=PROCESSES, stdout=io.StringIO())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    pattern = rf"{folder}/thincdialog-\w+  could not be written: File too large\. Worker processes "
+    assert re.match(pattern, str(refused.value))
+    assert "free some space, or set TMPDIR to another folder" in str(refused.value)
+    assert list(folder.iterdir()) == []
+
+
+SLEEPING = """
+import multiprocessing, pathlib, time
+if multiprocessing.parent_process() is not None:
+    pathlib.Path("begun").touch()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_processes_whose_parent_is_killed_take_its_folder_away(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "config.cfg").write_text(RANKER)
+    (tmp_path / "sleeping.py").write_text(SLEEPING)
+    command = ["train", "config.cfg", "--code", "sleeping.py"]
+    command += [f"--{name}={value}" for name, value in PROCESSES.items()]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "thincdialog", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path), "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + 60
+    while not (tmp_path / "begun").exists() and time.monotonic() < until:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.02)
+    (folder,) = (tmp_path / "tmp").glob("thincdialog-*")
+    assert (folder / "weights.npy").exists()
+    process.kill()
+    assert process.communicate(timeout=20)[1] == ""
+    until = time.monotonic() + 10
+    while folder.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not folder.exists()

@@ -1,0 +1,324 @@
+"""Workers that fail, die or are interrupted: the run ends soon, with one clear line, and
+what was saved before stays."""
+
+import io
+import json
+import multiprocessing
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.runners.resuming import FIXED, config
+from tests.runners.test_hogwild import AGENT, CODE
+from thincdialog.api import Interrupted, WorkerError, train
+from thincdialog.config import load_code
+
+# 15 steps of an example each in an epoch; evaluated and saved at step 10, 20, ...
+TEXT = (
+    config(FIXED, tasks=1)
+    .replace(*AGENT)
+    .replace("size = 4", "size = 1")
+    .replace("max_epochs = 2.0", "max_epochs = 0\nmax_steps = 300")
+    .replace("eval_every_epochs = 0.5", "eval_every_epochs = 0\neval_every_steps = 10")
+    .replace("checkpoint_every_steps = 2", "checkpoint_every_steps = 10")
+    + '\n[runner]\n@runners = "tests.impatient.v1"\n'
+)
+
+
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+class Runs:
+    """Trains in a folder, in this process or in one of its own, and looks at what is left."""
+
+    def __init__(self, folder: Path, monkeypatch):
+        self.folder, self.out, self.monkeypatch = folder, folder / "out", monkeypatch
+        self.shown = ""
+
+    def train(self, executor: str, *, mischief: str = "", **overrides):
+        """Here; what stderr shows is in ``shown``."""
+        self.monkeypatch.setenv("NOTES", str(self.folder / "notes"))
+        self.monkeypatch.setenv("MISCHIEF", mischief)
+        changes = {"runner.executor": executor}
+        changes.update({name.replace("__", "."): value for name, value in overrides.items()})
+        options = {"overrides": changes, "resume": self.out.exists(), "code": CODE}
+        streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+        try:
+            return train(TEXT, output=self.out, **options, **streams)
+        finally:
+            self.shown = streams["stderr"].getvalue()
+            assert multiprocessing.active_children() == []
+            os.environ["MISCHIEF"] = ""  # Who hangs goes on.
+
+    def start(self, executor: str, *more: str, mischief: str = "slow -"):
+        """In a process of its own, which is a session's first."""
+        (self.folder / "config.cfg").write_text(TEXT)
+        notes = {"NOTES": str(self.folder / "notes"), "MISCHIEF": mischief}
+        command = ["train", "config.cfg", "-o", "out", "--code", str(CODE), *more]
+        return subprocess.Popen(
+            [sys.executable, "-m", "thincdialog", *command, "--runner.executor", executor],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": ":".join(sys.path), **notes},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # A shell's background jobs ignore SIGINT, and so would this one.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+    def notes(self):
+        path = self.folder / "notes"
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def made(self):
+        return [note for note in self.notes() if "step" in note]
+
+    def await_notes(self, is_enough, then):
+        """Do something in a thread as soon as the notes are enough."""
+
+        def wait():
+            until = time.monotonic() + 60
+            while not is_enough(self.notes()) and time.monotonic() < until:
+                time.sleep(0.01)
+            then()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        return thread
+
+    def steps(self):
+        return sorted(int(path.name.rpartition("-")[2]) for path in self.out.glob("checkpoint-*"))
+
+    def rows(self):
+        return [json.loads(line) for line in (self.out / "log.jsonl").read_text().splitlines()]
+
+
+def left_over(session: int, seconds: float = 5.0):
+    """Processes of a session that are still there after so long."""
+    until = time.monotonic() + seconds
+    while True:
+        listed = subprocess.run(
+            ["ps", "-s", str(session), "-o", "pid=,stat="], capture_output=True, text=True
+        )
+        pids = [line.split()[0] for line in listed.stdout.splitlines() if " Z" not in line]
+        if not pids or time.monotonic() > until:
+            return pids
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    return Runs(tmp_path, monkeypatch)
+
+
+# --- errors ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "what, executor",
+    [
+        ("raise", "process"), ("data", "thread"), ("nan", "thread"),
+        slow("raise", "thread"), slow("data", "process"), slow("nan", "process"),
+    ],
+)  # fmt: skip
+def test_errors_stop_the_run_and_what_was_saved_stays(runs, what, executor):
+    with pytest.raises(WorkerError) as caught:
+        runs.train(executor, mischief=f"{what} train3/0")
+    first, *lines = str(caught.value).splitlines()
+    said = {
+        "raise": "ValueError: out of tea",
+        "data": "tea.jsonl:7  the cup is empty",
+        "nan": ".*not finite.*train3/0.*",
+    }[what]
+    assert re.fullmatch(rf"Worker [01]: {said}", first)
+    if what == "raise":
+        assert lines[:2] == ["Examples at hand: train3/0", "Traceback (most recent call last):"]
+        assert '    raise ValueError("out of tea")' in lines
+    else:  # What a user can mend is one line.
+        assert lines == []
+    assert runs.steps() and (runs.out / "model-last" / "meta.json").exists()
+
+
+def test_workers_that_die_are_noticed_and_the_run_goes_on_later(runs):
+    killed = []
+
+    def kill():
+        killed.append(runs.made()[-1]["pid"])
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = runs.await_notes(lambda notes: len(notes) >= 25, kill)
+    with pytest.raises(WorkerError) as caught:
+        runs.train("process", mischief="slow -")
+    killer.join()
+    pattern = rf"Worker [01]: its process {killed[0]} was killed by SIGKILL \(too little memory\?\)"
+    assert re.fullmatch(pattern, str(caught.value)) and killed[0] != os.getpid()
+    newest = runs.steps()[-1]
+    assert newest >= 20
+    runs.train("thread", training__max_steps=newest + 20)
+    assert f"Going on from {runs.out}/checkpoint-{newest}." in runs.shown
+    assert [row["step"] for row in runs.rows()] == list(range(0, newest + 21, 10))
+
+
+def test_workers_end_with_a_parent_that_is_killed(runs):
+    process = runs.start("process")
+    while len(runs.made()) < 5:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    assert left_over(process.pid) == []
+
+
+def test_processes_need_to_know_the_users_code(tmp_path):
+    """What the parent has registered by itself, and gives no file for."""
+    load_code(CODE)
+    with pytest.raises(WorkerError) as error:
+        train(TEXT, output=tmp_path / "out", overrides={"runner.executor": "process"})
+    assert re.fullmatch(
+        r"Worker [01]: .*'tests.hogwild.v1' is not in 'agents'.*\. A process knows only .*"
+        r"--code \(in Python: train\(\.\.\., code=\"FILE\.py\"\)\), or set "
+        r'\[runner\] executor = "thread"\.',
+        str(error.value),
+    )
+    # Nothing is in the way of the next try.
+    assert not (tmp_path / "out").exists()
+
+
+# --- signals --------------------------------------------------------------------------
+
+
+def interrupt(runs, executor, number, is_enough, mischief, times=1):
+    """A run that gets a signal; RETURNS its end, and how many seconds that took."""
+    began = []
+
+    def send():
+        time.sleep(0.3)  # The others go on till there is no room for more.
+        for _ in range(times):
+            began.append(time.monotonic())
+            os.kill(os.getpid(), number)
+            time.sleep(0.5)
+
+    sender = runs.await_notes(is_enough, send)
+    with pytest.raises(Interrupted) as caught:
+        runs.train(executor, mischief=mischief)
+    seconds = time.monotonic() - began[-1]
+    sender.join()
+    assert caught.value.exit_code == {signal.SIGTERM: 75, signal.SIGINT: 130}[number]
+    return str(caught.value), seconds
+
+
+def has_hung(notes):
+    return any("mischief" in note for note in notes)
+
+
+def test_signals_end_the_steps_under_way_and_save(runs):
+    """In a process of its own; the signal goes to the workers, too, as from a terminal."""
+    process = runs.start("process")
+    while len(runs.made()) < 13:
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGTERM)
+    stderr = process.communicate(timeout=60)[1]
+    assert process.returncode == 75, stderr
+    assert left_over(process.pid) == []
+    newest = runs.steps()[-1]
+    # Among the first lines stands what Adam needs.
+    assert stderr.startswith("[runner] ") and "Traceback" not in stderr
+    assert f"Saved out/checkpoint-{newest}. Go on with: " in stderr.splitlines()[-1]
+    # What was learnt is saved, to the last step.
+    assert len(runs.made()) == newest
+    runs.train("thread", training__max_steps=40)
+    assert runs.rows()[-1]["step"] == len(runs.made()) == 40
+
+
+@pytest.mark.parametrize(
+    "number, executor", [(signal.SIGINT, "thread"), slow(signal.SIGINT, "process")]
+)
+def test_signals_lose_no_step(runs, executor, number):
+    saved, _ = interrupt(runs, executor, number, lambda notes: len(notes) >= 13, "slow -")
+    newest = runs.steps()[-1]
+    assert saved == str(runs.out / f"checkpoint-{newest}")
+    assert len(runs.made()) == newest
+    runs.train("thread", training__max_steps=newest + 7)
+    assert runs.rows()[-1]["step"] == len(runs.made()) == newest + 7
+
+
+@pytest.mark.parametrize(
+    "number, executor",
+    [
+        (signal.SIGTERM, "process"),
+        slow(signal.SIGTERM, "thread"),
+        slow(signal.SIGINT, "process"),
+    ],
+)
+def test_signals_end_a_run_whose_worker_hangs(runs, executor, number):
+    saved, seconds = interrupt(runs, executor, number, has_hung, "hang train3/0")
+    assert saved == str(runs.out / f"checkpoint-{runs.steps()[-1]}")
+    assert 2 <= seconds < 12
+    assert re.fullmatch(
+        r"Worker [01]: no answer 2 seconds after the run was to end: it hangs, or is very slow\. "
+        r"Nothing more can be saved\.",
+        runs.shown.splitlines()[-1],
+    )
+    runs.train("thread", training__max_steps=20)
+    assert runs.rows()[-1]["step"] == 20
+
+
+@pytest.mark.parametrize(
+    "number, executor", [(signal.SIGTERM, "thread"), slow(signal.SIGINT, "process")]
+)
+def test_signals_end_an_evaluation_in_which_a_worker_hangs(runs, executor, number):
+    saved, seconds = interrupt(runs, executor, number, has_hung, "hang dev3/0")
+    assert seconds < 5
+    # The evaluation is left for when the run goes on, and no step is lost.
+    assert saved == str(runs.out / "checkpoint-10")
+    assert "no answer" not in runs.shown
+    assert runs.steps() == [0, 10]
+    assert json.loads((runs.out / "model-last" / "meta.json").read_text())["step"] == 10
+    assert [row["step"] for row in runs.rows()] == [0]
+    runs.train("thread", training__max_steps=20)
+    assert [row["step"] for row in runs.rows()] == [0, 10, 20]
+    assert len(runs.made()) == 20
+
+
+@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+def test_signals_a_second_interrupt_waits_for_nobody(runs, executor):
+    saved, seconds = interrupt(runs, executor, signal.SIGINT, has_hung, "hang train3/0", 2)
+    assert seconds < 4
+    assert saved == str(runs.out / f"checkpoint-{runs.steps()[-1]}")
+    assert "no answer" not in runs.shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_signals_at_any_moment_leave_a_run_that_goes_on(runs, executor):
+    rng, codes = random.Random(executor), []
+    for _ in range(12):
+        process = runs.start(executor, "--training.max_steps", "60", "--resume")
+        time.sleep(rng.uniform(0.3, 5.0))
+        number = rng.choice([signal.SIGTERM, signal.SIGINT])
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        stderr = process.communicate(timeout=60)[1]
+        # Before anything is set up, Python itself may be hit.
+        codes.append(process.returncode)
+        assert process.returncode in (0, 75, 130, 143, -number), stderr
+        assert "Traceback" not in stderr or "thincdialog/training" not in stderr, stderr
+        assert left_over(process.pid) == []
+    runs.train(executor, training__max_steps=60)
+    assert len(set(codes)) > 1, codes
+    assert [row["step"] for row in runs.rows()] == list(range(0, 61, 10))
+    assert runs.rows()[-1]["examples"] == 60

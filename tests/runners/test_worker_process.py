@@ -1,0 +1,243 @@
+"""Workers that are processes: real ones, that die in all ways and leave nothing."""
+
+import multiprocessing
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.runners import toys
+from thincdialog.errors import WorkerError
+from thincdialog.runners.worker_process import worker_processes
+
+
+@pytest.fixture(scope="module")
+def crew():
+    """Two workers that nothing happens to."""
+    with worker_processes(2, toys.make_toy, {}) as workers:
+        crew = toys.crew_of(workers)
+        crew.each("begin")
+        yield crew
+        crew.end()
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is there, and not only until somebody asks how it ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def assert_gone(pids) -> None:
+    until = time.monotonic() + 5
+    while time.monotonic() < until and any(map(is_running, pids)):
+        time.sleep(0.05)
+    assert [pid for pid in pids if is_running(pid)] == []
+
+
+def test_worker_processes_do_what_workers_do(crew):
+    expected = [[*range(20), True]] * 2
+    assert toys.run(crew) == toys.run(crew) == expected
+    pids = crew.each("process")
+    assert len({os.getpid(), *pids}) == 3
+    for pid in pids:  # What a terminal sends to all, the parent decides on.
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGTERM)
+    large = [os.urandom(3_000_000), os.urandom(3_000_000)]
+    assert crew.each("echo", large) == large
+    assert crew.each("process") == pids
+    # What was blocked while they started is not blocked any more.
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & {signal.SIGINT, signal.SIGTERM}
+
+
+@pytest.mark.parametrize(
+    "call, arguments, text",
+    [
+        ("fail", ["raise"], "ZeroDivisionError: nothing is left\nTraceback"),
+        ("fail", ["data"], "days.txt:7  the sky is 'green', expected blue or grey$"),
+        ("fail", ["leave"], "SystemExit: 4"),
+        ("unspeakable", [], "(AttributeError|PicklingError): Can't .*lambda"),
+    ],
+)
+def test_worker_processes_an_error_of_any_kind_comes_back(crew, call, arguments, text):
+    crew.ask(1, call, *arguments)
+    with pytest.raises(WorkerError, match=f"^Worker 1: {text}"):
+        while crew.busy:
+            crew.listen()
+    crew.busy.clear()
+    assert crew.each("echo", 5) == [5, 5]
+
+
+def test_worker_processes_that_go_wrong_are_noticed_at_once():
+    settings = {"wrong_one": 1, "wrong": "exit", "most": 10**6, "delay": 0.001}
+    n_threads, children = threading.active_count(), multiprocessing.active_children()
+    with worker_processes(2, toys.make_toy, settings) as workers:
+        crew = toys.crew_of(workers)
+        crew.each("begin")
+        pids = crew.each("process")
+        began = time.monotonic()
+        text = r"its process \d+ ended, with exit code 3$"
+        with pytest.raises(WorkerError, match=f"^Worker 1: {text}"):
+            toys.run(crew)
+        assert time.monotonic() - began < 5
+    # The other one, which would go on, was ended, too.
+    assert_gone(pids)
+    until = time.monotonic() + 5
+    while threading.active_count() > n_threads and time.monotonic() < until:
+        time.sleep(0.01)
+    assert threading.active_count() <= n_threads
+    assert multiprocessing.active_children() == children
+
+
+def test_worker_processes_that_stand_still_are_given_up_and_killed():
+    before = len(os.listdir("/proc/self/fd"))
+    with worker_processes(1, toys.make_toy, {}) as workers:
+        crew = toys.crew_of(workers)
+        crew.each("begin")
+        pids, crew.max_wait = crew.each("process"), 0.5
+        os.kill(pids[0], signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(WorkerError, match="^Worker 0: no answer within 0.5 seconds"):
+            crew.each("echo", bytes(10**7))  # Nobody takes it in.
+    assert time.monotonic() - began < 5
+    assert_gone(pids)
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+def test_worker_processes_that_cannot_be_made():
+    with worker_processes(1, toys.broken_toy, {"how": "data"}) as workers:
+        with pytest.raises(WorkerError, match="^Worker 0: days.txt:7  the sky is 'green', expec"):
+            toys.crew_of(workers).each("begin")
+
+
+def test_worker_processes_that_the_system_does_not_start():
+    multiprocessing.get_context("spawn").Lock()  # Starts what Python keeps.
+    children = multiprocessing.active_children()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 9, hard))
+    text = "its process could not be started: Too many open files. Set .runner. workers lower"
+    try:
+        with pytest.raises(WorkerError, match=f"^Worker [0-7]: {text}, or raise the limit"):
+            with worker_processes(8, toys.make_toy, {}):
+                pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert multiprocessing.active_children() == children
+
+
+# --- however a program ends ---------------------------------------------------------------
+
+# Says which processes there are, and then does what it was told.
+SCRIPT = """
+import os, pathlib, sys
+import numpy
+from tests.runners import toys
+from thincdialog.runners.shared_arrays import SharedArrays
+from thincdialog.runners.worker_process import worker_processes
+
+def main(mode):
+    shared = SharedArrays({"counts": numpy.zeros(2, dtype="f")})
+    settings = {"most": 10 if mode == "normal" else 10**6, "delay": 0.001}
+    started = worker_processes(2, toys.make_toy, {"shared": shared, **settings})
+    workers = started.__enter__()
+    crew = toys.crew_of(workers)
+    crew.each("begin")
+    pids = crew.each("process")
+    maps = pathlib.Path(f"/proc/{pids[0]}/maps").read_text()
+    assert "memfd:thincdialog" in maps and "/dev/shm" not in maps
+    print(*pids, flush=True)
+    if mode == "exit":
+        os._exit(7)
+    if mode != "forgotten":
+        toys.run(crew)
+        assert shared.arrays["counts"].tolist() == [1, 1]
+        started.__exit__(None, None, None)
+    return started, crew
+"""
+GUARDED = 'if __name__ == "__main__":\n    kept = main(sys.argv[1])\n'
+
+
+def start(root: Path, *arguments: str, stdin=None) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.fixture
+def script(tmp_path) -> Path:
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT + GUARDED, encoding="utf8")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode, code", [("normal", 0), ("forgotten", 0), ("exit", 7)])
+def test_exits_leave_nothing(root, script, mode, code):
+    process = start(root, str(script), mode)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (code, "")
+    assert_gone(map(int, out.split()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "number, to_group",
+    [
+        (signal.SIGKILL, False),
+        (signal.SIGTERM, True),
+        (signal.SIGINT, True),
+        (signal.SIGINT, False),
+    ],
+)
+def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
+    """Nobody receives it here: a program that is no training."""
+    process = start(root, str(script), "wait")
+    pids = list(map(int, process.stdout.readline().split()))
+    assert len(pids) == 2
+    time.sleep(0.2)
+    (os.killpg if to_group else os.kill)(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == -number, err
+    assert_gone(pids)
+    # Only the parent speaks of Ctrl-C.
+    assert err.count("Traceback") == (number == signal.SIGINT)
+    assert "leaked" not in err and "Exception ignored" not in err
+
+
+@pytest.mark.parametrize(
+    "is_file, said",
+    [
+        (True, r'put all .* does under `if __name__ == "__main__":`, or set executor = "thread"$'),
+        pytest.param(
+            False, "is no file, as from standard input: save it as one, or", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, is_file, said):
+    if is_file:
+        script.write_text(SCRIPT + "main('normal')\n", encoding="utf8")
+        process = start(root, str(script))
+    else:
+        with script.open(encoding="utf8") as stdin:
+            process = start(root, "-", "normal", stdin=stdin)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and out == ""
+    last = err.strip().splitlines()[-1]
+    assert "ended, with exit code 1 before it could begin; see its own message. A wor" in last
+    assert re.search(said, last)
+    assert is_file == ("was met while a worker was importing the script" in err)

@@ -1,0 +1,106 @@
+"""Workers of the tests of crews: they echo, tell, and go wrong in all ways."""
+
+import os
+import signal
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any, Callable, List
+
+from threadpoolctl import threadpool_info
+
+from thincdialog.errors import DataError
+from thincdialog.runners.crew import Crew
+from thincdialog.training.interruption import Interruption
+
+
+def go_wrong(how: str) -> None:
+    if how == "raise":
+        raise ZeroDivisionError("nothing is left")
+    if how == "data":
+        raise DataError("days.txt", "the sky is 'green', expected blue or grey", 7)
+    if how == "exit":
+        os._exit(3)
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    if how == "leave":
+        raise SystemExit(4)
+    if how == "hang":
+        time.sleep(1000)
+
+
+class Toy:
+    """A worker; its ``run`` counts to `most`, and goes wrong at 7."""
+
+    world = SimpleNamespace(at_hand=lambda: ["20/0"])
+
+    def __init__(self, number: int, most: int = 20, wrong: str = "", delay: float = 0.0):
+        self.number, self.most, self.wrong, self.delay = number, most, wrong, delay
+        self.is_over = threading.Event()
+
+    def run(self, tell: Callable[[Any], None]) -> bool:
+        for n in range(self.most):
+            if n == 7:
+                go_wrong(self.wrong)
+            if self.is_over.is_set():
+                return False
+            time.sleep(self.delay)
+            tell([n])
+        return True
+
+    def echo(self, value: Any) -> Any:
+        return value
+
+    def fail(self, how: str) -> None:
+        go_wrong(how)
+
+    def unspeakable(self) -> Any:
+        return lambda: None
+
+    def process(self) -> int:
+        return os.getpid()
+
+    def blas_threads(self) -> List[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+
+def make_toy(
+    number: int, *, shared: Any = None, wrong_one: int = -1, wrong: str = "", **more: Any
+) -> Toy:
+    """One of several; it counts in an array that all share."""
+    if shared is not None:
+        shared.arrays["counts"][number] += 1
+    return Toy(number, wrong=wrong if wrong_one == number else "", **more)
+
+
+def broken_toy(number: int, *, how: str) -> Toy:
+    """Cannot be made."""
+    go_wrong(how)
+    raise AssertionError("it was to go wrong")
+
+
+def crew_of(workers: Any, **times: float) -> Crew:
+    """A crew whose `notes` are what it noted."""
+    notes: List[str] = []
+
+    def stop() -> None:
+        for worker in workers:
+            if isinstance(worker, Toy):
+                worker.is_over.set()
+
+    crew = Crew(workers, stop, Interruption(), notes.append, **times)
+    crew.notes = notes  # type: ignore[attr-defined]
+    return crew
+
+
+def run(crew: Crew, numbers: Any = None) -> List[Any]:
+    """Let workers run; what each has told, and gave in the end."""
+    found: List[Any] = [[] for _ in crew.workers]
+    for worker in range(len(crew.workers)) if numbers is None else numbers:
+        crew.ask(worker, "run")
+    while crew.busy:
+        for told in crew.listen():
+            found[told.worker] += [told.value] if told.is_answer else told.value
+    return found

@@ -1,0 +1,208 @@
+"""Settings and data that are others when a run goes on: refused by name, or listed."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.errors import ConfigError, DataError
+from thincdialog.runs.changes import N_PIECES, PIECE, _fingerprint
+
+TASK = """[tasks.it]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${paths.train}
+dev = ${paths.dev}
+test = ${paths.test}
+
+"""
+SPLITS = RANKER.replace(
+    RANKER[RANKER.index("[tasks.coffee]") : RANKER.index("[tokenizer]")], TASK
+).replace('candidates = "inline"', 'candidates = "batch"')
+TO_GO_ON = "give the same data to go on, or begin another run in another --output"
+
+
+def run(folder, config=SPLITS, n=6, **options):
+    every = {"training__checkpoint_every_steps": 2}
+    return quietly_train(config, folder, training__max_steps=n, **{**every, **options})
+
+
+def go_on(folder, n=8, **options):
+    return run(folder, n=n, resume=True, **options)
+
+
+# --- settings ---------------------------------------------------------------------------
+
+
+def test_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
+    run(tmp_path, RANKER)
+    harmful = {
+        "system.seed": 4,
+        "world.batcher.size": 8,
+        "training.optimizer.learn_rate": 0.5,
+        "training.accumulate_gradient": 2,
+        "agent.model.encoder.width": 8,
+        "tasks.coffee.n_train": 30,
+        "mixture.unit": "words",
+        "training.score": "accuracy",
+        # Scores before and after would be of other questions.
+        "evaluation.max_examples": 5,
+        "evaluation.n_candidates": 7,
+        "evaluation.metrics.accuracy.normalize": False,
+    }
+    with pytest.raises(ConfigError) as caught:
+        go_on(tmp_path, config=RANKER, **harmful)
+    assert len(caught.value.problems) == len(harmful)
+    assert (
+        f"[training.optimizer] learn_rate = 0.5, but {tmp_path / 'checkpoint-6'} has 0.01"
+        in str(caught.value)
+    )
+    harmless = {
+        "training.patience": 3,
+        "evaluation.world.batcher.size": 7,
+        "training.eval_every_epochs": 0.5,
+        "training.n_samples": 0,
+        "training.checkpoint_every_steps": 3,
+    }
+    metrics = {"accuracy": "Accuracy", "f1": "F1", "ranking": "Ranking", "new": "DistinctN"}
+    added = RANKER + "".join(
+        f'\n[evaluation.metrics.{name}]\n@metrics = "thincdialog.{function}.v1"\n'
+        for name, function in metrics.items()
+    )
+    _, shown = go_on(tmp_path, config=added, **harmless)
+    assert all(name in shown for name in [*harmless, "evaluation.metrics.new.@metrics"])
+
+
+# --- data -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The path of each split's file, as overrides."""
+    found = {}
+    for split, n_rows in {"train": 90, "dev": 12, "test": 9}.items():
+        path = tmp_path / f"{split}.jsonl"
+        rows = [{"text": f"{split} {n}", "label": f"b {n % 7}"} for n in range(n_rows)]
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        found[f"paths__{split}"] = str(path)
+    return found
+
+
+def change(tmp_path, split, old="3", new="4"):
+    path = tmp_path / f"{split}.jsonl"
+    text = path.read_text()
+    path.write_text(text.replace(f"{split} {old}", f"{split} {new}"))
+    assert path.read_text() != text
+    return path
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_changed_data_is_refused_by_name(tmp_path, data, split):
+    folder = tmp_path / "out"
+    run(folder, **data)
+    path = change(tmp_path, split, "7", "77")
+    with pytest.raises(DataError) as caught:
+        go_on(folder, **data)
+    size = path.stat().st_size
+    why = ", and by its scores the best model is chosen" if split == "dev" else ""
+    n = {"train": 11, "dev": 1}[split]
+    assert str(caught.value) == (
+        f"{path}  is not the file that {folder / 'checkpoint-6'} was made with ({size - n:,} bytes "
+        f"then, {size:,} now){why}: {TO_GO_ON}"
+    )
+    # The checkpoint is as it was: with the old data the run goes on.
+    change(tmp_path, split, "77", "7")
+    _, shown = go_on(folder, **data)
+    assert "Going on" in shown and "Changed since: training.max_steps 6 -> 8.\n" in shown
+
+
+def test_changed_test_data_is_listed(tmp_path, data):
+    folder = tmp_path / "out"
+    before, _ = run(folder, **data)
+    path = change(tmp_path, "test")
+    after, shown = go_on(folder, **data)
+    assert f"Changed since: training.max_steps 6 -> 8; what is in {path}.\n" in shown
+    assert after.scores["test"] != before.scores["test"]
+    # From then on it is the run's.
+    _, shown = go_on(folder, 10, **data)
+    assert "Changed since: training.max_steps 8 -> 10.\n" in shown
+    # It can be taken away and added, too.
+    assert "test" not in go_on(folder, 10, **{**data, "paths__test": None})[0].scores
+    assert "test" in go_on(folder, 12, **data)[0].scores
+
+
+def test_changed_place_of_the_same_data_is_harmless(tmp_path, data):
+    folder = tmp_path / "out"
+    run(folder, **data)
+    (tmp_path / "moved").mkdir()
+    moved = {name: shutil.move(path, tmp_path / "moved") for name, path in data.items()}
+    _, shown = go_on(folder, **moved)
+    assert "Going on" in shown and "what is in" not in shown
+    assert all(f"paths.{split}" in shown for split in ("train", "dev", "test"))
+
+
+def test_changed_number_of_dev_files_is_refused_by_name(tmp_path, data):
+    folder = tmp_path / "out"
+    run(folder, **data)
+    two = SPLITS.replace("${paths.dev}", '["${paths.dev}", "${paths.test}"]')
+    with pytest.raises(DataError) as caught:
+        go_on(folder, config=two, **data)
+    assert str(caught.value).startswith(
+        f"[tasks.it]  has 2 dev files; {folder / 'checkpoint-6'} was made with 1, and by its "
+        "scores the best model is chosen: give the same data"
+    )
+
+
+def test_dev_data_cannot_be_taken_away_but_be_added_where_there_was_none(tmp_path, data):
+    without, folder = {**data, "paths__dev": None}, tmp_path / "without"
+    run(tmp_path / "with", **data)
+    with pytest.raises(
+        ConfigError, match=r"\[tasks.it\] dev = None, but .*checkpoint-6 has '.*dev"
+    ):
+        go_on(tmp_path / "with", **without)
+    run(folder, **without)
+    _, shown = go_on(folder, **data)
+    assert "Going on" in shown and "paths.dev None -> " in shown
+    # From now on it stays.
+    change(tmp_path, "dev")
+    with pytest.raises(DataError, match="dev.jsonl  is not the file"):
+        go_on(folder, 10, **data)
+
+
+def test_changed_candidates_are_refused_by_name(tmp_path, data):
+    path, folder = tmp_path / "candidates.txt", tmp_path / "out"
+    path.write_text("".join(f"b {n}\n" for n in range(7)))
+    given = {**data, "tasks__it__candidates": str(path)}
+    run(folder, **given)
+    whole = path.read_text()
+    path.write_text(f"{whole}b 8\n")
+    with pytest.raises(DataError) as caught:
+        go_on(folder, **given)
+    assert str(caught.value) == (
+        f"{path}  is not the file that {folder / 'checkpoint-6'} was made with (28 bytes then, "
+        f"32 now): {TO_GO_ON}"
+    )
+    path.unlink()
+    # Not there is told before any data is read.
+    with pytest.raises(DataError, match="candidates.txt  file not found"):
+        go_on(folder, **given)
+    moved = tmp_path / "moved.txt"
+    moved.write_text(whole)
+    _, shown = go_on(folder, **{**given, "tasks__it__candidates": str(moved)})
+    assert "Going on" in shown and "tasks.it.candidates" in shown and "what is in" not in shown
+
+
+def test_a_large_file_is_known_by_pieces(tmp_path):
+    path = tmp_path / "large"
+    for size in (0, 1, PIECE, PIECE + 1, N_PIECES * PIECE, N_PIECES * PIECE + 5, 9_000_000):
+        content = bytearray(size)
+        path.write_bytes(content)
+        before = _fingerprint(str(path))
+        assert before == _fingerprint(str(path))
+        for at in {0, size // 2 if size <= N_PIECES * PIECE else 0, size - 1} if size else ():
+            content[at] ^= 1
+            path.write_bytes(content)
+            assert _fingerprint(str(path)) != before
+            content[at] ^= 1
+        path.write_bytes(bytes(size + 1))
+        assert _fingerprint(str(path)) != before

@@ -1,0 +1,143 @@
+"""Checkpoints that are damaged, of others, or not there."""
+
+import json
+import os
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzzing import mangle_bytes
+from tests.runners.resuming import remains, same
+from tests.training.examples import quietly_train
+from thincdialog.errors import ModelError, OutputError
+from thincdialog.runs.checkpoints import Checkpoints, damage
+
+ENDS = {"training__max_steps": 6, "training__checkpoint_every_steps": 2}
+
+
+def resume(folder):
+    return quietly_train(output=folder, resume=True, **ENDS)[1]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained") / "out"
+    quietly_train(output=folder, **ENDS)
+    return folder
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    """A copy of a run's folder."""
+    return shutil.copytree(trained, tmp_path / "out")
+
+
+def flip(path, at=-20):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES = {
+    "truncated": lambda folder: os.truncate(folder / "weights.npy", 5000),
+    "a bit flipped": lambda folder: flip(folder / "optimizer" / "mom2-0-parameters.npy"),
+    "a bit of the state flipped": lambda folder: flip(folder / "state.json", 500),
+    "a file missing": lambda folder: (folder / "agent.json").unlink(),
+    "list missing": lambda folder: (folder / "checkpoint.json").unlink(),
+    "list truncated": lambda folder: os.truncate(folder / "checkpoint.json", 100),
+    "a bit of the list flipped": lambda folder: flip(folder / "checkpoint.json", 40),
+    "empty": lambda folder: [path.unlink() for path in folder.glob("*.*")],
+    "another's": lambda folder: (
+        shutil.rmtree(folder),
+        shutil.copytree(folder.with_name("checkpoint-4"), folder),
+    ),
+    # Model and checkpoints have the same best weights, each in a file of its own.
+    "best weights, here and there": lambda folder: (
+        flip(folder / "best.npy"),
+        flip(folder.with_name("model-best") / "weights.npy"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(trained, folder, name):
+    newest = folder / "checkpoint-6"
+    DAMAGES[name](newest)
+    shown = resume(folder)
+    assert f"{newest} is damaged: " in shown
+    assert f"Going on from {folder / 'checkpoint-4'}." in shown
+    same(remains(folder), remains(trained))
+    assert damage(newest) == "" and Checkpoints(folder).steps() == [4, 6]
+
+
+@settings(max_examples=100)
+@given(st.randoms(use_true_random=False))
+def test_every_damage_to_a_checkpoint_is_found(trained, tmp_path_factory, chance):
+    copy = tmp_path_factory.getbasetemp() / "checkpoint-6"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(trained / copy.name, copy)
+    assert damage(copy) == ""
+    path = chance.choice(sorted(path for path in copy.rglob("*") if path.is_file()))
+    content = path.read_bytes()
+    changed = mangle_bytes(content, chance)
+    path.write_bytes(changed)
+    if path.name != "checkpoint.json":
+        assert bool(damage(copy)) == (changed != content)
+    else:
+        assert isinstance(damage(copy), str)
+
+
+def test_no_whole_checkpoint_is_never_a_silent_restart(trained, folder):
+    for step in (4, 6):
+        flip(folder / f"checkpoint-{step}" / "weights.npy")
+    with pytest.raises(ModelError, match="no whole checkpoint .*-6 is damaged: .*-4 is damaged: "):
+        resume(folder)
+    weights = (place / "model-last" / "weights.npy" for place in (trained, folder))
+    assert next(weights).read_bytes() == next(weights).read_bytes()
+
+
+@pytest.mark.parametrize("number, age", [(1, "an earlier"), (3, "a later")])
+def test_checkpoints_of_other_versions_are_refused_in_one_line(folder, number, age):
+    for step in (4, 6):
+        path = folder / f"checkpoint-{step}" / "checkpoint.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "format": number}))
+    with pytest.raises(ModelError) as refused:
+        resume(folder)
+    assert str(refused.value) == (
+        f"{folder / 'checkpoint-6'}  was written by {age} version of thincdialog: begin anew in "
+        "another --output, or with --force in place of --resume."
+    )
+    quietly_train(output=folder, force=True, **ENDS)
+    assert damage(folder / "checkpoint-6") == ""
+
+
+def test_a_folder_without_checkpoints(tmp_path):
+    folder = tmp_path / "out"
+    assert f"There is no checkpoint in {folder}: starting afresh." in resume(folder)
+    for step in Checkpoints(folder).steps():
+        shutil.rmtree(folder / f"checkpoint-{step}")
+    with pytest.raises(OutputError, match="holds model-best, but no checkpoint.*--force"):
+        resume(folder)
+    _, shown = quietly_train(output=folder, resume=True, force=True, **ENDS)
+    assert "starting afresh" in shown
+    with pytest.raises(OutputError, match="--resume goes on with a run: .*--output"):
+        resume(None)
+
+
+def test_checkpoints_of_other_programs_are_left_alone(tmp_path):
+    other = tmp_path / "checkpoint-6"
+    other.mkdir()
+    (other / "pytorch_model.bin").write_text("mine")
+    for force in (False, True):
+        with pytest.raises(OutputError, match="checkpoint-6  is no checkpoint of ours"):
+            quietly_train(output=tmp_path, resume=not force, force=force, **ENDS)
+    assert (other / "pytorch_model.bin").read_text() == "mine"
+
+
+def test_checkpoints_that_nobody_wants(tmp_path):
+    never = ("checkpoint_every_steps", "checkpoint_every_seconds", "checkpoint_evaluations")
+    settings = {f"training__{name}": False if "eval" in name else 0 for name in never}
+    quietly_train(output=tmp_path, training__max_steps=2, **settings)
+    assert Checkpoints(tmp_path).steps() == []

@@ -1,0 +1,166 @@
+"""Folders that are full, read-only, gone, or hold something else."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.runners.resuming import remains
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import ConfigError, MissingPackageError, OutputError, load, registry
+from thincdialog.runs.checkpoints import Checkpoints, damage
+from thincdialog.runs.output_folder import taken_back
+from thincdialog.runs.run_keeper import BEST
+
+WIDE = RANKER.replace("width = 16", "width = 128")
+ENDS = {"training__max_steps": 6, "training__checkpoint_every_steps": 2}
+ON = {**ENDS, "training__max_steps": 9}
+
+
+def test_a_folder_that_is_not_empty_needs_force_which_replaces_models_only(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="not empty.*--force"):
+        quietly_train(output=tmp_path)
+    quietly_train(output=tmp_path, force=True, training__max_steps=1)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert (tmp_path / BEST / "weights.npy").is_file()
+    other = tmp_path / "other" / BEST
+    other.mkdir(parents=True)
+    (other / "notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match="model-best  is no saved model"):
+        quietly_train(output=other.parent, force=True)
+    assert (other / "notes.txt").read_text() == "mine"
+
+
+def test_a_config_found_wrong_with_the_data_leaves_the_folder_as_it_was(tmp_path):
+    """The score is known with the first evaluation only."""
+    for folder in (tmp_path / "new", tmp_path):
+        with pytest.raises(ConfigError, match="is not measured"):
+            quietly_train(output=folder, training__score="xyz")
+    assert list(tmp_path.iterdir()) == []
+    quietly_train(output=tmp_path, training__max_steps=1)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ConfigError):
+        quietly_train(output=tmp_path, training__score="xyz", resume=True)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_missing_package_leaves_no_folder(tmp_path):
+    folder = tmp_path / "out"
+    with pytest.raises(MissingPackageError), taken_back(folder):
+        folder.mkdir()
+        (folder / "config.cfg").write_text("[paths]")
+        raise MissingPackageError("numba", "fast", "[agent]")
+    assert not folder.exists()
+
+
+# --- disks ------------------------------------------------------------------------------
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(tmp_path):
+    """No file may be larger than 200 kB: the weights are."""
+    folder = tmp_path / "out"
+    quietly_train(WIDE, folder, **ENDS)
+    before = remains(folder)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+    try:
+        with pytest.raises(OutputError, match="/checkpoint-8  could not be written: .*--output"):
+            quietly_train(WIDE, folder, resume=True, **ON)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert Checkpoints(folder).steps() == [4, 6] and damage(folder / "checkpoint-6") == ""
+    assert not list(folder.glob(".*"))
+    for name in ("model-best/weights.npy", "model-last/weights.npy"):
+        assert (folder / name).read_bytes() == before[name]
+    assert load(folder / "model-best").respond("Good morning!")
+    quietly_train(WIDE, folder, resume=True, **ON)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of its own, of 8 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("only root may mount a disk")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.parametrize("kind", ["full", "read-only"])
+def test_a_disk_that_becomes(disk, kind):
+    out = disk / "out"
+    quietly_train(WIDE, out, **ENDS)
+    if kind == "full":
+        (disk / "filler").write_bytes(bytes(shutil.disk_usage(disk).free - 100_000))
+        said = f"{out}/checkpoint-8  could not be written: "
+    else:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        said = f"{out}  cannot be written: Read-only file system."
+    with pytest.raises(OutputError, match=said):
+        quietly_train(WIDE, out, resume=True, **ON)
+    assert damage(out / "checkpoint-6") == ""
+    if kind == "full":
+        (disk / "filler").unlink()
+    else:
+        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    quietly_train(WIDE, out, resume=True, **ON)
+    assert Checkpoints(out).steps() == [8, 9]
+
+
+@registry.callbacks("tests.vanishing.v1")
+def vanishing(path: str):
+    return lambda info, agent: shutil.rmtree(path) if info["step"] == 4 else None
+
+
+def test_a_folder_that_vanishes(tmp_path):
+    text = RANKER.replace("max_epochs", "eval_every_steps = 2\nmax_epochs")
+    block = {"@callbacks": "tests.vanishing.v1", "path": str(tmp_path / "out")}
+    with pytest.raises(OutputError, match="/checkpoint-4  could not be written: No such file"):
+        quietly_train(text, tmp_path / "out", training__callbacks__it=block)
+
+
+CODE = """
+import os
+from thincdialog.api import registry
+
+@registry.callbacks("tests.trouble.v1")
+def trouble():
+    return lambda info, agent: os.chmod({out!r}, 0o555) if info["step"] == 4 else None
+"""
+# Root may write anywhere, unless it gives up this right.
+AS_A_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(AS_A_USER) and not shutil.which("setpriv"), reason="root without setpriv")
+def test_a_folder_that_becomes_read_only(tmp_path):
+    out, code, config = tmp_path / "out", tmp_path / "code.py", tmp_path / "config.cfg"
+    code.write_text(CODE.format(out=str(out)))
+    block = '\n[training.callbacks.trouble]\n@callbacks = "tests.trouble.v1"\n'
+    config.write_text(RANKER.replace("max_epochs", "eval_every_steps = 2\nmax_epochs") + block)
+    train = [sys.executable, "-m", "thincdialog", "train", str(config), "--code", str(code)]
+    for more, said in (
+        ([], f"{out}/checkpoint-4  could not be written: Permission denied"),
+        (["--resume"], f"{out}  cannot be written: Permission denied."),
+    ):
+        done = subprocess.run(
+            [*AS_A_USER, *train, "-o", str(out), *more],
+            env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1 and "Traceback" not in done.stderr
+        assert said in done.stderr and "--output" in done.stderr
+    out.chmod(0o755)
+    assert damage(out / "checkpoint-2") == ""

@@ -1,0 +1,392 @@
+"""A run that is interrupted and goes on leaves the same bits as one that is not."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.runners.resuming import (
+    CONFIGS,
+    FIXED,
+    LIVE,
+    NOTES,
+    WORDS,
+    Crash,
+    config,
+    remains,
+    same,
+)
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import ExampleMetric, SumMetric, Teacher, TrainingError, registry
+from thincdialog.runs.checkpoints import Checkpoints
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.parlai_text import ParlAIText
+from thincdialog.training.interruption import Interrupted
+
+
+@pytest.fixture(autouse=True)
+def fresh_notes():
+    NOTES.clear()
+    yield
+    NOTES.clear()
+
+
+def run(text, output, resume=False):
+    """Train; RETURNS what stderr shows."""
+    return quietly_train(text, output, resume=resume)[1]
+
+
+def whole(text, tmp_path, first_draws=0):
+    random.seed(first_draws)
+    run(text, tmp_path / "whole")
+    seen = dict(NOTES.seen)
+    n_steps = max(int(name.split("/")[0]) for name in seen)
+    NOTES.clear()
+    return remains(tmp_path / "whole"), seen, n_steps
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
+    text = CONFIGS[name]
+    expected, seen, n_steps = whole(text, tmp_path)
+    for step in (1, n_steps // 2 + 1, n_steps):
+        NOTES.crash_at(step)
+        with pytest.raises(Crash):
+            run(text, tmp_path / "out", resume=True)
+    NOTES.before = lambda step: None
+    assert "Going on from" in run(text, tmp_path / "out", resume=True)
+    same(remains(tmp_path / "out"), expected)
+    assert NOTES.seen == seen
+
+
+@pytest.mark.parametrize(
+    "name, number",
+    [
+        ("columns, Words, LazyAdam, averages", signal.SIGTERM),
+        ("dynamic, Batchsort, a stream", signal.SIGINT),
+    ],
+)
+def test_resume_after_a_signal_at_every_step_gives_the_same_bits(tmp_path, name, number):
+    text = CONFIGS[name].replace("checkpoint_every_steps = 2\n", "")
+    expected, seen, n_steps = whole(text, tmp_path)
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    for step in range(1, n_steps + 1):
+
+        def interrupt(at, step=step):
+            assert at == step, "a step was lost"
+            signal.raise_signal(number)
+
+        NOTES.before = interrupt
+        with pytest.raises(Interrupted) as caught:
+            run(text, tmp_path / "out", resume=True)
+        assert str(caught.value) == str(tmp_path / "out" / f"checkpoint-{step}")
+        assert caught.value.exit_code == {signal.SIGTERM: 75, signal.SIGINT: 130}[number]
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
+    NOTES.before = lambda step: None
+    run(text, tmp_path / "out", resume=True)
+    same(remains(tmp_path / "out"), expected)
+    assert NOTES.seen == seen
+
+
+@registry.metrics("tests.drawing.v1")
+def drawing():
+    return Drawing()
+
+
+class Drawing(ExampleMetric):
+    """A metric of a user's that draws from the generator that everybody shares, and
+    interrupts the third evaluation."""
+
+    moment = -1
+
+    def __init__(self):
+        self.reset()
+
+    def add(self, labels, reply):
+        self.drawn += random.random()
+        Drawing.moment -= 1
+        if Drawing.moment == 0:
+            signal.raise_signal(signal.SIGTERM)
+
+    def report(self):
+        return {"drawn_sum": SumMetric(self.drawn)}
+
+    def reset(self):
+        self.drawn = 0.0
+
+
+def test_resume_after_a_signal_within_an_evaluation_that_draws(tmp_path):
+    text = CONFIGS["columns, Fixed, Adam, accumulated"]
+    metrics = ("tests.drawing.v1", "thincdialog.Ranking.v1")
+    for place, name in enumerate(metrics):
+        section = f'[evaluation.metrics.m{place}]\n@metrics = "{name}"\n\n[training]'
+        text = text.replace("[training]", section, 1)
+    expected, seen, _ = whole(text, tmp_path, first_draws=1)
+    n_dev = int(expected["rows"][0]["scores"]["examples"])
+    random.seed(1)
+    Drawing.moment = 2 * n_dev + 2
+    with pytest.raises(Interrupted):
+        run(text, tmp_path / "out")
+    random.seed(2)
+    run(text, tmp_path / "out", resume=True)
+    same(remains(tmp_path / "out"), expected)
+    assert NOTES.seen == seen
+
+
+@registry.callbacks("tests.unsavable.v1")
+def unsavable():
+    return Unsavable()
+
+
+class Unsavable:
+    def __call__(self, info, agent):
+        return False
+
+    def state(self):
+        return {"seen": {1, 2}}
+
+
+def test_resume_what_is_no_json_is_refused_by_name(tmp_path):
+    more = '\n[training.callbacks.mine]\n@callbacks = "tests.unsavable.v1"\n'
+    text = CONFIGS["columns, Fixed, Adam, accumulated"] + more
+    with pytest.raises(TrainingError, match="state of callback 'mine' cannot be saved: set is no"):
+        run(text, tmp_path / "out")
+
+
+# --- streams of files -------------------------------------------------------------------
+
+COLOURS = ["red", "green", "blue", "amber", "pink"]
+LENGTHS = [1, 3, 2, 1, 1, 4, 2, 1, 2, 2]
+
+
+@registry.teachers("tests.streamed.v1")
+def streamed(form: str, path: str, mutators=None) -> Teacher:
+    """Of a small window, so that small files are several blocks."""
+    make = {"parlai": ParlAIText, "conversations": Conversations}[form]
+    made = make(train=path, dev=path, mutators=mutators, streaming=True)
+    made._data["train"].window = 3
+    return made
+
+
+def parlai(episode):
+    ends = ["\tepisode_done:True" if turn == len(episode) else "" for turn in range(1, 99)]
+    return "".join(f"text:{x}\tlabels:{y}{end}\n" for (x, y), end in zip(episode, ends))
+
+
+def conversation(episode):
+    turns = [{"speaker": "ab"[n % 2], "text": text} for n, text in enumerate(sum(episode, ()))]
+    return json.dumps({"turns": turns}) + "\n"
+
+
+@pytest.mark.parametrize(
+    "form, line, world, flat",
+    [("parlai", parlai, LIVE, False), ("conversations", conversation, WORDS, True),
+     ("parlai", parlai, FIXED, False)],
+    ids=["dynamic", "columns", "conversations"],
+)  # fmt: skip
+def test_resumed_streams_of_files_give_the_same_bits(tmp_path, form, line, world, flat):
+    path = tmp_path / "data.txt"
+    episodes = [
+        [(f"say {number} {COLOURS[(number + turn) % 5]}", COLOURS[(number + turn) % 5])
+         for turn in range(size)]
+        for number, size in enumerate(LENGTHS)
+    ]  # fmt: skip
+    path.write_text("".join(map(line, episodes)))
+    text = config(world, flat=flat, tasks=1)
+    start = text.index("@teachers")
+    task = f'@teachers = "tests.streamed.v1"\nform = "{form}"\npath = "{path}"\n'
+    text = text[:start] + task + text[text.index("\n[", start) :]
+    expected, seen, n_steps = whole(text, tmp_path)
+    places = set()
+    for step in range(1, n_steps + 1, 3):
+        NOTES.crash_at(step)
+        with pytest.raises(Crash):
+            run(text, tmp_path / "out", resume=True)
+        for saved in (tmp_path / "out").glob("checkpoint-*/state.json"):
+            teacher = json.loads(saved.read_text())["loop"]["runner"]
+            places |= {start["byte"] for start in starts_in(teacher)}
+    NOTES.before = lambda step: None
+    run(text, tmp_path / "out", resume=True)
+    same(remains(tmp_path / "out"), expected)
+    assert NOTES.seen == seen
+    # Blocks begin at lines of their own; a checkpoint may lie in each of them.
+    begins = [sum(len(line(each)) for each in episodes[:number]) for number in range(0, 10, 3)]
+    assert {0} < places and (flat or places <= set(begins))
+
+
+def starts_in(state):
+    """All places in a file that a world's state names."""
+    if isinstance(state, dict):
+        if "byte" in state:
+            yield state
+        state = list(state.values())
+    if isinstance(state, list):
+        for inner in state:
+            yield from starts_in(inner)
+
+
+# --- what a killed run left half done, and other ends ---------------------------------------
+
+ENDS = {"training__max_steps": 6, "training__checkpoint_every_steps": 2}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained") / "out"
+    return quietly_train(output=folder, **ENDS)[0]
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    """A copy of a run's folder."""
+    return shutil.copytree(trained.output, tmp_path / "out")
+
+
+def resume(folder, **more):
+    return quietly_train(output=folder, resume=True, **{**ENDS, **more})
+
+
+def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):
+    """Between two renames, a checkpoint or a model bears another name."""
+    for name in ("checkpoint-6", "checkpoint-4", "model-best", "model-last"):
+        (folder / name).rename(folder / f".{name}.old.0123abcd")
+    for name in ("checkpoint-8", "notes"):
+        (folder / f".{name}.0123abcd").mkdir()
+    for name in ("config.cfg", "scores.json", "notes.txt"):
+        (folder / f".{name}.0123abcd").write_text("half")
+    _, shown = resume(folder)
+    assert f"Going on from {folder / 'checkpoint-6'}." in shown
+    same(remains(folder), remains(trained.output))
+    left = [".notes.0123abcd", ".notes.txt.0123abcd"]
+    assert sorted(path.name for path in folder.glob(".*")) == left
+    for name in ("checkpoint-8", "model-best"):
+        (folder / f".{name}.0123abcd").mkdir()
+    quietly_train(output=folder, force=True, **ENDS)
+    assert sorted(path.name for path in folder.glob(".*")) == left
+
+
+def test_killed_while_old_checkpoints_are_taken_away(trained, tmp_path, monkeypatch):
+    """Whatever files are left of one, it is not in the way of going on."""
+    expected, unlink = remains(trained.output), os.unlink
+    for n_files in range(1, 12, 2):
+        folder, left = tmp_path / str(n_files), [n_files]
+
+        def dying(path, *, dir_fd=None, left=left):
+            left[0] -= dir_fd is not None
+            if left[0] < 0:
+                raise Crash
+            unlink(path, dir_fd=dir_fd)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "unlink", dying)
+            with pytest.raises(Crash):
+                quietly_train(output=folder, **ENDS)
+        assert "Going on from" in resume(folder)[1]
+        same(remains(folder), expected)
+        assert not list(folder.glob(".*"))
+
+
+def test_a_better_model_of_a_lost_future_is_forgotten(trained, folder):
+    shutil.rmtree(folder / "model-best")
+    shutil.copytree(folder / "model-last", folder / "model-best")
+    weights = bytearray((folder / "model-best" / "weights.npy").read_bytes())
+    weights[-20] ^= 1
+    (folder / "model-best" / "weights.npy").write_bytes(weights)
+    resume(folder)
+    same(remains(folder), remains(trained.output))
+
+
+def test_force_forgets_the_run_before(folder):
+    quietly_train(output=folder, force=True, system__seed=5, training__max_steps=2)
+    assert Checkpoints(folder).steps() == [0, 2]
+    assert len((folder / "log.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_run_that_had_ended_says_so_and_shows_the_result(trained, folder):
+    after, shown = resume(folder)
+    assert "The run had ended (max_steps = 6 reached)" in shown
+    for name in ("scores", "best_step", "stopped_because", "samples"):
+        assert getattr(after, name) == getattr(trained, name)
+    same(remains(folder), remains(trained.output))
+
+
+def test_a_run_goes_on_behind_its_end_with_higher_limits(tmp_path):
+    every = {**ENDS, "training__eval_every_steps": 2}
+    quietly_train(output=tmp_path / "at once", **{**every, "training__max_steps": 10})
+    quietly_train(output=tmp_path / "out", **every)
+    _, shown = resume(tmp_path / "out", **{**every, "training__max_steps": 10})
+    assert "Changed since: training.max_steps 6 -> 10." in shown
+    found, expected = remains(tmp_path / "out"), remains(tmp_path / "at once")
+    for name in ("model-best/weights.npy", "model-last/weights.npy"):
+        assert found[name] == expected[name]
+    assert [row["step"] for row in found["rows"]] == [0, 2, 4, 6, 8, 10]
+
+
+# --- killed for real ------------------------------------------------------------------------
+
+NOTING = Path(__file__).parents[1] / "runners" / "noting.py"
+KILLED = (
+    RANKER.replace('Ranker.v1"\ncandidates = "inline"', 'Ranker.v1"')
+    .replace("thincdialog.Ranker.v1", "tests.hogwild.v1")
+    .replace("[tasks.coffee.mutators.*.flatten]\n", "")
+    .replace('@mutators = "thincdialog.Flatten.v1"\n', "")
+    .replace("Fixed.v1", "Words.v1")
+    .replace("size = 16", "budget = 600\nbuffer = 4")
+    .replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 2')
+    .replace("n_samples", "eval_every_steps = 7\ncheckpoint_every_steps = 1\nn_samples")
+)
+
+
+def start(folder, name):
+    """A process that trains, or goes on."""
+    (folder / "config.cfg").write_text(KILLED)
+    notes = {"NOTES": str(folder / f"{name}.notes"), "MISCHIEF": "slow -"}
+    command = ["train", "config.cfg", "-o", name, "--resume", "--code", str(NOTING)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "thincdialog", *command],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path), **notes},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def learnt(path):
+    """Step to the ids that it learnt from; the same ones each time that it did."""
+    found = {}
+    for line in path.read_text().split("\n")[:-1] if path.exists() else ():
+        note = json.loads(line)
+        assert found.setdefault(note["step"], note["ids"]) == note["ids"]
+    return found
+
+
+@pytest.mark.slow
+def test_killed_at_20_moments_it_leaves_the_same_bits(tmp_path):
+    assert start(tmp_path, "whole").communicate()[1].startswith("There is no checkpoint")
+    expected, rng, n_saving = learnt(tmp_path / "whole.notes"), random.Random(2), 0
+    for number in range(20):
+        process, folder = start(tmp_path, "killed"), tmp_path / "killed"
+        until = max(expected) * number // 20
+        while max(learnt(tmp_path / "killed.notes"), default=0) < until and process.poll() is None:
+            time.sleep(0.001)
+        # Some moment in or after a step, or of the saving that follows it.
+        until = time.monotonic() + rng.choice([0.0, 0.02, 2.0])
+        while time.monotonic() < until and not any(folder.glob(".*.*")):
+            time.sleep(0.0005)
+        process.kill()
+        stderr = process.communicate()[1]
+        assert process.returncode == -signal.SIGKILL, stderr
+        n_saving += any(folder.glob(".*.*"))
+    assert n_saving > 3, "some kills came while something was saved"
+    process = start(tmp_path, "killed")
+    assert "Going on from" in process.communicate()[1] and process.returncode == 0
+    same(remains(tmp_path / "killed"), remains(tmp_path / "whole"))
+    assert learnt(tmp_path / "killed.notes") == expected

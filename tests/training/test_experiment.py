@@ -1,0 +1,242 @@
+"""What a user registers with ``--code`` stands in by its name; and what does not do what it
+must gets one error that names it, and no traceback."""
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import (
+    Batcher,
+    ConfigError,
+    DataError,
+    DialogError,
+    Message,
+    Tokenizer,
+    evaluate,
+    load,
+    registry,
+)
+from thincdialog.runs.run_keeper import BEST
+
+CODE = '''
+from thinc.api import Maxout, Model, chain, with_array
+from thincdialog.api import IterableTeacher, registry
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
+
+
+@registry.layers("max_words.v1")
+def max_words(width: int) -> Model:
+    """The highest value of each feature over all words.
+
+    width (int): Width of the output.
+    """
+    return chain(TokenEmbed(width), with_array(Maxout(width, nP=2)), pool("max"))
+
+
+@registry.teachers("colours.v1")
+def colours(n_times: int):
+    rows = [("red", "stop"), ("green", "go"), ("amber", "wait")] * n_times
+    return IterableTeacher({"train": rows, "dev": rows, "test": rows})
+'''
+
+CONFIG = """
+[tasks.colours]
+@teachers = "colours.v1"
+n_times = 4
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@layers = "max_words.v1"
+width = 8
+
+[training]
+max_epochs = 40.0
+target_score = 1.0
+
+[training.optimizer]
+learn_rate = 0.02
+"""
+
+
+@pytest.fixture()
+def code(tmp_path_factory):
+    # One path for the whole session: a file is imported once in a process.
+    path = tmp_path_factory.getbasetemp() / "mine.py"
+    path.write_text(CODE)
+    return path
+
+
+def test_user_code_layer_and_teacher_train_and_load(tmp_path, code):
+    result, _ = quietly_train(CONFIG, tmp_path, code=code)
+    assert result.scores["test"]["accuracy"] == 1.0
+    assert load(tmp_path / BEST, code=code).respond("green") == "go"
+    assert evaluate(tmp_path / BEST, code=code)["accuracy"] == 1.0
+
+
+def test_user_code_layer_stands_in_a_ranker_and_shows_its_documentation(code):
+    text = RANKER.replace(
+        '@models = "thincdialog.BagEncoder.v1"\nwidth = 16\ndropout = 0.2',
+        '@layers = "max_words.v1"\nwidth = 16',
+    )
+    assert quietly_train(text, code=code, training__max_steps=3)[0].n_parameters > 0
+    with pytest.raises(ConfigError, match="no argument 'widht' - did you mean 'width'"):
+        quietly_train(CONFIG.replace("width = 8", "widht = 8"), code=code)
+
+
+def test_user_code_that_is_missing_or_broken(tmp_path):
+    with pytest.raises(DialogError, match="no such Python file"):
+        quietly_train(CONFIG, code=tmp_path / "none.py")
+    broken = tmp_path / "broken.py"
+    broken.write_text("import thincdialog\nx = 1 / 0\n")
+    with pytest.raises(DialogError, match="broken.py:2"):
+        quietly_train(CONFIG, code=broken)
+
+
+# --- contracts --------------------------------------------------------------------------
+
+MUTATOR = """[tasks.coffee.mutators.*.own]
+@mutators = "tests.contracts.mutator.v1"
+kind = "{}"
+"""
+TOKENIZER = '"tests.contracts.tokenizer.v1"\nkind = "{}"'
+
+
+class Forgetful(Batcher):
+    needs_lengths = False
+
+    def __init__(self):
+        self.mine = 3
+
+    def plan(self, lengths, limit, rng):
+        return [np.arange(len(lengths.counts))]
+
+
+@registry.batchers("tests.contracts.forgetful.v1")
+def forgetful() -> Batcher:
+    return Forgetful()
+
+
+class Whole:
+    """A mutator that sees the whole split."""
+
+    def rewrite(self, episodes, split):
+        return None
+
+
+GIVEN = {
+    "nothing": lambda episode: None,
+    "an episode": lambda episode: episode,
+    "texts": lambda episode: ["hi"],
+    "dicts": lambda episode: [[dict(message) for message in episode]],
+    "a good one": lambda episode: [[Message(message) for message in episode]],
+    "whole": Whole(),
+    "no mutator": None,
+}
+
+
+@registry.mutators("tests.contracts.mutator.v1")
+def mutator(kind: str):
+    return GIVEN[kind]
+
+
+class Odd(Tokenizer):
+    needs_texts = False
+    n_ids = 20
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def encode(self, text):
+        return {
+            "nothing": None,
+            "list": [12, 13],
+            "fractions": np.array([12.5]),
+            "rows": np.array([[12]]),
+            "too large": np.array([12, 20]),
+            "negative": np.array([-1]),
+            "good": np.array([12, 19]),
+        }[self.kind]
+
+
+@registry.tokenizers("tests.contracts.tokenizer.v1")
+def tokenizer(kind: str) -> Tokenizer:
+    return Odd(kind)
+
+
+def two_steps(config):
+    return quietly_train(config, training__max_steps=2)[0]
+
+
+@pytest.mark.parametrize("is_flat", [True, False])
+def test_a_batcher_that_forgets_what_it_inherits(is_flat):
+    config, n = re.subn(
+        r"\[world.batcher\]\n(@.*\n)?(\w.*\n)*",
+        '[world.batcher]\n@batchers = "tests.contracts.forgetful.v1"\n',
+        RANKER,
+    )
+    assert n == 1
+    if not is_flat:
+        config = config.replace("[tasks.coffee.mutators.*.flatten]\n", "").replace(
+            '@mutators = "thincdialog.Flatten.v1"\n', ""
+        )
+    with pytest.raises(DialogError, match=r"Forgetful has no \w+: call super\(\).__init__\(siz"):
+        two_steps(config)
+    assert not hasattr(Forgetful(), "other")
+
+
+@pytest.mark.parametrize(
+    "kind, said",
+    [
+        ("nothing", r"<lambda> \(\S*_experiment.py:\d+\) gave 'None' \(NoneType\) for the "),
+        ("an episode", r"gave among others .* \(Message\) for the episode of '0/0'"),
+        ("texts", r"gave among others 'hi' \(str\) for the episode of '0/0'"),
+        ("dicts", r"gave among others .* \(list\) for the episode of '0/0'"),
+        ("whole", r"the mutator Whole \(.*\) gave 'None' \(NoneType\) for the split 'train'"),
+    ],
+)
+def test_a_mutator_that_gives_no_episodes(kind, said):
+    with pytest.raises(DataError, match=said) as caught:
+        two_steps(RANKER + MUTATOR.format(kind))
+    expected = "expected a list of episodes, each a list of Message objects"
+    assert str(caught.value).endswith(expected) and "\n" not in str(caught.value)
+
+
+def test_a_mutator_that_is_none():
+    with pytest.raises(ConfigError, match="'None' .NoneType. is no mutator - let its registered"):
+        two_steps(RANKER + MUTATOR.format("no mutator"))
+
+
+@pytest.mark.parametrize(
+    "kind, shown",
+    [
+        ("nothing", "None"),
+        ("list", r"\[12, 13\]"),
+        ("fractions", r"array\(\[12.5\]\)"),
+        ("rows", r"array\(\[\[12\]\]\)"),
+        ("too large", r"array\(\[12, 20\]\)"),
+        ("negative", r"array\(\[-1\]\)"),
+    ],
+)
+def test_a_tokenizer_that_gives_no_ids(kind, shown):
+    config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format(kind))
+    with pytest.raises(DataError, match=rf"Odd.encode\(\) \(.*\) gave {shown} for '.*': exp") as e:
+        two_steps(config)
+    assert "each 0 to 19 (n_ids is 20)" in str(e.value)
+
+
+def test_good_ones_train():
+    config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format("good"))
+    assert (
+        two_steps(config + MUTATOR.format("a good one")).stopped_because == "max_steps = 2 reached"
+    )

@@ -1,0 +1,182 @@
+"""SIGTERM and SIGINT at any moment of a run: nothing is lost."""
+
+import json
+import signal
+import threading
+from types import SimpleNamespace
+
+import pytest
+from thinc.api import Model
+
+from tests.runners.resuming import remains, same
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.agents.ranker import RankerAgent
+from thincdialog.api import registry
+from thincdialog.cli.main import main
+from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.training.interruption import Interruption
+
+# When signals come: at which call of a method.
+MOMENT = SimpleNamespace(method="", at=0, signals="", calls=0)
+
+
+def called(name):
+    MOMENT.calls += name == MOMENT.method
+    if name == MOMENT.method and MOMENT.calls == MOMENT.at:
+        for number in MOMENT.signals.split("+"):
+            signal.raise_signal(getattr(signal, number))
+
+
+class Signalled(RankerAgent):
+    def survey(self, train):
+        called("survey")
+        super().survey(train)
+
+    def learn(self, batch):
+        called("learn")
+        super().learn(batch)
+
+    def answer(self, batch):
+        replies = super().answer(batch)
+        called("answer")
+        return replies
+
+    def to_disk(self, folder):
+        super().to_disk(folder)
+        called("to_disk")
+
+
+@registry.agents("tests.signalled.v1")
+def signalled(model: Model, candidates: str = "inline") -> Signalled:
+    return Signalled(model, loss=configure_ranking_softmax(), candidates=candidates)
+
+
+@registry.optimizers("tests.plain.v1")
+def plain(learn_rate: float):
+    return Plain()
+
+
+class Plain:
+    """Nothing tells what it knows, so there are no checkpoints."""
+
+    learn_rate, averages, grad_clip = 0.1, None, 0.0
+
+    def __call__(self, key, weights, gradient, **given):
+        weights -= self.learn_rate * gradient
+        return weights, gradient
+
+    def step_schedules(self):
+        pass
+
+
+# 13 steps an epoch, so 4 evaluations, each of 4 batches; then both splits once more.
+TEXT = RANKER.replace("thincdialog.Ranker.v1", "tests.signalled.v1").replace(
+    "n_samples", "eval_every_epochs = 0.5\nmax_steps = 18\nn_samples"
+)
+
+
+@pytest.fixture
+def command(tmp_path, capsys):
+    (tmp_path / "config.cfg").write_text(TEXT)
+
+    def run(*more, moment="none 0 none", line=None):
+        """RETURNS the exit code and what stderr shows."""
+        method, at, signals = moment.split()
+        vars(MOMENT).update(method=method, at=int(at), signals=signals, calls=0)
+        code = main(line or ["train", str(tmp_path / "config.cfg"), *map(str, more)])
+        return code, capsys.readouterr().err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    MOMENT.method = ""
+    folder = tmp_path_factory.mktemp("whole")
+    quietly_train(TEXT, folder)
+    return remains(folder)
+
+
+def words_of(line):
+    """The command that is told at the end of a line."""
+    return line[line.index("thincdialog train ") :].split()[1:]
+
+
+@pytest.mark.parametrize(
+    "moment, step",
+    [
+        ("learn 5 SIGTERM", 5),
+        ("learn 13 SIGINT", 13),
+        ("learn 18 SIGTERM+SIGTERM", 18),
+        ("answer 2 SIGTERM", 0),
+        ("answer 6 SIGINT", 7),
+        ("answer 16 SIGTERM", 18),
+        ("answer 18 SIGTERM", 18),  # Of the scores at the end.
+        ("to_disk 1 SIGTERM", 0),
+        ("to_disk 5 SIGINT", 7),
+    ],
+)
+def test_signals_end_the_step_and_tell_how_to_go_on(command, tmp_path, whole, moment, step):
+    out = tmp_path / "out"
+    code, shown = command("-o", out, "--resume", moment=moment)
+    assert code == (75 if "SIGTERM" in moment else 130), shown
+    line = shown.splitlines()[-1]
+    assert f"Saved {out}/checkpoint-{step}. Go on with: python -m thincdialog train " in line
+    assert f"--output {out} --resume" in line
+    assert "Traceback" not in shown
+    assert command(line=words_of(line))[0] == 0
+    same(remains(out), whole)
+
+
+def test_signals_a_second_sigint_stops_at_once(command, tmp_path, whole):
+    out = tmp_path / "out"
+    code, shown = command("-o", out, moment="learn 9 SIGTERM+SIGINT")
+    assert code == 130 and "Traceback" not in shown
+    # Nothing more is saved than the evaluation before it saved.
+    assert f"Saved {out}/checkpoint-7. Go on with: " in shown
+    assert command("-o", out, "--resume")[0] == 0
+    same(remains(out), whole)
+
+
+def test_signals_before_there_is_anything_to_save(command, tmp_path):
+    code, shown = command("-o", tmp_path / "out", moment="survey 1 SIGTERM")
+    assert code == 143
+    assert "Interrupted before there was anything to save. Go on with: " in shown
+    assert command("-o", tmp_path / "out", "--resume")[0] == 0
+    code, shown = command(moment="learn 3 SIGINT")
+    assert code == 130
+    assert "Interrupted; nothing was saved: give a folder with --output." in shown
+
+
+@pytest.mark.parametrize("name, code", [("SIGTERM", 143), ("SIGINT", 130)])
+def test_signals_where_there_are_no_checkpoints(command, tmp_path, name, code):
+    (tmp_path / "config.cfg").write_text(TEXT.replace("Adam.v1", "tests.plain.v1"))
+    out = tmp_path / "out"
+    found, shown = command("-o", out, moment=f"learn 9 {name}")
+    assert found == code, shown
+    line = shown.splitlines()[-1]
+    said = "to be used as it is: there is no checkpoint to go on from. Begin anew with: "
+    assert f"Saved {out}/model-last, {said}python -m thincdialog train " in line
+    assert f"--output {out} --force" in line and "--resume" not in line
+    assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 9
+    assert command(line=words_of(line))[0] == 0
+    assert json.loads((out / "model-last" / "meta.json").read_text())["step"] == 18
+
+
+def test_signals_of_other_threads_and_ignored_ones_are_left_alone():
+    before = signal.getsignal(signal.SIGTERM)
+    of_pytest = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Interruption():
+            assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) != before
+        assert signal.getsignal(signal.SIGTERM) == before
+    finally:
+        signal.signal(signal.SIGINT, of_pytest)
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(quietly_train(RANKER, training__max_steps=2)[0])
+    )
+    thread.start()
+    thread.join()
+    assert found[0].stopped_because == "max_steps = 2 reached"

@@ -1,0 +1,51 @@
+"""When training evaluates and ends."""
+
+import pytest
+
+from thincdialog.training.progress import Every, Limits, Position
+
+
+def test_limits_name_the_one_that_is_reached():
+    limits = Limits(1.5, 10, 60.0)
+    assert limits.reached(Position(epoch=1.4, step=9), 59.0) is None
+    assert "max_steps = 10" in limits.reached(Position(epoch=0.1, step=10), 0.0)
+    assert "max_epochs = 1.5" in limits.reached(Position(epoch=1.5, step=9), 0.0)
+    assert "max_seconds = 60" in limits.reached(Position(epoch=0.1, step=9), 60.0)
+
+
+@pytest.mark.parametrize(
+    "epochs,steps,per_epoch,expected",
+    [(2.0, 0, 7.0, 14), (1.5, 0, 7.0, 11), (2.0, 5, 7.0, 5), (2.0, 0, None, None), (0, 5, None, 5)],
+)
+def test_limits_total_steps(epochs, steps, per_epoch, expected):
+    assert Limits(epochs, steps, 0.0).total_steps(per_epoch) == expected
+
+
+def test_every_counts_from_the_last_evaluation():
+    every = Every(0.0, 3, 0.0)
+    due = []
+    for step in range(1, 11):
+        position = Position(step=step)
+        if every.due(position, 0.0):
+            due.append(step)
+            every.done(position, 0.0)
+    assert due == [3, 6, 9]
+
+
+def test_every_fraction_of_an_epoch_does_not_drift():
+    every = Every(0.1, 0, 0.0)
+    due = 0
+    for step in range(1, 101):
+        position = Position(epoch=step / 100, step=step)
+        if every.due(position, 0.0):
+            due += 1
+            every.done(position, 0.0)
+    assert due == 10
+
+
+def test_every_is_never_due_twice_at_one_step():
+    every = Every(0.0, 0, 1.0)
+    position = Position(step=1)
+    assert every.due(position, 5.0)
+    every.done(position, 5.0)
+    assert not every.due(position, 50.0)
