@@ -14,6 +14,7 @@ from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.compiled import load_kernels
+from thincdialog.ops.rows_apart import RowsApart, Tokens
 
 pytest.importorskip("numba")
 N_IDS, N_CLASSES, WIDTH = 12, 5, 20
@@ -45,17 +46,17 @@ class Step:
         table, output = map(self.model.get_ref, ("table", "output"))
         offset_of = self.parameters.offset_of
         losses = np.zeros(len(targets), dtype="f")
-        learnt, norms = load_kernels("fast_text").train_examples(
-            self.values,
+        words = Tokens(offset_of(table, "E"), N_IDS, self.texts.dataXd[:, 0].copy())
+        # No row is so frequent that it would be copied, but there are others who learn.
+        room = RowsApart(1000 if shared else 0)
+        learnt, norms = load_kernels("fast_text").learn_batch(
+            *room.prepare(self.values, np.zeros(0, dtype="f"), WIDTH, [words]),
             offset_of(output, "W"),
-            WIDTH,
             N_CLASSES,
-            offset_of(table, "E") + WIDTH * self.texts.dataXd[:, 0].astype("i8"),
             np.cumsum([0, *self.texts.lengths])[first:].astype(np.int64),
             targets,
             self.candidates[examples],
             self.weights,
-            shared,
             rate,
             clip,
             losses,

@@ -15,6 +15,7 @@ from thincdialog.models.star_space import StarSpace
 from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.compiled import load_kernels
+from thincdialog.ops.rows_apart import RowsApart, Tokens
 
 pytest.importorskip("numba")
 N_IDS, WIDTH = 12, 20
@@ -45,33 +46,25 @@ class Step:
         candidates = self.candidates[examples]
         first = range(len(self.candidates))[examples].start
         offsets = np.cumsum([0, *self.contexts.lengths])[first:].astype(np.int64)
-        nodes = list(self.model.walk())
-        tables = {id(nodes[slot.node]): slot.offset for slot in self.parameters.slots}
+        of_contexts, of_labels = (
+            self.parameters.offset_of(self.model.get_ref(name), "E")
+            for name in ("context_table", "label_table")
+        )
         losses = np.zeros(len(candidates), dtype="f")
         rows = self.contexts.dataXd[:, 0] * self.n_segments
         rows += np.minimum(self.contexts.dataXd[:, 1], self.n_segments - 1)
-        contexts = tables[id(self.model.get_ref("context_table"))] + WIDTH * rows.astype("i8")
-        of_labels = tables[id(self.model.get_ref("label_table"))]
-        labels = of_labels + WIDTH * self.labels.dataXd[:, 0].astype("i8")
-        learnt, norms = load_kernels("starspace").train_examples(
-            values,
-            squares,
-            WIDTH,
-            contexts,
-            contexts,
+        needed = [
+            Tokens(of_contexts, N_IDS * self.n_segments, rows),
+            Tokens(of_labels, N_IDS, self.labels.dataXd[:, 0].copy()),
+        ]
+        of_score = self.options["similarity"] == "cosine", self.is_softmax
+        factors = POWERS[self.options["pooling"]], self.options["scale"], self.margin
+        learnt, norms = load_kernels("starspace").learn_batch(
+            *RowsApart(0).prepare(values, squares, WIDTH, needed),
             offsets,
-            labels,
-            labels,
             np.cumsum([0, *self.labels.lengths]),
             candidates,
-            self.options["similarity"] == "cosine",
-            self.is_softmax,
-            POWERS[self.options["pooling"]],
-            self.options["scale"],
-            self.margin,
-            rate,
-            1e-8,
-            clip,
+            (*of_score, *factors, rate, 1e-8, clip),
             losses,
         )
         return learnt, norms, losses

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thinc.api import NumpyOps
+from thinc.api import Model, NumpyOps
 
 from tests.ops.array_backends import BACKENDS, backend
-from thincdialog.ops.table_gradient import TableGradient
-from thincdialog.ops.touched_rows import TouchedRows
+from thincdialog.ops.table_gradient import TableGradient, TouchedRows
 
 N_ROWS = 12
 
@@ -73,15 +72,16 @@ def test_table_gradient_never_keeps_more_rows_than_the_table_has():
 
 
 def test_touched_rows_add_to_the_gradient_unless_they_are_to_be_kept():
-    ops, gradient = NumpyOps(), np.zeros((6, 2), dtype="f")
     touched, rows = TouchedRows(), np.array([1, 4], dtype="i")
-    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    layer = Model("table", lambda *_: None, params={"E": np.zeros((6, 2), dtype="f")})
+    touched.add(layer, rows, np.ones((2, 2), dtype="f"))
+    gradient = layer.get_grad("E")
     assert gradient.sum(axis=1).tolist() == [0, 2, 0, 0, 2, 0]
     gradient[:] = 0
-    kept = TableGradient(ops, gradient)
+    kept = TableGradient(layer.ops, gradient)
     touched.keep_in(kept)
     twin = copy.deepcopy(touched)
-    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    touched.add(layer, rows, np.ones((2, 2), dtype="f"))
     assert not gradient.any() and kept.rows()[0].tolist() == [1, 4]
-    twin.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    twin.add(layer, rows, np.ones((2, 2), dtype="f"))
     assert gradient.sum(axis=1).tolist() == [0, 2, 0, 0, 2, 0]

@@ -18,22 +18,3 @@ from . import (
     token_embed,
     window_block,
 )
-
-__all__ = [
-    "bag_embed",
-    "bilstm",
-    "drop_tokens",
-    "feed_forward",
-    "fill_empty",
-    "identity_init",
-    "l2_normalise",
-    "layer_norm",
-    "line_embed",
-    "memory_hops",
-    "pool",
-    "projection",
-    "scale",
-    "times",
-    "token_embed",
-    "window_block",
-]

@@ -35,9 +35,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     if not is_train or not rate or not n_tokens:
         return X, lambda dY: dY
     xp, n_examples = model.ops.xp, X.lengths.shape[0]
-    stays = model.ops.get_dropout_mask((n_tokens,), rate) > 0
-    owners = bag_numbers(model.ops, X.lengths, n_tokens)
-    is_empty = xp.bincount(owners[stays], minlength=n_examples) == 0
+    stays = model.ops.get_dropout_mask((n_tokens,), rate) > 0  # (n_tokens,)
+    owners = bag_numbers(model.ops, X.lengths, n_tokens)  # (n_tokens,)
+    is_empty = xp.bincount(owners[stays], minlength=n_examples) == 0  # (n_examples,)
     stays |= is_empty[owners]
     lengths = xp.bincount(owners[stays], minlength=n_examples).astype("int32")
 
@@ -46,4 +46,4 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         dX[stays] = dY.dataXd
         return Ragged(dX, X.lengths)
 
-    return Ragged(X.dataXd[stays], lengths), backprop
+    return Ragged(X.dataXd[stays], lengths), backprop  # (n_kept, 2)

@@ -27,13 +27,8 @@ def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
     SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
     """
-    return Model(
-        "layernorm",
-        forward,
-        init=init,
-        dims={"nI": nI, "nO": nI},
-        params={"G": None, "b": None},
-    )
+    dims = {"nI": nI, "nO": nI}
+    return Model("layernorm", forward, init=init, dims=dims, params={"G": None, "b": None})
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
@@ -41,12 +36,12 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     if not isinstance(ops, CompiledNorms):
         return thinc_forward(model, X, is_train)
     G = cast(Floats1d, model.get_param("G"))
-    Y, hat, scales = ops.layer_norm(X, G, model.get_param("b"))
+    Y, hat, scales = ops.layer_norm(X, G, model.get_param("b"))  # (nB, nI) twice, (nB,)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        dX, dG, db = ops.backprop_layer_norm(dY, G, hat, scales)
+        dX, dG, db = ops.backprop_layer_norm(dY, G, hat, scales)  # (nB, nI), (nI,) twice
         model.inc_grad("G", dG)
         model.inc_grad("b", db)
         return dX

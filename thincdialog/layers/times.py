@@ -1,12 +1,12 @@
 """Multiplication by a constant."""
 
-from typing import Callable, Optional, Tuple
+from typing import Callable, Tuple
 
 from thinc.api import Model
 from thinc.types import Floats2d
-from thinc.util import get_width
 
 from ..registry import registry
+from .l2_normalise import init
 
 InT = Floats2d
 OutT = Floats2d
@@ -25,13 +25,8 @@ def times(factor: float) -> Model[InT, OutT]:
     """
     if factor == 0:
         raise ValueError("times: factor = 0, but then nothing is left of the input")
-    return Model(
-        "times",
-        forward,
-        init=init,
-        dims={"nI": None, "nO": None},
-        attrs={"factor": factor},
-    )
+    attrs = {"factor": factor}
+    return Model("times", forward, init=init, dims={"nI": None, "nO": None}, attrs=attrs)
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
@@ -40,12 +35,4 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     def backprop(dY: OutT) -> InT:
         return dY * factor
 
-    return X * factor, backprop
-
-
-def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    example = Y if X is None else X
-    if example is not None:
-        width = get_width(example)
-        model.set_dim("nI", width)
-        model.set_dim("nO", width)
+    return X * factor, backprop  # (nB, nI)

@@ -10,8 +10,7 @@ from thinc.types import Floats1d
 
 from ..errors import ModelError, TrainingError
 from ..ops.alignment import address, aligned_size, aligned_zeros
-from ..ops.table_gradient import TableGradient
-from ..ops.touched_rows import TouchedRows
+from ..ops.table_gradient import TableGradient, TouchedRows
 from ..optimizers.row_sparse import Part, RowSparseOptimizer
 
 # The optimizer sees one parameter; its state lies under this key.

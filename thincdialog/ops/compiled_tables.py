@@ -4,11 +4,7 @@ from typing import Any, Optional, Tuple
 
 import numpy
 
-from .compiled import load_kernels
-from .compiled_activations import are_plain
-
-_INT32 = numpy.dtype("i")
-_UINT64 = numpy.dtype("u8")
+from .compiled import INT32, UINT64, are_plain, load_kernels
 
 
 class CompiledTables:
@@ -16,7 +12,7 @@ class CompiledTables:
     Thinc's; ``bags`` asks for the others."""
 
     def gather_add(self, table: Any, indices: Any) -> Any:
-        if not (are_plain(table) and table.ndim == 2 and _are(indices, _INT32, 2)):
+        if not (are_plain(table, ndim=2) and are_plain(indices, dtype=INT32, ndim=2)):
             return super().gather_add(table, indices)  # type: ignore[misc]
         Y = numpy.zeros((indices.shape[0], table.shape[1]), dtype="f")
         if not load_kernels("tables").gather_add(table, indices, Y):
@@ -25,9 +21,8 @@ class CompiledTables:
 
     def scatter_add(self, table: Any, indices: Any, values: Any) -> Any:
         if not (
-            are_plain(table, values)
-            and table.ndim == 2
-            and _are(indices, _INT32, 1)
+            are_plain(table, values, ndim=2)
+            and are_plain(indices, dtype=INT32, ndim=1)
             and values.shape == (indices.shape[0], table.shape[1])
         ):
             return super().scatter_add(table, indices, values)  # type: ignore[misc]
@@ -36,14 +31,14 @@ class CompiledTables:
         return None
 
     def hash(self, ids: Any, seed: int) -> Any:
-        if not _are(ids, _UINT64, 1):
+        if not are_plain(ids, dtype=UINT64, ndim=1):
             return super().hash(ids, seed)  # type: ignore[misc]
         keys = numpy.empty((ids.shape[0], 4), dtype="u4")
         load_kernels("tables").hash_ids(ids, int(seed) & 0xFFFFFFFF, keys)
         return keys
 
     def ngrams(self, n: int, keys: Any) -> Any:
-        if not _are(keys, _UINT64, 1):
+        if not are_plain(keys, dtype=UINT64, ndim=1):
             return super().ngrams(n, keys)  # type: ignore[misc]
         hashes = numpy.empty((max(0, keys.shape[0] - n + 1) if n > 0 else 0,), dtype="u8")
         load_kernels("tables").ngrams(n, keys, hashes)
@@ -76,15 +71,6 @@ class CompiledTables:
         sizes = numpy.zeros((lengths.shape[0] * n_segments,), dtype="i")
         load_kernels("tables").split_bags(_ints(tokens), _ints(lengths), n_segments, ids, sizes)
         return ids, sizes
-
-
-def _are(array: Any, dtype: Any, ndim: int) -> bool:
-    return (
-        isinstance(array, numpy.ndarray)
-        and array.dtype == dtype
-        and array.ndim == ndim
-        and array.flags.c_contiguous
-    )
 
 
 def _ints(array: Any) -> Any:

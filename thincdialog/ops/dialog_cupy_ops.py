@@ -7,8 +7,8 @@ from thinc.api import CupyOps
 from thinc.types import DeviceTypes, FloatsXd, Shape
 
 from ..registry import registry
+from .dialog_numpy_ops import stream_seed
 from .exact_products import ExactProducts
-from .random_stream import stream_seed
 
 
 @registry.ops("thincdialog_cupy")

@@ -6,8 +6,8 @@ import numpy
 from thinc.types import FloatsXd
 
 from ..registry import registry
-from .compiled import load_kernels
-from .compiled_activations import CompiledActivations, are_alike, are_plain
+from .compiled import are_alike, are_plain, load_kernels
+from .compiled_activations import CompiledActivations
 from .compiled_lstm import CompiledLSTM
 from .compiled_norms import CompiledNorms
 from .compiled_sequences import CompiledSequences
@@ -70,7 +70,7 @@ class DialogFastOps(
         return dX
 
     def maxout(self, X: Any) -> Tuple[Any, Any]:
-        if not (are_plain(X) and X.ndim == 3 and X.shape[2]):
+        if not (are_plain(X, ndim=3) and X.shape[2]):
             return super().maxout(X)
         best = numpy.empty(X.shape[:2], dtype="f")
         which = numpy.empty(X.shape[:2], dtype="i")
@@ -110,9 +110,9 @@ class DialogFastOps(
         arrays = (weights, gradient, mom1, mom2)
         if not are_alike(*arrays):
             return super().adam(*arrays, beta1, beta2, eps, learn_rate, mod_rate)
-        settings = [float(x) for x in (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)]
+        settings = (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)
         flat = [array.reshape(-1) for array in arrays]
-        load_kernels("adam").adam_dense(*flat, *settings, True)
+        load_kernels("steps").adam_dense(*flat, tuple(map(float, settings)), True)
         return arrays
 
 

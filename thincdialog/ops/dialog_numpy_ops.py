@@ -10,10 +10,23 @@ from threadpoolctl import threadpool_limits
 
 from ..registry import registry
 from .exact_products import ExactProducts
-from .random_stream import stream_seed
 
 # Dropout draws 16 bits a cell.
 _LEVELS = 1 << 16
+
+
+def stream_seed(seed: int, step: int, microbatch: int) -> numpy.random.SeedSequence:
+    """Entropy for the random draws of one microbatch: a pure function of its position.
+
+    Two positions never share a stream, and a position's draws are the same in any
+    process, whatever was drawn before.
+
+    seed (int): The run's seed, 0 or more.
+    step (int): Number of the optimizer step, counted from 0.
+    microbatch (int): Number of the microbatch within the step, counted from 0.
+    RETURNS (SeedSequence): What the ops' generator is made of.
+    """
+    return numpy.random.SeedSequence((seed, step, microbatch))
 
 
 @registry.ops("thincdialog_numpy")

@@ -9,7 +9,8 @@ from thinc.util import get_array_module
 
 from ..registry import registry
 from .moments import least_second_moment
-from .row_sparse import Key, RowSparseOptimizer
+from .row_sparse import RowSparseOptimizer
+from .state import Key
 
 
 class LazyAdam(RowSparseOptimizer):
@@ -99,14 +100,4 @@ def configure_lazy_adam(
     SOURCE: Kingma and Ba 2015, https://arxiv.org/abs/1412.6980; lazy rows as in
         torch.optim.SparseAdam
     """
-    return LazyAdam(
-        learn_rate,
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        L2=L2,
-        L2_is_weight_decay=L2_is_weight_decay,
-        grad_clip=grad_clip,
-        use_averages=use_averages,
-        average_every=average_every,
-    )
+    return LazyAdam(**locals())  # all arguments, by their names

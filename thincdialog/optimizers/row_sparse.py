@@ -9,12 +9,10 @@ from thinc.util import get_array_module, is_numpy_array
 
 from ..ops.compiled import load_kernels
 from ..ops.compiled_tables import CompiledTables
+from .state import Key
 
 # Floats a block: what a step reads and writes of it stays in a core's cache.
 _BLOCK_FLOATS = 32768
-
-# What the state of one parameter lies under.
-Key = Tuple[int, str]
 
 
 class Part(NamedTuple):
@@ -64,7 +62,7 @@ class Part(NamedTuple):
         """
         gradient = self.gradient(vector)
         if isinstance(ops, CompiledTables):
-            return load_kernels("gradients").square_sum(gradient.reshape(-1))
+            return load_kernels("steps").square_sum(gradient.reshape(-1))
         xp, total = get_array_module(vector), 0.0
         for now in self.blocks(gradient):
             block = gradient[now].reshape(-1)
@@ -82,8 +80,8 @@ class RowSparseOptimizer(Optimizer):
 
     is_shared (bool): Whether others change the same state meanwhile: then ``step_block`` gets
         copies of it, which nobody changes before they are put back.
-    kernels (str): Family of ``ops/kernels``, which has `<family>_dense` and
-        `<family>_rows`: the same step, compiled, for models on compiled ops.
+    kernels (str): Name of the same step, compiled, for models on compiled ops: `<name>_dense`
+        and `<name>_rows` of ``ops/kernels/steps.py``.
     """
 
     is_shared = False
@@ -114,7 +112,7 @@ class RowSparseOptimizer(Optimizer):
         raise NotImplementedError
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
-        """What the kernels take behind the arrays, but for the weight decay, their last.
+        """The kernels' settings, but for the weight decay, their last.
 
         scale (float): The gradient is multiplied by this first.
         n_updates (int): Number of this step, from 1.
@@ -177,25 +175,25 @@ class RowSparseOptimizer(Optimizer):
         step = self.step_block(xp, dW, state, n_updates)
         if not is_view or self.is_shared:
             for array, changed in zip(arrays, state):
-                _put_back(array, index, changed)
+                array[index] = changed
         # As late as can be: what others do to these rows until they are put back is lost.
         W = _block(weights, index)
         W -= step
         if self.L2 and self.L2_is_weight_decay:
             W *= xp.float32(1 - self.learn_rate * self.L2)
         if not is_view:
-            _put_back(weights, index, W)
+            weights[index] = W
 
     def _step_compiled(
         self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
     ) -> None:
-        kernels, (W, *arrays) = load_kernels(self.kernels), views
+        kernels, (W, *arrays) = load_kernels("steps"), views
         settings = (*self.kernel_settings(scale, n_updates), self.learn_rate * self.L2)
-        floats = [float(value) for value in settings]
+        floats = tuple(map(float, settings))
         if rows is None:
-            getattr(kernels, f"{self.kernels}_dense")(W, dW, *arrays, *floats)
+            getattr(kernels, f"{self.kernels}_dense")(W, dW, *arrays, floats)
         else:
-            getattr(kernels, f"{self.kernels}_rows")(W, dW, *arrays, rows, *floats)
+            getattr(kernels, f"{self.kernels}_rows")(W, dW, *arrays, rows, floats)
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
@@ -231,20 +229,13 @@ class RowSparseOptimizer(Optimizer):
         # Thinc's decay, for the steps since the last time.
         kept = min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** self.average_every
         if is_compiled:
-            load_kernels("gradients").move_average(self.averages[key], values, float(1 - kept))
+            load_kernels("steps").move_average(self.averages[key], values, float(1 - kept))
             return
         average, share = self.averages[key], get_array_module(values).float32(1 - kept)
-        # Blocks that stay in the CPU's cache; a GPU takes everything at once.
-        size = _BLOCK_FLOATS if is_numpy_array(values) else values.shape[0]
-        for start in range(0, values.shape[0], size):
-            index = slice(start, start + size)
-            average[index] += share * (values[index] - average[index])
+        for now in Part(0, values.shape[0]).blocks(values):
+            average[now] += share * (values[now] - average[now])
 
 
 def _block(array: Any, index: Union[slice, Ints1d]) -> Any:
     """A view of these, or a copy if they are numbers of rows."""
     return array[index] if isinstance(index, slice) else array.take(index, axis=0)
-
-
-def _put_back(array: Any, index: Union[slice, Ints1d], block: Any) -> None:
-    array[index] = block

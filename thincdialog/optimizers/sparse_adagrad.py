@@ -8,7 +8,8 @@ from thinc.types import Floats1d
 from thinc.util import get_array_module
 
 from ..registry import registry
-from .row_sparse import Key, RowSparseOptimizer
+from .row_sparse import RowSparseOptimizer
+from .state import Key
 
 
 class SparseAdagrad(RowSparseOptimizer):
@@ -65,12 +66,4 @@ def configure_sparse_adagrad(
     RETURNS (Optimizer): For ``FlatParameters.update``.
     SOURCE: Duchi, Hazan and Singer 2011, https://jmlr.org/papers/v12/duchi11a.html
     """
-    return SparseAdagrad(
-        learn_rate,
-        eps=eps,
-        L2=L2,
-        L2_is_weight_decay=L2_is_weight_decay,
-        grad_clip=grad_clip,
-        use_averages=use_averages,
-        average_every=average_every,
-    )
+    return SparseAdagrad(**locals())  # all arguments, by their names

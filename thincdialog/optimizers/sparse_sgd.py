@@ -7,7 +7,8 @@ from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
 from thinc.types import Floats1d
 
 from ..registry import registry
-from .row_sparse import Key, RowSparseOptimizer
+from .row_sparse import RowSparseOptimizer
+from .state import Key
 
 
 class SparseSGD(RowSparseOptimizer):
@@ -50,11 +51,4 @@ def configure_sparse_sgd(
     RETURNS (Optimizer): For ``FlatParameters.update``.
     SOURCE: Robbins and Monro 1951, https://doi.org/10.1214/aoms/1177729586
     """
-    return SparseSGD(
-        learn_rate,
-        L2=L2,
-        L2_is_weight_decay=L2_is_weight_decay,
-        grad_clip=grad_clip,
-        use_averages=use_averages,
-        average_every=average_every,
-    )
+    return SparseSGD(**locals())  # all arguments, by their names

@@ -29,7 +29,7 @@ def arrays(shape, seed=0):
 def test_adam_dense_is_adam(n, clear):
     state = arrays((n,))
     expected, dW = adam(*state, **SETTINGS), state[1].copy()
-    load_kernels("adam").adam_dense(*state, *SETTINGS.values(), clear)
+    load_kernels("steps").adam_dense(*state, tuple(SETTINGS.values()), clear)
     for found, wanted in zip([state[0], *state[2:]], expected):
         np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-7)
     np.testing.assert_array_equal(state[1], 0 * dW if clear else dW)
@@ -42,7 +42,7 @@ def test_adam_rows_changes_only_its_rows(rows, width):
     before, expected = [a.copy() for a in state], adam(*state, **SETTINGS)
     numbers = np.asarray(rows, dtype="int64")
     W, dW, *moments = state
-    load_kernels("adam").adam_rows(W, dW[numbers], *moments, numbers, *SETTINGS.values())
+    load_kernels("steps").adam_rows(W, dW[numbers], *moments, numbers, tuple(SETTINGS.values()))
     others = np.setdiff1d(np.arange(6), rows)
     for found, was, wanted in zip([state[0], *state[2:]], [before[0], *before[2:]], expected):
         np.testing.assert_allclose(found[numbers], wanted[numbers], rtol=2e-6, atol=1e-7)
@@ -52,5 +52,5 @@ def test_adam_rows_changes_only_its_rows(rows, width):
 def test_adam_of_a_gradient_that_is_not_finite_is_not_finite():
     state = arrays((3,))
     state[1][1] = np.nan
-    load_kernels("adam").adam_dense(*state, *SETTINGS.values(), False)
+    load_kernels("steps").adam_dense(*state, tuple(SETTINGS.values()), False)
     assert np.isfinite(state[0]).tolist() == [True, False, True]
