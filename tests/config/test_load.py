@@ -90,9 +90,9 @@ def test_resolve_builds_all_sections():
     assert parts["training"]["callbacks"] == [] and callable(parts["training"]["logger"])
     assert list(parts["tasks"]) == ["dialogue"] and parts["tasks"]["dialogue"].splits == []
     assert [type(m).__name__ for m in parts["evaluation"]["metrics"]] == [
-        "AccuracyMetric",
+        "Accuracy",
         "F1Metric",
-        "RankingMetric",
+        "Ranking",
     ]
     assert callable(parts["world"]) and parts["baselines"] == {}
     assert parts["system"] == {"seed": 0, "gpu_id": -1, "ops": "numpy"}

@@ -7,7 +7,7 @@ from ..agents import ModelAgent
 from ..config import CheckedConfig
 from ..messages import Message
 from ..metrics import ExampleMetric, Metric, merge_tasks, report_values
-from ..metrics.class_f1 import ClassF1Metric
+from ..metrics.class_f1 import ClassF1
 from ..ops.exact_products import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
@@ -55,8 +55,8 @@ def scored_by(metrics: Sequence[ExampleMetric], agent: Agent) -> List[ExampleMet
     metrics (Sequence[ExampleMetric]): Those of the config.
     """
     has_classes = getattr(agent, "replies_with_classes", False)
-    if has_classes and not any(isinstance(metric, ClassF1Metric) for metric in metrics):
-        return [*metrics, ClassF1Metric()]
+    if has_classes and not any(isinstance(metric, ClassF1) for metric in metrics):
+        return [*metrics, ClassF1()]
     return list(metrics)
 
 

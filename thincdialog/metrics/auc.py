@@ -9,13 +9,13 @@ import numpy
 from ..messages import Message, column
 from ..registry import registry
 from .example_metric import ExampleMetric
-from .metric import Metric
+from .metric import Metric, merged
 
 Scores = Dict[str, array]
 
 
 @registry.metrics("thincdialog.AUC.v1")
-def AUC() -> ExampleMetric:
+class AUC(ExampleMetric):
     """Chance that an example of a class gets a higher probability for it than one of
     another class, ties counting half; the mean over classes. Higher is better, 0.5 is
     chance.
@@ -25,14 +25,12 @@ def AUC() -> ExampleMetric:
     examples) is not counted. Classes that all examples have, or none, are left out. Keeps
     every probability: 8 bytes for each example and class.
 
-    RETURNS (ExampleMetric): Reports `auc`, 0.0 to 1.0.
+    Reports `auc`, 0.0 to 1.0.
+
     SOURCE: Hanley and McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747
     """
-    return AUCMetric()
 
-
-class AUCMetric(ExampleMetric):
-    """See ``AUC``."""
+    counts = ("inside", "outside")
 
     def __init__(self) -> None:
         self.reset()
@@ -71,12 +69,6 @@ class AUCMetric(ExampleMetric):
         self.inside: Scores = {}
         self.outside: Scores = {}
 
-    def merge(self, other: "AUCMetric") -> None:
-        """Add the probabilities of another one."""
-        for own, more in ((self.inside, other.inside), (self.outside, other.outside)):
-            for name, values in more.items():
-                own.setdefault(name, array("d")).extend(values)
-
 
 class AUCValue(Metric):
     """Mean of the areas of all classes, from the probabilities that were given to a class.
@@ -101,12 +93,7 @@ class AUCValue(Metric):
         return math.fsum(areas) / len(names)
 
     def __add__(self, other: "AUCValue") -> "AUCValue":
-        parts = ((self.inside, other.inside), (self.outside, other.outside))
-        merged = [
-            {name: a.get(name, array("d")) + b.get(name, array("d")) for name in {**a, **b}}
-            for a, b in parts
-        ]
-        return type(self)(*merged)
+        return type(self)(merged(self.inside, other.inside), merged(self.outside, other.outside))
 
 
 def area(inside: Sequence[float], outside: Sequence[float]) -> float:

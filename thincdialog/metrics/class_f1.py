@@ -13,21 +13,18 @@ from .metric import Metric, Sums
 
 
 @registry.metrics("thincdialog.ClassF1.v1")
-def ClassF1() -> ExampleMetric:
+class ClassF1(ExampleMetric):
     """F1 of each class, averaged over classes; higher is better.
 
     The class of an example is its label (with several: the one replied, else the
     first), the class found is the reply's text, compared as they are. The classes
     are all that occur as either. A reply without text finds no class.
 
-    RETURNS (ExampleMetric): Reports `macro_f1`, each class counting the same, and
-        `weighted_f1`, each class counting as often as it is the label; 0.0 to 1.0.
+    Reports `macro_f1`, each class counting the same, and `weighted_f1`, each class counting
+    as often as it is the label; 0.0 to 1.0.
     """
-    return ClassF1Metric()
 
-
-class ClassF1Metric(ExampleMetric):
-    """See ``ClassF1``."""
+    counts = ("n_right", "n_found", "n_labels")
 
     def __init__(self) -> None:
         self.reset()
@@ -43,22 +40,14 @@ class ClassF1Metric(ExampleMetric):
 
     def report(self) -> Dict[str, Metric]:
         """`macro_f1` and `weighted_f1`."""
-        return {
-            "macro_f1": MacroF1Metric(self.n_right, self.n_found, self.n_labels),
-            "weighted_f1": WeightedF1Metric(self.n_right, self.n_found, self.n_labels),
-        }
+        counts = (self.n_right, self.n_found, self.n_labels)
+        return {"macro_f1": MacroF1Metric(*counts), "weighted_f1": WeightedF1Metric(*counts)}
 
     def reset(self) -> None:
         """Forget all counts."""
         self.n_right: Counter = Counter()
         self.n_found: Counter = Counter()
         self.n_labels: Counter = Counter()
-
-    def merge(self, other: "ClassF1Metric") -> None:
-        """Add the counts of another one."""
-        self.n_right.update(other.n_right)
-        self.n_found.update(other.n_found)
-        self.n_labels.update(other.n_labels)
 
 
 def class_of(labels: Sequence[str], found: Optional[str]) -> str:

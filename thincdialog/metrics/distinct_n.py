@@ -11,33 +11,29 @@ from .word_list import word_list
 
 
 @registry.metrics("thincdialog.DistinctN.v1")
-def DistinctN(
-    ns: Optional[List[int]] = None, per: Literal["words", "ngrams"] = "words"
-) -> ExampleMetric:
+class DistinctN(ExampleMetric):
     """Different n-grams of all replies together, as a share; higher is more varied.
 
     Words are runs of letters and digits in lower case. The labels do not matter. The share
     falls with the number of replies, so only evaluations on the same examples can be
     compared. Keeps every different n-gram: some 100 bytes each, 20 MB for 200,000.
 
+    Reports `distinct_<n>` for each n, 0.0 to 1.0.
+
     ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.
     per (str): What they are a share of: all "words", as in the paper, or all "ngrams" of
         the same n, as in ParlAI's interdistinct.
-    RETURNS (ExampleMetric): Reports `distinct_<n>` for each n, 0.0 to 1.0.
     RAISES (ConfigError): If an n is less than 1.
     SOURCE: Li et al. 2016, https://arxiv.org/abs/1510.03055, section 5.2
     """
-    ns = [1, 2] if ns is None else ns
-    if not ns or min(ns) < 1:
-        text = f"'ns' of thincdialog.DistinctN.v1 is {ns}"
-        raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
-    return DistinctNMetric(ns, per)
 
+    counts = ("n_all", "seen")
 
-class DistinctNMetric(ExampleMetric):
-    """See ``DistinctN``."""
-
-    def __init__(self, ns: Sequence[int] = (1, 2), per: str = "words"):
+    def __init__(self, ns: Optional[List[int]] = None, per: Literal["words", "ngrams"] = "words"):
+        ns = [1, 2] if ns is None else ns
+        if not ns or min(ns) < 1:
+            text = f"'ns' of thincdialog.DistinctN.v1 is {ns}"
+            raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
         self.ns = sorted(set(ns))
         self.per = per
         self.reset()
@@ -60,12 +56,6 @@ class DistinctNMetric(ExampleMetric):
         """Forget all counts."""
         self.n_all = dict.fromkeys(self.ns, 0)
         self.seen: Dict[int, Set[str]] = {n: set() for n in self.ns}
-
-    def merge(self, other: "DistinctNMetric") -> None:
-        """Add the counts of another one with the same settings."""
-        for n in self.ns:
-            self.n_all[n] += other.n_all[n]
-            self.seen[n] |= other.seen[n]
 
 
 class DistinctMetric(Metric):

@@ -26,7 +26,10 @@ class ExactSum:
 
     def add(self, value: Any) -> None:
         """Add a number: int, float, or a NumPy or CuPy scalar."""
-        if not isinstance(value, (int, float)):
+        if isinstance(value, int):
+            self.units += value << EXPONENT
+            return
+        if not isinstance(value, float):
             value = value.item()
         try:
             numerator, denominator = value.as_integer_ratio()
@@ -54,6 +57,12 @@ class ExactSum:
     def restore(self, state: List[Any]) -> None:
         """Take the value that ``state`` gave."""
         self.units, self.special = int(state[0]), float(state[1])
+
+    def __add__(self, other: "ExactSum") -> "ExactSum":
+        """The sum of both; changes neither."""
+        total = self.copy()
+        total.merge(other)
+        return total
 
     def __truediv__(self, other: "ExactSum") -> float:
         """The quotient of the exact values, rounded once.

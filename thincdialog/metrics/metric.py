@@ -7,6 +7,7 @@ bit for any parts and any order, because nothing is rounded before ``value()``.
 
 import math
 import re
+from copy import copy
 from typing import Any, Dict, Hashable, Mapping, Optional, TypeVar, Union
 
 import numpy
@@ -76,7 +77,7 @@ class SumMetric(Metric):
         return float(self.total)
 
     def __add__(self, other: "SumMetric") -> "SumMetric":
-        return type(self)(_added(self.total, other.total))
+        return type(self)(self.total + other.total)
 
 
 class AverageMetric(Metric):
@@ -109,9 +110,7 @@ class AverageMetric(Metric):
             return numpy.where(numerator == 0, 0.0, numerator / denominator)
 
     def __add__(self: "AverageT", other: "AverageT") -> "AverageT":
-        return type(self)(
-            _added(self.numerator, other.numerator), _added(self.denominator, other.denominator)
-        )
+        return type(self)(self.numerator + other.numerator, self.denominator + other.denominator)
 
 
 AverageT = TypeVar("AverageT", bound=AverageMetric)
@@ -179,11 +178,20 @@ def report_values(report: Report) -> Dict[str, float]:
     return {name: metric.value() for name, metric in report.items()}
 
 
+def merged(one: Any, other: Any) -> Any:
+    """Counts of two parts together; changes neither.
+
+    one, other (Any): Numbers or exact sums; arrays, of which the values are collected; sets; or
+        tuples, lists and dicts of these, place by place.
+    """
+    if isinstance(one, dict):
+        both = {key: copy(value) for key, value in {**one, **other}.items()}
+        both.update((key, merged(one[key], other[key])) for key in one.keys() & other.keys())
+        return type(one)(both)
+    if isinstance(one, (tuple, list)):
+        return type(one)(map(merged, one, other))
+    return one | other if isinstance(one, (set, frozenset)) else one + other
+
+
 def _exact(value: Any) -> ExactSum:
     return value.copy() if isinstance(value, ExactSum) else ExactSum(value)
-
-
-def _added(left: ExactSum, right: ExactSum) -> ExactSum:
-    total = left.copy()
-    total.merge(right)
-    return total
