@@ -1,9 +1,11 @@
 """Curves in a terminal, in letters."""
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
-from ..errors import MissingPackageError
+import numpy
+
 from .curves import AGAINST, DEV, TRAIN, Line, Panel, one_split
+from .picture import drawing
 from .ticks import round_ticks, tick_labels
 
 HEIGHT = 14
@@ -12,6 +14,8 @@ HEIGHT = 14
 COLOURS = (32, 214, 36, 175, 117, 202, 227)
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BRAILLE = range(0x2800, 0x2900)
+# What a line is called in the legend: its letter, and its colour if it has one.
+Style = Dict[str, Tuple[str, Optional[int]]]
 
 
 def draw_terminal(
@@ -35,25 +39,16 @@ def draw_terminal(
     # Twice as many lines cannot be told apart.
     shown = [one_split(panel) if len(runs) > 1 else panel for panel in panels]
     keys = list(dict.fromkeys(_key(line, runs) for panel in shown for line in panel.lines))
-    style = {key: _Style(_letter(i), COLOURS[i % len(COLOURS)]) for i, key in enumerate(keys)}
-    if not colour:
-        style = {key: _Style(found.letter, None) for key, found in style.items()}
-    parts = [_draw(panel, against, width, {k: style[k] for k in keys}, runs) for panel in shown]
+    style = {
+        key: (NAMES[i % len(NAMES)], COLOURS[i % len(COLOURS)] if colour else None)
+        for i, key in enumerate(keys)
+    }
+    parts = [_draw(panel, against, width, style, runs) for panel in shown]
     if len(keys) > 1:
-        parts.append(
-            "\n".join(_paint(f"{style[key].letter}  {key}", style[key].colour) for key in keys)
-        )
+        legend = [_paint(f"{letter}  {key}", number) for key, (letter, number) in style.items()]
+        parts.append("\n".join(legend))
     text = "\n\n".join(parts)
     return text if braille else _without_braille(text)
-
-
-class _Style(NamedTuple):
-    letter: str
-    colour: Optional[int]
-
-
-def _letter(number: int) -> str:
-    return NAMES[number % len(NAMES)]
 
 
 def _key(line: Line, runs: List[str]) -> str:
@@ -63,31 +58,29 @@ def _key(line: Line, runs: List[str]) -> str:
     return {TRAIN: "training", DEV: "dev"}[line.split]
 
 
-def _draw(panel: Panel, against: str, width: int, style: dict, runs: List[str]) -> str:
-    try:
-        from plotille import Canvas
-    except ImportError:
-        raise MissingPackageError("plotille", "plot", "A plot in the terminal") from None
+def _draw(panel: Panel, against: str, width: int, style: Style, runs: List[str]) -> str:
+    plotille = drawing("plotille", "A plot in the terminal")
     low, high = _limits([y for line in panel.lines for y in line.ys])
     left, right = _limits([x for line in panel.lines for x in line.xs], margin=0.0)
     y_ticks = round_ticks(low, high, HEIGHT // 2)
     y_labels = tick_labels(y_ticks)
     gutter = max(map(len, y_labels)) + 1
     columns = max(width - gutter - 3, 20)
-    canvas = Canvas(columns, HEIGHT, left, low, right, high, mode="byte")
+    canvas = plotille.Canvas(columns, HEIGHT, left, low, right, high, mode="byte")
     for line in panel.lines:
-        found = style[_key(line, runs)]
+        _, colour = style[_key(line, runs)]
         points = list(zip(line.xs, line.ys))
-        for (x0, y0), (x1, y1) in zip(points, points[1:]):
-            canvas.line(x0, y0, x1, y1, color=found.colour)
+        for start, end in zip(points, points[1:]):
+            canvas.line(*start, *end, color=colour)
         if len(points) == 1:
-            canvas.point(*points[0], color=found.colour)
+            canvas.point(*points[0], color=colour)
     # Letters come last, so that no line covers them.
     if len(style) > 1:
         for line in panel.lines:
-            found = style[_key(line, runs)]
-            for x, y in _letter_places(line, list(style).index(_key(line, runs)), left, right):
-                canvas.text(x, y, found.letter, color=found.colour)
+            key = _key(line, runs)
+            letter, colour = style[key]
+            for x, y in _letter_places(line, list(style).index(key), left, right):
+                canvas.text(x, y, letter, color=colour)
     # Braille without a dot is wider than a space in some fonts.
     rows = canvas.plot().replace(chr(BRAILLE[0]), " ").split("\n")
     labels = {_place(tick, low, high, HEIGHT): text for tick, text in zip(y_ticks, y_labels)}
@@ -119,11 +112,7 @@ def _letter_places(line: Line, number: int, left: float, right: float) -> List[T
     for part in range(3):
         share = (part + (number % 8 + 1) / 9) / 3
         x = min(max(left + (right - left) * share, line.xs[0]), line.xs[-1])
-        after = next((i for i, other in enumerate(line.xs) if other >= x), len(line.xs) - 1)
-        before = max(after - 1, 0)
-        x0, x1 = line.xs[before], line.xs[after]
-        t = (x - x0) / (x1 - x0) if x1 > x0 else 0.0
-        places.append((x, line.ys[before] + t * (line.ys[after] - line.ys[before])))
+        places.append((x, float(numpy.interp(x, line.xs, line.ys))))
     return places
 
 
