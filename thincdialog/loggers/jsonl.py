@@ -21,7 +21,13 @@ def JSONL(path: str) -> Setup:
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
-        rows = _row_file(Path(path))
+        try:
+            rows = RowFile(Path(path))
+        except OSError as error:
+            raise OutputError(
+                f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
+                "Give it another 'path'."
+            ) from error
         if run.first_step:  # A resumed run will write later rows once more.
             rows.drop_after(run.first_step)
 
@@ -32,13 +38,3 @@ def JSONL(path: str) -> Setup:
         return log_step, rows.close
 
     return setup
-
-
-def _row_file(path: Path) -> RowFile:
-    try:
-        return RowFile(path)
-    except OSError as error:
-        raise OutputError(
-            f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
-            "Give it another 'path'."
-        ) from error
