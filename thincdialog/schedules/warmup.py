@@ -1,7 +1,7 @@
 """Rates that warm up, then fall."""
 
 import math
-from itertools import chain, count
+from itertools import count
 from typing import Callable, Iterable, Iterator, Optional
 
 from ..registry import registry
@@ -87,5 +87,11 @@ def _warmup_then(
             f"warmup_steps = {warmup_steps} and total_steps = {total_steps}, but "
             "0 <= warmup_steps < total_steps must hold"
         )
-    rising = (initial_rate * (step + 1) / warmup_steps for step in range(warmup_steps))
-    return chain(rising, (initial_rate * decay(step) for step in count()))
+
+    def rate(step: int) -> float:
+        if step < warmup_steps:
+            return initial_rate * (step + 1) / warmup_steps
+        return initial_rate * decay(step - warmup_steps)
+
+    # Thinc's optimizers, and checks of configs, know generators.
+    return (rate(step) for step in count())
