@@ -91,7 +91,7 @@ def test_resolve_builds_all_sections():
     assert list(parts["tasks"]) == ["dialogue"] and parts["tasks"]["dialogue"].splits == []
     assert [type(m).__name__ for m in parts["evaluation"]["metrics"]] == [
         "Accuracy",
-        "F1Metric",
+        "F1",
         "Ranking",
     ]
     assert callable(parts["world"]) and parts["baselines"] == {}

@@ -8,22 +8,10 @@ from .vocabulary_tokenizer import VocabularyTokenizer
 class CharacterTokenizer(VocabularyTokenizer):
     """Every character (code point), white space included; known ones come back exactly.
 
-    lower (bool): Whether to put everything into lower case.
-    min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
     """
 
     separator = b""
-
-    def __init__(
-        self,
-        *,
-        lower: bool = False,
-        min_freq: int = 1,
-        max_size: int = 0,
-        byte_fallback: bool = False,
-    ):
-        super().__init__(min_freq=min_freq, max_size=max_size, byte_fallback=byte_fallback)
-        self.lower = lower
 
     def split(self, text: str) -> List[str]:
         return list(text.lower() if self.lower else text)
