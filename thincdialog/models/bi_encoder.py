@@ -11,6 +11,7 @@ from ..registry import registry
 
 InT = Tuple[Ragged, Ragged]
 OutT = Tuple[Floats2d, Floats2d]
+ENCODERS = ("context_encoder", "candidate_encoder")
 
 
 @registry.models("thincdialog.BiEncoder.v1")
@@ -62,14 +63,15 @@ def BiEncoder(
         forward,
         init=init,
         layers=[contexts] if contexts is candidates else [contexts, candidates],
-        refs={"context_encoder": contexts, "candidate_encoder": candidates},
+        refs=dict(zip(ENCODERS, (contexts, candidates))),
         dims={"nO": None},
     )
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    contexts, backprop_contexts = model.get_ref("context_encoder")(X[0], is_train)
-    candidates, backprop_candidates = model.get_ref("candidate_encoder")(X[1], is_train)
+    encode_contexts, encode_candidates = map(model.get_ref, ENCODERS)
+    contexts, backprop_contexts = encode_contexts(X[0], is_train)  # (n_examples, nO)
+    candidates, backprop_candidates = encode_candidates(X[1], is_train)  # (n_candidates, nO)
 
     def backprop(dY: OutT) -> InT:
         return backprop_contexts(dY[0]), backprop_candidates(dY[1])
@@ -78,9 +80,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = None) -> None:
-    names = ("context_encoder", "candidate_encoder")
-    for index, name in enumerate(names):
-        encoder = model.get_ref(name)
+    for index, encoder in enumerate(map(model.get_ref, ENCODERS)):
         encoder.initialize(X=None if X is None else X[index], Y=None if Y is None else Y[index])
         if encoder.has_dim("nO"):
             model.set_dim("nO", encoder.get_dim("nO"))
@@ -106,11 +106,11 @@ def _tie_embeddings(encoder: Model, other: Model) -> Model:
             f"candidate_encoder {len(theirs)}. Use share = 'nothing', or encoders alike."
         )
     for mine, own in zip(ours, theirs):
-        if _settings(mine) != _settings(own):
+        one, two = _settings(mine), _settings(own)
+        if one != two:
             raise ValueError(
-                f"share = 'embeddings', but the tables have different settings: {mine.name} "
-                f"{_settings(mine)} and {own.name} {_settings(own)}. Use share = 'nothing', or "
-                "encoders alike."
+                f"share = 'embeddings', but the tables have different settings: {mine.name} {one} "
+                f"and {own.name} {two}. Use share = 'nothing', or encoders alike."
             )
         if own is other:
             other = mine

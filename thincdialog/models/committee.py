@@ -1,5 +1,7 @@
 """Several models that vote."""
 
+from functools import reduce
+from operator import add
 from typing import Any, Callable, List, Optional, Tuple
 
 from thinc.api import Model, Ops
@@ -35,16 +37,18 @@ def Committee(members: List[Model]) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     if not is_train:
-        return _mean_scores(model, X), _no_backprop
-    ops, n_examples = model.ops, _n_examples(X)
-    chosen = _draw_members(ops, n_examples, len(model.layers))
+        scores = reduce(add, (member.predict(X) for member in model.layers))
+        return scores / len(model.layers), _no_backprop
+    ops = model.ops
+    n_examples = (X.lengths if isinstance(X, Ragged) else X).shape[0]
+    chosen = _draw_members(ops, n_examples, len(model.layers))  # (n_examples,)
     Y = ops.alloc2f(n_examples, model.get_dim("nO"))
     parts: List[Tuple[Ints1d, Array1d, Callable]] = []
     for number, member in enumerate(model.layers):
         rows = ops.xp.flatnonzero(chosen == number)
         if rows.shape[0]:
             part, places = _take(ops, X, rows)
-            Y[rows], backprop_member = member(part, is_train)
+            Y[rows], backprop_member = member(part, is_train)  # (n_rows, nO)
             parts.append((rows, places, backprop_member))
 
     def backprop(dY: OutT) -> InT:
@@ -68,14 +72,6 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
             model.set_dim("nO", member.get_dim("nO"))
 
 
-def _mean_scores(model: Model[InT, OutT], X: InT) -> OutT:
-    first, *others = model.layers
-    Y = first.predict(X)
-    for member in others:
-        Y = Y + member.predict(X)
-    return Y / len(model.layers)
-
-
 def _no_backprop(dY: OutT) -> InT:
     raise ValueError("a committee learns only from its outputs in training")
 
@@ -97,10 +93,6 @@ def _take(ops: Ops, X: InT, rows: Ints1d) -> Tuple[InT, Array1d]:
     is_taken[rows] = True
     tokens = ops.xp.flatnonzero(is_taken[bag_numbers(ops, X.lengths, X.dataXd.shape[0])])
     return Ragged(X.dataXd[tokens], X.lengths[rows]), tokens
-
-
-def _n_examples(X: InT) -> int:
-    return X.lengths.shape[0] if isinstance(X, Ragged) else X.shape[0]
 
 
 def _array(X: InT) -> Any:

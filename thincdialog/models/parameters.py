@@ -222,10 +222,8 @@ class FlatParameters:
         tables = []
         for slots in owners.values():
             touched: List[Any] = [nodes[slot.node].attrs.get("touched_rows") for slot in slots]
-            if all(
-                isinstance(rows, TouchedRows) and rows.param == slot.param
-                for rows, slot in zip(touched, slots)
-            ):
+            is_table = all(isinstance(rows, TouchedRows) for rows in touched)
+            if is_table and all(slot.param == "E" for slot in slots):
                 table = TableGradient(self.ops, slots[0].of(self._gradients))
                 for rows in touched:
                     rows.keep_in(table)

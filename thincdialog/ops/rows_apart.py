@@ -5,7 +5,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .alignment import aligned_zeros
+from .alignment import address, aligned_zeros
 
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
 
@@ -99,16 +99,11 @@ class RowsApart:
         width (int): Floats in a row.
         tables (Sequence[Tokens]): What is needed; a table may come twice.
         """
-        weights = self._weights_of(values, squares, width, tables)
-        return weights, tuple(self._places(each) for each in tables)
-
-    def _weights_of(
-        self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
-    ) -> Weights:
         if not self.least:
             nothing = np.zeros(0, dtype="f")
             starts = (0, 0, 0, 0)
-            return Weights(values, squares, values, squares, starts, nothing, nothing, width, 0)
+            weights = Weights(values, squares, values, squares, starts, nothing, nothing, width, 0)
+            return weights, tuple(self._places(each) for each in tables)
         # As many rows at most: the uses of each come to ``least``, and no table has more.
         n = math.ceil(sum(len(each.ids) * min(1, each.uses / self.least) for each in tables))
         n = min(n, sum({each.table: each.n_rows for each in tables}.values()))
@@ -120,19 +115,17 @@ class RowsApart:
             or known.width != width
             or len(known.rows) < 2 * n * width
         ):
+            self._slots.clear()
             known = self._weights = self._with_room(values, squares, width, n)
-        return known
+        return known, tuple(self._places(each) for each in tables)
 
     def _with_room(self, values: Any, squares: Any, width: int, n: int) -> Weights:
         """Weights, and room for twice as many rows as are needed: it is made seldom, as
         memory fresh from the system costs more than all the rest."""
-        self._slots.clear()
         rows, sums = aligned_zeros(4 * n * width), aligned_zeros(4 * n)
-        all_values, of_weights, of_copies = _as_one(values, rows)
-        all_squares, of_squares, of_sums = squares, 0, 0
-        if len(squares):
-            all_squares, of_squares, of_sums = _as_one(squares, sums)
-        starts = (of_weights, of_copies, of_squares, of_sums)
+        all_values, *of_rows = _as_one(values, rows)
+        all_squares, *of_sums = _as_one(squares, sums) if len(squares) else (squares, 0, 0)
+        starts: Any = (*of_rows, *of_sums)
         return Weights(
             values, squares, all_values, all_squares, starts, rows, sums, width, self.least
         )
@@ -152,10 +145,9 @@ def _as_one(one: Any, other: Any) -> Tuple[Any, int, int]:
     other, and where each begins in it. What lies between them is nobody's business; with a
     choice between two arrays at every row, the kernel takes 1.8 times as long.
     """
-    addresses = [array.__array_interface__["data"][0] for array in (one, other)]
-    low = min(addresses)
-    starts = [(address - low) // 4 for address in addresses]
+    addresses = [address(one), address(other)]
+    starts = [(each - min(addresses)) // 4 for each in addresses]
     length = max(start + len(array) for start, array in zip(starts, (one, other)))
-    lower = one if addresses[0] == low else other
+    lower = one if starts[0] == 0 else other
     both = np.lib.stride_tricks.as_strided(lower, shape=(length,))
     return both, starts[0], starts[1]

@@ -76,20 +76,17 @@ class TableGradient:
 
 
 class TouchedRows:
-    """An embedding layer holds one in ``attrs["touched_rows"]`` and adds to its gradient
-    through ``add``. Nothing else is done until someone who updates the weights calls
-    ``keep_in``; then the rows are kept, and an optimizer step costs the batch's rows and
-    not the whole table. Never saved with a model; a copy keeps nothing.
-
-    param (str): Name of the layer's parameter that the gradient belongs to.
+    """An embedding layer holds one in ``attrs["touched_rows"]`` and adds to the gradient of
+    its parameter "E" through ``add``. Nothing else is done until someone who updates the
+    weights calls ``keep_in``; then the rows are kept, and an optimizer step costs the batch's
+    rows and not the whole table. Never saved with a model; a copy keeps nothing.
     """
 
-    def __init__(self, param: str = "E") -> None:
-        self.param = param
+    def __init__(self) -> None:
         self._kept: Optional[TableGradient] = None
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "TouchedRows":
-        return TouchedRows(self.param)
+        return TouchedRows()
 
     def keep_in(self, kept: TableGradient) -> None:
         """Keep what is added there from now on; the gradient must be zero."""
@@ -105,8 +102,8 @@ class TouchedRows:
         if self._kept is not None:
             self._kept.add(rows, values)
             return
-        if not layer.has_grad(self.param):
-            table: Any = layer.get_param(self.param)
-            layer.set_grad(self.param, layer.ops.alloc2f(*table.shape))
-        gradient: Any = layer.get_grad(self.param)
+        if not layer.has_grad("E"):
+            table: Any = layer.get_param("E")
+            layer.set_grad("E", layer.ops.alloc2f(*table.shape))
+        gradient: Any = layer.get_grad("E")
         layer.ops.scatter_add(gradient, rows, values)
