@@ -22,7 +22,7 @@ from thinc.api import NumpyOps, Ops
 
 from thincdialog.ops import bags
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
-from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.ops.dialog_ops import DialogNumpyOps
 
 BURST, N_BURSTS = 0.02, 9
 SCHEDULE = "/proc/thread-self/schedstat"

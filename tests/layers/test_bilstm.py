@@ -5,7 +5,7 @@ from thinc.api import Ragged, fix_random_seed
 from tests.ops.array_backends import backend
 from thincdialog.layers import bilstm
 from thincdialog.layers.bilstm import BiLSTM
-from thincdialog.ops.exact_products import exact_products
+from thincdialog.ops.dialog_ops import exact_products
 
 
 def sigmoid(x):

@@ -10,7 +10,7 @@ from thinc.api import Adam, Linear, chain, clone, residual
 
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.replica import replicate
-from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.ops.dialog_ops import DialogNumpyOps
 
 
 def make(tied=False):

@@ -8,7 +8,7 @@ import pytest
 from thinc.api import NumpyOps, get_ops
 
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
-from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.ops.dialog_ops import DialogNumpyOps
 from thincdialog.registry import registry
 
 SHAPES = [(0,), (0, 4), (3, 0), (1, 1), (5, 7), (2, 3, 4), (33, 130)]

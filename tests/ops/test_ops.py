@@ -10,8 +10,7 @@ from thinc.compat import has_cupy, has_cupy_gpu
 from tests.ops.array_backends import BACKENDS, backend, new_ops
 from thincdialog.errors import DialogError
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
-from thincdialog.ops.exact_products import exact_products
+from thincdialog.ops.dialog_ops import DialogNumpyOps, exact_products
 from thincdialog.registry import registry
 
 

@@ -8,7 +8,7 @@ from ..config import CheckedConfig
 from ..messages import Message
 from ..metrics import ExampleMetric, Metric, merge_tasks, report_values
 from ..metrics.class_f1 import ClassF1
-from ..ops.exact_products import exact_products
+from ..ops.dialog_ops import exact_products
 from ..protocol import Agent
 from ..teachers import Teacher
 from ..training.task import by_task, split_of

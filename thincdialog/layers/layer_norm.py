@@ -8,7 +8,7 @@ from thinc.layers.layernorm import init
 from thinc.types import Floats1d, Floats2d
 from thinc.util import ArrayInfo
 
-from ..ops.compiled_norms import CompiledNorms
+from ..ops.dialog_fast_ops import DialogFastOps
 from ..registry import registry
 
 InT = Floats2d
@@ -33,7 +33,7 @@ def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops = model.ops
-    if not isinstance(ops, CompiledNorms):
+    if not isinstance(ops, DialogFastOps):
         return thinc_forward(model, X, is_train)
     G = cast(Floats1d, model.get_param("G"))
     Y, hat, scales = ops.layer_norm(X, G, model.get_param("b"))  # (nB, nI) twice, (nB,)

@@ -1,5 +1,7 @@
 """CPU ops whose kernels are compiled and run without the GIL."""
 
+import ctypes
+from functools import lru_cache
 from typing import Any, Tuple, cast
 
 import numpy
@@ -9,11 +11,13 @@ from ..registry import registry
 from .compiled import are_alike, are_plain, load_kernels
 from .compiled_activations import CompiledActivations
 from .compiled_lstm import CompiledLSTM
-from .compiled_norms import CompiledNorms
 from .compiled_sequences import CompiledSequences
 from .compiled_tables import CompiledTables
-from .dialog_numpy_ops import DialogNumpyOps
-from .kept_memory import keep_memory
+from .dialog_ops import DialogNumpyOps
+
+# glibc's numbers of these settings, and the highest it takes for the first.
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
+_LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
 
 
 @registry.ops("thincdialog_fast")
@@ -22,7 +26,6 @@ class DialogFastOps(
     CompiledSequences,
     CompiledTables,
     CompiledLSTM,
-    CompiledNorms,
     DialogNumpyOps,
 ):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can
@@ -115,6 +118,61 @@ class DialogFastOps(
         load_kernels("steps").adam_dense(*flat, tuple(map(float, settings)), True)
         return arrays
 
+    # What our layers ask for that scale rows; arrays of shape (n, width) where nothing else stands.
+
+    def l2_normalise(self, X: Any, shortest: float) -> Tuple[Any, Any]:
+        """Rows of length 1.
+
+        shortest (float): Rows shorter than this stay shorter than 1.
+        RETURNS (Tuple[Floats2d, Floats1d]): The rows, and how long they were.
+        """
+        X = _plain(X)
+        Y, lengths = numpy.empty_like(X), numpy.empty((X.shape[0],), dtype="f")
+        load_kernels("rows").l2_normalise(X, shortest, Y, lengths)
+        return Y, lengths
+
+    def backprop_l2_normalise(self, dY: Any, Y: Any, lengths: Any, shortest: float) -> Any:
+        """The gradient; Y and lengths as ``l2_normalise`` gave them."""
+        dX = numpy.empty_like(Y)
+        load_kernels("rows").backprop_l2_normalise(_plain(dY), Y, lengths, shortest, dX)
+        return dX
+
+    def layer_norm(self, X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
+        """Rows of mean 0 and variance 1, times G (width,), plus b (width,).
+
+        RETURNS (Tuple[Floats2d, Floats2d, Floats1d]): The rows, the rows without G and b,
+            and what they were multiplied with.
+        """
+        X = _plain(X)
+        Y, hat, scales = numpy.empty_like(X), numpy.empty_like(X), numpy.empty(X.shape[:1], "f")
+        load_kernels("rows").layer_norm(X, _plain(G), _plain(b), Y, hat, scales)
+        return Y, hat, scales
+
+    def backprop_layer_norm(self, dY: Any, G: Any, hat: Any, scales: Any) -> Tuple[Any, Any, Any]:
+        """The gradients of X, G and b; hat and scales as ``layer_norm`` gave them."""
+        dX, dG, db = numpy.empty_like(hat), numpy.zeros_like(G), numpy.zeros_like(G)
+        load_kernels("rows").backprop_layer_norm(_plain(dY), _plain(G), hat, scales, dX, dG, db)
+        return dX, dG, db
+
+
+@lru_cache(maxsize=None)
+def keep_memory() -> bool:
+    """Let glibc keep freed memory, from now on and for all of the process.
+
+    It hands large arrays back to the system as they are freed and asks for them again in
+    the next step, which then fills them with zeros page by page: a fifth of the time of a
+    training step, in a part of the kernel that threads wait for each other at. The most
+    memory that a run takes stays the same.
+
+    RETURNS (bool): Whether it could be done; other C libraries have no such setting.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    is_set = [mallopt(_MMAP_THRESHOLD, _LARGEST), mallopt(_TRIM_THRESHOLD, _MOST_KEPT)]
+    return all(is_set)
+
 
 def _has_rows(X: Any, axis: int) -> bool:
     return are_plain(X) and X.ndim > 0 and axis in (-1, X.ndim - 1) and X.shape[-1] > 0
@@ -122,3 +180,7 @@ def _has_rows(X: Any, axis: int) -> bool:
 
 def _rows(X: Any) -> Any:
     return X.reshape((-1, X.shape[-1]))
+
+
+def _plain(X: Any) -> Any:
+    return numpy.ascontiguousarray(X, dtype="f")
