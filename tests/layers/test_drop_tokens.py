@@ -3,7 +3,7 @@ import pytest
 from thinc.api import Ragged
 
 from tests.ops.array_backends import BACKENDS, backend
-from thincdialog.layers.drop_tokens import drop_tokens
+from thincdialog.layers.dropout import drop_tokens
 from thincdialog.layers.fill_empty import fill_empty
 
 

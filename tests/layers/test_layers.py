@@ -8,7 +8,7 @@ from tests.layers.check_layer import check_layer
 from tests.ops.array_backends import BACKENDS, backend
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.bilstm import BiLSTM
-from thincdialog.layers.drop_tokens import drop_tokens
+from thincdialog.layers.dropout import drop_tokens
 from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.fill_empty import fill_empty
 from thincdialog.layers.l2_normalise import L2Normalise
@@ -17,8 +17,7 @@ from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.pool import pool
 from thincdialog.layers.projection import Projection
-from thincdialog.layers.scale import Scale
-from thincdialog.layers.times import times
+from thincdialog.layers.scale import Scale, times
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.layers.window_block import WindowBlock
 from thincdialog.registry import registry

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from thincdialog.errors import ConfigError
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.metrics import higher_is_better, merge_reports, report_values
-from thincdialog.metrics.normalize import normalize_answer
+from thincdialog.metrics.words import normalize_answer
 from thincdialog.registry import registry
 
 NEEDS_SACREBLEU = pytest.mark.skipif(

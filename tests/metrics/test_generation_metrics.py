@@ -11,7 +11,7 @@ from thincdialog.errors import ConfigError, MissingPackageError
 from thincdialog.messages import Message
 from thincdialog.metrics import report_values
 from thincdialog.metrics.rouge_l import n_in_common, rouge_l
-from thincdialog.metrics.word_list import word_list
+from thincdialog.metrics.words import word_list
 from thincdialog.registry import registry
 
 WORDS = "the cat sat on a mat , and The dog didn't sit . 12 caf\u00e9".split()

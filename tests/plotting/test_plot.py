@@ -14,7 +14,7 @@ from thincdialog.cli.main import main
 from thincdialog.errors import DataError, OutputError
 from thincdialog.plotting.curves import make_panels
 from thincdialog.plotting.plot import plot
-from thincdialog.plotting.ticks import round_ticks, tick_labels
+from thincdialog.plotting.terminal import round_ticks, tick_labels
 from thincdialog.runs.find_runs import find_runs
 
 

@@ -3,7 +3,7 @@
 from . import (
     bag_embed,
     bilstm,
-    drop_tokens,
+    dropout,
     feed_forward,
     fill_empty,
     identity_init,
@@ -14,7 +14,6 @@ from . import (
     pool,
     projection,
     scale,
-    times,
     token_embed,
     window_block,
 )

@@ -31,22 +31,19 @@ def BagEmbed(
 
         Y[b] = sum_t E[id_t] / n   (or / sqrt(n), or not divided)
 
-    nO (Optional[int]): Width of the output; from the data if None. With separate
-        segments, it must be a multiple of n_segments: each has nO / n_segments columns
-        of its own.
+    nO (Optional[int]): Width of the output; from the data if None. Separate segments have
+        nO / n_segments columns each.
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
     pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
         or not at all ("sum").
-    segments (str): "merge" pools all tokens alike. "weight" pools each segment by
-        itself and adds them up by learned weights, 1 at first. "separate" pools each by
-        itself and puts them side by side. "tables" pools all tokens alike, but each
-        segment has rows of its own, the same at first. A segment is how many turns back
-        a token lies; those from n_segments - 1 on count as one.
+    segments (str): "merge" pools all tokens alike. "weight" pools each segment by itself and
+        adds them up by learned weights, 1 at first. "separate" puts them side by side.
+        "tables" pools all tokens alike, but each segment has rows of its own, the same at
+        first. A segment is how many turns back a token lies; the last stands for all older.
     n_segments (int): Segments told apart, 1 or more; not used by "merge".
     init_E (Optional[Callable]): Initializer of the table; uniform in +-0.1 if None.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
-    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros where an
-        example has no tokens.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros without tokens.
     RAISES (ValueError): If nO cannot be divided among the segments.
     """
     nS = 1 if segments == "merge" else n_segments

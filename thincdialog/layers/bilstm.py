@@ -163,8 +163,7 @@ def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
 def _backward(
     ops: Ops, dH: Floats3d, U: Floats3d, run: LSTMRun, sizes: List[int], kernels: Any
 ) -> Any:
-    """Gradient before the gates' activation, and the outputs of the step before, of both
-    directions; dH is changed."""
+    """Gradient before the gates' activation, and outputs of the step before; changes dH."""
     if kernels is not None:
         runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # of each direction
         return zip(*map(kernels.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
@@ -199,8 +198,8 @@ def _backward(
 
 
 def _short_runs(sizes: List[int], most: int) -> List[Tuple[int, List[int]]]:
-    """Consecutive steps of together no more rows than given, or one step: what is no
-    recurrence is computed for all of them at once. The first row, and the sizes."""
+    """Cut steps into runs of at most so many rows, or one step: what is no recurrence is
+    computed for a run at once. Of each its first row, and the sizes of its steps."""
     runs: List[Tuple[int, List[int]]] = []
     start = n_rows = 0
     for n in sizes:

@@ -17,8 +17,7 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.LayerNorm.v1")
 def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
-    """Thinc's LayerNorm.v1, with the same weights; one pass over the rows if the ops are
-    ``DialogFastOps``.
+    """Thinc's LayerNorm.v1, with the same weights; in one pass with ``DialogFastOps``.
 
         Y = G (X - mean) / sqrt(variance + 1e-8) + b        of each row
 

@@ -20,8 +20,7 @@ def pool(how: How = "max") -> Model[InT, OutT]:
 
     how (str): "max", "mean" or "max+mean".
     X (Ragged): Shape (n_tokens, nI), float32.
-    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI), or twice as wide
-        for "max+mean".
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI); for both, twice as wide.
     """
     return Model("pool", forward, init=init, dims={"nI": None, "nO": None}, attrs={"how": how})
 

@@ -1,7 +1,7 @@
-"""Multiplication by one learned number."""
+"""Multiplication by one number, learned or constant."""
 
 import math
-from typing import Callable, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 from thinc.api import Model
 from thinc.types import Floats2d
@@ -59,3 +59,29 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
     init_widths(model, X, Y)
     model.set_param("s", model.ops.alloc1f(1) + math.log(model.attrs["initial"]))
+
+
+@registry.layers("thincdialog.times.v1")
+def times(factor: float) -> Model[InT, OutT]:
+    """Multiply by a constant: an inverse temperature that is not learnt.
+
+        Y = factor * X
+
+    factor (float): Any number but 0.
+    X (Floats2d): Shape (nB, nI), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
+    RAISES (ValueError): If factor is 0.
+    """
+    if factor == 0:
+        raise ValueError("times: factor = 0, but then nothing is left of the input")
+    dims: Dict[str, Optional[int]] = {"nI": None, "nO": None}
+    return Model("times", _forward_times, init=init_widths, dims=dims, attrs={"factor": factor})
+
+
+def _forward_times(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    factor = model.ops.xp.float32(model.attrs["factor"])
+
+    def backprop(dY: OutT) -> InT:
+        return dY * factor
+
+    return X * factor, backprop  # (nB, nI)

@@ -7,7 +7,7 @@ from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
 from ..registry import registry
-from .checked_dropout import CheckedDropout
+from .dropout import CheckedDropout
 from .layer_norm import LayerNorm
 
 InT = Ragged

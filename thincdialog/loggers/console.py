@@ -29,13 +29,11 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
     The loss is the mean over the training examples since the row above; so is padding,
     the share of what a model computed for nothing, shown for models that pad. The best
     row so far is marked with a star. Colour and the bar show only on a terminal; with
-    the environment variable NO_COLOR set there is no colour. The bar shows the mean loss
-    since the last row, examples/s, and the time left if no limit but steps and epochs
-    ends the run.
+    NO_COLOR set there is no colour. The bar shows the mean loss since the last row,
+    examples/s, and the time left if no limit but steps and epochs ends the run.
 
-    scores (Optional[List[str]]): Names of the metrics to show; if null the one that
-        is optimised and up to three more, as a terminal has room: of several tasks, the
-        same one of each.
+    scores (Optional[List[str]]): Names of the metrics to show; if null the one that is
+        optimised (of several tasks, that of each) and up to three more, as there is room.
     progress_bar (bool): Whether to show the bar.
     """
 

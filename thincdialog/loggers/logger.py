@@ -45,8 +45,7 @@ tokens_per_second (Optional[float]): The same of tokens.
 seconds (float): Since the start of the run.
 total_steps (Optional[float]): Steps of the whole run as far as is known now.
 
-More keys may be there (padding_fraction, for instance); a logger that writes all
-writes them, too.
+More keys may be there, such as padding_fraction; a logger that writes all writes them, too.
 """
 
 from dataclasses import dataclass

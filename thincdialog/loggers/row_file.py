@@ -74,8 +74,7 @@ def _parsed(line: bytes) -> Dict[str, Any]:
 
 
 def read_rows(path: Path) -> List[Dict[str, Any]]:
-    """The rows of a file. Lines that are no rows (a half-written one, after a crash) are
-    passed over.
+    """The rows of a file, without lines that are none (half-written ones, after a crash).
 
     RAISES (OSError): If the file cannot be read.
     """

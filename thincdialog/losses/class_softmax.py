@@ -21,8 +21,7 @@ class ClassSoftmax:
 
         logits (Floats2d): Shape (n_examples, n_classes), float32.
         targets (Ints1d): Number of the right class, shape (n_examples,).
-        weights (Optional[Floats1d]): Weight of each class's examples, shape
-            (n_classes,); None for 1.
+        weights (Optional[Floats1d]): Of each class's examples, shape (n_classes,); None for 1.
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the logits, and the (weighted) loss of each example in nats.
         """

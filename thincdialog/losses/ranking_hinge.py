@@ -56,8 +56,7 @@ def configure_ranking_hinge(
         loss = mean over c of max(0, margin - s[right] + s[c])
 
     margin (float): Wanted distance in units of the score, above 0.
-    negatives (str): Average over all wrong candidates ("mean"), or take the one with the
-        highest score ("hardest").
+    negatives (str): Average over all wrong candidates ("mean"), or take the worst ("hardest").
     RETURNS (Callable): ``loss(scores, targets, allowed=None) -> (gradient, losses)``.
     RAISES (ValueError): If margin is not above 0.
     """

@@ -5,7 +5,7 @@ from typing import Optional, Sequence
 from ..messages import Message, column
 from ..registry import registry
 from .example_metric import ExampleAverages
-from .normalize import normalize_answer
+from .words import normalize_answer
 
 
 @registry.metrics("thincdialog.Accuracy.v1")

@@ -16,9 +16,8 @@ Scores = Dict[str, array]
 
 @registry.metrics("thincdialog.AUC.v1")
 class AUC(ExampleMetric):
-    """Chance that an example of a class gets a higher probability for it than one of
-    another class, ties counting half; the mean over classes. Higher is better, 0.5 is
-    chance.
+    """Chance that an example of a class gets a higher probability for it than one of another
+    class, ties counting half; the mean over classes. Higher is better, 0.5 is a guess.
 
     Reads from a reply `classes` and `probabilities` (of each of them), as classifiers
     give; a reply without them (a ranker's, whose scores cannot be compared between

@@ -7,7 +7,7 @@ from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleMetric
 from .metric import Metric
-from .word_list import word_list
+from .words import word_list
 
 
 @registry.metrics("thincdialog.DistinctN.v1")

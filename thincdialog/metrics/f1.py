@@ -6,7 +6,7 @@ from typing import Sequence, Tuple
 from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleAverages
-from .normalize import normalize_answer
+from .words import normalize_answer
 
 
 @registry.metrics("thincdialog.F1.v1")

@@ -156,8 +156,7 @@ def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[boo
 
 
 def is_share(name: str) -> bool:
-    """Whether a metric is a share, 0.0 to 1.0, so that differences are shown in points
-    of 100.
+    """Whether a metric is a share, 0.0 to 1.0, whose differences are shown in points of 100.
 
     name (str): Name in a report, for instance "hits@1" or "dialogue/accuracy".
     """

@@ -6,7 +6,7 @@ from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleAverages
-from .normalize import normalize_answer
+from .words import normalize_answer
 
 
 @registry.metrics("thincdialog.Ranking.v1")

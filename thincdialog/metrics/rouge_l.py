@@ -5,7 +5,7 @@ from typing import Dict, Sequence, Tuple
 from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleAverages
-from .word_list import word_list
+from .words import word_list
 
 
 @registry.metrics("thincdialog.RougeL.v1")

@@ -25,8 +25,7 @@ def BiEncoder(
     """Encodes conversations and candidate replies; the score of a pair is the dot product.
 
     Both parts are nodes of their own, ``model.get_ref("context_encoder")`` and
-    ``model.get_ref("candidate_encoder")`` (Ragged -> Floats2d), so that candidates can
-    be encoded once.
+    ``"candidate_encoder"`` (Ragged -> Floats2d), so that candidates can be encoded once.
 
     encoder (Model): For conversations: any Model[Ragged, Floats2d].
     candidate_encoder (Optional[Model]): For replies; if None, a copy of ``encoder``.

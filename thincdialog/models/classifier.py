@@ -6,7 +6,7 @@ from thinc.api import Linear, Model, chain
 from thinc.initializers import zero_init
 from thinc.types import Floats2d
 
-from ..layers.checked_dropout import CheckedDropout
+from ..layers.dropout import CheckedDropout
 from ..registry import registry
 
 InT = Any

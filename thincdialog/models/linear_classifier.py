@@ -7,7 +7,7 @@ from thinc.initializers import zero_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
-from ..layers.drop_tokens import drop_tokens
+from ..layers.dropout import drop_tokens
 from ..layers.scale import Scale
 from ..registry import registry
 
@@ -26,8 +26,7 @@ def LinearClassifier(
     The number of classes is found from the data; the weights take
     n_ids * n_classes * 4 bytes.
 
-    pooling (str): Divide the sum over n tokens by n ("mean"), by its root ("sqrt"), or
-        not at all ("sum").
+    pooling (str): Divide the sum by n ("mean"), by its root ("sqrt"), or not at all ("sum").
     token_dropout (float): Probability of leaving a token out in training.
     scale (float): Factor of the scores at first, above 0 and at most 100: it makes the
         weights learn faster than other parts of a model that share the learning rate.

@@ -56,11 +56,9 @@ class FlatParameters:
     model (Model): An initialised model of native Thinc layers, all on the same ops.
     values (Floats1d): All parameters; the few floats between them are zero.
     gradients (Floats1d): Their gradients, laid out alike; zero at first.
-    slots (List[Slot]): One for every parameter of every node, in the order of
-        ``model.walk()``.
+    slots (List[Slot]): One for every parameter of every node, as ``model.walk()`` goes.
     n_parameters (int): Number of floats to learn, tied ones counted once.
-    RAISES (ModelError): If the model has PyTorch or other foreign layers, or a
-        parameter without a value.
+    RAISES (ModelError): If the model has layers that are not Thinc's, or parameters no value.
     """
 
     def __init__(self, model: Model):
@@ -97,8 +95,7 @@ class FlatParameters:
 
     @property
     def gradients(self) -> Floats1d:
-        """All gradients: to be read, changed and written, but not kept beyond the next
-        backward pass."""
+        """All gradients, to be read and changed, but not kept beyond the next backward pass."""
         for _, table in self._tables:
             table.write()
         return self._gradients
@@ -112,8 +109,7 @@ class FlatParameters:
             nodes[slot.node].set_grad(slot.param, slot.of(self._gradients))
 
     def replica(self, model: Model) -> "FlatParameters":
-        """Another model's, over the same values: whoever updates them updates both. The
-        gradients are its own.
+        """Another model's, over the same values, with gradients of its own.
 
         model (Model): From ``replicate`` of this one's.
         """
@@ -124,8 +120,8 @@ class FlatParameters:
         return replica
 
     def move(self, values: Floats1d) -> None:
-        """Keep the parameters in another vector, such as shared memory, from now on. What
-        is in the vector counts, so copy them there before, unless it holds them already.
+        """Keep the parameters in another vector, such as shared memory, from now on. What is
+        in it counts: copy them there before.
 
         RAISES (ModelError): If the vector has another length.
         """
@@ -143,11 +139,8 @@ class FlatParameters:
         return next(slot.offset for slot in slots if slot.param == param)
 
     def clear_gradients(self) -> None:
-        """Set all gradients to zero. ``update`` does it itself.
-
-        The rows that were touched stay so until ``update``: gradients of several
-        microbatches may be summed elsewhere and written back.
-        """
+        """Set all gradients to zero; ``update`` does it itself. Rows stay noted until then:
+        gradients of several microbatches may be summed elsewhere and written back."""
         self.gradients.fill(0)
 
     def load(self, vector: Floats1d) -> None:
@@ -242,3 +235,21 @@ class FlatParameters:
         if self._gradients.shape[0] > start:
             parts.append(Part(start, self._gradients.shape[0]))
         return parts
+
+
+@contextmanager
+def averaged_weights(parameters: FlatParameters, optimizer: Any) -> Iterator[bool]:
+    """Put the moving average of the weights in their place for a while.
+
+    parameters (FlatParameters): Whose values are exchanged and restored.
+    optimizer (Optimizer): With ``averages``, a dict by key, or None.
+    YIELDS (bool): Whether an average was taken; if not, the weights stay.
+    """
+    averages = getattr(optimizer, "averages", None) or {}
+    # Workers have room for one before the first is taken: it holds the weights of the start.
+    first = getattr(optimizer, "average_every", 0)
+    if KEY not in averages or (first and optimizer.nr_update[KEY] < first):
+        yield False
+        return
+    with parameters.using(averages[KEY]):
+        yield True

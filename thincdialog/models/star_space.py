@@ -7,7 +7,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
 from ..layers.l2_normalise import L2Normalise
-from ..layers.times import times
+from ..layers.scale import times
 from ..registry import registry
 from .bi_encoder import BiEncoder
 from .bi_encoder import init as init_encoders

@@ -1,8 +1,7 @@
 """Kernels over bags of ids: sums of table rows, and the gradient of such sums.
 
-They are made of what every Thinc ops has, so they run on stock ops too, in blocks that
-stay in the CPU's cache (a GPU takes everything at once). Ops that have them compiled
-use theirs.
+They run on stock ops, too, in blocks that stay in the CPU's cache (a GPU takes everything
+at once). Ops that have them compiled use theirs.
 """
 
 from typing import Any, Iterator, Optional, Tuple
@@ -42,13 +41,11 @@ def row_gradients(
     """The gradient of ``sum_bags`` for the rows that occur, summed over occurrences.
 
     d_sums (Floats2d): Gradient of the sums, shape (n_bags, width).
-    ids (Ints1d): As for ``sum_bags``.
-    lengths (Ints1d): As for ``sum_bags``.
+    ids, lengths (Ints1d): As for ``sum_bags``.
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, shape (n,),
         and the gradient of each, shape (n, width).
     """
-    bags = bag_numbers(ops, lengths, ids.shape[0])
-    return sum_by_key(ops, d_sums, ids, sources=bags)
+    return sum_by_key(ops, d_sums, ids, sources=bag_numbers(ops, lengths, ids.shape[0]))
 
 
 def sum_by_key(
@@ -77,9 +74,7 @@ def sum_by_key(
     is_first = xp.ones((n,), dtype=bool)
     is_first[1:] = in_order[1:] != in_order[:-1]
     firsts = xp.flatnonzero(is_first)
-    counts = ops.alloc1i(firsts.shape[0])
-    counts[:-1] = firsts[1:] - firsts[:-1]
-    counts[-1:] = n - firsts[-1:]
+    counts = xp.diff(xp.append(firsts, n)).astype("int32")
     sums = ops.alloc2f(firsts.shape[0], values.shape[1])
     for groups, part in _blocks(counts):
         sums[groups] = ops.reduce_sum(xp.take(values, rows[part], axis=0), counts[groups])

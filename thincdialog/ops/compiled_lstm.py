@@ -151,8 +151,7 @@ def _layers(params: Any, shape: Tuple[int, int, int], nI: int) -> List[List[_Wei
 
 
 def _backwards(sizes: Any) -> Any:
-    """Rows in the order of steps from the sequences' ends; each step has as many as from
-    their beginnings."""
+    """Rows in the order of steps from the ends; as many in each step as from the beginnings."""
     sizes = numpy.asarray(sizes, dtype="i8")
     columns = numpy.arange(sizes.max(initial=0))
     lengths = (sizes[:, None] > columns).sum(axis=0)

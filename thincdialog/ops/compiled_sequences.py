@@ -101,8 +101,7 @@ def _are_plain(X: Any, lengths: Any) -> bool:
 
 
 def _fit(X: Any, lengths: Any, least: int, *, whole: bool = False) -> bool:
-    """Whether X has the rows of sequences of these lengths (and no more), each at least
-    ``least``."""
+    """Whether X has the rows (``whole``: and no more) of sequences of at least such lengths."""
     return (
         _are_plain(X, lengths)
         and load_kernels("sequences").fit(lengths, least, X.shape[0])

@@ -41,14 +41,13 @@ class ExactProducts:
 
 @registry.ops("thincdialog_numpy")
 class DialogNumpyOps(ExactProducts, NumpyOps):
-    """Thinc's NumpyOps, with two changes: ``gemm`` is NumPy's (OpenBLAS: a third of
-    the CPU time of BLIS on AVX-512) and can be exact (``exact_products``), and dropout
-    masks are drawn from the ops' own generator, which ``seed`` sets, never from NumPy's
-    global one.
+    """Thinc's NumpyOps, with two changes: ``gemm`` is NumPy's (OpenBLAS: a third of the CPU
+    time of BLIS on AVX-512) and can be exact (``exact_products``), and dropout masks are
+    drawn from the ops' own generator, which ``seed`` sets.
 
-    Making one limits BLAS to one thread in this process: the same bits on any number
-    of cores, and no threads that wait for each other on a busy machine (where small
-    products in two threads were measured to take 100 times as long as in one).
+    Making one limits BLAS to one thread in this process: the same bits on any number of
+    cores, and no threads that wait for each other on a busy machine (where small products
+    in two threads took 100 times as long as in one).
 
     device_type (DeviceTypes): "cpu".
     device_id (int): -1.
@@ -105,9 +104,8 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
 
 @registry.ops("thincdialog_cupy")
 class DialogCupyOps(ExactProducts, CupyOps):
-    """Thinc's CupyOps with products that can be exact (``exact_products``) and dropout
-    masks drawn from the ops' own generator, which ``seed`` sets. Needs CuPy and a GPU
-    once it is made.
+    """Thinc's CupyOps with products that can be exact (``exact_products``) and dropout masks
+    drawn from the ops' own generator, which ``seed`` sets.
 
     device_type (DeviceTypes): "gpu".
     device_id (int): Number of the GPU, from 0.
@@ -158,10 +156,8 @@ def exact_products(ops: Ops) -> Iterator[None]:
 
 
 def stream_seed(seed: int, step: int, microbatch: int) -> numpy.random.SeedSequence:
-    """Entropy for the random draws of one microbatch: a pure function of its position.
-
-    Two positions never share a stream, and a position's draws are the same in any
-    process, whatever was drawn before.
+    """Entropy for the random draws of one microbatch: the same in any process, whatever was
+    drawn before, and never that of another microbatch.
 
     seed (int): The run's seed, 0 or more.
     step (int): Number of the optimizer step, counted from 0.

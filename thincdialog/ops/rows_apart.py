@@ -29,8 +29,7 @@ class Weights(NamedTuple):
     """What ``ops/kernels/apart.py`` makes of weights and room for copies.
 
     values (Floats1d): All weights, float32.
-    squares (Floats1d): Adagrad's sums, as long, of which that of a row stands at the row's
-        first place; or empty.
+    squares (Floats1d): Adagrad's sums, as long, each at its row's first place; or empty.
     all_values, all_squares (Floats1d): The same and the room, as if they were one array.
     starts (Tuple[int, int, int, int]): Where in these the weights begin, and the copies of
         rows; the squares, and the copies of sums.
@@ -77,8 +76,7 @@ class RowsApart:
 
     Between batches the room is kept, and whose it was; a copy of this begins without.
 
-    least (int): Uses in a batch from which on a row is copied; 0 for never, where nobody
-        else learns.
+    least (int): Uses in a batch from which on a row is copied; 0 where nobody else learns.
     """
 
     def __init__(self, least: int = 4) -> None:

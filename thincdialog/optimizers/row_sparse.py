@@ -21,8 +21,7 @@ class Part(NamedTuple):
     start (int): Where it begins.
     stop (int): Where it ends (exclusive).
     width (int): Floats in a row, if it is a table of rows; 0 if it is not.
-    rows (Optional[Ints1d]): Distinct rows of the table that have a gradient, int64; None
-        for all of it.
+    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64; None for all of it.
     d_rows (Optional[Floats2d]): The gradient of these rows, shape (n_rows, width), if it
         is not in the flat vector of gradients.
     """
@@ -198,8 +197,7 @@ class RowSparseOptimizer(Optimizer):
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
     ) -> Tuple[FloatsXd, FloatsXd]:
-        """One step for a whole parameter, as Thinc's optimizers make it; the gradient is
-        set to zero."""
+        """One step for a whole parameter, as of Thinc's optimizers; clears the gradient."""
         values: Any = weights.reshape((-1,))
         gradients: Any = gradient.reshape((-1,))
         norm = float(get_array_module(values).linalg.norm(gradients))

@@ -27,8 +27,7 @@ def optimizer_state(optimizer: Any, ops: Ops) -> Tuple[Dict[str, Any], Dict[str,
     optimizer (Any): One that ``has_state``. One of a class derived from Thinc's that keeps
         more than Thinc's needs a ``state`` of its own.
     ops (Ops): Of the device that its arrays are on.
-    RETURNS (Tuple[Dict[str, Any], Dict[str, np.ndarray]]): JSON values, and arrays by
-        name; for ``restore_optimizer``.
+    RETURNS (Tuple): JSON values, and arrays by name; for ``restore_optimizer``.
     """
     if hasattr(optimizer, "state"):
         return optimizer.state()

@@ -78,8 +78,7 @@ def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
 
 
 def _limits(found: LearnRates) -> Tuple[float, float]:
-    """From the lowest loss to somewhat above the first ones: one that ran off would leave
-    the rest flat."""
+    """From the lowest to somewhat above the first losses: one that ran off would flatten all."""
     low, start = min(found.smoothed), max(found.smoothed[: max(3, len(found.smoothed) // 4)])
     margin = max(0.05 * (start - low), 1e-6)
     return low - margin, max(start + 4 * margin, min(max(found.smoothed), 1.5 * start) + margin)

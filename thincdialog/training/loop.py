@@ -21,7 +21,7 @@ from ..agents.model_agent import ModelAgent
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
 from ..metrics import report_values
-from ..models.averages import averaged_weights
+from ..models.parameters import averaged_weights
 from ..teachers import Teacher
 from .epochs import Epochs
 from .interruption import Interrupted, Interruption

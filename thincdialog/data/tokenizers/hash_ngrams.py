@@ -7,7 +7,7 @@ from ...registry import registry
 from ..slices import slice_places
 from ..special_tokens import N_SPECIAL
 from ..words import NormalForm, normalise, split_words
-from .byte_ids import from_bytes, to_bytes
+from .byte_tokenizer import from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
 from .word_bytes import WordBytes, are_worthwhile, find_words
 from .word_table import SEED

@@ -12,7 +12,7 @@ from ...registry import registry
 from ..special_tokens import N_SPECIAL, UNKNOWN
 from ..vocabulary import Progress, counted
 from ..words import NormalForm, normalise
-from .byte_ids import N_BYTES
+from .byte_tokenizer import N_BYTES
 from .tokenizer import Tokenizer, check_range
 
 _MODEL, _CHECK = "subwords.model", "subwords.json"
@@ -24,9 +24,8 @@ _LONGEST = 4096
 class SubwordTokenizer(Tokenizer):
     """Subwords learnt from the texts by sentencepiece; spaces belong to the pieces.
 
-    With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode``
-    gives back every text that UTF-8 can hold, but for the sign U+2581, which stands
-    for a space.
+    With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode`` gives back
+    every text that UTF-8 can hold, but for the sign U+2581, which stands for a space.
 
     size (int): Subwords to learn; with byte fallback, 256 of them are the bytes.
         Fewer if the texts are too small.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..special_tokens import N_SPECIAL, SPECIAL_TOKENS, UNKNOWN
 from ..vocabulary import Progress, Vocabulary
-from .byte_ids import N_BYTES, from_bytes, to_bytes
+from .byte_tokenizer import N_BYTES, from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
 from .word_bytes import WordBytes
 from .word_table import WordTable

@@ -12,12 +12,10 @@ from .vectors import place
 
 @kernel
 def take(weights: Any, tables: Any) -> Any:
-    """Give a place to each token's row and to its sum, and copy the rows that the tokens
-    need often.
+    """Give a place to each token's row and to its sum, and copy the rows that are needed often.
 
     weights (Weights): The room is written.
-    tables (Tuple[Places, ...]): ``at`` and ``squares_at`` are written; the slots are
-        zeros again afterwards.
+    tables (Tuple[Places, ...]): ``at`` and ``squares_at`` are written; slots stay zeros.
     RETURNS (Ints1d): Where the rows lie that are copied; int64.
     """
     width, least, n = weights.width, weights.least, 0
@@ -41,8 +39,7 @@ def take(weights: Any, tables: Any) -> Any:
 
 @kernel
 def put_back(weights: Any, taken: Any) -> None:
-    """Add to the weights what the copies have changed by; others may have changed the
-    weights since.
+    """Add to the weights, which others may have changed, what the copies have changed by.
 
     taken (Ints1d): From ``take``.
     """
@@ -65,8 +62,7 @@ def put_back(weights: Any, taken: Any) -> None:
 
 @kernel
 def _count_rows(ids: Any, uses: int, least: int, slots: Any) -> int:
-    """Count how often rows are needed, up to ``least``: a sum might be too large for an
-    int32.
+    """Count how often rows are needed, up to ``least``: sums might be too large for an int32.
 
     slots (Ints1d): Of each row of the table its count; added to.
     RETURNS (int): Rows that are needed often, and were not before.
@@ -107,8 +103,7 @@ def _place_tokens(weights: Any, tokens: Any, taken: Any, n: int) -> int:
 
 @kernel
 def _copy_rows(weights: Any, taken: Any) -> None:
-    """Copy rows out of the weights, twice: one copy will change, the other will tell by
-    how much."""
+    """Copy rows out of the weights twice: one will change, the other will tell by how much."""
     values, squares, rows, sums = weights.values, weights.squares, weights.rows, weights.sums
     n, width = len(taken), weights.width
     for r in range(n):

@@ -11,8 +11,7 @@ _U = np.uint64
 
 @kernel
 def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
-    """Draw from a pool for every example, never the right one, in whose place any other
-    of the pool comes.
+    """Draw from a pool for every example; in place of its right one any other comes.
 
     seed (int): Of the draws, uint64.
     rights (Ints1d): Number of each example's right one, from 0, shape (n_examples,), int32.

@@ -1,5 +1,4 @@
-"""The whole training step of the fastText-like classifier: examples one after another, in
-place."""
+"""The whole training step of the fastText-like classifier: one example after another."""
 
 from typing import Any, Tuple
 
@@ -24,9 +23,8 @@ def learn_batch(
     classes, loss, gradient, and update of what has one. Several threads or processes may do
     so at once with the same weights; nothing is locked.
 
-    Every example changes the output layer, so that its cache lines would go to and fro
-    between workers: each has a copy of its own, whose changes are added to everybody's
-    after every few examples.
+    Every example changes the output layer, whose cache lines would go to and fro between
+    workers: each has a copy, whose changes are added to everybody's every few examples.
 
     weights (Weights), tables (Tuple[Places]): From ``RowsApart.prepare``, of the tokens of
         all texts one after another. The weights are changed in place.
@@ -139,8 +137,7 @@ def _softmax(scores: Any, right: int) -> Any:
 
 @kernel
 def _sigmoids(scores: Any) -> Any:
-    """Binary cross-entropy of all, of which the first is right; the scores become their
-    gradient."""
+    """Binary cross-entropy, the first being right; the scores become their gradient."""
     loss = _F(0)
     for c in range(len(scores)):
         z = -scores[c] if c == 0 else scores[c]

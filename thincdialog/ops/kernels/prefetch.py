@@ -1,5 +1,4 @@
-"""Fetches rows of a table into the cache before they are needed: which row comes next, the
-processor cannot guess."""
+"""Fetches rows into the cache ahead of their use: the processor cannot guess which comes."""
 
 from typing import Any, Tuple
 

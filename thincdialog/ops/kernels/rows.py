@@ -76,8 +76,7 @@ def maxout(X: Any, best: Any, which: Any) -> None:
 
 @kernel
 def backprop_maxout(dY: Any, which: Any, dX: Any) -> bool:
-    """The highest piece gets the gradient; dX begins as zeros. False if there is no such
-    piece."""
+    """The highest piece gets the gradient; dX begins as zeros. False if there is none such."""
     n_pieces = dX.shape[1]
     for i in range(dY.shape[0]):
         if which[i] < 0 or which[i] >= n_pieces:

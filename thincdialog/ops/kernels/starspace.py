@@ -22,8 +22,7 @@ def learn_batch(weights, tables, context_starts, label_starts, candidates, setti
         tokens of all contexts one after another, and of all labels. The weights are changed
         in place, and so are their squares: the sums, for each row, of the means of its
         squared gradients (Adagrad); without any, it is plain SGD.
-    context_starts, label_starts (Ints1d): Where each text begins, and the end of the last;
-        int64.
+    context_starts, label_starts (Ints1d): Where texts begin, and the end of the last; int64.
     candidates (Ints2d): Of each example the right label and then the wrong ones, int32,
         shape (n_examples, 1 + n_negatives).
     settings (Tuple): What follows.

@@ -1,8 +1,8 @@
-"""Some of the tokens left out in training."""
+"""What is left out at random in training: cells, or whole tokens."""
 
 from typing import Callable, Tuple
 
-from thinc.api import Model
+from thinc.api import Dropout, Model
 from thinc.types import Ragged
 
 from ..ops.bags import bag_numbers
@@ -10,6 +10,18 @@ from ..registry import registry
 
 InT = Ragged
 OutT = Ragged
+
+
+def CheckedDropout(rate: float) -> Model:
+    """Thinc's ``Dropout.v1``, with the rate checked: one of 1 would leave nothing to learn from.
+
+    rate (float): Probability of zeroing a cell, at least 0.0 and below 1.0.
+    RETURNS (Model): Output like the input.
+    RAISES (ValueError): If rate is out of range.
+    """
+    if not 0.0 <= rate < 1.0:
+        raise ValueError(f"dropout = {rate}, but it must be at least 0 and below 1")
+    return Dropout(rate)
 
 
 @registry.layers("thincdialog.drop_tokens.v1")
