@@ -28,9 +28,7 @@ def test_exact_sum_any_order_and_grouping_same_bits(values, random):
     for value in random.sample(values, len(values)):
         random.choice(parts).add(value)
     random.shuffle(parts)
-    total = ExactSum()
-    for part in parts:
-        total.merge(part)
+    total = sum(parts, ExactSum())
     assert total.units == sum(Fraction(v) for v in values) * 2**1074
     in_order = ExactSum()
     for value in values:
@@ -58,7 +56,7 @@ def test_exact_sum_specials_win(special):
     total = ExactSum(special)
     total.add(1.0)
     assert repr(float(total)) == repr(special)
-    assert total == total.copy()
+    assert total == total + ExactSum()
 
 
 def test_exact_sum_overflow_is_infinite():

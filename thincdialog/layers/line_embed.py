@@ -77,10 +77,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         d_products = d_lines[lines]  # (n_tokens, nO)
         model.attrs["touched_rows"].add(model, *sum_by_key(ops, d_products * factors, ids))
         dP, dT = xp.zeros_like(P), xp.zeros_like(T)
-        for gradient, d_rows, keys in (
-            (dP, d_products * words, places),
-            (dT, d_lines, segments),
-        ):
+        for gradient, d_rows, keys in ((dP, d_products * words, places), (dT, d_lines, segments)):
             rows, values = sum_by_key(ops, d_rows, keys)  # (n,), (n, nO)
             gradient[rows] = values
         model.inc_grad("P", dP)

@@ -50,10 +50,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(
-    init_W: Callable,
-    model: Model[InT, OutT],
-    X: Optional[InT] = None,
-    Y: Optional[OutT] = None,
+    init_W: Callable, model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None
 ) -> None:
     if X is not None and model.has_dim("nI") is None:
         model.set_dim("nI", get_width(X))

@@ -17,11 +17,7 @@ OutT = Ragged
 
 @registry.layers("thincdialog.TokenEmbed.v1")
 def TokenEmbed(
-    nO: int,
-    nV: Optional[int] = None,
-    *,
-    n_segments: int = 2,
-    init_E: Optional[Callable] = None,
+    nO: int, nV: Optional[int] = None, *, n_segments: int = 2, init_E: Optional[Callable] = None
 ) -> Model[InT, OutT]:
     """One vector for each token.
 
@@ -72,10 +68,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(
-    init_E: Callable,
-    model: Model[InT, OutT],
-    X: Optional[InT] = None,
-    Y: Optional[OutT] = None,
+    init_E: Callable, model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None
 ) -> None:
     nO = model.get_dim("nO")
     model.set_param("E", init_E(model.ops, (model.get_dim("nV"), nO)))

@@ -17,9 +17,7 @@ FOLDER = "mlruns"
 
 @registry.loggers("thincdialog.MLflow.v1")
 def MLflow(
-    experiment: str = "thincdialog",
-    tracking_uri: Optional[str] = None,
-    name: Optional[str] = None,
+    experiment: str = "thincdialog", tracking_uri: Optional[str] = None, name: Optional[str] = None
 ) -> Setup:
     """Every number of a row as a metric, and the config as parameters, in a run of MLflow.
 

@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from typing import Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 import numpy
 
@@ -36,19 +36,15 @@ class AUC(ExampleMetric):
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
-        self._add(labels, reply.get("classes"), reply.get("probabilities"))
+        self._add((labels, reply.get("classes"), reply.get("probabilities")))
 
     def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
         """Count many examples; reads only two columns."""
         for row in zip(labels, column(replies, "classes"), column(replies, "probabilities")):
-            self._add(*row)
+            self._add(row)
 
-    def _add(
-        self,
-        labels: Sequence[str],
-        classes: Optional[Sequence[str]],
-        probabilities: Optional[Sequence[float]],
-    ) -> None:
+    def _add(self, row: Tuple[Sequence[str], Any, Any]) -> None:
+        labels, classes, probabilities = row
         if classes is None or probabilities is None:
             return
         for name, probability in zip(classes, probabilities):

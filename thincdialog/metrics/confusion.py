@@ -42,10 +42,6 @@ class ConfusionMatrix:
         found = reply.get("text")
         self.counts[class_of(labels, found), found] += 1
 
-    def merge(self, other: "ConfusionMatrix") -> None:
-        """Add the counts of another one."""
-        self.counts.update(other.counts)
-
     @property
     def classes(self) -> List[str]:
         """All that are a label or a reply, sorted."""

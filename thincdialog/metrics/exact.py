@@ -39,17 +39,6 @@ class ExactSum:
             # The denominator is 2 ** k, so its bit length is k + 1.
             self.units += numerator << (EXPONENT + 1 - denominator.bit_length())
 
-    def merge(self, other: "ExactSum") -> None:
-        """Add another sum."""
-        self.units += other.units
-        self.special += other.special
-
-    def copy(self) -> "ExactSum":
-        """An equal sum that shares nothing."""
-        copy = ExactSum()
-        copy.merge(self)
-        return copy
-
     def state(self) -> List[Any]:
         """The exact value, as JSON values."""
         return [self.units, self.special]
@@ -60,8 +49,8 @@ class ExactSum:
 
     def __add__(self, other: "ExactSum") -> "ExactSum":
         """The sum of both; changes neither."""
-        total = self.copy()
-        total.merge(other)
+        total = ExactSum()
+        total.units, total.special = self.units + other.units, self.special + other.special
         return total
 
     def __truediv__(self, other: "ExactSum") -> float:

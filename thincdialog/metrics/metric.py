@@ -8,6 +8,7 @@ bit for any parts and any order, because nothing is rounded before ``value()``.
 import math
 import re
 from copy import copy
+from functools import reduce
 from typing import Any, Dict, Hashable, Mapping, Optional, TypeVar, Union
 
 import numpy
@@ -29,8 +30,7 @@ LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|trunca
 class Metric:
     """A value that can be merged with others of its kind.
 
-    higher_is_better (Optional[bool]): Set by a subclass whose direction its name
-        does not tell (see ``higher_is_better``).
+    higher_is_better (Optional[bool]): Set by a subclass whose name does not tell its direction.
     """
 
     higher_is_better: Optional[bool] = None
@@ -148,11 +148,7 @@ def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[boo
     if metric is not None and metric.higher_is_better is not None:
         return metric.higher_is_better
     last = name.rpartition("/")[2]
-    if HIGHER.fullmatch(last):
-        return True
-    if LOWER.fullmatch(last):
-        return False
-    return None
+    return True if HIGHER.fullmatch(last) else False if LOWER.fullmatch(last) else None
 
 
 def is_share(name: str) -> bool:
@@ -165,11 +161,8 @@ def is_share(name: str) -> bool:
 
 def merge_reports(*reports: Report) -> Dict[str, Metric]:
     """One report of all parts; a name missing from a report adds nothing there."""
-    merged: Dict[str, Metric] = {}
-    for report in reports:
-        for name, metric in report.items():
-            merged[name] = merged[name] + metric if name in merged else metric
-    return merged
+    nothing: Dict[str, Metric] = {}
+    return reduce(merged, map(dict, reports), nothing)
 
 
 def report_values(report: Report) -> Dict[str, float]:
@@ -193,4 +186,4 @@ def merged(one: Any, other: Any) -> Any:
 
 
 def _exact(value: Any) -> ExactSum:
-    return value.copy() if isinstance(value, ExactSum) else ExactSum(value)
+    return value + ExactSum() if isinstance(value, ExactSum) else ExactSum(value)

@@ -14,9 +14,7 @@ from ..registry import registry
 
 @registry.models("thincdialog.LinearClassifier.v1")
 def LinearClassifier(
-    pooling: Literal["mean", "sum", "sqrt"] = "sqrt",
-    token_dropout: float = 0.3,
-    scale: float = 5.0,
+    pooling: Literal["mean", "sum", "sqrt"] = "sqrt", token_dropout: float = 0.3, scale: float = 5.0
 ) -> Model[Ragged, Floats2d]:
     """One weight for each token and class, and nothing in between: logistic regression
     over (hashed) n-grams. Learns a rare token as readily as a frequent one.

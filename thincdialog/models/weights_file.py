@@ -79,10 +79,7 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
 
 def _nodes(model: Model) -> List[Dict[str, Any]]:
     return [
-        {
-            "name": node.name,
-            "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names},
-        }
+        {"name": node.name, "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names}}
         for node in model.walk()
     ]
 

@@ -22,11 +22,7 @@ _LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
 
 @registry.ops("thincdialog_fast")
 class DialogFastOps(
-    CompiledActivations,
-    CompiledSequences,
-    CompiledTables,
-    CompiledLSTM,
-    DialogNumpyOps,
+    CompiledActivations, CompiledSequences, CompiledTables, CompiledLSTM, DialogNumpyOps
 ):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can
     run them at once. Results are the same but for the last digits; dropout masks are the

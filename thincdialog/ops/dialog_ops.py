@@ -57,11 +57,7 @@ class DialogNumpyOps(ExactProducts, NumpyOps):
     name = "thincdialog_numpy"
 
     def __init__(
-        self,
-        device_type: DeviceTypes = "cpu",
-        device_id: int = -1,
-        *,
-        use_blis: bool = False,
+        self, device_type: DeviceTypes = "cpu", device_id: int = -1, *, use_blis: bool = False
     ) -> None:
         super().__init__(device_type, device_id, use_blis=use_blis)
         _limit_blas_threads()
