@@ -14,8 +14,7 @@ from ..registry import registry
 InT = Ragged
 OutT = Ragged
 
-# Larger than any segment.
-_OLDEST = 0x7FFFFFFF
+_OLDEST = 0x7FFFFFFF  # larger than any segment
 
 
 @registry.layers("thincdialog.LineEmbed.v1")

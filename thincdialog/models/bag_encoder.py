@@ -25,9 +25,8 @@ def BagEncoder(
     init_E: Optional[Callable] = None,
     init_W: Optional[Callable] = None,
 ) -> Model[Ragged, Floats2d]:
-    """The fastest encoder: pooled embeddings, a linear layer, and residual nets.
-
-    Blind to word order, unless the tokenizer gives n-grams.
+    """The fastest encoder: pooled embeddings, a linear layer, and residual nets. Blind to word
+    order, unless the tokenizer gives n-grams.
 
     width (int): Width of the output.
     embed_width (Optional[int]): Width of an embedding; ``width`` if None.

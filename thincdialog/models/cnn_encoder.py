@@ -47,8 +47,7 @@ def CNNEncoder(
     layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
     layers += [fill_empty(), TokenEmbed(width, n_segments=n_segments, init_E=init_E)]
     layers.append(CheckedDropout(dropout))
-    for _ in range(depth):
-        block = WindowBlock(width, window_size=window_size, n_pieces=n_pieces, dropout=dropout)
-        layers.append(block)
+    window = {"window_size": window_size, "n_pieces": n_pieces}
+    layers += [WindowBlock(width, dropout=dropout, **window) for _ in range(depth)]
     layers += [pool(pooling), CheckedDropout(dropout), Linear(width)]
     return cast(Model[Ragged, Floats2d], chain(*layers))

@@ -31,9 +31,8 @@ def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragge
     """
     if width < 1:
         raise ValueError(f"width = {width}, but it must be 1 or more")
-    table = BagEmbed(
-        width, pooling="mean", init_E=init_E or partial(uniform_init, lo=-1 / width, hi=1 / width)
-    )
+    small = partial(uniform_init, lo=-1 / width, hi=1 / width)
+    table = BagEmbed(width, pooling="mean", init_E=init_E or small)
     output = Projection(None, width, init_W=zero_init)
     model = cast(Model[Ragged, Floats2d], chain(table, output))
     model.name = "fast_text"

@@ -1,7 +1,7 @@
 """Names of a model's nodes that tell them apart, for people."""
 
 from collections import Counter
-from typing import Dict, List, Set, Tuple
+from typing import Dict, List, Set
 
 from thinc.api import Model
 
@@ -17,7 +17,7 @@ def node_names(model: Model) -> List[str]:
     Of nodes that are still alike, the second and later ones are numbered.
     """
     parts: Dict[int, Set[str]] = {}
-    _collect(model, "", parts, set())
+    _collect(model, "", parts)
     names: List[str] = []
     counts: Counter = Counter()
     for node in model.walk():
@@ -29,14 +29,12 @@ def node_names(model: Model) -> List[str]:
     return names
 
 
-def _collect(
-    node: Model, part: str, parts: Dict[int, Set[str]], seen: Set[Tuple[int, str]]
-) -> None:
-    if (id(node), part) in seen:
+def _collect(node: Model, part: str, parts: Dict[int, Set[str]]) -> None:
+    known = parts.setdefault(id(node), set())
+    if part in known:
         return
-    seen.add((id(node), part))
-    parts.setdefault(id(node), set()).add(part)
+    known.add(part)
     for layer in node.layers:
         refs = [name for name in node.ref_names if node.maybe_get_ref(name) is layer]
         for inside in refs or [part]:
-            _collect(layer, inside, parts, seen)
+            _collect(layer, inside, parts)

@@ -65,8 +65,7 @@ class FlatParameters:
         self.ops = model.ops
         self.slots: List[Slot] = []
         nodes = list(model.walk())
-        arrays: Dict[int, Any] = {}
-        offsets: Dict[int, int] = {}
+        laid: Dict[int, Tuple[int, Any]] = {}  # Of each array where it begins, and itself.
         length = 0
         for index, node in enumerate(nodes):
             if node.shims:
@@ -80,13 +79,12 @@ class FlatParameters:
                         f"parameter '{name}' of layer '{node.name}' has no value: call "
                         "model.initialize() with example data first."
                     )
-                array = node.get_param(name)
-                if id(array) not in offsets:
-                    offsets[id(array)], arrays[id(array)] = length, array
+                array: Any = node.get_param(name)
+                offset, _ = laid.setdefault(id(array), (length, array))
+                if offset == length:
                     length += aligned_size(array.size)
-                offset = offsets[id(array)]
                 self.slots.append(Slot(index, node.name, name, array.shape, offset))
-        self.n_parameters = sum(array.size for array in arrays.values())
+        self.n_parameters = sum(array.size for _, array in laid.values())
         self.values = aligned_zeros(length, self.ops.xp)
         self._gradients = aligned_zeros(length, self.ops.xp)
         for slot in self.slots:

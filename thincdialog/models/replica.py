@@ -9,10 +9,8 @@ from ..ops.dialog_ops import DialogNumpyOps
 
 
 def replicate(model: Model) -> Model:
-    """A model of the same layers over the very same parameters, for another thread: it has
-    ops and gradients of its own, and what it computes stays with it.
-
-    (Thinc's ``Model.copy`` copies the parameters and leaves out the refs.)
+    """A model of the same layers over the very same parameters, for another thread: with ops
+    and gradients of its own. (Thinc's ``Model.copy`` copies parameters and leaves out refs.)
 
     model (Model): Initialised, of native Thinc layers only.
     RETURNS (Model): Without gradients; parameters are the same arrays, not views of them.

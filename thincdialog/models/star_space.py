@@ -57,11 +57,9 @@ def StarSpace(
         raise ValueError(f"scale = {scale}, but it must be above 0")
     if n_segments > 1 and share == "all":
         raise ValueError(f"n_segments = {n_segments}, but share = 'all' has one table: set it to 1")
-    rows: Dict[str, Any] = {"segments": "tables", "n_segments": n_segments}
-    contexts = BagEmbed(width, pooling=pooling, init_E=init_E, **rows)
-    labels = contexts
-    if share != "all":
-        labels = BagEmbed(width, pooling=pooling, init_E=init_E)
+    both: Dict[str, Any] = {"pooling": pooling, "init_E": init_E}
+    contexts = BagEmbed(width, segments="tables", n_segments=n_segments, **both)
+    labels = contexts if share == "all" else BagEmbed(width, **both)
     unit = L2Normalise if similarity == "cosine" else noop
     model = BiEncoder(
         chain(contexts, unit(), times(scale)),
@@ -73,9 +71,7 @@ def StarSpace(
     model.init = init
     model.set_ref("context_table", contexts)
     model.set_ref("label_table", labels)
-    model.attrs.update(
-        {"pooling": pooling, "similarity": similarity, "scale": scale, "share": share}
-    )
+    model.attrs.update(pooling=pooling, similarity=similarity, scale=scale, share=share)
     return model
 
 

@@ -22,14 +22,13 @@ def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> Non
     """Write ``weights.npy`` and ``layout.json``."""
     vector = model.ops.to_numpy(parameters.values)
     write_array(folder / "weights.npy", vector)
-    write_json(
-        folder / "layout.json",
-        {
-            "sha256": hashlib.sha256(vector.tobytes()).hexdigest(),
-            "nodes": _nodes(model),
-            "parameters": _slots(parameters),
-        },
-    )
+    nodes = [
+        {"name": node.name, "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names}}
+        for node in model.walk()
+    ]
+    checksum = hashlib.sha256(vector.tobytes()).hexdigest()
+    layout = {"sha256": checksum, "nodes": nodes, "parameters": _slots(parameters)}
+    write_json(folder / "layout.json", layout)
 
 
 def restore_dimensions(folder: Path, model: Model) -> None:
@@ -75,13 +74,6 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
     if hashlib.sha256(vector.tobytes()).hexdigest() != layout.get("sha256"):
         raise ModelError(f"{path}  is damaged: its checksum is not the one in layout.json.")
     parameters.load(vector)
-
-
-def _nodes(model: Model) -> List[Dict[str, Any]]:
-    return [
-        {"name": node.name, "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names}}
-        for node in model.walk()
-    ]
 
 
 def _slots(parameters: FlatParameters) -> List[Dict[str, Any]]:

@@ -6,8 +6,7 @@ import numpy
 
 from .compiled import load_kernels
 
-# Thinc's parameters have the gates in the order f, i, o, g; the kernels i, f, o, g.
-_SWAPPED = [1, 0, 2, 3]
+_SWAPPED = [1, 0, 2, 3]  # Thinc's gates are in the order f, i, o, g; the kernels' i, f, o, g.
 
 
 class LSTMRun(NamedTuple):
@@ -23,12 +22,6 @@ class LSTMRun(NamedTuple):
     C: Any
     T: Any
     H: Any
-
-
-class _Weights(NamedTuple):
-    W: Any  # (4 nO, nI), gates in the kernels' order, like the others
-    U: Any  # (4 nO, nO)
-    b: Any  # (4 nO,)
 
 
 class CompiledLSTM:
@@ -102,7 +95,7 @@ class CompiledLSTM:
         gradients: List[Any] = []
         all_weights = _layers(params, shape, layers[0][0][0].shape[1])
         for weights, directions in reversed(list(zip(all_weights, layers))):
-            dX = numpy.zeros((dY.shape[0], weights[0].W.shape[1]), dtype="f")
+            dX = numpy.zeros((dY.shape[0], weights[0][0].shape[1]), dtype="f")
             of_layer = []
             for side, ((W, U, _), (rows, run, start)) in enumerate(zip(weights, directions)):
                 order = orders[side]
@@ -132,8 +125,9 @@ def _swap(weights: Any) -> Any:
     return weights.reshape((4, -1, *weights.shape[1:]))[_SWAPPED].reshape(weights.shape)
 
 
-def _layers(params: Any, shape: Tuple[int, int, int], nI: int) -> List[List[_Weights]]:
-    """The weights of each direction of each layer."""
+def _layers(params: Any, shape: Tuple[int, int, int], nI: int) -> List[List[Any]]:
+    """The weights of each direction of each layer, gates in the kernels' order: W (4 nO, nI),
+    U (4 nO, nO), b (4 nO,)."""
     depth, n_directions, nO = shape
     place = 0
 
@@ -142,9 +136,9 @@ def _layers(params: Any, shape: Tuple[int, int, int], nI: int) -> List[List[_Wei
         first, place = place, place + int(numpy.prod(size))
         return _swap(params[first:place].reshape(size))
 
-    def direction(width: int) -> _Weights:
+    def direction(width: int) -> Tuple[Any, Any, Any]:
         W, b_input = take(4 * nO, width), take(4 * nO)
-        return _Weights(W, take(4 * nO, nO), b_input + take(4 * nO))
+        return W, take(4 * nO, nO), b_input + take(4 * nO)
 
     widths = [nI, *[nO * n_directions] * (depth - 1)]
     return [[direction(width) for _ in range(n_directions)] for width in widths]

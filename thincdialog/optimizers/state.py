@@ -24,8 +24,7 @@ def has_state(optimizer: Any) -> bool:
 def optimizer_state(optimizer: Any, ops: Ops) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
     """All that is known of an optimizer besides its settings.
 
-    optimizer (Any): One that ``has_state``. One of a class derived from Thinc's that keeps
-        more than Thinc's needs a ``state`` of its own.
+    optimizer (Any): One that ``has_state``; if it keeps more than Thinc's, of its own.
     ops (Ops): Of the device that its arrays are on.
     RETURNS (Tuple): JSON values, and arrays by name; for ``restore_optimizer``.
     """
