@@ -16,7 +16,7 @@ import time
 import numpy as np
 from thinc.api import Adam, Ragged, fix_random_seed
 
-from thincdialog.losses.ranking_softmax import RankingSoftmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.parameters import FlatParameters

@@ -4,7 +4,7 @@ from thinc.api import Adam, Model, Ragged, fix_random_seed
 
 from tests.ops.array_backends import BACKENDS, backend
 from thincdialog.layers.bag_embed import BagEmbed
-from thincdialog.losses.ranking_softmax import RankingSoftmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder

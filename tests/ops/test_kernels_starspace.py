@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import Ragged
 
-from thincdialog.losses.ranking_hinge import RankingHinge
-from thincdialog.losses.ranking_softmax import RankingSoftmax
+from thincdialog.losses.ranking import RankingHinge, RankingSoftmax
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.star_space import StarSpace
 from thincdialog.models.vocabulary_size import set_vocabulary

@@ -19,7 +19,7 @@ from thinc.api import Model
 
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import DataError, IterableTeacher, registry
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.ranking import configure_ranking_softmax
 from thincdialog.messages import column
 from thincdialog.training import hogwild
 

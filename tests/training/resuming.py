@@ -13,7 +13,7 @@ from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import PartnerWorld, World, registry, train
 from thincdialog.losses.class_softmax import configure_class_softmax
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.ranking import configure_ranking_softmax
 from thincdialog.messages import column
 
 from .two_tasks import TWO_TASKS

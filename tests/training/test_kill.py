@@ -18,7 +18,7 @@ import json
 import time
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.ranking import configure_ranking_softmax
 from thincdialog.messages import column
 from thinc.api import Model
 

@@ -15,7 +15,7 @@ CODE = """
 import os, signal
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.ranking import configure_ranking_softmax
 from thincdialog.training import whole_folder
 from thinc.api import Model
 

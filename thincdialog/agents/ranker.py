@@ -10,7 +10,7 @@ from thinc.types import Floats2d, Ragged
 from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, Problem
-from ..losses.ranking_softmax import configure_ranking_softmax
+from ..losses.ranking import configure_ranking_softmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, column
 from ..metrics import AverageMetric
 from ..protocol import Observations

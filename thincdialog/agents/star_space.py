@@ -7,8 +7,7 @@ from thinc.api import Model
 
 from ..data.compiled_texts import PackedTexts
 from ..errors import DataError
-from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
-from ..losses.ranking_softmax import RankingSoftmax
+from ..losses.ranking import RankingHinge, RankingSoftmax, configure_ranking_hinge
 from ..messages import column
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
