@@ -31,9 +31,6 @@ class AUC(ExampleMetric):
 
     counts = ("inside", "outside")
 
-    def __init__(self) -> None:
-        self.reset()
-
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         self._add((labels, reply.get("classes"), reply.get("probabilities")))

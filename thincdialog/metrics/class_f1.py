@@ -26,9 +26,6 @@ class ClassF1(ExampleMetric):
 
     counts = ("n_right", "n_found", "n_labels")
 
-    def __init__(self) -> None:
-        self.reset()
-
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         found = reply.get("text")

@@ -16,7 +16,7 @@ class ExampleMetric:
     on the order of the examples or on who counted which.
 
     A subclass gives ``add``, ``report``, ``reset`` and the names of its ``counts`` (or a
-    ``merge`` of its own); its ``__init__`` keeps settings and calls ``reset``. What is
+    ``merge`` of its own); an ``__init__`` keeps settings and calls ``reset``. What is
     reported as an ``AverageMetric`` (or another ``Metric`` with ``sums``) gets intervals and
     is compared without more ado.
 
@@ -24,6 +24,9 @@ class ExampleMetric:
     """
 
     counts: Tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.reset()
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example.
@@ -62,8 +65,8 @@ class ExampleMetric:
 
 
 class ExampleAverages(ExampleMetric):
-    """Base of those that are averages over examples: a subclass gives their ``names`` and the
-    ``scores`` of an example; its ``__init__`` keeps settings and calls ``reset``."""
+    """Base of averages over examples: a subclass gives their ``names``, and the ``scores`` of
+    an example."""
 
     counts = ("n_examples", "totals")
     names: Sequence[str] = ()

@@ -21,9 +21,6 @@ class F1(ExampleAverages):
 
     names = ("precision", "recall", "f1")
 
-    def __init__(self) -> None:
-        self.reset()
-
     def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
         """The best of each over the labels."""
         text = reply.get("text")

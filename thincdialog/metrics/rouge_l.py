@@ -23,9 +23,6 @@ class RougeL(ExampleAverages):
 
     names = ("rouge_l", "rouge_l_precision", "rouge_l_recall")
 
-    def __init__(self) -> None:
-        self.reset()
-
     def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
         """Those against the best label."""
         words = word_list(reply.get("text") or "")

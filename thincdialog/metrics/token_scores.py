@@ -22,9 +22,6 @@ class TokenScores(ExampleMetric):
 
     counts = ("n_tokens", "n_correct", "loss")
 
-    def __init__(self) -> None:
-        self.reset()
-
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         n_tokens = reply.get("n_tokens")

@@ -44,7 +44,7 @@ class TableGradient:
                 self._is_written = self.ops.xp.zeros((self._dense.shape[0],), dtype=bool)
             self.ops.scatter_add(self._dense, rows, values)
             self._is_written[rows] = True
-        self._forget()
+        self._kept, self._n_kept = [], 0
 
     def rows(self) -> Tuple[Ints1d, Floats2d]:
         """The rows added to since ``clear``, ascending, int64, shape (n,), and the gradient
@@ -68,11 +68,7 @@ class TableGradient:
         if self._is_written is not None:
             self._dense[self._is_written] = 0
             self._is_written = None
-        self._forget()
-
-    def _forget(self) -> None:
-        self._kept.clear()
-        self._n_kept = 0
+        self._kept, self._n_kept = [], 0
 
 
 class TouchedRows:
