@@ -25,8 +25,13 @@ def take(weights: Any, tables: Any) -> Any:
                 at = place(tokens.table, tokens.ids[t], width)
                 tokens.at[t], tokens.squares_at[t] = at, at
         return np.empty(0, np.int64)
+    # How often each row is needed, up to ``least``: a sum might be too large for an int32.
     for tokens in tables:
-        n += _count_rows(tokens.ids, tokens.uses, least, tokens.slots)
+        ids, slots, uses = tokens.ids, tokens.slots, tokens.uses
+        for t in range(len(ids)):
+            before = slots[ids[t]]
+            slots[ids[t]] = min(before + uses, least)
+            n += before < least <= before + uses
     taken, n = np.empty(n, np.int64), 0
     for tokens in tables:
         n = _place_tokens(weights, tokens, taken, n)
@@ -58,21 +63,6 @@ def put_back(weights: Any, taken: Any) -> None:
                 row[j] += now[j] - before[j]
         if len(squares):
             squares[taken[r]] += sums[r] - sums[n + r]
-
-
-@kernel
-def _count_rows(ids: Any, uses: int, least: int, slots: Any) -> int:
-    """Count how often rows are needed, up to ``least``: sums might be too large for an int32.
-
-    slots (Ints1d): Of each row of the table its count; added to.
-    RETURNS (int): Rows that are needed often, and were not before.
-    """
-    n = 0
-    for t in range(len(ids)):
-        before = slots[ids[t]]
-        slots[ids[t]] = min(before + uses, least)
-        n += before < least <= before + uses
-    return n
 
 
 @kernel
