@@ -27,26 +27,19 @@ class Panel(NamedTuple):
     batches: Sequence[np.ndarray]
 
 
-def _strip(counts: np.ndarray, width: int) -> np.ndarray:
-    """One field of one batch: a line for each row; shape (n_rows, width)."""
-    places = np.arange(width)
-    strip = np.where(places < counts.max(), PADDING, NOTHING)
-    return np.where(places < counts[:, None], -1, strip)
-
-
 def _image(panel: Panel, widths: Tuple[int, int]) -> np.ndarray:
     """Numbers of colours; shape (N_LINES, cells of both fields)."""
     lines: List[np.ndarray] = []
-    n_lines = 0
     for batch in panel.batches:
         parts = []
         for field, width in enumerate(widths):
-            strip = _strip(panel.lengths.counts[batch, field], width)
-            parts.append(np.where(strip < 0, 2 + field, strip))
-        batch_lines = np.hstack([parts[0], np.zeros((len(batch), GAP), dtype=int), parts[1]])
-        lines += [batch_lines, np.zeros((RULE, batch_lines.shape[1]), dtype=int)]
-        n_lines += len(batch) + RULE
-        if n_lines >= N_LINES:
+            counts, places = panel.lengths.counts[batch, field], np.arange(width)
+            strip = np.where(places < counts.max(), PADDING, NOTHING)
+            parts.append(np.where(places < counts[:, None], 2 + field, strip))
+        gap = np.zeros((len(batch), GAP), dtype=int)
+        lines.append(np.hstack([parts[0], gap, parts[1]]))
+        lines.append(np.zeros((RULE, lines[-1].shape[1]), dtype=int))
+        if sum(map(len, lines)) >= N_LINES:
             break
     return np.vstack(lines)[:N_LINES]
 
