@@ -107,9 +107,9 @@ def in_threads(n_threads: int, work: Callable[[int], Any]) -> None:
 
 def arithmetic() -> Callable[[int], float]:
     """So many steps of nothing but arithmetic, without the GIL."""
-    import numba
+    from thincdialog.ops.kernels.kernel import kernel
 
-    @numba.njit(nogil=True)
+    @kernel
     def compute(n: int) -> float:
         x = 1.0
         for _ in range(n):
