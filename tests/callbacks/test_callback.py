@@ -1,50 +1,20 @@
 import io
 
+from tests.training.examples import RANKER
 from thincdialog.api import registry, train
 
-CONFIG = """
-[tasks.orders]
-@teachers = "thincdialog.CoffeeOrder.v1"
-
-[tasks.orders.mutators.*.flatten]
-@mutators = "thincdialog.Flatten.v1"
-
-[tokenizer]
-@tokenizers = "thincdialog.Whitespace.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 8
-
-[world]
-@worlds = "thincdialog.BatchWorld.v1"
-
-[world.batcher]
-@batchers = "thincdialog.Fixed.v1"
-size = 32
-
-[evaluation]
-max_examples = 20
-n_candidates = 5
-
-[training]
-max_steps = 50
-eval_every_steps = 5
-score = "hits@1"
-
+CALLBACK = """
 [training.callbacks.stopper]
 @callbacks = "tests.stop_at_step.v1"
 step = 10
 """
+LIMITS = {
+    "training.max_steps": 50, "training.max_epochs": 0.0,
+    "training.eval_every_steps": 5, "training.eval_every_epochs": 0.0,
+}  # fmt: skip
 
 
-def test_callback_of_a_user_sees_every_evaluation_and_stops_training(tmp_path):
+def test_callback_of_a_user_sees_every_evaluation_and_stops_training():
     calls = []
 
     @registry.callbacks("tests.stop_at_step.v1")
@@ -55,9 +25,8 @@ def test_callback_of_a_user_sees_every_evaluation_and_stops_training(tmp_path):
 
         return callback
 
-    path = tmp_path / "config.cfg"
-    path.write_text(CONFIG, encoding="utf8")
-    result = train(path, stdout=io.StringIO(), stderr=io.StringIO())
+    silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+    result = train(RANKER + CALLBACK, overrides=LIMITS, **silent)
     assert [step for step, _, _ in calls] == [0, 5, 10]
     assert all(0.0 <= score <= 1.0 for _, score, _ in calls)
     assert len({id(agent) for _, _, agent in calls}) == 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from thinc.api import Ragged
+from thinc.api import Maxout, Ragged
 
 from tests.layers.check_layer import check_layer
 from tests.ops.array_backends import BACKENDS, backend
@@ -130,3 +130,15 @@ def test_layers_example_without_tokens_gives_zeros(build, width, lengths):
         for row, length in zip(Y, lengths):
             assert bool(row.any()) == (length > 0)
         assert backprop(Y).dataXd.shape[0] == sum(lengths)
+
+
+def test_pool_takes_the_highest_and_the_mean():
+    X = Ragged(np.array([[1, 5], [3, 1], [2, 2]], dtype="f"), np.array([2, 0, 1], dtype="i"))
+    assert pool("max+mean").predict(X).tolist() == [[3, 5, 2, 3], [0, 0, 0, 0], [2, 2, 2, 2]]
+
+
+def test_window_block_has_the_nodes_and_weights_it_had():
+    nodes = [(node.name, node.param_names) for node in WindowBlock(6).walk()]
+    whole = Maxout(6, 18, 3, normalize=True)
+    names = [(node.name, node.param_names) for node in whole.layers]
+    assert [node for node in nodes if node[1]] == names

@@ -46,8 +46,7 @@ def test_confusion_by_class_equals_scikit_learn():
 
 def test_confusion_lists_the_worst_pairs_first():
     rows = [("a", "b")] * 2 + [("b", "a")] * 3 + [("b", None)] * 2 + [("a", "a")] * 9
-    found = matrix_of(rows).most_confused(2)
-    assert found == [("b", "a", 3), ("a", "b", 2)]
+    assert matrix_of(rows).most_confused(2) == [("b", "a", 3), ("a", "b", 2)]
 
 
 def test_confusion_sums_the_classes_that_are_seldom_confused():

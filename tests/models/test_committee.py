@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from thinc.api import Adam, Linear, Ragged, fix_random_seed
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import BACKENDS, backend, ragged
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.classifier import Classifier
@@ -16,24 +16,11 @@ from thincdialog.models.vocabulary_size import set_vocabulary
 N_IDS = 16
 
 
-def texts(ops, examples):
-    data = np.array([(t, 0) for ids in examples for t in ids], dtype="i").reshape(-1, 2)
-    return Ragged(ops.asarray2i(data), ops.asarray1i([len(ids) for ids in examples]))
-
-
-def random_texts(ops, n_examples, seed=0):
-    rng = np.random.default_rng(seed)
-    return texts(ops, [rng.integers(8, N_IDS, size=n) for n in rng.integers(0, 6, n_examples)])
-
-
 def part(X, rows):
     if not isinstance(X, Ragged):
         return X[rows]
-    ends = np.cumsum(X.lengths)
-    return texts(
-        Linear().ops,
-        [X.dataXd[end - n : end, 0] for end, n in zip(ends[rows], X.lengths[rows])],
-    )
+    texts = np.split(X.dataXd[:, 0], np.cumsum(X.lengths)[:-1])
+    return ragged([texts[row].tolist() for row in np.arange(len(texts))[rows]])
 
 
 def of_texts(ops, n_members=3, n_examples=40):
@@ -41,7 +28,9 @@ def of_texts(ops, n_members=3, n_examples=40):
     members = [Classifier(BagEncoder(6, depth=1)) for _ in range(n_members - 1)]
     model = Committee([LinearClassifier(token_dropout=0.0), *members])
     set_vocabulary(model, N_IDS)
-    X = random_texts(ops, n_examples)
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 6, n_examples)
+    X = ragged([rng.integers(8, N_IDS, size=n).tolist() for n in sizes], ops)
     model.initialize(X=X, Y=ops.alloc2f(1, 4))
     return scatter(model), X
 
@@ -138,19 +127,19 @@ def test_committee_trains_flat_and_learns():
         fix_random_seed(0)
         model = Committee([LinearClassifier(), Classifier(BagEncoder(8, dropout=0.1))])
         set_vocabulary(model, N_IDS)
-        model.initialize(X=texts(ops, [[8]]), Y=ops.alloc2f(1, 2))
+        model.initialize(X=ragged([[8]], ops), Y=ops.alloc2f(1, 2))
         assert model.get_dim("nO") == 2
         parameters, optimizer = FlatParameters(model), Adam(0.01, use_averages=False)
         for step in range(100):
             targets = rng.integers(0, 2, size=32)
-            X = texts(ops, [[8 + t, *rng.integers(10, 16, size=3)] for t in targets])
+            X = ragged([[8 + t, *rng.integers(10, 16, size=3)] for t in targets], ops)
             ops.seed(0, step)
             logits, backprop = model.begin_update(X)
             gradient, _ = ClassSoftmax(0.0)(logits, targets)
             backprop(gradient)
             parameters.update(optimizer, 1 / 32)
         for member in (model, *model.layers):
-            Y = member.predict(texts(ops, [[8, 10, 11], [9, 10, 11]]))
+            Y = member.predict(ragged([[8, 10, 11], [9, 10, 11]], ops))
             assert Y.argmax(axis=1).tolist() == [0, 1]
 
 
@@ -163,8 +152,8 @@ def test_linear_classifier_sums_a_weight_for_each_token_and_class():
     with backend(-1) as ops:
         model = LinearClassifier(scale=3.0)
         set_vocabulary(model, N_IDS)
-        model.initialize(X=texts(ops, [[8]]), Y=ops.alloc2f(1, 2))
-        X = texts(ops, [[8, 8, 9, 10], [9], []])
+        model.initialize(X=ragged([[8]], ops), Y=ops.alloc2f(1, 2))
+        X = ragged([[8, 8, 9, 10], [9], []], ops)
         assert not model.predict(X).any()  # undecided at first
         W = model.layers[1].get_param("E")
         assert W.shape == (N_IDS, 2)

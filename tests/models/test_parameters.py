@@ -6,7 +6,6 @@ from thinc.api import (
     Linear,
     Model,
     Optimizer,
-    Ragged,
     Relu,
     Shim,
     Softmax,
@@ -14,7 +13,7 @@ from thinc.api import (
     fix_random_seed,
 )
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import BACKENDS, backend, ragged
 from thincdialog.errors import ModelError, TrainingError
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.models.parameters import KEY, FlatParameters
@@ -31,22 +30,13 @@ def net():
 
 def text_net(ops):
     model = chain(BagEmbed(6, N_IDS), Relu(5, 6), Linear(2, 5))
-    model.initialize(X=text(ops, [1, 2, 3]))
+    model.initialize(X=ragged([[1, 2, 3]], ops))
     return model
-
-
-def text(ops, ids):
-    data = np.stack([ids, np.zeros_like(ids)], axis=1)
-    return Ragged(ops.asarray2i(data), ops.asarray1i([len(ids)]))
 
 
 def learn(model, X):
     Y, backprop = model.begin_update(X)
     backprop(Y * 0 + 1)
-
-
-def same_memory(one, two):
-    return np.shares_memory(one, two)
 
 
 def test_parameters_keep_their_values_and_become_aligned_views():
@@ -62,29 +52,24 @@ def test_parameters_keep_their_values_and_become_aligned_views():
         assert nodes[slot.node] is node and slot.param == name
         assert (node.get_param(name) == value).all()
         assert node.get_param(name).ctypes.data % 64 == 0
-        assert same_memory(node.get_param(name), parameters.values)
-        assert same_memory(node.get_grad(name), parameters.gradients)
+        assert np.shares_memory(node.get_param(name), parameters.values)
+        assert np.shares_memory(node.get_grad(name), parameters.gradients)
     assert parameters.values.flags.c_contiguous and parameters.values.dtype == np.float32
 
 
 @pytest.mark.parametrize("gpu_id", BACKENDS)
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Adam(0.1),
-        lambda: Adam(0.1, L2=0.1),
-        lambda: SGD(0.1),
-        lambda: LazyAdam(0.1, use_averages=True, average_every=1),
-    ],
+    "make, options",
+    [(Adam, {}), (Adam, {"L2": 0.1}), (SGD, {}), (LazyAdam, {"average_every": 1})],
 )
-def test_parameters_views_stay_views_through_training(make, gpu_id):
+def test_parameters_views_stay_views_through_training(make, options, gpu_id):
     with backend(gpu_id) as ops:
         model = text_net(ops)
         parameters = FlatParameters(model)
-        optimizer = make()
+        optimizer = make(0.1, use_averages=True, **options)
         for step in range(3):
             before = parameters.values.copy()
-            learn(model, text(ops, [step, step + 1]))
+            learn(model, ragged([[step, step + 1]], ops))
             assert parameters.gradients.any()
             parameters.update(optimizer)
             assert (parameters.values != before).any() and not parameters.gradients.any()
@@ -124,7 +109,7 @@ def test_parameters_update_returns_the_norm_before_clipping(make, gpu_id):
         model = text_net(ops)
         parameters = FlatParameters(model)
         optimizer = make(0.1, grad_clip=1.0)
-        learn(model, text(ops, range(N_IDS)))  # Every row is known to have a gradient.
+        learn(model, ragged([range(N_IDS)], ops))  # Every row is known to have a gradient.
         wanted = 0.0
         for slot in parameters.slots:
             parameters.gradients[slot.offset : slot.offset + slot.size] = 3.0
@@ -188,7 +173,7 @@ def test_parameters_tied_arrays_are_laid_once():
         second.set_param("W", first.get_param("W"))
         parameters = FlatParameters(model)
         assert parameters.n_parameters == 16 + 4 + 4
-        assert same_memory(first.get_param("W"), second.get_param("W"))
+        assert np.shares_memory(first.get_param("W"), second.get_param("W"))
         first.inc_grad("W", np.ones((4, 4), dtype="f"))
         second.inc_grad("W", np.ones((4, 4), dtype="f"))
     assert (first.get_grad("W") == 2).all() and (parameters.gradients == 2).sum() == 16
@@ -221,17 +206,14 @@ def test_parameters_gaps_between_parameters_stay_zero():
         assert not inside.all()
         for optimizer in (Adam(0.1, L2=0.1), LazyAdam(0.1, L2=0.1)):
             for _ in range(2):
-                learn(model, text(ops, [1, 2]))
+                learn(model, ragged([[1, 2]], ops))
                 parameters.update(optimizer)
         assert not parameters.values[~inside].any()
 
 
-def test_parameters_of_another_library_are_refused():
+def test_parameters_without_values_or_of_another_library_are_refused():
+    with pytest.raises(ModelError, match="'W' of layer 'linear' has no value"):
+        FlatParameters(Linear(2, 2))
     model = Model("wrapped", lambda model, X, is_train: (X, lambda dY: dY), shims=[Shim(None)])
     with pytest.raises(ModelError, match="'wrapped' wraps a model of another library"):
         FlatParameters(model)
-
-
-def test_parameters_without_values_are_refused():
-    with pytest.raises(ModelError, match="'W' of layer 'linear' has no value"):
-        FlatParameters(Linear(2, 2))

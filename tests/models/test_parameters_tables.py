@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from thinc.api import Adam, Linear, Ragged, chain, fix_random_seed
 
-from tests.models.test_parameters import N_IDS, learn, text, text_net
-from tests.ops.array_backends import backend
+from tests.models.test_parameters import N_IDS, learn, text_net
+from tests.ops.array_backends import backend, ragged
 from thincdialog.errors import TrainingError
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.line_embed import LineEmbed
@@ -14,14 +14,14 @@ from thincdialog.optimizers.lazy_adam import LazyAdam
 
 
 def test_parameters_table_tied_to_a_dense_layer_is_not_treated_by_rows():
-    with backend(-1) as ops:
+    with backend(-1):
         embed, out = BagEmbed(6, N_IDS), Linear(N_IDS, 6)
         model = chain(embed, out)
-        model.initialize(X=text(ops, [1]))
+        model.initialize(X=ragged([[1]]))
         out.set_param("W", embed.get_param("E"))
         parameters = FlatParameters(model)
         before = embed.get_param("E").copy()
-        learn(model, text(ops, [3]))
+        learn(model, ragged([[3]]))
         assert embed.get_grad("E").any(axis=1).all()
         parameters.update(LazyAdam(0.1))
     assert (embed.get_param("E") != before).any(axis=1).all()
@@ -38,7 +38,7 @@ def test_parameters_are_the_same_whether_the_gradient_of_a_table_was_read_or_not
             parameters, optimizer = FlatParameters(model), make(0.1)
             for batch in ([[1, 2, 2]], [[2, 5], [5, 30]]):
                 for ids in batch:
-                    learn(model, text(ops, ids))
+                    learn(model, ragged([ids]))
                     if is_read:
                         assert parameters.gradients.any()
                 parameters.update(optimizer)
@@ -52,7 +52,7 @@ def test_parameters_a_gradient_that_is_not_finite_stays_till_it_is_cleared():
         model = text_net(ops)
         parameters = FlatParameters(model)
         before = parameters.values.copy()
-        Y, backprop = model.layers[0].begin_update(text(ops, [3, 4]))
+        Y, backprop = model.layers[0].begin_update(ragged([[3, 4]]))
         backprop(Y * np.float32("nan"))
         for _ in range(2):
             with pytest.raises(TrainingError, match="not finite"):
@@ -66,7 +66,7 @@ def test_parameters_a_gradient_that_is_not_finite_stays_till_it_is_cleared():
 
 def test_parameters_only_the_table_of_a_layer_is_treated_by_rows():
     """The layer's other matrices have a gradient in every row and must all learn."""
-    X = Ragged(np.array([[30, 0], [31, 1]], dtype="i"), np.array([2], dtype="i"))
+    X = ragged([[(30, 0), (31, 1)]])
     with backend(-1):
         layer = LineEmbed(4, N_IDS, n_positions=2, n_segments=3)
         layer.initialize(X=X)
@@ -89,7 +89,7 @@ def test_parameters_rows_touched_survive_clear_gradients():
         total = np.zeros_like(parameters.gradients)
         before = model.layers[0].get_param("E").copy()
         for ids in ([1, 2], [2, 5]):
-            learn(model, text(ops, ids))
+            learn(model, ragged([ids]))
             total += parameters.gradients
             parameters.clear_gradients()
         assert not parameters.gradients.any()

@@ -47,13 +47,8 @@ class Payload:
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name, config in CONFIGS.items():
-        train(
-            config,
-            output=folder / name,
-            overrides={"training.max_steps": 1},
-            stdout=io.StringIO(),
-            stderr=io.StringIO(),
-        )
+        silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+        train(config, output=folder / name, overrides={"training.max_steps": 1}, **silent)
     return folder
 
 
@@ -72,9 +67,8 @@ def foreign(data: bytes):
     rng = random.Random(0)
     for number in range(8):
         changed = bytearray(data)
-        changed[rng.randrange(min(len(data), 200) if number % 2 else len(data))] ^= rng.randrange(
-            1, 256
-        )
+        place = rng.randrange(min(len(data), 200) if number % 2 else len(data))
+        changed[place] ^= rng.randrange(1, 256)
         yield bytes(changed)
 
 
@@ -87,6 +81,7 @@ def is_error(model) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_saved_model_damaged_or_foreign_files_are_clear_errors(model):
     for path in sorted(path for path in model.rglob("*") if path.is_file()):
         if path.name == "README.md":  # for people; nothing reads it
@@ -104,6 +99,7 @@ def test_saved_model_damaged_or_foreign_files_are_clear_errors(model):
     assert MARK not in os.environ
 
 
+@pytest.mark.slow
 def test_saved_model_json_of_the_wrong_shape_is_a_clear_error(model):
     without_checksums(model)
     for path in sorted(model.glob("*.json")):

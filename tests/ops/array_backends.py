@@ -45,3 +45,11 @@ def in_threads(work, arguments):
         thread.start()
     for thread in threads:
         thread.join(timeout=60)
+
+
+def made(layer, X=None):
+    """A layer with weights, on the CPU."""
+    with backend(-1):
+        layer = layer()
+        layer.initialize(X=X)
+    return layer

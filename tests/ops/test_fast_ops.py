@@ -95,13 +95,9 @@ def test_fast_ops_softmax(shape, temperature):
     X = floats(shape, scale=9)
     Y = check("softmax", X, temperature=temperature)
     check("backprop_softmax", Y, floats(shape, 1), temperature=temperature)
-    # Of other axes and of what is not contiguous.
+    # Of other axes, of what is not contiguous, and with numbers left out.
     check("softmax", X.T, axis=0)
-
-
-def test_fast_ops_softmax_takes_numbers_left_out():
-    X = np.array([[-np.inf, 1, 2], [3, -np.inf, -np.inf]], dtype="f")
-    check("softmax", X)
+    check("softmax", np.array([[-np.inf, 1, 2], [3, -np.inf, -np.inf]], dtype="f"))
 
 
 @pytest.mark.parametrize("width", [0, 1, 17])
@@ -141,19 +137,11 @@ def test_fast_ops_reductions_of_empty_sequences_are_zero():
     same(FAST.backprop_reduce_mean(floats((3, 2)), n), np.repeat(floats((3, 2))[1:2] / 3, 3, 0))
 
 
-@pytest.mark.parametrize(
-    "name, lengths",
-    [
-        ("reduce_sum", [-1, 2]),
-        ("reduce_sum", [3, 3]),
-        ("reduce_mean", [-1]),
-        ("reduce_max", [0, 2]),
-    ],
-)
-def test_fast_ops_reductions_refuse_what_thinc_refuses(name, lengths):
-    for ops in (FAST, STOCK):
-        with pytest.raises((ValueError, IndexError)):
-            getattr(ops, name)(floats((5, 3)), sizes(lengths))
+def test_fast_ops_reductions_refuse_what_thinc_refuses():
+    for name, lengths in (("sum", [-1, 2]), ("sum", [3, 3]), ("mean", [-1]), ("max", [0, 2])):
+        for ops in (FAST, STOCK):
+            with pytest.raises((ValueError, IndexError)):
+                getattr(ops, f"reduce_{name}")(floats((5, 3)), sizes(lengths))
 
 
 @pytest.mark.parametrize("n_pieces", [1, 2, 3, 5])
@@ -172,10 +160,9 @@ def test_fast_ops_tables(n):
     if n:
         check("gather_add", table, random.integers(0, 7, size=(n, 3)).astype("i"))
     assert FAST.gather_add(table, np.zeros((0, 3), "i")).shape == (0, 5)
-    (_, changed), (_, wanted) = both("scatter_add", table, rows, floats((n, 5)))
-    same(changed[0], wanted[0])
-    (_, changed), (_, wanted) = both("scatter_add", table, rows.astype("i8"), floats((n, 5)))
-    same(changed[0], wanted[0])
+    for numbers in (rows, rows.astype("i8")):
+        (_, changed), (_, wanted) = both("scatter_add", table, numbers, floats((n, 5)))
+        same(changed[0], wanted[0])
 
 
 def test_fast_ops_tables_refuse_rows_that_are_not_there():
