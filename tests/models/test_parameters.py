@@ -118,14 +118,16 @@ def test_parameters_update_returns_the_norm_before_clipping(make, gpu_id):
     assert norm == pytest.approx(0.5 * np.sqrt(wanted), rel=1e-6)
 
 
-def test_parameters_clipping_limits_the_norm_of_the_whole_gradient():
+def test_parameters_update_clips_the_whole_gradient_and_steps_the_schedules_once():
     with backend(-1):
         parameters = FlatParameters(net())
         parameters.gradients[:] = 1.0
         before = parameters.values.copy()
-        parameters.update(SGD(1.0, grad_clip=0.5, use_averages=False))
+        optimizer = SGD(iter([1.0, 2.0, 3.0]), grad_clip=0.5, use_averages=False)
+        parameters.update(optimizer)
     moved = np.linalg.norm(parameters.values - before)
     assert moved == pytest.approx(0.5, rel=1e-4)
+    assert optimizer.learn_rate == 2.0 and optimizer.nr_update[KEY] == 1
 
 
 @pytest.mark.parametrize("make", [Adam, LazyAdam])
@@ -141,15 +143,6 @@ def test_parameters_gradient_that_is_not_finite_changes_nothing(make, bad):
             parameters.update(optimizer)
     assert (parameters.values == before).all()
     assert not optimizer.mom1
-
-
-def test_parameters_update_steps_the_schedules_once():
-    with backend(-1):
-        parameters = FlatParameters(net())
-        optimizer = Adam(iter([0.1, 0.2, 0.3]))
-        parameters.gradients[:] = 1.0
-        parameters.update(optimizer)
-    assert optimizer.learn_rate == 0.2 and optimizer.nr_update[KEY] == 1
 
 
 def test_parameters_optimizer_that_is_not_in_place_works_too():

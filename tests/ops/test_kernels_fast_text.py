@@ -177,18 +177,6 @@ def test_kernels_fast_text_stops_before_an_example_without_a_finite_loss(bad, sh
     np.testing.assert_allclose(stopped.values, expected.values, atol=1e-6)
 
 
-def test_kernels_fast_text_a_class_without_examples_only_falls():
-    step = Step(*MANY)
-    for _ in range(20):
-        step.by_kernel(0.5)
-    P = np.exp(step.model.predict(step.texts))
-    assert (P.argmax(axis=1) != 3).all()
-    losses = step.by_kernel(0.0)[2].reshape(10, 5)
-    assert losses[:, [0, 2, 3, 4]].max() < 0.01
-    # Of a text without words nothing can be known.
-    np.testing.assert_allclose(losses[:, 1], np.log(N_CLASSES), rtol=1e-6)
-
-
 def test_kernels_fast_text_threads_keep_each_others_steps():
     """What one thread does to the output layer is not lost for the other's."""
     step = Step(*MANY)
