@@ -5,7 +5,7 @@ import pytest
 from thinc.api import Maxout, Ragged
 
 from tests.layers.check_layer import check_layer
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.bilstm import BiLSTM
 from thincdialog.layers.dropout import drop_tokens
@@ -99,13 +99,12 @@ def test_layers_every_registered_name_is_checked():
     assert ours == set(LAYERS)
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("build, example, options", CASES)
-def test_layers_generic(build, example, options, gpu_id):
-    with backend(gpu_id) as ops:
-        X = example(ops)
-        is_differentiable = example is not tokens
-        check_layer(build, X, ops, is_differentiable=is_differentiable, **options)
+def test_layers_generic(build, example, options, ops):
+    X = example(ops)
+    is_differentiable = example is not tokens
+    check_layer(build, X, ops, is_differentiable=is_differentiable, **options)
 
 
 @pytest.mark.parametrize(
@@ -118,18 +117,17 @@ def test_layers_generic(build, example, options, gpu_id):
     ],
 )
 @pytest.mark.parametrize("lengths", [[0, 3, 0], [0, 0], [1]])
-def test_layers_example_without_tokens_gives_zeros(build, width, lengths):
-    with backend(-1) as ops:
-        X = vectors(ops, lengths=lengths) if width == 12 else tokens(ops, lengths)
-        if sum(lengths) == 0 and width == 12:
-            X = Ragged(ops.alloc2f(0, 6), X.lengths)
-        layer = build()
-        layer.initialize(X=X)
-        Y, backprop = layer.begin_update(X)
-        assert Y.shape == (len(lengths), width)
-        for row, length in zip(Y, lengths):
-            assert bool(row.any()) == (length > 0)
-        assert backprop(Y).dataXd.shape[0] == sum(lengths)
+def test_layers_example_without_tokens_gives_zeros(build, width, lengths, ops):
+    X = vectors(ops, lengths=lengths) if width == 12 else tokens(ops, lengths)
+    if sum(lengths) == 0 and width == 12:
+        X = Ragged(ops.alloc2f(0, 6), X.lengths)
+    layer = build()
+    layer.initialize(X=X)
+    Y, backprop = layer.begin_update(X)
+    assert Y.shape == (len(lengths), width)
+    for row, length in zip(Y, lengths):
+        assert bool(row.any()) == (length > 0)
+    assert backprop(Y).dataXd.shape[0] == sum(lengths)
 
 
 def test_pool_takes_the_highest_and_the_mean():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from thinc.api import Adam, Model, fix_random_seed
 
-from tests.ops.array_backends import BACKENDS, backend, ragged
+from tests.ops.array_backends import EACH_OPS, ragged
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.models.bag_encoder import BagEncoder
@@ -24,24 +24,22 @@ def build(ops, encoder=None, **settings):
 
 
 @SHARING
-@pytest.mark.parametrize("gpu_id", BACKENDS)
-def test_bi_encoder_parts_give_what_the_whole_gives(share, gpu_id):
-    with backend(gpu_id) as ops:
-        model = build(ops, share=share)
-        X = ragged([[8, 9], [10], []], ops), ragged([[11, 12, 13], [14]], ops)
-        contexts, candidates = model.predict(X)
-        assert contexts.shape == (3, 8) and candidates.shape == (2, 8)
-        assert (model.get_ref("context_encoder").predict(X[0]) == contexts).all()
-        assert (model.get_ref("candidate_encoder").predict(X[1]) == candidates).all()
-        lengths = ops.xp.linalg.norm(candidates, axis=1)
-        ops.xp.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
+@EACH_OPS
+def test_bi_encoder_parts_give_what_the_whole_gives(share, ops):
+    model = build(ops, share=share)
+    X = ragged([[8, 9], [10], []], ops), ragged([[11, 12, 13], [14]], ops)
+    contexts, candidates = model.predict(X)
+    assert contexts.shape == (3, 8) and candidates.shape == (2, 8)
+    assert (model.get_ref("context_encoder").predict(X[0]) == contexts).all()
+    assert (model.get_ref("candidate_encoder").predict(X[1]) == candidates).all()
+    lengths = ops.xp.linalg.norm(candidates, axis=1)
+    ops.xp.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
 
 
 @SHARING
-def test_bi_encoder_shares_what_it_says(share):
-    with backend(-1) as ops:
-        model = build(ops, share=share)
-        nodes = list(model.walk())
+def test_bi_encoder_shares_what_it_says(share, ops):
+    model = build(ops, share=share)
+    nodes = list(model.walk())
     embeds = [node for node in nodes if node.name == "bag_embed"]
     linears = [node for node in nodes if node.name == "linear"]
     counts = {"all": (1, 1), "embeddings": (1, 2), "nothing": (2, 2)}
@@ -52,33 +50,30 @@ def test_bi_encoder_shares_what_it_says(share):
 
 
 @pytest.mark.parametrize("make", [CNNEncoder, BiLSTMEncoder])
-def test_bi_encoder_works_with_other_encoders(make):
-    with backend(-1) as ops:
-        model = build(ops, make(8, dropout=0.0))
-        assert sum(node.name == "token_embed" for node in model.walk()) == 1
-        Y, backprop = model.begin_update((ragged([[8, 9], []], ops), ragged([[10]], ops)))
-        dX = backprop(Y)
-        assert len(dX[0]) == 2 and len(dX[1]) == 1
+def test_bi_encoder_works_with_other_encoders(make, ops):
+    model = build(ops, make(8, dropout=0.0))
+    assert sum(node.name == "token_embed" for node in model.walk()) == 1
+    Y, backprop = model.begin_update((ragged([[8, 9], []], ops), ragged([[10]], ops)))
+    dX = backprop(Y)
+    assert len(dX[0]) == 2 and len(dX[1]) == 1
 
 
-def test_bi_encoder_takes_a_layer_of_the_users_own_on_one_side():
+def test_bi_encoder_takes_a_layer_of_the_users_own_on_one_side(ops):
     def forward(model, X, is_train):
         return model.ops.alloc2f(len(X), 8) + 1, lambda dY: X
 
     own: Model = Model("ones", forward, dims={"nO": 8})
-    with backend(-1) as ops:
-        model = build(ops, candidate_encoder=own, share="nothing")
-        contexts, candidates = model.predict((ragged([[8]], ops), ragged([[9], [10]], ops)))
+    model = build(ops, candidate_encoder=own, share="nothing")
+    contexts, candidates = model.predict((ragged([[8]], ops), ragged([[9], [10]], ops)))
     assert contexts.shape == (1, 8)
     np.testing.assert_allclose(candidates, 1 / np.sqrt(8), rtol=1e-5)
 
 
-def test_bi_encoder_without_normalising_gives_the_encoders_own_vectors():
+def test_bi_encoder_without_normalising_gives_the_encoders_own_vectors(ops):
     encoder = BagEmbed(8)
-    with backend(-1) as ops:
-        model = build(ops, encoder, share="all", normalise=False)
-        X = ragged([[8, 9]], ops)
-        contexts, candidates = model.predict((X, X))
+    model = build(ops, encoder, share="all", normalise=False)
+    X = ragged([[8, 9]], ops)
+    contexts, candidates = model.predict((X, X))
     assert (contexts == encoder.predict(X)).all() and (candidates == contexts).all()
 
 
@@ -114,18 +109,17 @@ def test_bi_encoder_of_an_encoder_that_cannot_be_copied():
 
 
 @SHARING
-def test_bi_encoder_learns_to_pair(share):
+def test_bi_encoder_learns_to_pair(share, ops):
     rng = np.random.default_rng(0)
-    with backend(-1) as ops:
-        fix_random_seed(0)
-        model = build(ops, share=share)
-        parameters, optimizer = FlatParameters(model), Adam(0.02, use_averages=False)
-        for _ in range(80):
-            words = rng.permutation(np.arange(8, 16))
-            X = ragged(words[:, None].tolist(), ops), ragged((words + 8)[:, None].tolist(), ops)
-            (contexts, candidates), backprop = model.begin_update(X)
-            scores = ops.gemm(contexts, candidates, trans2=True)
-            d_scores, losses = RankingSoftmax()(scores, np.arange(8))
-            backprop((ops.gemm(d_scores, candidates), ops.gemm(d_scores, contexts, trans1=True)))
-            parameters.update(optimizer, 1 / 8)
+    fix_random_seed(0)
+    model = build(ops, share=share)
+    parameters, optimizer = FlatParameters(model), Adam(0.02, use_averages=False)
+    for _ in range(80):
+        words = rng.permutation(np.arange(8, 16))
+        X = ragged(words[:, None].tolist(), ops), ragged((words + 8)[:, None].tolist(), ops)
+        (contexts, candidates), backprop = model.begin_update(X)
+        scores = ops.gemm(contexts, candidates, trans2=True)
+        d_scores, losses = RankingSoftmax()(scores, np.arange(8))
+        backprop((ops.gemm(d_scores, candidates), ops.gemm(d_scores, contexts, trans1=True)))
+        parameters.update(optimizer, 1 / 8)
     assert (scores.argmax(axis=1) == np.arange(8)).all() and losses.mean() < 0.3

@@ -18,6 +18,17 @@ BACKENDS = [
 ]
 
 
+# Tests take the fixture ``ops``: NumPy's, or with this mark all of them in turn.
+EACH_OPS = pytest.mark.parametrize("ops", BACKENDS, indirect=True)
+
+
+@pytest.fixture
+def ops(request):
+    """Ops for new models."""
+    with backend(getattr(request, "param", -1)) as ops:
+        yield ops
+
+
 def new_ops(backend):
     """New ops of one of the backends."""
     return DialogFastOps() if backend == "fast" else get_dialog_ops(backend)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import Adam
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import BACKENDS, EACH_OPS, backend
 from tests.optimizers.test_row_sparse import KEY, N_DENSE, N_ROWS, SIZE, WIDTH, gradient
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
@@ -16,19 +16,18 @@ def parts(ops, rows):
     return [Part(0, N_DENSE), table]
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("L2, is_decay", [(0.0, True), (0.1, True), (0.1, False)])
-def test_lazy_adam_equals_thinc_when_every_row_is_used(L2, is_decay, gpu_id):
-    with backend(gpu_id) as ops:
-        one = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
-        two = one.copy()
-        options = {"grad_clip": 0.0, "L2": L2, "L2_is_weight_decay": is_decay}
-        thinc, lazy = Adam(0.01, use_averages=False, **options), LazyAdam(0.01, **options)
-        for step in range(5):
-            d = ops.asarray1f(gradient(range(N_ROWS), step))
-            thinc(KEY, one, d.copy())
-            lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
-        ops.xp.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6)
+def test_lazy_adam_equals_thinc_when_every_row_is_used(L2, is_decay, ops):
+    one = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
+    two = one.copy()
+    options = {"grad_clip": 0.0, "L2": L2, "L2_is_weight_decay": is_decay}
+    thinc, lazy = Adam(0.01, use_averages=False, **options), LazyAdam(0.01, **options)
+    for step in range(5):
+        d = ops.asarray1f(gradient(range(N_ROWS), step))
+        thinc(KEY, one, d.copy())
+        lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
+    ops.xp.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -51,16 +50,15 @@ def test_lazy_adam_larger_than_a_block(is_shared):
     np.testing.assert_array_equal(dense.reshape(n, width)[rows], values.reshape(n, width)[rows])
 
 
-def test_lazy_adam_averages_every_few_steps_are_close_to_thincs():
-    with backend(-1) as ops:
-        one = np.ones(SIZE, dtype="f")
-        two = one.copy()
-        thinc = Adam(0.001, grad_clip=0.0)
-        lazy = LazyAdam(0.001, grad_clip=0.0, use_averages=True, average_every=4)
-        for step in range(400):
-            d = gradient(range(N_ROWS), step)
-            thinc(KEY, one, d.copy())
-            lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
+def test_lazy_adam_averages_every_few_steps_are_close_to_thincs(ops):
+    one = np.ones(SIZE, dtype="f")
+    two = one.copy()
+    thinc = Adam(0.001, grad_clip=0.0)
+    lazy = LazyAdam(0.001, grad_clip=0.0, use_averages=True, average_every=4)
+    for step in range(400):
+        d = gradient(range(N_ROWS), step)
+        thinc(KEY, one, d.copy())
+        lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
     np.testing.assert_allclose(lazy.averages[KEY], thinc.averages[KEY], atol=2e-3)
     assert np.abs(one - lazy.averages[KEY]).max() > 2e-3
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import SGD, NumpyOps
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
@@ -115,19 +115,18 @@ def test_row_sparse_steps_are_those_of_the_formula_for_the_rows_used(
     np.testing.assert_allclose(values, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @EVERY
-def test_row_sparse_steps_on_a_device_equal_those_of_the_formula(name, gpu_id):
-    with backend(gpu_id) as ops:
-        optimizer, reference = make(name), KINDS[name][1]()
-        values = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
-        wanted = ops.to_numpy(values).astype("d")
-        for step in range(4):
-            d = gradient(range(N_ROWS), step)
-            table = Part(N_DENSE, SIZE, WIDTH, ops.xp.arange(N_ROWS))
-            optimizer.update_parts(KEY, values, ops.asarray1f(d), [Part(0, N_DENSE), table])
-            reference.step(wanted, d.astype("d"), RATE, np.ones(SIZE, dtype=bool))
-        np.testing.assert_allclose(ops.to_numpy(values), wanted, rtol=1e-4, atol=1e-5)
+def test_row_sparse_steps_on_a_device_equal_those_of_the_formula(name, ops):
+    optimizer, reference = make(name), KINDS[name][1]()
+    values = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
+    wanted = ops.to_numpy(values).astype("d")
+    for step in range(4):
+        d = gradient(range(N_ROWS), step)
+        table = Part(N_DENSE, SIZE, WIDTH, ops.xp.arange(N_ROWS))
+        optimizer.update_parts(KEY, values, ops.asarray1f(d), [Part(0, N_DENSE), table])
+        reference.step(wanted, d.astype("d"), RATE, np.ones(SIZE, dtype=bool))
+    np.testing.assert_allclose(ops.to_numpy(values), wanted, rtol=1e-4, atol=1e-5)
 
 
 @EVERY
