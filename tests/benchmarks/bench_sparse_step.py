@@ -26,8 +26,7 @@ from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
-from thincdialog.optimizers.sparse_adagrad import SparseAdagrad
-from thincdialog.optimizers.sparse_sgd import SparseSGD
+from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 
 N_ROWS, WIDTH, N_WORDS = 100_000, 128, 12
 N_SPARSE, N_DENSE, N_ROUNDS = 80, 2, 9

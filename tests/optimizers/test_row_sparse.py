@@ -10,8 +10,7 @@ from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
-from thincdialog.optimizers.sparse_adagrad import SparseAdagrad
-from thincdialog.optimizers.sparse_sgd import SparseSGD
+from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from thincdialog.optimizers.state import optimizer_state, restore_optimizer
 from thincdialog.registry import registry
 

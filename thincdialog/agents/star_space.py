@@ -13,8 +13,7 @@ from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import Tokens
 from ..optimizers.row_sparse import RowSparseOptimizer
-from ..optimizers.sparse_adagrad import SparseAdagrad
-from ..optimizers.sparse_sgd import SparseSGD
+from ..optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher

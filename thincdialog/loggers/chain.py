@@ -1,6 +1,6 @@
 """Several loggers at once, none of which can end a run: by its network, its disk, its code."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Callable, Dict, List, Optional, TextIO, Tuple
 
 from tqdm import tqdm
@@ -66,21 +66,16 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
         try:
             function(*given)
         except Exception as error:  # Whatever a network, a disk or a user's code comes up with.
-            if not has_failed:
-                has_failed = True
-                _tell(name, error, stderr)
+            if has_failed:
+                return
+            has_failed = True
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            line = f"{name} has failed ({reason}). Training goes on; rows may be missing there."
+            with suppress(OSError, ValueError):  # stderr may be gone as well.
+                tqdm.write(line, file=stderr)  # Above the progress bar, where there is one.
 
     def guarded_step(info: Optional[Dict[str, Any]]) -> None:
         if info is not None or not has_failed:
             attempt(log_step, info)
 
     return guarded_step, lambda: attempt(finalize)
-
-
-def _tell(name: str, error: Exception, stderr: TextIO) -> None:
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    line = f"{name} has failed ({reason}). Training goes on; rows may be missing there."
-    try:
-        tqdm.write(line, file=stderr)  # Above the progress bar, where there is one.
-    except (OSError, ValueError):  # stderr is gone as well.
-        pass

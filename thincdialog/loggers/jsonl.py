@@ -13,9 +13,8 @@ from .row_file import RowFile
 def JSONL(path: str) -> Setup:
     """One line of JSON for each evaluation, with all that is known of it.
 
-    Lines are added to what the file holds: a run begins where `step` does not grow.
-    A number that is not finite becomes null. Every run writes the same lines into
-    log.jsonl of its own folder; this logger is for one more file elsewhere.
+    Lines are added to what the file holds: a run begins where `step` does not grow. A number
+    that is not finite becomes null. Every run writes the same into log.jsonl of its folder.
 
     path (str): The file; missing folders are made.
     """

@@ -20,8 +20,8 @@ class ClassF1(ExampleMetric):
     class found is the reply's text, compared as they are. The classes are all that occur as
     either. A reply without text finds no class.
 
-    Reports `macro_f1`, each class counting the same, and `weighted_f1`, each class counting
-    as often as it is the label; 0.0 to 1.0.
+    Reports `macro_f1`, in which all classes count the same, and `weighted_f1`, in which each
+    counts as often as it is the label; 0.0 to 1.0.
     """
 
     counts = ("n_right", "n_found", "n_labels")

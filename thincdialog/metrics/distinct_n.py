@@ -14,11 +14,9 @@ from .words import word_list
 class DistinctN(ExampleMetric):
     """Different n-grams of all replies together, as a share; higher is more varied.
 
-    Words are runs of letters and digits in lower case. The labels do not matter. The share
-    falls with the number of replies, so only evaluations on the same examples can be
-    compared. Keeps every different n-gram: some 100 bytes each, 20 MB for 200,000.
-
-    Reports `distinct_<n>` for each n, 0.0 to 1.0.
+    Words are runs of letters and digits in lower case. The share falls with the number of
+    replies: compare evaluations on the same examples. Keeps every different n-gram: some 100
+    bytes each. Reports `distinct_<n>` for each n, 0.0 to 1.0.
 
     ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.
     per (str): What they are a share of: all "words", as in the paper, or all "ngrams" of

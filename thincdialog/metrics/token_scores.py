@@ -16,8 +16,7 @@ class TokenScores(ExampleMetric):
     Reads from a reply `n_tokens` (int), `n_tokens_correct` (int) and `token_loss`
     (float, summed over tokens, nats); a reply without `n_tokens` is not counted.
 
-    Reports `token_accuracy`, 0.0 to 1.0, higher is better, and `perplexity`, 1.0 or more,
-    lower is better.
+    Reports `token_accuracy`, 0.0 to 1.0, higher is better; `perplexity`, from 1.0, lower is.
     """
 
     counts = ("n_tokens", "n_correct", "loss")

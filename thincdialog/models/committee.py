@@ -19,10 +19,9 @@ def Committee(members: List[Model]) -> Model[InT, OutT]:
     """Models for the same task, each of which learns by itself; their scores are
     averaged for predictions. Better than its best member if they are of different kinds.
 
-    In training, each example goes to one member, drawn at random, so that none relies
-    on the others, and a batch costs what one member costs. A member sees one in
-    n_members of the examples in each epoch: give it more epochs, and larger batches.
-    Not for the inside of a bi-encoder: its two sides would be drawn to different members.
+    In training, each example goes to one member, drawn at random: none relies on the others,
+    and a batch costs what one member costs. A member sees few examples in an epoch: give it
+    more epochs, and larger batches. Not for the inside of a bi-encoder, which has two sides.
 
     members (List[Model]): One or more, with the same input and the same width of
         output, such as ``thincdialog.Classifier.v1``.
@@ -41,7 +40,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         return scores / len(model.layers), _no_backprop
     ops = model.ops
     n_examples = (X.lengths if isinstance(X, Ragged) else X).shape[0]
-    chosen = _draw_members(ops, n_examples, len(model.layers))  # (n_examples,)
+    chosen = ops.alloc1i(n_examples)  # The member that each goes to, any as likely as another.
+    for number in range(1, len(model.layers)):
+        chosen[ops.get_dropout_mask((n_examples,), 1 / (number + 1)) == 0] = number
     Y = ops.alloc2f(n_examples, model.get_dim("nO"))
     parts: List[Tuple[Ints1d, Array1d, Callable]] = []
     for number, member in enumerate(model.layers):
@@ -74,15 +75,6 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
 
 def _no_backprop(dY: OutT) -> InT:
     raise ValueError("a committee learns only from its outputs in training")
-
-
-def _draw_members(ops: Ops, n_examples: int, n_members: int) -> Ints1d:
-    """The member that each example goes to, any as likely as another."""
-    chosen = ops.alloc1i(n_examples)
-    for number in range(1, n_members):
-        is_drawn = ops.get_dropout_mask((n_examples,), 1 / (number + 1)) == 0
-        chosen[is_drawn] = number
-    return chosen
 
 
 def _take(ops: Ops, X: InT, rows: Ints1d) -> Tuple[InT, Array1d]:

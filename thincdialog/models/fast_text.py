@@ -15,9 +15,8 @@ from ..registry import registry
 @registry.models("thincdialog.FastText.v1")
 def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragged, Floats2d]:
     """A linear classifier through a bottleneck: the mean of the embeddings of all tokens
-    (words and n-grams), then a linear layer without a bias. For the agent
-    ``thincdialog.FastText.v1``, which trains it in one compiled kernel;
-    ``thincdialog.Classifier.v1`` can train it, too.
+    (words and n-grams), then a linear layer without a bias. The agent
+    ``thincdialog.FastText.v1`` trains it in one compiled kernel, ``Classifier.v1`` can, too.
 
         Y[b] = W (sum_t E[id_t] / n)
 

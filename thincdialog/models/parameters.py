@@ -46,9 +46,8 @@ class Slot(NamedTuple):
 class FlatParameters:
     """Moves a model's parameters and gradients into two flat vectors.
 
-    The nodes' own parameters and gradients become views of them, and stay views
-    through ``inc_grad`` and in-place optimizers. (``model.from_bytes`` would replace
-    them: use ``load``.) Arrays that several nodes share are laid once.
+    The nodes' own become views of them, and stay so through ``inc_grad`` and in-place
+    optimizers (not ``model.from_bytes``: use ``load``). Shared arrays are laid once.
 
     Gradients of embedding tables are kept as rows, and are in the vector, and so in the
     nodes' views of it, from when ``gradients`` is read.

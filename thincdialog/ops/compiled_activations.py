@@ -29,6 +29,7 @@ class CompiledActivations:
     dish, backprop_dish = _pair("dish")
     gelu, backprop_gelu = _pair("gelu")
     gelu_approx, backprop_gelu_approx = _pair("gelu_approx")
+    swish, _ = _pair("swish")
 
     def clipped_linear(
         self,
@@ -61,9 +62,6 @@ class CompiledActivations:
     def backprop_sigmoid(self, dY: Any, Y: Any, *, inplace: bool = False) -> Any:
         # Thinc's writes over Y.
         return self._cells("backprop_sigmoid", (dY, Y), Y if inplace else None)
-
-    def swish(self, X: Any, inplace: bool = False) -> Any:
-        return self._cells("swish", (X,), X if inplace else None)
 
     def backprop_swish(self, dY: Any, X: Any, Y: Any, inplace: bool = False) -> Any:
         return self._cells("backprop_swish", (dY, X, Y), dY if inplace else None)

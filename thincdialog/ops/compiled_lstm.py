@@ -25,9 +25,8 @@ class LSTMRun(NamedTuple):
 
 
 class CompiledLSTM:
-    """Part of ``DialogFastOps``: all steps of an LSTM in one call, and what Thinc's
-    ``LSTM.v1`` is made of. Its gradient is that of its output, which NumpyOps' is not (Thinc
-    8.3: it leaves out the first step and adds the weights)."""
+    """Part of ``DialogFastOps``: all steps of an LSTM in one call, and Thinc's ``LSTM.v1``, whose
+    gradient is right here (NumpyOps' of Thinc 8.3 leaves out a step and adds the weights)."""
 
     gemm: Any
 
@@ -42,7 +41,8 @@ class CompiledLSTM:
         """
         C, T, H = (numpy.empty((G.shape[0], U.shape[1]), dtype="f") for _ in range(3))
         Ut = numpy.ascontiguousarray(U.T)
-        load_kernels("recurrent").lstm(G, Ut, *_start(U, start), _int64(sizes), C, T, H)
+        steps = numpy.asarray(sizes, dtype="i8")
+        load_kernels("recurrent").lstm(G, Ut, *_start(U, start), steps, C, T, H)
         return LSTMRun(G, C, T, H)
 
     def backprop_lstm_steps(
@@ -56,9 +56,9 @@ class CompiledLSTM:
             (n_rows, 4 nH), and the outputs of the step before, (n_rows, nH).
         """
         dG, before = numpy.empty_like(run.G), numpy.empty_like(run.H)
-        load_kernels("recurrent").backprop_lstm(
-            dH, numpy.ascontiguousarray(U), *_start(U, start), _int64(sizes), *run, dG, before
-        )
+        U, steps = numpy.ascontiguousarray(U), numpy.asarray(sizes, dtype="i8")
+        of_run = (*_start(U, start), steps, *run)
+        load_kernels("recurrent").backprop_lstm(dH, U, *of_run, dG, before)
         return dG, before
 
     def lstm_forward_inference(self, params: Any, H0: Any, C0: Any, X: Any, size_at_t: Any) -> Any:
@@ -114,10 +114,6 @@ def _start(U: Any, start: Any) -> List[Any]:
     if start is None:
         return [numpy.zeros((U.shape[1],), dtype="f") for _ in range(2)]
     return [numpy.ascontiguousarray(array, dtype="f") for array in start]
-
-
-def _int64(sizes: Sequence[int]) -> Any:
-    return numpy.asarray(sizes, dtype="i8")
 
 
 def _swap(weights: Any) -> Any:

@@ -30,9 +30,8 @@ def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
 
 
 class CompiledSequences:
-    """Part of ``DialogFastOps``: Thinc's reductions over Ragged and their gradients,
-    softmax within sequences, and windows. What is not plain (float32, int32, contiguous)
-    or does not fit goes the way it went before, to its errors."""
+    """Part of ``DialogFastOps``: Thinc's reductions over Ragged and their gradients, softmax
+    within sequences, and windows. What is not plain or does not fit goes to Thinc's own."""
 
     reduce_sum, backprop_reduce_sum = _reduction("reduce_sum", is_mean=False)
     reduce_mean, backprop_reduce_mean = _reduction("reduce_mean", is_mean=True)

@@ -24,10 +24,9 @@ _LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
 class DialogFastOps(
     CompiledActivations, CompiledSequences, CompiledTables, CompiledLSTM, DialogNumpyOps
 ):
-    """DialogNumpyOps with compiled kernels: faster on one core, and several threads can
-    run them at once. Results are the same but for the last digits; dropout masks are the
-    same. A kernel is compiled for this machine when it is called first, which takes about
-    a second for each, and is kept on disk.
+    """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
+    them at once. Results are the same but for the last digits. A kernel is compiled for this
+    machine when it is called first, in about a second, and is kept on disk.
 
     Making one lets the process keep the memory that it frees (see ``keep_memory``).
 
@@ -155,10 +154,9 @@ class DialogFastOps(
 def keep_memory() -> bool:
     """Let glibc keep freed memory, from now on and for all of the process.
 
-    It hands large arrays back to the system as they are freed and asks for them again in
-    the next step, which then fills them with zeros page by page: a fifth of the time of a
-    training step, in a part of the kernel that threads wait for each other at. The most
-    memory that a run takes stays the same.
+    It hands large arrays back to the system and asks for them again in the next step, which
+    then fills them with zeros page by page: a fifth of the time of a training step, in which
+    threads wait for each other. The most memory that a run takes stays the same.
 
     RETURNS (bool): Whether it could be done; other C libraries have no such setting.
     """

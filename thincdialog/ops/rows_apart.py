@@ -69,10 +69,9 @@ class Places(NamedTuple):
 class RowsApart:
     """Copies of rows that one worker changes while others change the weights.
 
-    Rows of frequent words are read and written many times in a batch. If two cores do so
-    in the same memory, each waits for the other's cache again and again; with copies they
-    meet once a batch. Rows that are needed seldom stay where they are: a copy costs more
-    than it spares. (tests/benchmarks/bench_starspace.py shows what it gains.)
+    Rows of frequent words are read and written many times in a batch. Two cores that do so in
+    the same memory wait for each other's cache again and again; with copies they meet once a
+    batch. Rows needed seldom stay. (tests/benchmarks/bench_starspace.py shows the gain.)
 
     Between batches the room is kept, and whose it was; a copy of this begins without.
 
@@ -99,8 +98,8 @@ class RowsApart:
         """
         if not self.least:
             nothing = np.zeros(0, dtype="f")
-            starts = (0, 0, 0, 0)
-            weights = Weights(values, squares, values, squares, starts, nothing, nothing, width, 0)
+            whole = (values, squares, values, squares, (0, 0, 0, 0))
+            weights = Weights(*whole, nothing, nothing, width, 0)
             return weights, tuple(self._places(each) for each in tables)
         # As many rows at most: the uses of each come to ``least``, and no table has more.
         n = math.ceil(sum(len(each.ids) * min(1, each.uses / self.least) for each in tables))
@@ -114,19 +113,15 @@ class RowsApart:
             or len(known.rows) < 2 * n * width
         ):
             self._slots.clear()
-            known = self._weights = self._with_room(values, squares, width, n)
+            # For twice as many rows as are needed: room is made seldom, as memory fresh from
+            # the system costs more than all the rest.
+            rows, sums = aligned_zeros(4 * n * width), aligned_zeros(4 * n)
+            all_values, *of_rows = _as_one(values, rows)
+            all_squares, *of_sums = _as_one(squares, sums) if len(squares) else (squares, 0, 0)
+            starts: Any = (*of_rows, *of_sums)
+            whole = (values, squares, all_values, all_squares, starts)
+            known = self._weights = Weights(*whole, rows, sums, width, self.least)
         return known, tuple(self._places(each) for each in tables)
-
-    def _with_room(self, values: Any, squares: Any, width: int, n: int) -> Weights:
-        """Weights, and room for twice as many rows as are needed: it is made seldom, as
-        memory fresh from the system costs more than all the rest."""
-        rows, sums = aligned_zeros(4 * n * width), aligned_zeros(4 * n)
-        all_values, *of_rows = _as_one(values, rows)
-        all_squares, *of_sums = _as_one(squares, sums) if len(squares) else (squares, 0, 0)
-        starts: Any = (*of_rows, *of_sums)
-        return Weights(
-            values, squares, all_values, all_squares, starts, rows, sums, width, self.least
-        )
 
     def _places(self, tokens: Tokens) -> Places:
         table, n_rows, ids, uses = tokens
@@ -139,10 +134,8 @@ class RowsApart:
 
 
 def _as_one(one: Any, other: Any) -> Tuple[Any, int, int]:
-    """One array from the beginning of that which lies lower in memory to the end of the
-    other, and where each begins in it. What lies between them is nobody's business; with a
-    choice between two arrays at every row, the kernel takes 1.8 times as long.
-    """
+    """One array from the beginning of the lower one in memory to the end of the other, and where
+    each begins in it. (Choosing between two at every row takes a kernel 1.8 times as long.)"""
     addresses = [address(one), address(other)]
     starts = [(each - min(addresses)) // 4 for each in addresses]
     length = max(start + len(array) for start, array in zip(starts, (one, other)))

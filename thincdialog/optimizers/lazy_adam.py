@@ -42,9 +42,8 @@ class LazyAdam(RowSparseOptimizer):
         return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
 
     def _least(self, n_updates: int) -> float:
-        """What the second moment must be of the square of the first. Of what workers share, a
-        row may have one's first moment and another's second, and a first moment over the root
-        of a much smaller second one is a step that ruins the row."""
+        """What the second moment must be of the square of the first. A row that workers share
+        may have one's first moment and another's much smaller second: a step that ruins it."""
         return least_second_moment(self.b1, self.b2, n_updates) if self.is_shared else 0.0
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:

@@ -73,9 +73,8 @@ class RowSparseOptimizer(Optimizer):
     """Base: a subclass says which arrays it keeps (``state_arrays``) and what a step does
     with a block of them (``step_block``).
 
-    ``update_parts`` is the sparse step: weights, state, and weight decay of table rows
-    without a gradient stay as they are. Averages of the weights are taken every
-    ``average_every`` steps, with the decay of that many steps.
+    ``update_parts`` is the sparse step: table rows without a gradient keep weights and state.
+    Averages are taken every ``average_every`` steps, with the decay of that many.
 
     is_shared (bool): Whether others change the same state meanwhile: then ``step_block`` gets
         copies of it, which nobody changes before they are put back.

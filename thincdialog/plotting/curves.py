@@ -76,7 +76,8 @@ def make_panels(
     if not logged:
         where = runs[0].path if len(runs) == 1 else "these runs"
         raise DataError(where, "no evaluation has been logged yet, so there is nothing to plot.")
-    chosen = list(dict.fromkeys(metrics)) if metrics else _usual(logged)
+    scores = [run.rows[-1].get("score_name") for run in logged]
+    chosen = list(dict.fromkeys(metrics or [LOSS, *(name for name in scores if name)]))
     panels = []
     for name in chosen:
         lines = [line for run in logged for line in _lines(run, name, against)]
@@ -88,11 +89,6 @@ def make_panels(
     if not panels:
         raise DataError(logged[0].path, "no number has been logged yet: neither loss nor score.")
     return panels
-
-
-def _usual(runs: Sequence[Run]) -> List[str]:
-    scores = [run.rows[-1].get("score_name") for run in runs]
-    return list(dict.fromkeys([LOSS, *(name for name in scores if name)]))
 
 
 def _title(name: str, splits: Set[str]) -> str:

@@ -65,7 +65,9 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
         style = _style(number)
         if has_both and line.split == DEV:
             style["linestyle"] = "--"
-        marked = _marked(len(line.xs), number)
+        # Signs at all points, or at a few that are not those of the other lines.
+        every = max(1, len(line.xs) // MAX_MARKERS)
+        marked = (number * every // len(MARKERS) % every, every)
         ax.plot(line.xs, line.ys, **style, markevery=marked, linewidth=1.6)
         if line.best is not None:
             point = line.xs[line.best], line.ys[line.best]
@@ -75,12 +77,6 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-
-
-def _marked(n_points: int, number: int) -> Any:
-    """Which points bear a sign: all, or a few that are not those of the other lines."""
-    every = max(1, n_points // MAX_MARKERS)
-    return (number * every // len(MARKERS) % every, every)
 
 
 def _legend(figure: Any, panels: List[Panel], runs: List[str], columns: int) -> None:

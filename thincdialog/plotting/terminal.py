@@ -44,11 +44,16 @@ def draw_terminal(
         for i, key in enumerate(keys)
     }
     parts = [_draw(panel, against, width, style, runs) for panel in shown]
+    legend: List[str] = []
     if len(keys) > 1:
-        legend = [_paint(f"{letter}  {key}", number) for key, (letter, number) in style.items()]
+        for key, (letter, number) in style.items():
+            line = f"{letter}  {key}"
+            legend.append(line if number is None else f"\x1b[38;5;{number}m{line}\x1b[0m")
         parts.append("\n".join(legend))
     text = "\n\n".join(parts)
-    return text if braille else _without_braille(text)
+    if braille:
+        return text
+    return text.translate({**dict.fromkeys(BRAILLE, "*"), **str.maketrans("┤│└─┬", "||+-+")})
 
 
 def _key(line: Line, runs: List[str]) -> str:
@@ -129,15 +134,6 @@ def _x_axis(left: float, right: float, columns: int, gutter: int) -> List[str]:
             end = start + len(label)
     space = " " * (gutter + 1)
     return [f"{space}└{''.join(axis)}", f"{space} {''.join(below)}".rstrip()]
-
-
-def _paint(text: str, colour: Optional[int]) -> str:
-    return text if colour is None else f"\x1b[38;5;{colour}m{text}\x1b[0m"
-
-
-def _without_braille(text: str) -> str:
-    letters = dict.fromkeys(BRAILLE, "*")
-    return text.translate({**letters, **str.maketrans("┤│└─┬", "||+-+")})
 
 
 def round_ticks(low: float, high: float, most: int) -> List[float]:

@@ -47,7 +47,13 @@ class SubwordTokenizer(Tokenizer):
         normalize: NormalForm = "NFC",
         byte_fallback: bool = True,
     ):
-        self._package = _sentencepiece()
+        try:
+            import sentencepiece
+        except ImportError:
+            raise MissingPackageError(
+                "sentencepiece", "subwords", "The tokenizer thincdialog.Subwords.v1"
+            ) from None
+        self._package: Any = sentencepiece
         self.size = check_range("size", size, N_BYTES + 2 if byte_fallback else 2)
         self.algorithm = algorithm
         self.lower = lower
@@ -154,13 +160,3 @@ class SubwordTokenizer(Tokenizer):
             self._load(model)
         except RuntimeError:
             raise ModelError(f"{folder / _MODEL}: not a model of sentencepiece") from None
-
-
-def _sentencepiece() -> Any:
-    try:
-        import sentencepiece
-    except ImportError:
-        raise MissingPackageError(
-            "sentencepiece", "subwords", "The tokenizer thincdialog.Subwords.v1"
-        ) from None
-    return sentencepiece

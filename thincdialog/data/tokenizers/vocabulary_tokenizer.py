@@ -1,4 +1,4 @@
-"""What the tokenizers with a vocabulary have in common."""
+"""What the tokenizers with a vocabulary have in common, and the two that only split texts."""
 
 from itertools import chain, repeat
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ...registry import registry
 from ..special_tokens import N_SPECIAL, SPECIAL_TOKENS, UNKNOWN
 from ..vocabulary import Progress, Vocabulary
 from .byte_tokenizer import N_BYTES, from_bytes, to_bytes
@@ -166,3 +167,33 @@ class VocabularyTokenizer(HasVocabulary):
             texts = data.split(self.separator) if self.separator else [data]
             pieces.extend(from_bytes(bytes(text)) for text in texts)
             data.clear()
+
+
+@registry.tokenizers("thincdialog.Characters.v1")
+class CharacterTokenizer(VocabularyTokenizer):
+    """Every character (code point), white space included; known ones come back exactly.
+
+    lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    """
+
+    separator = b""
+
+    def split(self, text: str) -> List[str]:
+        return list(text.lower() if self.lower else text)
+
+    def join(self, pieces: Iterable[str]) -> str:
+        return "".join(pieces)
+
+
+@registry.tokenizers("thincdialog.Whitespace.v1")
+class WhitespaceTokenizer(VocabularyTokenizer):
+    """What stands between white space, as it is. For texts that are tokenized already.
+
+    lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    """
+
+    def split(self, text: str) -> List[str]:
+        return (text.lower() if self.lower else text).split()
+
+    def join(self, pieces: Iterable[str]) -> str:
+        return " ".join(pieces)

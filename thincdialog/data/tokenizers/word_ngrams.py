@@ -18,9 +18,8 @@ END_MARK = "</s>"
 
 @registry.tokenizers("thincdialog.WordNgrams.v1")
 class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
-    """As fastText reads: every known word has a row of its own, word n-grams (and character
-    n-grams, if wanted) are hashed into a fixed number of rows. A word that is not known
-    is nothing but a part of n-grams.
+    """As fastText reads: every known word has a row of its own; word n-grams (and character
+    n-grams, if wanted), of unknown words too, are hashed into a fixed number of rows.
 
     The features of a text come in the order of ``thincdialog.HashNgrams.v1``.
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
-from .prefetch import AHEAD, fetch_floats
-from .vectors import place
+from .vectors import AHEAD, fetch_floats, place
 
 
 @kernel

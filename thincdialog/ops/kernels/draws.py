@@ -26,26 +26,21 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
     n = len(others)
     if n < 2:
         return False
-    state = _U(seed)
+    # States of SplitMix64 (Steele, Lea and Flood 2014).
+    state, more = _U(seed), _U(0x9E3779B97F4A7C15)
     for example in range(drawn.shape[0]):
         right = rights[example]
         for k in range(drawn.shape[1]):
-            state = _next(state)
+            state += more
             number = pool[_below(state, len(pool))]
             if number == right:
                 # One number less than there are; the last stands in for the right one.
-                state = _next(state)
+                state += more
                 number = others[_below(state, n - 1)]
                 if number == right:
                     number = others[n - 1]
             drawn[example, k] = number
     return True
-
-
-@kernel
-def _next(state: Any) -> Any:
-    """The state of SplitMix64 after this one (Steele, Lea and Flood 2014)."""
-    return state + _U(0x9E3779B97F4A7C15)
 
 
 @kernel

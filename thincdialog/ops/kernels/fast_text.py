@@ -19,9 +19,8 @@ def learn_batch(
     weights: Any, tables: Any, output: int, n_classes: int, starts: Any, targets: Any,
     candidates: Any, class_weights: Any, rate: float, grad_clip: float, losses: Any
 ) -> Tuple[int, float]:  # fmt: skip
-    """Learn from examples, each by a step of its own: mean of embeddings, scores of the
-    classes, loss, gradient, and update of what has one. Several threads or processes may do
-    so at once with the same weights; nothing is locked.
+    """Learn from examples, each by a step of its own: mean of embeddings, scores of the classes,
+    loss, gradient, update. Several workers may do so at once with the same weights, unlocked.
 
     Every example changes the output layer, whose cache lines would go to and fro between
     workers: each has a copy, whose changes are added to everybody's every few examples.

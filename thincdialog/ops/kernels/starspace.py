@@ -14,9 +14,8 @@ _GAP = 128
 
 @kernel
 def learn_batch(weights, tables, context_starts, label_starts, candidates, settings, losses):
-    """Learn from examples, each by a step of its own: scores, loss, gradient, and update
-    of the rows that it has. Several threads or processes may do so at once with the same
-    weights: each reads and writes nothing else but its own examples, nothing is locked.
+    """Learn from examples, each by a step of its own: scores, loss, gradient, and update of
+    the rows that it has. Several workers may do so at once with the same weights, unlocked.
 
     weights (Weights), tables (Tuple[Places, Places]): From ``RowsApart.prepare``, of the
         tokens of all contexts one after another, and of all labels. The weights are changed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
-from .prefetch import fetch_row
+from .vectors import fetch_row
 
 
 @kernel
