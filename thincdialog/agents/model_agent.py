@@ -16,7 +16,7 @@ from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.compiled_tables import CompiledTables
+from ..ops.dialog_fast_ops import DialogFastOps
 from ..protocol import Observations
 from ..teachers import Teacher
 from .conversation import ConversationAgent
@@ -127,7 +127,7 @@ class ModelAgent(ConversationAgent):
         self.tokenizer = tokenizer
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
-            self._text.is_compiled = isinstance(self.model.ops, CompiledTables)
+            self._text.is_compiled = isinstance(self.model.ops, DialogFastOps)
             set_vocabulary(self.model, tokenizer.n_ids)
 
     def lay_out_weights(self) -> None:

@@ -12,7 +12,7 @@ from thinc.types import Floats2d, Ints1d, Ints2d
 from thinc.util import is_numpy_array
 
 from .compiled import load_kernels
-from .compiled_tables import CompiledTables, beyond
+from .dialog_fast_ops import DialogFastOps, beyond
 
 # Ids a block: 1,024 rows of 256 floats are 1 MB, one core's second-level cache.
 _BLOCK_IDS = 1024
@@ -27,7 +27,7 @@ def sum_bags(ops: Ops, table: Floats2d, ids: Ints1d, lengths: Ints1d) -> Floats2
     RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
     """
     Y = ops.alloc2f(lengths.shape[0], table.shape[1])
-    if isinstance(ops, CompiledTables):
+    if isinstance(ops, DialogFastOps):
         if not load_kernels("tables").sum_bags(table, _ints(ids), _ints(lengths), Y):
             raise beyond(table)
         return Y
@@ -65,7 +65,7 @@ def sum_by_key(
         (n_distinct,), and the sum for each, shape (n_distinct, width).
     """
     xp, n = ops.xp, keys.shape[0]
-    if isinstance(ops, CompiledTables):
+    if isinstance(ops, DialogFastOps):
         rows = xp.ascontiguousarray(xp.arange(n) if sources is None else sources, dtype="i8")
         values = xp.ascontiguousarray(values, dtype="f")
         return load_kernels("tables").sum_by_key(values, _ints(keys), rows)
@@ -93,7 +93,7 @@ def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:
     n_ids (int): Sum of the lengths.
     RETURNS (Ints1d): Shape (n_ids,), int64.
     """
-    if isinstance(ops, CompiledTables):
+    if isinstance(ops, DialogFastOps):
         numbers: Any = numpy.empty((n_ids,), dtype="i8")
         load_kernels("tables").bag_numbers(_ints(lengths), numbers)
         return numbers
@@ -111,7 +111,7 @@ def split_bags(ops: Ops, tokens: Ints2d, lengths: Ints1d, n_segments: int) -> Tu
     RETURNS (Tuple[Ints1d, Ints1d]): Ids in the order of (bag, segment), shape
         (n_tokens,), and how many each has, shape (n_bags * n_segments,), int32.
     """
-    if isinstance(ops, CompiledTables):
+    if isinstance(ops, DialogFastOps):
         ids, sizes = ops.alloc1i(tokens.shape[0]), ops.alloc1i(lengths.shape[0] * n_segments)
         load_kernels("tables").split_bags(_ints(tokens), _ints(lengths), n_segments, ids, sizes)
         return ids, sizes

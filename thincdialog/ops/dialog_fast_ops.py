@@ -8,11 +8,10 @@ import numpy
 from thinc.types import FloatsXd
 
 from ..registry import registry
-from .compiled import are_alike, are_plain, load_kernels
+from .compiled import INT32, UINT64, are_alike, are_plain, load_kernels
 from .compiled_activations import CompiledActivations
 from .compiled_lstm import CompiledLSTM
 from .compiled_sequences import CompiledSequences
-from .compiled_tables import CompiledTables
 from .dialog_ops import DialogNumpyOps
 
 # glibc's numbers of these settings, and the highest it takes for the first.
@@ -21,9 +20,7 @@ _LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
 
 
 @registry.ops("thincdialog_fast")
-class DialogFastOps(
-    CompiledActivations, CompiledSequences, CompiledTables, CompiledLSTM, DialogNumpyOps
-):
+class DialogFastOps(CompiledActivations, CompiledSequences, CompiledLSTM, DialogNumpyOps):
     """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
     them at once. Results are the same but for the last digits. A kernel is compiled for this
     machine when it is called first, in about a second, and is kept on disk.
@@ -93,6 +90,39 @@ class DialogFastOps(
         )
         return cast(FloatsXd, mask)
 
+    def gather_add(self, table: Any, indices: Any) -> Any:
+        if not (are_plain(table, ndim=2) and are_plain(indices, dtype=INT32, ndim=2)):
+            return super().gather_add(table, indices)
+        Y = numpy.zeros((indices.shape[0], table.shape[1]), dtype="f")
+        if not load_kernels("tables").gather_add(table, indices, Y):
+            raise beyond(table)
+        return Y
+
+    def scatter_add(self, table: Any, indices: Any, values: Any) -> Any:
+        if not (
+            are_plain(table, values, ndim=2)
+            and are_plain(indices, dtype=INT32, ndim=1)
+            and values.shape == (indices.shape[0], table.shape[1])
+        ):
+            return super().scatter_add(table, indices, values)
+        if not load_kernels("tables").scatter_add(table, indices, values):
+            raise beyond(table)
+        return None
+
+    def hash(self, ids: Any, seed: int) -> Any:
+        if not are_plain(ids, dtype=UINT64, ndim=1):
+            return super().hash(ids, seed)
+        keys = numpy.empty((ids.shape[0], 4), dtype="u4")
+        load_kernels("tables").hash_ids(ids, int(seed) & 0xFFFFFFFF, keys)
+        return keys
+
+    def ngrams(self, n: int, keys: Any) -> Any:
+        if not are_plain(keys, dtype=UINT64, ndim=1):
+            return super().ngrams(n, keys)
+        hashes = numpy.empty((max(0, keys.shape[0] - n + 1) if n > 0 else 0,), dtype="u8")
+        load_kernels("tables").ngrams(n, keys, hashes)
+        return hashes
+
     def adam(
         self,
         weights: Any,
@@ -112,8 +142,6 @@ class DialogFastOps(
         flat = [array.reshape(-1) for array in arrays]
         load_kernels("steps").adam_dense(*flat, tuple(map(float, settings)), True)
         return arrays
-
-    # What our layers ask for that scale rows; arrays of shape (n, width) where nothing else stands.
 
     def l2_normalise(self, X: Any, shortest: float) -> Tuple[Any, Any]:
         """Rows of length 1.
@@ -178,3 +206,8 @@ def _rows(X: Any) -> Any:
 
 def _plain(X: Any) -> Any:
     return numpy.ascontiguousarray(X, dtype="f")
+
+
+def beyond(table: Any) -> IndexError:
+    """The error of a row number that the table does not have."""
+    return IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")

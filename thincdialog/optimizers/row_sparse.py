@@ -8,7 +8,7 @@ from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
 from thinc.util import get_array_module, is_numpy_array
 
 from ..ops.compiled import load_kernels
-from ..ops.compiled_tables import CompiledTables
+from ..ops.dialog_fast_ops import DialogFastOps
 from .state import Key
 
 # Floats a block: what a step reads and writes of it stays in a core's cache.
@@ -60,7 +60,7 @@ class Part(NamedTuple):
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the sum.
         """
         gradient = self.gradient(vector)
-        if isinstance(ops, CompiledTables):
+        if isinstance(ops, DialogFastOps):
             return load_kernels("steps").square_sum(gradient.reshape(-1))
         xp, total = get_array_module(vector), 0.0
         for now in self.blocks(gradient):
@@ -140,7 +140,7 @@ class RowSparseOptimizer(Optimizer):
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
-        is_compiled = isinstance(ops, CompiledTables)
+        is_compiled = isinstance(ops, DialogFastOps)
         for part in parts:
             views, gradient = [part.view(array) for array in arrays], part.gradient(gradients)
             # The kernels know decay of the weights, not of the gradient.
