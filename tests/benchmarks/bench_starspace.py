@@ -35,7 +35,7 @@ from measuring import (
 
 from thincdialog.batchers import Fixed
 from thincdialog.data.tokenizers import WordTokenizer
-from thincdialog.losses.ranking import configure_ranking_hinge, configure_ranking_softmax
+from thincdialog.losses.ranking import RankingHinge, RankingSoftmax
 from thincdialog.messages import Message
 from thincdialog.models.star_space import StarSpace
 from thincdialog.ops.choice import get_dialog_ops, using_ops
@@ -48,7 +48,7 @@ from thincdialog.worlds import BatchWorld
 
 N_EXAMPLES, N_WORDS, N_REPEATS, GOAL, EFFICIENCY = 2000, 10, 5, 150, 0.9
 N_EPOCHS, SIZE = 5, 256
-LOSSES = {"softmax": configure_ranking_softmax, "hinge": configure_ranking_hinge}
+LOSSES = {"softmax": RankingSoftmax, "hinge": RankingHinge}
 BURST_SECONDS, REST_SECONDS, N_BURSTS, N_NATURAL = 0.25, 0.5, 8, 40_000
 
 
@@ -83,7 +83,7 @@ def build(examples: List[Message], loss: Any = None, scale: float = 1.0) -> Any:
     teacher = episodes.for_split("train", training=True)
     with using_ops(get_dialog_ops(-1)):
         model = StarSpace(share="nothing", scale=scale)
-        loss = loss or configure_ranking_hinge(0.1)
+        loss = loss or RankingHinge(0.1)
         agent = registry.agents.get("thincdialog.StarSpace.v1")(model, loss=loss)
         agent.initialize(teacher, tokenizer=WordTokenizer())
     return agent, teacher

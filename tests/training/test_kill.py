@@ -18,7 +18,7 @@ import json
 import time
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
-from thincdialog.losses.ranking import configure_ranking_softmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.messages import column
 from thinc.api import Model
 
@@ -36,7 +36,7 @@ class Noting(RankerAgent):
 
 @registry.agents("tests.noting_file.v1")
 def noting(model: Model, candidates: str = "inline") -> Noting:
-    return Noting(model, loss=configure_ranking_softmax(), candidates=candidates)
+    return Noting(model, loss=RankingSoftmax(), candidates=candidates)
 """
 CONFIG = (
     RANKER.replace("thincdialog.Ranker.v1", "tests.noting_file.v1")

@@ -15,7 +15,7 @@ CODE = """
 import os, signal
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
-from thincdialog.losses.ranking import configure_ranking_softmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.training import whole_folder
 from thinc.api import Model
 
@@ -49,7 +49,7 @@ class Signalled(RankerAgent):
 
 @registry.agents("tests.signalled.v1")
 def signalled(model: Model, candidates: str = "inline") -> Signalled:
-    return Signalled(model, loss=configure_ranking_softmax(), candidates=candidates)
+    return Signalled(model, loss=RankingSoftmax(), candidates=candidates)
 """
 # 13 steps an epoch, so 4 evaluations, each of 4 batches; then both splits once more.
 TEXT = RANKER.replace("thincdialog.Ranker.v1", "tests.signalled.v1").replace(

@@ -10,7 +10,7 @@ from ..batchers import Lengths
 from ..columns import RowNumbers
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
-from ..losses.class_softmax import configure_class_softmax
+from ..losses.class_softmax import ClassSoftmax
 from ..messages import PARTNER, Message, MessageBatch, column
 from ..metrics import AverageMetric
 from ..protocol import Observations
@@ -60,7 +60,7 @@ def make_classifier(
     check_options(threshold, reject_class, class_weights, classes)
     return ClassifierAgent(
         model,
-        loss=loss or configure_class_softmax(),
+        loss=loss or ClassSoftmax(),
         classes=classes,
         class_weights=class_weights,
         reject_class=reject_class,

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Literal, NamedTuple, Optional, Tuple, Union
 import numpy as np
 from thinc.api import Model
 
-from ..losses.class_softmax import configure_class_softmax
+from ..losses.class_softmax import ClassSoftmax
 from ..messages import column
 from ..ops.compiled import load_kernels
 from ..ops.rows_apart import Tokens
@@ -74,7 +74,7 @@ def make_fast_text(
         )
     return FastTextAgent(
         model,
-        loss=configure_class_softmax(),
+        loss=ClassSoftmax(),
         negatives=negatives,
         classes=classes,
         class_weights=class_weights,

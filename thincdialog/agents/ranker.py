@@ -10,7 +10,7 @@ from thinc.types import Floats2d, Ragged
 from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, Problem
-from ..losses.ranking import configure_ranking_softmax
+from ..losses.ranking import RankingSoftmax
 from ..messages import PARTNER, SELF, Message, MessageBatch, column
 from ..metrics import AverageMetric
 from ..protocol import Observations
@@ -69,7 +69,7 @@ def make_ranker(
         raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
     return RankerAgent(
         model,
-        loss=loss or configure_ranking_softmax(),
+        loss=loss or RankingSoftmax(),
         candidates=candidates,
         fixed_candidates=fixed_candidates,
         max_fixed_candidates=max_fixed_candidates,

@@ -7,7 +7,7 @@ from thinc.api import Model
 
 from ..data.compiled_texts import PackedTexts
 from ..errors import DataError
-from ..losses.ranking import RankingHinge, RankingSoftmax, configure_ranking_hinge
+from ..losses.ranking import RankingHinge, RankingSoftmax
 from ..messages import column
 from ..models.parameters import KEY
 from ..ops.compiled import load_kernels
@@ -74,7 +74,7 @@ def make_star_space(
             raise ValueError(f"{name} = {n}, expected 1 or more")
     return StarSpaceAgent(
         model,
-        loss=loss or configure_ranking_hinge(),
+        loss=loss or RankingHinge(),
         negatives=negatives,
         candidates=candidates,
         fixed_candidates=fixed_candidates,

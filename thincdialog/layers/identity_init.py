@@ -4,7 +4,6 @@ from typing import Callable
 
 from thinc.api import Ops
 from thinc.types import Floats2d
-from thinc.util import partial
 
 from ..registry import registry
 
@@ -29,4 +28,4 @@ def configure_identity_init() -> Callable[[Ops, tuple], Floats2d]:
 
     RETURNS (Callable): ``init(ops, shape) -> weights``.
     """
-    return partial(identity_init)
+    return identity_init

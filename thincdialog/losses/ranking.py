@@ -1,7 +1,7 @@
 """Losses of candidates' scores: cross-entropy of the right one, or the margin by which it must
 beat the others."""
 
-from typing import Any, Callable, Literal, Optional, Tuple
+from typing import Any, Literal, Optional, Tuple
 
 from thinc.types import Array2d, Floats1d, Floats2d, Ints1d
 from thinc.util import get_array_module
@@ -9,8 +9,15 @@ from thinc.util import get_array_module
 from ..registry import registry
 
 
+@registry.losses("thincdialog.RankingSoftmax.v1")
 class RankingSoftmax:
-    """See ``configure_ranking_softmax``."""
+    """Softmax cross-entropy of the right candidate against the allowed others:
+    ``loss(scores, targets, allowed=None)`` gives the gradient and the losses.
+
+        loss = -s[right] + log sum_c exp(s[c])
+
+    SOURCE: in-batch negatives as in Henderson et al. 2017, https://arxiv.org/abs/1705.00652
+    """
 
     def __call__(
         self, scores: Floats2d, targets: Ints1d, allowed: Optional[Array2d] = None
@@ -41,22 +48,21 @@ class RankingSoftmax:
         return gradient, xp.log(total[:, 0]) - right
 
 
-@registry.losses("thincdialog.RankingSoftmax.v1")
-def configure_ranking_softmax() -> Callable:
-    """Softmax cross-entropy of the right candidate against the allowed others.
-
-        loss = -s[right] + log sum_c exp(s[c])
-
-    RETURNS (Callable): ``loss(scores, targets, allowed=None) -> (gradient, losses)``.
-    SOURCE: in-batch negatives as in Henderson et al. 2017, https://arxiv.org/abs/1705.00652
-    """
-    return RankingSoftmax()
-
-
+@registry.losses("thincdialog.RankingHinge.v1")
 class RankingHinge:
-    """See ``configure_ranking_hinge``."""
+    """Hinge over candidates: each wrong one that comes within a margin of the right one.
+    ``loss(scores, targets, allowed=None)`` gives the gradient and the losses.
 
-    def __init__(self, margin: float, negatives: str):
+        loss = mean over c of max(0, margin - s[right] + s[c])
+
+    margin (float): Wanted distance in units of the score, above 0.
+    negatives (str): Average over all wrong candidates ("mean"), or take the worst ("hardest").
+    RAISES (ValueError): If margin is not above 0.
+    """
+
+    def __init__(self, margin: float = 0.2, negatives: Literal["mean", "hardest"] = "mean"):
+        if margin <= 0:
+            raise ValueError(f"margin = {margin}, but it must be above 0")
         self.margin = margin
         self.negatives = negatives
 
@@ -83,21 +89,3 @@ class RankingHinge:
             gradient = (excess > 0) / n_others[:, None]
         gradient[rows, targets] -= gradient.sum(axis=1)
         return gradient, losses
-
-
-@registry.losses("thincdialog.RankingHinge.v1")
-def configure_ranking_hinge(
-    margin: float = 0.2, negatives: Literal["mean", "hardest"] = "mean"
-) -> Callable:
-    """Hinge over candidates: each wrong one that comes within a margin of the right one.
-
-        loss = mean over c of max(0, margin - s[right] + s[c])
-
-    margin (float): Wanted distance in units of the score, above 0.
-    negatives (str): Average over all wrong candidates ("mean"), or take the worst ("hardest").
-    RETURNS (Callable): ``loss(scores, targets, allowed=None) -> (gradient, losses)``.
-    RAISES (ValueError): If margin is not above 0.
-    """
-    if margin <= 0:
-        raise ValueError(f"margin = {margin}, but it must be above 0")
-    return RankingHinge(margin, negatives)

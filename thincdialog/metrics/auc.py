@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Dict, Mapping, Sequence
 
 import numpy
 
@@ -33,22 +33,19 @@ class AUC(ExampleMetric):
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
-        self._add((labels, reply.get("classes"), reply.get("probabilities")))
+        self.add_batch([labels], [reply])
 
     def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
         """Count many examples; reads only two columns."""
-        for row in zip(labels, column(replies, "classes"), column(replies, "probabilities")):
-            self._add(row)
-
-    def _add(self, row: Tuple[Sequence[str], Any, Any]) -> None:
-        labels, classes, probabilities = row
-        if classes is None or probabilities is None:
-            return
-        for name, probability in zip(classes, probabilities):
-            scores = self.inside if name in labels else self.outside
-            if name not in scores:
-                scores[name] = array("d")
-            scores[name].append(probability)
+        columns = (column(replies, name) for name in ("classes", "probabilities"))
+        for right, classes, probabilities in zip(labels, *columns):
+            if classes is None or probabilities is None:
+                continue
+            for name, probability in zip(classes, probabilities):
+                scores = self.inside if name in right else self.outside
+                if name not in scores:
+                    scores[name] = array("d")
+                scores[name].append(probability)
 
     def report(self) -> Dict[str, Metric]:
         """`auc`; nothing if no reply had probabilities, as those of rankers."""

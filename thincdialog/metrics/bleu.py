@@ -91,6 +91,7 @@ class CorpusBLEU(Metric):
     """
 
     higher_is_better = True
+    summed = ("counts",)
 
     def __init__(self, counts: Sequence[int], settings: Dict[str, Any]):
         self.counts = tuple(counts)
@@ -119,9 +120,6 @@ class CorpusBLEU(Metric):
         """BLEU of each resample."""
         columns = numpy.stack([sums[place] for place in range(len(self.counts))], axis=1)
         return numpy.array([self._score(row) for row in columns.astype(int).tolist()])
-
-    def __add__(self, other: "CorpusBLEU") -> "CorpusBLEU":
-        return type(self)(merged(self.counts, other.counts), self.settings)
 
 
 def _sacrebleu() -> Any:

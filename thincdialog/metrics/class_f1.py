@@ -65,6 +65,7 @@ class MacroF1Metric(Metric):
     """
 
     higher_is_better = True
+    summed = ("n_right", "n_found", "n_labels")
 
     def __init__(self, n_right: Counter, n_found: Counter, n_labels: Counter):
         self.n_right = Counter(n_right)
@@ -106,13 +107,6 @@ class MacroF1Metric(Metric):
         labels (Union[int, numpy.ndarray]): How often it is a label.
         """
         return n > 0
-
-    def __add__(self, other: "MacroF1Metric") -> "MacroF1Metric":
-        return type(self)(
-            self.n_right + other.n_right,
-            self.n_found + other.n_found,
-            self.n_labels + other.n_labels,
-        )
 
 
 class WeightedF1Metric(MacroF1Metric):

@@ -64,6 +64,7 @@ class DistinctMetric(Metric):
     """
 
     higher_is_better = True
+    summed = ("seen", "n_all")
 
     def __init__(self, seen: FrozenSet[str], n_all: int):
         self.seen = seen
@@ -72,6 +73,3 @@ class DistinctMetric(Metric):
     def value(self) -> float:
         """The share, 0.0 to 1.0; 0.0 without any."""
         return len(self.seen) / self.n_all if self.n_all else 0.0
-
-    def __add__(self, other: "DistinctMetric") -> "DistinctMetric":
-        return type(self)(self.seen | other.seen, self.n_all + other.n_all)

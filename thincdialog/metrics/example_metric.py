@@ -1,5 +1,6 @@
 """The contract of a metric that is counted example by example."""
 
+from copy import copy
 from typing import Any, Dict, List, Sequence, Tuple, TypeVar
 
 from ..messages import Message
@@ -53,10 +54,9 @@ class ExampleMetric:
 
     def fresh(self: ExampleMetricT) -> ExampleMetricT:
         """An empty one with the same settings."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        copy.reset()
-        return copy
+        empty = copy(self)
+        empty.reset()
+        return empty
 
     def merge(self: ExampleMetricT, other: ExampleMetricT) -> None:
         """Add the counts of another one with the same settings."""

@@ -9,7 +9,7 @@ import math
 import re
 from copy import copy
 from functools import reduce
-from typing import Any, Dict, Hashable, Mapping, Optional, TypeVar, Union
+from typing import Any, Dict, Hashable, Mapping, Optional, Tuple, TypeVar, Union
 
 import numpy
 
@@ -31,9 +31,12 @@ class Metric:
     """A value that can be merged with others of its kind.
 
     higher_is_better (Optional[bool]): Set by a subclass whose name does not tell its direction.
+    summed (Tuple[str, ...]): Names of the attributes that ``+`` adds up (see ``merged``); a
+        subclass without them has a ``+`` of its own.
     """
 
     higher_is_better: Optional[bool] = None
+    summed: Tuple[str, ...] = ()
 
     def value(self) -> float:
         """The value, rounded once."""
@@ -41,7 +44,12 @@ class Metric:
 
     def __add__(self: MetricT, other: MetricT) -> MetricT:
         """The metric of both parts together; changes neither."""
-        raise NotImplementedError
+        if not self.summed:
+            raise NotImplementedError
+        both = copy(self)
+        for name in self.summed:
+            setattr(both, name, merged(getattr(self, name), getattr(other, name)))
+        return both
 
     def sums(self) -> Optional[Sums]:
         """The sums that the value is a function of: those of all examples together are
@@ -69,15 +77,14 @@ class SumMetric(Metric):
     total (Union[int, float, ExactSum]): The sum so far.
     """
 
+    summed = ("total",)
+
     def __init__(self, total: Number = 0):
         self.total = _exact(total)
 
     def value(self) -> float:
         """The sum."""
         return float(self.total)
-
-    def __add__(self, other: "SumMetric") -> "SumMetric":
-        return type(self)(self.total + other.total)
 
 
 class AverageMetric(Metric):
@@ -86,6 +93,8 @@ class AverageMetric(Metric):
     numerator (Union[int, float, ExactSum]): Sum of the values.
     denominator (Union[int, float, ExactSum]): Number of values, or their weights.
     """
+
+    summed = ("numerator", "denominator")
 
     def __init__(self, numerator: Number = 0, denominator: Number = 0):
         self.numerator = _exact(numerator)
@@ -108,12 +117,6 @@ class AverageMetric(Metric):
         numerator, denominator = sums["numerator"], sums["denominator"]
         with numpy.errstate(divide="ignore", invalid="ignore"):
             return numpy.where(numerator == 0, 0.0, numerator / denominator)
-
-    def __add__(self: "AverageT", other: "AverageT") -> "AverageT":
-        return type(self)(self.numerator + other.numerator, self.denominator + other.denominator)
-
-
-AverageT = TypeVar("AverageT", bound=AverageMetric)
 
 
 class PerplexityMetric(AverageMetric):
