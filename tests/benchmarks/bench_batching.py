@@ -12,7 +12,7 @@ The table is printed; the picture is output/benchmarks/batching.png.
 """
 
 import sys
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from measuring import DATA, ROOT, Stopwatch, has_data, in_turns, medians, read_rows
@@ -29,10 +29,13 @@ from thincdialog.batchers import (
 
 sys.path.insert(0, str(ROOT))
 from tests.batchers import corpora  # noqa: E402
-from tests.benchmarks.batching_picture import Panel, save_picture  # noqa: E402
 
 PICTURE = ROOT / "output" / "benchmarks" / "batching.png"
 N_ROWS, N_REPEATS, CONTEXT_TURNS = 100_000, 7, 3
+# Rows drawn of each panel, cells between the two fields, lines between two batches.
+N_LINES, GAP, RULE = 420, 10, 3
+# Nothing, padding, context, label.
+COLOURS = ["#ffffff", "#f3d4cd", "#2f6690", "#e0912f"]
 Batches = List[np.ndarray]
 
 
@@ -138,9 +141,8 @@ def checked(batches: Batches, n_rows: int) -> Batches:
 
 
 def against(value: float, goal: Optional[float], unit: str) -> str:
-    if goal is None:
-        return "-"
-    return f"<= {goal:g} {unit} {'reached' if value <= goal else 'MISSED'}"
+    is_met = goal is not None and value <= goal
+    return "-" if goal is None else f"<= {goal:g} {unit} {'reached' if is_met else 'MISSED'}"
 
 
 def print_padding(found: Dict[str, Corpus]) -> Dict[str, Tuple[Batches, Batches]]:
@@ -199,22 +201,58 @@ def print_costs(found: Dict[str, Corpus]) -> None:
         print(f"  {name:38}{micros_a_row:6.2f}   {against(micros_a_row, cases[name][3], 'µs')}")
 
 
+def image(corpus: Corpus, batches: Batches, widths: Tuple[int, int]) -> np.ndarray:
+    """The rows of batches as they lie in memory: numbers of colours, shape
+    (N_LINES, cells of both fields)."""
+    lines: List[np.ndarray] = []
+    for batch in batches:
+        parts = []
+        for field, width in enumerate(widths):
+            counts, places = corpus.lengths.counts[batch, field], np.arange(width)
+            strip = (places < counts.max()).astype(int)
+            parts.append(np.where(places < counts[:, None], 2 + field, strip))
+        lines.append(np.hstack([parts[0], np.zeros((len(batch), GAP), dtype=int), parts[1]]))
+        lines.append(np.zeros((RULE, lines[-1].shape[1]), dtype=int))
+        if sum(map(len, lines)) >= N_LINES:
+            break
+    return np.vstack(lines)[:N_LINES]
+
+
 def draw(found: Dict[str, Corpus], kept: Dict[str, Tuple[Batches, Batches]]) -> None:
-    pairs = []
-    for name in ("context + label", "skewed.jsonl"):
-        corpus = found[name]
-        ways = (f"file order, {corpus.size} rows a batch", f"Words({corpus.budget:,})")
-        titles = [
-            f"{name}: {way}, {corpus.padding(batches):.0f} % padding"
-            for way, batches in zip(ways, kept[name])
-        ]
-        pairs.append([Panel(t, corpus.lengths, b) for t, b in zip(titles, kept[name])])
+    """A line for each corpus: batches in file order, and ours."""
     try:
-        save_picture(PICTURE, pairs)
+        from matplotlib.colors import ListedColormap
+        from matplotlib.figure import Figure
+        from matplotlib.patches import Patch
     except ImportError:
         print("\nno picture: it needs matplotlib; pip install 'thincdialog[plot]'")
-    else:
-        print(f"\npicture: {PICTURE.relative_to(ROOT)}")
+        return
+    figure = Figure(figsize=(13, 12.8), layout="constrained")
+    look: Dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
+    look.update(cmap=ListedColormap(COLOURS), vmin=0, vmax=len(COLOURS) - 1)
+    for line, name in zip(figure.subplots(2, 2), ("context + label", "skewed.jsonl")):
+        corpus = found[name]
+        one, two = corpus.lengths.counts.max(axis=0).tolist()
+        ways = (f"file order, {corpus.size} rows a batch", f"Words({corpus.budget:,})")
+        for axis, way, batches in zip(line, ways, kept[name]):
+            title = f"{name}: {way}, {corpus.padding(batches):.0f} % padding"
+            axis.imshow(image(corpus, batches, (one, two)), **look)
+            axis.set_title(title, fontsize=13, loc="left", pad=8)
+            axis.set_xticks([0, one, one + GAP, one + GAP + two])
+            axis.set_xticklabels(["0", f"{one} words", "0", f"{two} words"])
+            for tick, side in zip(axis.get_xticklabels(), ("left", "right", "left", "right")):
+                tick.set_horizontalalignment(side)
+            axis.set_yticks([])
+            axis.tick_params(length=0, labelsize=9, labelcolor="#666666")
+            axis.spines[:].set_visible(False)
+        line[0].set_ylabel("a line for each row, a gap between batches", color="#666666")
+    handles = [Patch(color=COLOURS[i], label=n) for i, n in ((2, "context"), (3, "label"))]
+    handles.append(Patch(color=COLOURS[1], label="padding"))
+    where = {"loc": "outside upper right", "ncols": 3, "frameon": False, "fontsize": 12}
+    figure.legend(handles=handles, **where)
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PICTURE, dpi=110)
+    print(f"\npicture: {PICTURE.relative_to(ROOT)}")
 
 
 def main() -> None:

@@ -3,8 +3,9 @@ within a budget of words that hold as many cells on average.
 
 4,000 pairs of a context and a reply, lengths lognormal with median 12, up to 200 words:
 the corpus of ../shared/parlai_bench/gen_skewed.py, word for word. Two encoders: attention
-that computes all cells of its rectangles (padded_attention.py), and our BiLSTM, which
-computes no padding: there file order wastes steps, as many as its longest row has words.
+that computes all cells of its rectangles, as most libraries do (a user would bring it with
+--code), and our BiLSTM, which computes no padding: there file order wastes steps, as many as
+its longest row has words.
 
 Beside it, if PARLAI_PYTHON names the Python of an environment that has ParlAI 1.7.2, its
 transformer ranker of about as many weights with dynamic batching, on the same pairs
@@ -19,15 +20,20 @@ import itertools
 import math
 import os
 import random
-from typing import Callable, Dict
+from typing import Any, Callable, Dict
 
+import numpy as np
 from measuring import Stopwatch, in_turns, medians, parlai
-from padded_attention import attention_encoder
-from thinc.api import Adam, Model
+from thinc.api import Adam, Linear, Model, chain
+from thinc.initializers import glorot_uniform_init
+from thinc.types import Ragged
 
 from thincdialog.agents.ranker import make_ranker
 from thincdialog.batchers import Batcher, Batchsort, Fixed, Words
 from thincdialog.data.tokenizers import WordTokenizer
+from thincdialog.layers.fill_empty import fill_empty
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder
 from thincdialog.ops.choice import get_dialog_ops, using_ops
@@ -51,6 +57,67 @@ def skewed_pairs():
         text = rng.choices(words, cum_weights=weights, k=n_words)
         label = [(text[place % n_words] + 1) % 1000 for place in range(n_label)]
         yield tuple(" ".join(f"w{word}" for word in part) for part in (text, label))
+
+
+def attention_encoder(width: int, depth: int) -> Model:
+    """Embeddings, blocks of attention, mean, linear layer: Ragged ids to (n, width). A block
+    is one head, and a net of twice the width, each added to its input."""
+    names, dims = ("QKV", "W1", "W2"), {"nO": width}
+    blocks = [
+        Model("padded_attention", forward, init=init, dims=dims, params=dict.fromkeys(names))
+        for _ in range(depth)
+    ]
+    return chain(fill_empty(), TokenEmbed(width), *blocks, pool("mean"), Linear(width))
+
+
+def init(model, X=None, Y=None):
+    width = model.get_dim("nO")
+    for name, rows, columns in (("QKV", 3, 1), ("W1", 2, 1), ("W2", 1, 2)):
+        shape = (rows * width, columns * width)
+        model.set_param(name, glorot_uniform_init(model.ops, shape) * 0.5)
+
+
+def forward(model, Xr: Ragged, is_train: bool):
+    QKV, W1, W2 = (model.get_param(name) for name in ("QKV", "W1", "W2"))
+    lengths = np.asarray(Xr.lengths)
+    is_there = np.arange(lengths.max()) < lengths[:, None]  # (n_rows, n_steps)
+    X = np.zeros((*is_there.shape, QKV.shape[1]), dtype="f")
+    X[is_there] = Xr.dataXd
+    scale = np.float32(QKV.shape[1] ** -0.5)
+    Q, K, V = np.split(_times(X, QKV.T), 3, axis=2)
+    P = Q @ K.transpose(0, 2, 1) * scale
+    P += np.where(is_there, np.float32(0), np.float32(-1e9))[:, None]
+    P = np.exp(P - P.max(axis=2, keepdims=True))
+    P /= P.sum(axis=2, keepdims=True)
+    A = X + P @ V
+    H = np.maximum(_times(A, W1.T), 0)
+    Y = A + _times(H, W2.T)
+
+    def backprop(dYr: Ragged) -> Ragged:
+        dY = np.zeros_like(Y)
+        dY[is_there] = dYr.dataXd
+        dH = _times(dY, W2) * (H > 0)
+        dA = dY + _times(dH, W1)
+        dP = dA @ V.transpose(0, 2, 1)
+        dV = P.transpose(0, 2, 1) @ dA
+        dS = P * (dP - (dP * P).sum(axis=2, keepdims=True)) * scale
+        d_all = np.concatenate([dS @ K, dS.transpose(0, 2, 1) @ Q, dV], axis=2)
+        model.inc_grad("W2", _outer(dY, H))
+        model.inc_grad("W1", _outer(dH, A))
+        model.inc_grad("QKV", _outer(d_all, X))
+        dX: Any = dA + _times(d_all, QKV)
+        return Ragged(dX[is_there], Xr.lengths)
+
+    return Ragged(Y[is_there], Xr.lengths), backprop
+
+
+def _times(X, W):
+    """Every cell of a rectangle times a matrix."""
+    return (X.reshape(-1, X.shape[2]) @ W).reshape(*X.shape[:2], -1)
+
+
+def _outer(left, right):
+    return left.reshape(-1, left.shape[2]).T @ right.reshape(-1, right.shape[2])
 
 
 class Run:
@@ -88,11 +155,8 @@ class Run:
                 self.n_batches += 1
                 self.n_words += sum(map(sum, lengths))
                 self.n_cells += len(lengths) * sum(map(max, zip(*lengths)))
+        self.cells_of_a_batch = self.n_cells / self.n_batches
         return N_EXAMPLES / watch.seconds
-
-    @property
-    def cells_of_a_batch(self) -> float:
-        return self.n_cells / self.n_batches
 
 
 def bilstm(width: int) -> Callable[[], Model]:

@@ -21,7 +21,7 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 from measuring import DATA, ROOT, cpu_seconds, medians, read_rows, rival
 
@@ -46,70 +46,52 @@ print(json.dumps([(long - short) / (int(epochs) - 1), model.test(test)[1]]))
 """
 
 
-def short_text(row: Dict[str, Any]) -> Tuple[str, str]:
-    """A text and its label."""
-    return row["text"], row["label"]
-
-
-def dialogue(row: Dict[str, Any]) -> Tuple[str, str]:
-    """A long text of few classes, as in ml_datasets: a whole dialogue, and its topic."""
-    return " ".join(turn["text"] for turn in row["turns"]), row["topic"]
-
-
-# Folder, epochs, learning rate, and how rows are read.
+# Folder, epochs, and learning rate.
 CORPORA = {
-    "clinc150": ("clinc150/full", 50, 1.0, short_text),
-    "banking77": ("banking77", 50, 1.0, short_text),
-    "dialogues": ("self_dialogue", 5, 0.5, dialogue),
+    "clinc150": ("clinc150/full", 50, 1.0),
+    "banking77": ("banking77", 50, 1.0),
+    "dialogues": ("self_dialogue", 5, 0.5),
 }
 
 
-class Files(NamedTuple):
-    """A data set as both read it, and what fastText counts as the words of an epoch."""
-
-    test: Path
-    test_text: Path
-    train: Path
-    train_text: Path
-    n_examples: int
-    n_words: int
+def labelled(row: Dict[str, Any]) -> Tuple[str, str]:
+    """A text and its label; or, as in ml_datasets, a long text of few classes: a whole
+    dialogue and its topic."""
+    if "turns" in row:
+        return " ".join(turn["text"] for turn in row["turns"]), row["topic"]
+    return row["text"], row["label"]
 
 
-def prepare(name: str, folder: Path) -> Optional[Files]:
-    """Write the data for both; None if it is not there."""
-    where, _, _, read = CORPORA[name]
-    source = Path(os.environ.get("DATA", DATA)) / where
-    if not source.is_dir():
-        return None
+def prepare(source: Path, folder: Path) -> Tuple[int, int]:
+    """Write train and test as both read them, .jsonl and .txt.
+
+    RETURNS (Tuple[int, int]): Examples for training, and what fastText counts as their words.
+    """
     split = WordTokenizer().split
-    paths: List[Path] = []
     for part in ("test", "train"):
-        rows = list(map(read, read_rows(source / f"{part}.jsonl.gz")))
+        rows = list(map(labelled, read_rows(source / f"{part}.jsonl.gz")))
         random.Random(0).shuffle(rows)
         words = [split(text) for text, _ in rows]
-        labels = [label.replace(" ", "_") for _, label in rows]
-        for kind, lines in (
-            ("jsonl", [json.dumps({"text": text, "label": label}) for text, label in rows]),
-            ("txt", [f"__label__{label} {' '.join(each)}" for label, each in zip(labels, words)]),
-        ):
-            paths.append(folder / f"{name}.{part}.{kind}")
-            paths[-1].write_text("\n".join(lines) + "\n", encoding="utf8")
-    return Files(*paths, len(rows), sum(len(each) + 2 for each in words))
+        ours = [json.dumps({"text": text, "label": label}) for text, label in rows]
+        labels = [f"__label__{label.replace(' ', '_')}" for _, label in rows]
+        theirs = [" ".join([label, *each]) for label, each in zip(labels, words)]
+        for ending, lines in (("jsonl", ours), ("txt", theirs)):
+            (folder / f"{part}.{ending}").write_text("\n".join([*lines, ""]), encoding="utf8")
+    return len(rows), sum(len(each) + 2 for each in words)
 
 
-def ours(name: str, files: Files, seed: int) -> Tuple[float, float]:
+def ours(folder: Path, epochs: int, rate: float, n_examples: int, seed: int) -> Any:
     """CPU seconds an epoch, and accuracy."""
-    _, epochs, rate, _ = CORPORA[name]
 
     def run(epochs: int) -> Tuple[float, Any]:
         changes = {
             "system.seed": seed,
-            "paths.train": str(files.train),
-            "paths.test": str(files.test),
+            "paths.train": str(folder / "train.jsonl"),
+            "paths.test": str(folder / "test.jsonl"),
             "tokenizer.n_rows": N_ROWS,
             "agent.model.width": WIDTH,
             "world.batcher.size": SIZE,
-            "training.max_steps": epochs * -(-files.n_examples // SIZE),
+            "training.max_steps": epochs * -(-n_examples // SIZE),
             "training.eval_every_epochs": 0,
             "training.optimizer.learn_rate.initial_rate": rate,
         }
@@ -121,29 +103,34 @@ def ours(name: str, files: Files, seed: int) -> Tuple[float, float]:
     return (long - short) / (epochs - 1), result.scores["test"]["accuracy"]
 
 
-def fasttexts(name: str, files: Files, seed: int) -> Any:
+def fasttexts(folder: Path, *numbers: float) -> Any:
     """The same of fastText; None if it is not there."""
-    numbers = map(str, (*CORPORA[name][1:3], WIDTH, N_ROWS, seed))
-    texts = str(files.train_text), str(files.test_text)
-    return rival("FASTTEXT_PYTHON", "-c", FASTTEXT, *texts, *numbers)
+    texts = str(folder / "train.txt"), str(folder / "test.txt")
+    return rival("FASTTEXT_PYTHON", "-c", FASTTEXT, *texts, *map(str, numbers))
 
 
-def compare(name: str, files: Files) -> bool:
+def compare(name: str, folder: Path) -> bool:
     """Print words a second, and mean accuracy of the runs' seeds, of both."""
+    where, epochs, rate = CORPORA[name]
+    source = Path(os.environ.get("DATA", DATA)) / where
+    if not source.is_dir():
+        print(f"{name}: its data is not there")
+        return True
+    n_examples, n_words = prepare(source, folder)
     found: Dict[str, List[Any]] = {"ours": [], "fastText": []}
     for seed in range(N_REPEATS):
-        found["ours"].append(ours(name, files, seed))
-        found["fastText"].append(fasttexts(name, files, seed))
+        found["ours"].append(ours(folder, epochs, rate, n_examples, seed))
+        found["fastText"].append(fasttexts(folder, epochs, rate, WIDTH, N_ROWS, seed))
     times = medians({who: [run and run[0] for run in runs] for who, runs in found.items()})
     accuracy = {
         who: statistics.mean(run[1] for run in runs) for who, runs in found.items() if runs[0]
     }
-    speed = files.n_words / times["ours"]
+    speed = n_words / times["ours"]
     line = f"{name:10} {speed / 1e6:6.2f} M words/s, accuracy {accuracy['ours']:.4f}"
     if times["fastText"] is None:
         print(f"{line}; fastText: not measured, name its Python in FASTTEXT_PYTHON")
         return True
-    reference = files.n_words / times["fastText"]
+    reference = n_words / times["fastText"]
     print(
         f"{line}; fastText {reference / 1e6:6.2f} M words/s, accuracy {accuracy['fastText']:.4f}; "
         f"x fastText {speed / reference:.2f}",
@@ -154,15 +141,9 @@ def compare(name: str, files: Files) -> bool:
 
 def main() -> int:
     """Run all, or those data sets that are named."""
-    are_good = True
     with tempfile.TemporaryDirectory() as folder:
-        for name in sys.argv[1:] or CORPORA:
-            files = prepare(name, Path(folder))
-            if files is None:
-                print(f"{name}: its data is not there")
-            else:
-                are_good &= compare(name, files)
-    return 0 if are_good else 1
+        are_good = [compare(name, Path(folder)) for name in sys.argv[1:] or CORPORA]
+    return 0 if all(are_good) else 1
 
 
 if __name__ == "__main__":

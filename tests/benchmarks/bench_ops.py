@@ -10,15 +10,14 @@ much that was).
     python tests/benchmarks/bench_ops.py
 """
 
-import os
-import threading
 import time
-from functools import lru_cache, partial
+from functools import partial
 from operator import methodcaller
-from typing import Callable, Dict, List, Tuple
+from pathlib import Path
+from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
-from measuring import arithmetic, in_turns, medians
+from measuring import arithmetic, in_threads, in_turns, medians
 from thinc.api import NumpyOps, Ops
 
 from thincdialog.ops import bags
@@ -26,7 +25,7 @@ from thincdialog.ops.dialog_fast_ops import DialogFastOps
 from thincdialog.ops.dialog_ops import DialogNumpyOps
 
 BURST, N_BURSTS = 0.02, 9
-SCHEDULE = "/proc/thread-self/schedstat"
+SCHEDULE = Path("/proc/thread-self/schedstat")
 ALL = {"Thinc": NumpyOps(use_blis=False), "NumPy": DialogNumpyOps(), "fast": DialogFastOps()}
 Call = Callable[[Ops], object]
 
@@ -49,6 +48,16 @@ def calls() -> Dict[str, Call]:
     _, which = ALL["Thinc"].reduce_max(X, lengths)
     best = ALL["Thinc"].maxout(Z)[1]
     moments = [floats(200_000) ** 2 for _ in range(4)]
+    # 40 sequences of 2 to 80 tokens: weights, first states, input and sizes of steps.
+    steps = np.array([40 - step // 2 for step in range(80)], dtype="i")
+    start, weights = np.zeros((1, 1, 64), dtype="f"), floats(4 * 64 * (64 + 64 + 2)) / 8
+    lstm = (weights, start, start, floats(int(steps.sum()), 64), steps)
+    runs = {id(ops): ops.lstm_forward_training(*lstm) for ops in ALL.values()}
+
+    def lstm_backward(ops: Ops) -> object:
+        Y, state = runs[id(ops)]
+        return ops.backprop_lstm(Y.copy(), steps, weights, state)
+
     given: Dict[str, Tuple] = {}
     for name in ("relu", "hard_tanh", "hard_swish", "swish", "dish", "gelu", "gelu_approx", "mish"):
         given[name] = (X,)
@@ -81,30 +90,9 @@ def calls() -> Dict[str, Call]:
         **{name: methodcaller(name, *each, **more.get(name, {})) for name, each in given.items()},
         "bags: sum_bags": lambda ops: bags.sum_bags(ops, table, ids, bag_lengths),
         "bags: row_gradients": lambda ops: bags.row_gradients(ops, sums, ids, bag_lengths),
-        "LSTM, forward": methodcaller("lstm_forward_training", *lstm_example()),
+        "LSTM, forward": methodcaller("lstm_forward_training", *lstm),
         "LSTM, backward": lstm_backward,
     }
-
-
-@lru_cache(maxsize=None)
-def lstm_example() -> List[np.ndarray]:
-    """40 sequences of 2 to 80 tokens: weights, first states, input and sizes of steps."""
-    nO = nI = 64
-    sizes = np.array([40 - step // 2 for step in range(80)], dtype="i")
-    start = np.zeros((1, 1, nO), dtype="f")
-    weights = floats(4 * nO * (nI + nO + 2)) / 8
-    return [weights, start, start, floats(int(sizes.sum()), nI), sizes]
-
-
-@lru_cache(maxsize=None)
-def lstm_run(ops: Ops) -> Tuple:
-    return ops.lstm_forward_training(*lstm_example())
-
-
-def lstm_backward(ops: Ops) -> object:
-    weights, *_, sizes = lstm_example()
-    Y, state = lstm_run(ops)
-    return ops.backprop_lstm(Y.copy(), sizes, weights, state)
 
 
 def cpu_seconds(call: Call, kind: str) -> float:
@@ -118,32 +106,26 @@ def cpu_seconds(call: Call, kind: str) -> float:
 
 def blocked_seconds() -> float:
     """How long this thread has neither run nor waited for a core, from some time on."""
-    waited = 0.0
-    if os.path.exists(SCHEDULE):
-        with open(SCHEDULE) as file:
-            waited = int(file.read().split()[1]) / 1e9
-    return time.perf_counter() - time.thread_time() - waited
+    in_line = int(SCHEDULE.read_text().split()[1]) / 1e9 if SCHEDULE.exists() else 0.0
+    return time.perf_counter() - time.thread_time() - in_line
 
 
 def waits(call: Call, compute: Callable[[int], float], n: int, kind: str) -> float:
     """Seconds that a thread waits for each second that it computes, in a quarter of one; it
     asks for the GIL every ``n`` steps of computing without it."""
-    is_done = threading.Event()
-    found: List[float] = []
+    end, found = time.perf_counter() + 0.25, []
 
-    def ask() -> None:
+    def work(number: int) -> Any:
+        if number == 0:
+            while time.perf_counter() < end:
+                call(ALL[kind])
+            return
         blocked, computed = blocked_seconds(), time.thread_time()
-        while not is_done.is_set():
+        while time.perf_counter() < end:
             compute(n)
         found.append((blocked_seconds() - blocked) / (time.thread_time() - computed))
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    end = time.perf_counter() + 0.25
-    while time.perf_counter() < end:
-        call(ALL[kind])
-    is_done.set()
-    thread.join()
+    in_threads(2, work)
     return found[0]
 
 

@@ -22,6 +22,7 @@ from measuring import cpu_seconds, in_turns, medians
 from thinc.api import SGD, Adam
 from thinc.types import Ragged
 
+from thincdialog.cli.output import table
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.ops.choice import get_dialog_ops, using_ops
@@ -30,7 +31,14 @@ from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 
 N_ROWS, WIDTH, N_WORDS = 100_000, 128, 12
 N_SPARSE, N_DENSE, N_ROUNDS = 80, 2, 9
-GRAD_CLIP = 1.0
+OPTIMIZERS: Dict[str, Any] = {
+    "LazyAdam": (LazyAdam, 0.001),
+    "SparseSGD": (SparseSGD, 0.1),
+    "SparseAdagrad": (SparseAdagrad, 0.1),
+    "Adam": (Adam, 0.001),
+    "SGD": (SGD, 0.1),
+    "Adagrad (NumPy)": (SparseAdagrad, 0.1),
+}
 BESIDE = {
     "LazyAdam": ["Adam"],
     "LazyAdam, averages": ["Adam, averages"],
@@ -38,7 +46,6 @@ BESIDE = {
     "SparseSGD, averages": ["SGD, averages"],
     "SparseAdagrad": ["Adagrad (NumPy)", "SGD"],
 }
-
 Step = Callable[[], Any]
 
 
@@ -50,8 +57,16 @@ def batches(n_texts: int) -> List[np.ndarray]:
     return [places[each.astype("i")].astype("i") for each in ranks]
 
 
-def sparse(optimizer: Any, ops_name: str, n_texts: int) -> Step:
+def optimizer(name: str) -> Any:
+    """One of those above, with averages if the name says so."""
+    kind, _, averages = name.partition(", ")
+    make, rate = OPTIMIZERS[kind]
+    return make(rate, grad_clip=1.0, use_averages=bool(averages))
+
+
+def sparse(name: str, ops_name: str, n_texts: int) -> Step:
     """A step of ours."""
+    ours = optimizer(name)
     with using_ops(get_dialog_ops(-1, ops_name)):
         model = BagEmbed(WIDTH, N_ROWS)
         model.initialize()
@@ -63,13 +78,14 @@ def sparse(optimizer: Any, ops_name: str, n_texts: int) -> Step:
 
     def step() -> None:
         next(passes)[1](dY)
-        parameters.update(optimizer)
+        parameters.update(ours)
 
     return step
 
 
-def dense(optimizer: Any, n_texts: int) -> Step:
+def dense(name: str, n_texts: int) -> Step:
     """A step of Thinc's."""
+    whole = optimizer(name)
     values = np.random.default_rng(0).normal(size=N_ROWS * WIDTH).astype("f")
     gradient = np.zeros_like(values)
     ids = cycle(batches(n_texts))
@@ -79,28 +95,17 @@ def dense(optimizer: Any, n_texts: int) -> Step:
     def step() -> None:
         nonlocal values
         ops.scatter_add(gradient.reshape((N_ROWS, WIDTH)), next(ids), d)
-        values, _ = optimizer((0, "E"), values, gradient)
+        values, _ = whole((0, "E"), values, gradient)
 
     return step
 
 
 def compare(n_texts: int, names: List[str]) -> None:
     """Print the steps of batches of one size."""
-    options = {"grad_clip": GRAD_CLIP, "use_averages": False}
-    averaged = {"grad_clip": GRAD_CLIP, "use_averages": True}
     steps: Dict[Any, Step] = {
-        "Adam": dense(Adam(0.001, **options), n_texts),
-        "Adam, averages": dense(Adam(0.001, **averaged), n_texts),
-        "SGD": dense(SGD(0.1, **options), n_texts),
-        "SGD, averages": dense(SGD(0.1, **averaged), n_texts),
-        "Adagrad (NumPy)": dense(SparseAdagrad(0.1, **options), n_texts),
+        name: dense(name, n_texts) for rivals in BESIDE.values() for name in rivals
     }
-    for ops in names:
-        steps["LazyAdam", ops] = sparse(LazyAdam(0.001, **options), ops, n_texts)
-        steps["LazyAdam, averages", ops] = sparse(LazyAdam(0.001, **averaged), ops, n_texts)
-        steps["SparseSGD", ops] = sparse(SparseSGD(0.1, **options), ops, n_texts)
-        steps["SparseSGD, averages", ops] = sparse(SparseSGD(0.1, **averaged), ops, n_texts)
-        steps["SparseAdagrad", ops] = sparse(SparseAdagrad(0.1, **options), ops, n_texts)
+    steps.update({(name, ops): sparse(name, ops, n_texts) for ops in names for name in BESIDE})
 
     def milliseconds(key: Any) -> float:
         """CPU time of a step, mean of some."""
@@ -113,22 +118,21 @@ def compare(n_texts: int, names: List[str]) -> None:
     middle = medians(times)
     n_rows = statistics.mean(len(np.unique(ids)) for ids in batches(n_texts))
     print(f"\n{n_texts} texts: {n_rows:.0f} rows of {N_ROWS:,} a step")
-    print(f"{'':22}{'ops':8}{'ms':>9}   {'beside':18}{'ms':>9}{'ratio':>8}")
+    rows = [["", "ops", "beside", "ms", "ms", "ratio"]]
     for name, ops in (key for key in steps if isinstance(key, tuple)):
         for beside in BESIDE[name]:
             pairs = zip(times[beside], times[name, ops])
             ratio = statistics.median(theirs / mine for theirs, mine in pairs)
-            print(
-                f"{name:22}{ops:8}{middle[name, ops]:9.3f}   {beside:18}"
-                f"{middle[beside]:9.2f}{ratio:7.0f}x"
-            )
+            figures = (f"{middle[name, ops]:.3f}", f"{middle[beside]:.2f}", f"{ratio:.0f}x")
+            rows.append([name, ops, beside, *figures])
+    print(table(rows, n_left=3))
 
 
 def main() -> None:
-    names = ["numpy", "fast"]
-    if importlib.util.find_spec("numba") is None:
+    has_numba = importlib.util.find_spec("numba") is not None
+    if not has_numba:
         print("fast ops: left out, numba is missing")
-        names.remove("fast")
+    names = ["numpy", "fast"] if has_numba else ["numpy"]
     for n_texts in (32, 128):
         compare(n_texts, names)
 

@@ -22,18 +22,10 @@ from itertools import cycle
 from typing import Any, Callable, Dict, List
 
 import numpy as np
-from measuring import (
-    DATA,
-    arithmetic,
-    cpu_seconds,
-    in_threads,
-    in_turns,
-    medians,
-    parlai,
-    read_rows,
-)
+from measuring import DATA, Stopwatch, arithmetic, in_threads, in_turns, medians, parlai, read_rows
 
 from thincdialog.batchers import Fixed
+from thincdialog.cli.output import table
 from thincdialog.data.tokenizers import WordTokenizer
 from thincdialog.losses.ranking import RankingHinge, RankingSoftmax
 from thincdialog.messages import Message
@@ -48,7 +40,6 @@ from thincdialog.worlds import BatchWorld
 
 N_EXAMPLES, N_WORDS, N_REPEATS, GOAL, EFFICIENCY = 2000, 10, 5, 150, 0.9
 N_EPOCHS, SIZE = 5, 256
-LOSSES = {"softmax": RankingSoftmax, "hinge": RankingHinge}
 BURST_SECONDS, REST_SECONDS, N_BURSTS, N_NATURAL = 0.25, 0.5, 8, 40_000
 
 
@@ -78,12 +69,11 @@ def natural_text() -> List[Message]:
     return found
 
 
-def build(examples: List[Message], loss: Any = None, scale: float = 1.0) -> Any:
+def build(examples: List[Message], loss: Any, scale: float = 1.0) -> Any:
     episodes = Teacher({"train": lambda: ([example] for example in examples)})
     teacher = episodes.for_split("train", training=True)
     with using_ops(get_dialog_ops(-1)):
         model = StarSpace(share="nothing", scale=scale)
-        loss = loss or RankingHinge(0.1)
         agent = registry.agents.get("thincdialog.StarSpace.v1")(model, loss=loss)
         agent.initialize(teacher, tokenizer=WordTokenizer())
     return agent, teacher
@@ -94,53 +84,54 @@ def build(examples: List[Message], loss: Any = None, scale: float = 1.0) -> Any:
 
 def training(agent: Any, teacher: Teacher) -> Dict[str, float]:
     """Examples a CPU-second of whole epochs."""
-    optimizer = SparseSGD(0.1)
-    seconds: List[float] = []
-    step = 0
+    optimizer, step = SparseSGD(0.1), 0
+    first, others = Stopwatch(), Stopwatch()
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
         for epoch in range(N_EPOCHS):
-            start, n = time.process_time(), 0
-            world.start_epoch(epoch, 0)
-            while not world.epoch_done():
-                n += gather_gradient(agent, world, 0, step, 1)
-                agent.update(optimizer)
-                step += 1
-            seconds.append(time.process_time() - start)
-            assert n == N_EXAMPLES
+            with others if epoch else first:
+                world.start_epoch(epoch, 0)
+                while not world.epoch_done():
+                    gather_gradient(agent, world, 0, step, 1)
+                    agent.update(optimizer)
+                    step += 1
     return {
-        "whole training, 5 epochs": N_EXAMPLES * N_EPOCHS / sum(seconds),
-        "its first epoch": N_EXAMPLES / seconds[0],
-        "its other epochs": N_EXAMPLES * (N_EPOCHS - 1) / sum(seconds[1:]),
+        "whole training, 5 epochs": N_EXAMPLES * N_EPOCHS / (first.seconds + others.seconds),
+        "its first epoch": N_EXAMPLES / first.seconds,
+        "its other epochs": N_EXAMPLES * (N_EPOCHS - 1) / others.seconds,
     }
 
 
 def kernel_alone(agent: Any, teacher: Teacher) -> float:
     """Examples a CPU-second of ``update`` on new weights, the batches packed before."""
-    optimizer = SparseSGD(0.1)
+    optimizer, watch = SparseSGD(0.1), Stopwatch()
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
         world.start_epoch(0, 0)
         gather_gradient(agent, world, 0, 0, N_EXAMPLES)
-    return N_EXAMPLES / cpu_seconds(lambda: agent.update(optimizer))[0]
+    with watch:
+        agent.update(optimizer)
+    return N_EXAMPLES / watch.seconds
 
 
 def one_thread() -> bool:
     examples = sentences()
-    training(*build(examples))  # Kernels are compiled, or read, at their first call.
 
+    def fresh() -> Any:
+        return build(examples, RankingHinge(0.1))
+
+    training(*fresh())  # Kernels are compiled, or read, at their first call.
     rounds: List[Dict[str, Any]] = []
     for _ in range(N_REPEATS):
         theirs = parlai("bench_starspace.py")
-        alone = kernel_alone(*build(examples))
-        rounds.append({**training(*build(examples)), "kernel alone, first epoch": alone})
+        alone = kernel_alone(*fresh())
+        rounds.append({**training(*fresh()), "kernel alone, first epoch": alone})
         rounds[-1]["ParlAI 1.7.2"] = theirs and theirs["exs_per_cpu_s"]
     figures = medians({name: [each[name] for each in rounds] for name in rounds[0]})
     reference = figures["ParlAI 1.7.2"]
     print(f"{N_EXAMPLES:,} examples of 10 + 10 words, medians of {N_REPEATS}")
-    print(f"{'':28}{'examples/CPU-s':>16}{'x ParlAI':>10}")
-    for name, figure in figures.items():
-        if figure is not None:
-            ratio = f"{figure / reference:.0f}" if reference else "-"
-            print(f"{name:28}{figure:16,.0f}{ratio:>10}")
+    known = {name: figure for name, figure in figures.items() if figure is not None}
+    ratios = [f"{each / reference:.0f}" if reference else "-" for each in known.values()]
+    rows = [[name, f"{each:,.0f}", x] for (name, each), x in zip(known.items(), ratios)]
+    print(table([["", "examples/CPU-s", "x ParlAI"], *rows]))
     if not reference:
         print("ParlAI: not measured; name its Python in PARLAI_PYTHON")
         return True
@@ -152,9 +143,9 @@ def one_thread() -> bool:
 Work = Callable[[int], int]
 
 
-def learning(examples: List[Message], loss: str, rate: float, apart: bool) -> Work:
+def learning(examples: List[Message], loss: Any, rate: float, apart: bool) -> Work:
     """A call learns from the thread's next batch and gives its number of examples."""
-    agent, teacher = build(examples, LOSSES[loss](), 10.0)
+    agent, teacher = build(examples, loss, 10.0)
     packed: List[Any] = []
     with BatchWorld(teacher, agent, Fixed(128)) as world:
         world.start_epoch(0, 0)
@@ -213,20 +204,18 @@ def side_by_side(logs: List[np.ndarray], longest: float) -> np.ndarray:
 
 
 def two_threads() -> bool:
-    examples = natural_text()
-    compute = arithmetic()
+    examples, compute = natural_text(), arithmetic()
     works: Dict[str, Work] = {"pure compute": lambda thread: int(compute(100_000) > 0)}
-    for loss, rate in (("softmax", 0.02), ("hinge", 0.1)):
+    for name, loss, rate in (("softmax", RankingSoftmax(), 0.02), ("hinge", RankingHinge(), 0.1)):
         for way in ("rows apart", "direct"):
-            works[f"{loss}, {way}"] = learning(examples, loss, rate, way == "rows apart")
+            works[f"{name}, {way}"] = learning(examples, loss, rate, way == "rows apart")
     for work in works.values():
         for _ in range(20):
             work(0), work(1)
     keys = [(name, n_threads) for name in works for n_threads in (1, 2)]
     bursts = in_turns(keys, lambda key: burst(key[1], works[key[0]]), N_BURSTS)
-    print(f"\n{'two threads, natural text':28}{'us, 1':>8}{'us, 2':>8}{'speed-up':>10}", end="")
-    print(f"{'of the ceiling':>16}{'batches':>9}")
-    ceiling, efficiency = 2.0, {}
+    head = ["two threads, natural text", "us, 1", "us, 2", "speed-up", "of the ceiling", "batches"]
+    rows, ceiling, efficiency = [head], 2.0, {}
     for name in works:
         alone = np.concatenate([logs[0][:, 2] for logs in bursts[name, 1]])
         longest = 2 * float(np.quantile(alone, 0.3))
@@ -235,17 +224,16 @@ def two_threads() -> bool:
             for n in (1, 2)
         ]
         if not len(times[1]):
-            print(f"{name:28}not measured: the threads never ran at the same time")
+            print(f"{name}: not measured: the threads never ran at the same time")
             continue
         one, two = (float(np.median(found)) * 1e6 for found in times)
         if name == "pure compute":
             ceiling = 2 * one / two
         efficiency[name] = 2 * one / two / ceiling
-        print(f"{name:28}{one:8.2f}{two:8.2f}{2 * one / two:10.2f}", end="")
-        print(f"{efficiency[name]:16.2f}{len(times[1]):9,}")
-    return all(
-        efficiency.get(f"{loss}, rows apart", 1) >= EFFICIENCY for loss in ("softmax", "hinge")
-    )
+        figures = (one, two, 2 * one / two, efficiency[name])
+        rows.append([name, *(f"{each:.2f}" for each in figures), f"{len(times[1]):,}"])
+    print("\n" + table(rows))
+    return all(value >= EFFICIENCY for name, value in efficiency.items() if "apart" in name)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Dict, Optional
 from measuring import in_turns, medians, parlai
 
 from thincdialog.batchers import Batchsort, Fixed, Words
+from thincdialog.cli.output import table
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.protocol import Agent
 from thincdialog.registry import registry
@@ -104,17 +105,17 @@ def main() -> int:
     names = [name for kind, ours in kinds.items() for name in (*ours, kind)]
     times = medians(in_turns(names, measure, N_REPEATS))
     print(f"{N_EXAMPLES:,} single-turn examples, idle agent, medians of {N_REPEATS} passes")
-    print(f"{'world':30}{'examples/s':>12}{'µs/example':>12}{'x ParlAI':>10}")
-    is_fast = True
+    rows, is_fast = [["world", "examples/s", "µs/example", "x ParlAI"]], True
     for kind, ours in kinds.items():
         reference = times[kind]
-        for name in ours:
-            ratio = f"{reference / times[name]:.1f}" if reference else "-"
-            print(f"{name:30}{1e6 / times[name]:12,.0f}{times[name]:12.2f}{ratio:>10}")
+        found = {name: times[name] for name in ours}
         if reference:
-            name = f"ParlAI 1.7.2, {kind}({SIZE})"
-            print(f"{name:30}{1e6 / reference:12,.0f}{reference:12.2f}{1:>10}")
-            is_fast &= reference >= 10 * min(times[name] for name in ours)
+            is_fast &= reference >= 10 * min(found.values())
+            found[f"ParlAI 1.7.2, {kind}({SIZE})"] = reference
+        for name, time_ in found.items():
+            ratio = f"{reference / time_:.1f}" if reference else "-"
+            rows.append([name, f"{1e6 / time_:,.0f}", f"{time_:.2f}", ratio])
+    print(table(rows))
     if not any(times[kind] for kind in kinds):
         print("ParlAI: not measured; name its Python in PARLAI_PYTHON")
     return 0 if is_fast else 1

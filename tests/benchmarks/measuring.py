@@ -8,25 +8,11 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Hashable,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Tuple,
-    TypeVar,
-)
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 DATA = SHARED / "data"
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 
 
 def has_data(name: str) -> bool:
@@ -42,7 +28,7 @@ def read_rows(path: Path) -> Iterator[Dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def cpu_seconds(work: Callable[[], T]) -> Tuple[float, T]:
+def cpu_seconds(work: Callable[[], Any]) -> Tuple[float, Any]:
     """Seconds of CPU time, and what the work gave."""
     started = time.process_time()
     result = work()
@@ -61,16 +47,16 @@ class Stopwatch:
         self.seconds += time.process_time() - self._started
 
 
-def in_turns(names: Iterable[K], measure: Callable[[K], T], n_rounds: int) -> Dict[K, List[T]]:
+def in_turns(names: Iterable, measure: Callable[[Any], Any], n_rounds: int) -> Dict[Any, List]:
     """What is measured of each, in rounds in which all take turns."""
-    found: Dict[K, List[T]] = {name: [] for name in names}
+    found: Dict[Any, List] = {name: [] for name in names}
     for _ in range(n_rounds):
         for name, measured in found.items():
             measured.append(measure(name))
     return found
 
 
-def medians(found: Mapping[K, List[Any]]) -> Dict[K, Any]:
+def medians(found: Mapping[Any, List]) -> Dict[Any, Any]:
     """Of each; without those that are None, None if nothing is left."""
     known = {name: [each for each in values if each is not None] for name, values in found.items()}
     return {name: statistics.median(v) if v else None for name, v in known.items()}
