@@ -10,8 +10,8 @@ from thincdialog.agents.retrieval import RetrievalAgent
 from thincdialog.batchers import Fixed
 from thincdialog.errors import ModelError
 from thincdialog.messages import Message
-from thincdialog.metrics.accuracy import AccuracyMetric
-from thincdialog.metrics.ranking import RankingMetric
+from thincdialog.metrics.accuracy import Accuracy
+from thincdialog.metrics.ranking import Ranking
 from thincdialog.registry import registry
 from thincdialog.teachers.iterable import IterableTeacher
 from thincdialog.worlds import BatchWorld
@@ -132,7 +132,7 @@ def test_baseline_scores_do_not_depend_on_batches_or_copies(name, n_candidates):
     reports = []
     for size in (1, 4, 100):
         test = teacher("test", n_candidates=n_candidates)
-        test.set_metrics([AccuracyMetric(), RankingMetric([1, 2])])
+        test.set_metrics([Accuracy(), Ranking([1, 2])])
         with BatchWorld(test, agent, Fixed(size)) as world:
             while not world.epoch_done():
                 world.parley()

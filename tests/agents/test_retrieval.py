@@ -9,7 +9,7 @@ from thincdialog.agents.retrieval import RetrievalAgent
 from thincdialog.errors import ModelError
 from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.messages import PARTNER, SELF, SILENCE, Message
-from thincdialog.metrics.ranking import RankingMetric
+from thincdialog.metrics.ranking import Ranking
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.registry import registry
 from thincdialog.teachers.iterable import IterableTeacher
@@ -150,5 +150,5 @@ def test_retrieval_reaches_the_published_baselines(data, name, speaker, least):
     agent = RetrievalAgent()
     agent.initialize(task.for_split("train", training=True))
     test = task.for_split("test", n_candidates=100, max_examples=2000)
-    test.set_metrics([RankingMetric([1])])
+    test.set_metrics([Ranking([1])])
     assert evaluate_agent(agent, test, PartnerWorld)["hits@1"] >= least

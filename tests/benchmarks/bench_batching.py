@@ -11,15 +11,11 @@ are CPU time a row, median of 7.
 The table is printed; the picture is output/benchmarks/batching.png.
 """
 
-import gzip
-import json
-import statistics
 import sys
-import time
-from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
+from measuring import DATA, ROOT, Stopwatch, has_data, in_turns, medians, read_rows
 
 from thincdialog.batchers import (
     Batcher,
@@ -31,14 +27,15 @@ from thincdialog.batchers import (
     plan_window,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from tests.batchers import corpora  # noqa: E402
-from tests.benchmarks.batching_picture import Panel, save_picture  # noqa: E402
 
-DATA = ROOT.parent / "shared" / "data"
 PICTURE = ROOT / "output" / "benchmarks" / "batching.png"
 N_ROWS, N_REPEATS, CONTEXT_TURNS = 100_000, 7, 3
+# Rows drawn of each panel, cells between the two fields, lines between two batches.
+N_LINES, GAP, RULE = 420, 10, 3
+# Nothing, padding, context, label.
+COLOURS = ["#ffffff", "#f3d4cd", "#2f6690", "#e0912f"]
 Batches = List[np.ndarray]
 
 
@@ -56,49 +53,48 @@ class Corpus(NamedTuple):
     budget: int
     goal: Optional[float]
 
+    def padding(self, batches: Batches) -> float:
+        """Per cent of the cells."""
+        return 100 * corpora.padding(self.lengths, batches)
 
-def conversations(name: str) -> Optional[Lengths]:
-    """Words of up to three turns of context, and of the reply; None without the data."""
+    def in_file_order(self) -> Batches:
+        rows = np.arange(len(self.lengths.counts))
+        return [rows[start : start + self.size] for start in range(0, len(rows), self.size)]
+
+    def numbers(self, batches: Batches) -> str:
+        """Padding, batches, and the cells of the largest one."""
+        largest = max(self.lengths.take(batch).cells() for batch in batches)
+        return f"{self.padding(batches):5.1f} % {len(batches):6,} {largest:7,}"
+
+
+def conversations(name: str) -> Lengths:
+    """Words of up to three turns of context, and of the reply."""
     paths = sorted((DATA / name).glob("*train.jsonl.gz"))
-    paths = [path for path in paths if not path.name.startswith("stream")]
-    if not paths:
-        print(f"skipped: {name} is not in ../shared/data")
-        return None
     rows: List[Tuple[int, int]] = []
-    with gzip.open(paths[0], "rt", encoding="utf8") as lines:
-        for line in lines:
-            words = [len(turn["text"].split()) for turn in json.loads(line)["turns"]]
-            rows += [
-                (sum(words[max(0, turn - CONTEXT_TURNS) : turn]), words[turn])
-                for turn in range(1, len(words))
-            ]
+    for row in read_rows(next(path for path in paths if not path.name.startswith("stream"))):
+        words = [len(turn["text"].split()) for turn in row["turns"]]
+        for turn in range(1, len(words)):
+            rows.append((sum(words[max(0, turn - CONTEXT_TURNS) : turn]), words[turn]))
     return corpora.lengths_of(np.random.default_rng(0).permutation(np.array(rows)))
 
 
-def all_corpora() -> List[Corpus]:
+def all_corpora() -> Dict[str, Corpus]:
     found = [
         Corpus("one field, lognormal", corpora.one_field(N_ROWS), 64, 1024, 1.2),
         Corpus("context + label", corpora.two_fields(N_ROWS), 32, 4096, 5.5),
         Corpus("skewed.jsonl", corpora.skewed(), 32, 1600, 12.0),
     ]
-    for name in ("qmsum_meetings", "ubuntu_irc"):
-        lengths = conversations(name)
-        if lengths is not None:
-            found.append(Corpus(name, lengths, 32, 4096, None))
-    return found
-
-
-def in_file_order(lengths: Lengths, size: int) -> Batches:
-    rows = np.arange(len(lengths.counts))
-    return [rows[start : start + size] for start in range(0, len(rows), size)]
+    for name in filter(has_data, ("qmsum_meetings", "ubuntu_irc")):
+        found.append(Corpus(name, conversations(name), 32, 4096, None))
+    return {corpus.name: corpus for corpus in found}
 
 
 def in_windows(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
     """Window after window, as teachers read them, and the CPU seconds of choosing."""
-    rng = np.random.default_rng(0)
+    rng, watch = np.random.default_rng(0), Stopwatch()
     words = np.append(0, lengths.totals.cumsum())
     batches: Batches = []
-    seconds, start, n_rows = 0.0, 0, len(lengths.counts)
+    start, n_rows = 0, len(lengths.counts)
     while start < n_rows:
         stop, step = start, len(batches)
         while stop < n_rows:
@@ -108,61 +104,48 @@ def in_windows(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
                 break
             stop = min(n_rows, stop + n_missing)
         rows = lengths.take(np.arange(start, stop))
-        begun = time.process_time()
-        limit, _ = batcher.window(step)
-        chosen = plan_window(batcher, rows, limit, rng)
-        seconds += time.process_time() - begun
+        with watch:
+            chosen = plan_window(batcher, rows, batcher.window(step)[0], rng)
         batches += [batch + start for batch in chosen]
         start = stop
-    return batches, seconds
+    return checked(batches, n_rows), watch.seconds
 
 
 def live(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
     """Through a buffer of waiting conversations, a new one for each that is over."""
-    buffer = LiveBuffer(batcher, [0])
+    buffer, watch = LiveBuffer(batcher, [0]), Stopwatch()
     batches: Batches = []
-    seconds, fed, n_rows = 0.0, 0, len(lengths.counts)
+    fed, n_rows = 0, len(lengths.counts)
     while True:
         while fed < n_rows:
-            begun = time.process_time()
-            n_missing = buffer.missing()
-            seconds += time.process_time() - begun
+            with watch:
+                n_missing = buffer.missing()
             if not n_missing:
                 break
             slots = range(fed, min(n_rows, fed + n_missing))
             rows = lengths.take(np.arange(fed, slots.stop))
             fed = slots.stop
-            begun = time.process_time()
-            buffer.add(slots, rows)
-            seconds += time.process_time() - begun
+            with watch:
+                buffer.add(slots, rows)
         if not len(buffer):
-            return batches, seconds
-        begun = time.process_time()
-        batch = buffer.next_batch(fed < n_rows)
-        seconds += time.process_time() - begun
+            return checked(batches, n_rows), watch.seconds
+        with watch:
+            batch = buffer.next_batch(fed < n_rows)
         batches.append(np.array(batch))
 
 
-def checked(lengths: Lengths, batches: Batches) -> Batches:
+def checked(batches: Batches, n_rows: int) -> Batches:
     rows = np.sort(np.concatenate(batches))
-    assert (rows == np.arange(len(lengths.counts))).all(), "a row was lost or came twice"
+    assert (rows == np.arange(n_rows)).all(), "a row was lost or came twice"
     return batches
 
 
-def numbers(lengths: Lengths, batches: Batches) -> str:
-    """Padding, batches, and the cells of the largest one."""
-    largest = max(lengths.take(batch).cells() for batch in batches)
-    padding = 100 * corpora.padding(lengths, batches)
-    return f"{padding:5.1f} % {len(batches):6,} {largest:7,}"
-
-
 def against(value: float, goal: Optional[float], unit: str) -> str:
-    if goal is None:
-        return "-"
-    return f"<= {goal:g} {unit} {'reached' if value <= goal else 'MISSED'}"
+    is_met = goal is not None and value <= goal
+    return "-" if goal is None else f"<= {goal:g} {unit} {'reached' if is_met else 'MISSED'}"
 
 
-def print_padding(found: List[Corpus]) -> Dict[str, Tuple[Batches, Batches]]:
+def print_padding(found: Dict[str, Corpus]) -> Dict[str, Tuple[Batches, Batches]]:
     """One line for each corpus.
 
     RETURNS (Dict[str, Tuple[Batches, Batches]]): Batches in file order, and ours.
@@ -171,84 +154,111 @@ def print_padding(found: List[Corpus]) -> Dict[str, Tuple[Batches, Batches]]:
     print(f"{'':32}{'file order':>24}{'Batchsort':>26}{'Words':>26}   goal for Words")
     print(f"{'':32}{head}  {head}  {head}")
     kept = {}
-    for corpus in found:
-        lengths = corpus.lengths
-        before = in_file_order(lengths, corpus.size)
-        fixed, _ = in_windows(Batchsort(corpus.size), lengths)
-        ours, _ = in_windows(Words(corpus.budget), lengths)
-        checked(lengths, fixed)
-        checked(lengths, ours)
-        cells = [numbers(lengths, batches) for batches in (before, fixed, ours)]
-        padding = 100 * corpora.padding(lengths, ours)
+    for corpus in found.values():
+        before = corpus.in_file_order()
+        fixed, _ = in_windows(Batchsort(corpus.size), corpus.lengths)
+        ours, _ = in_windows(Words(corpus.budget), corpus.lengths)
+        cells = [f"{corpus.numbers(batches):>24}" for batches in (before, fixed, ours)]
         print(
-            f"{corpus.name + f', {corpus.size} / {corpus.budget:,}':32}"
-            + "  ".join(f"{text:>24}" for text in cells)
-            + f"   {against(padding, corpus.goal, '%')}"
+            f"{f'{corpus.name}, {corpus.size} / {corpus.budget:,}':32}{'  '.join(cells)}"
+            f"   {against(corpus.padding(ours), corpus.goal, '%')}"
         )
         kept[corpus.name] = (before, ours)
     return kept
 
 
-def print_live(found: List[Corpus]) -> None:
-    lengths = next(corpus.lengths for corpus in found if corpus.name == "skewed.jsonl")
+def print_live(corpus: Corpus) -> None:
     print("\nskewed.jsonl as live conversations, 31 batches wait")
-    file_order = 100 * corpora.padding(lengths, in_file_order(lengths, 32))
+    file_order = corpus.padding(corpus.in_file_order())
     for batcher, name, goal in (
         (Batchsort(32, buffer=31), "Batchsort(32, buffer=31)", 28.0),
         (Words(1600, buffer=31), "Words(1600, buffer=31)", None),
     ):
-        batches = checked(lengths, live(batcher, lengths)[0])
-        padding = 100 * corpora.padding(lengths, batches)
+        padding = corpus.padding(live(batcher, corpus.lengths)[0])
         text = f"{padding:5.1f} %  (file order {file_order:.1f} %)"
         print(f"  {name:30}{text}   {against(padding, goal, '%')}")
 
 
-def print_costs(found: List[Corpus]) -> None:
+def print_costs(found: Dict[str, Corpus]) -> None:
     print("\ncost of choosing, µs of CPU a row")
-    named = {corpus.name: corpus for corpus in found}
-    five = np.concatenate([named["skewed.jsonl"].lengths.counts] * 5)
+    five = np.concatenate([found["skewed.jsonl"].lengths.counts] * 5)
     skewed = Lengths(np.random.default_rng(0).permutation(five), (True, True))
-    one, two = named["one field, lognormal"].lengths, named["context + label"].lengths
-    cases: List[Tuple[str, Callable, Batcher, Lengths, float]] = [
-        ("window, one field, Words(1024)", in_windows, Words(1024), one, 0.4),
-        ("window, two fields, Words(4096)", in_windows, Words(4096), two, 0.4),
-        ("window, two fields, Batchsort(32)", in_windows, Batchsort(32), two, 0.4),
-        ("live, Batchsort(32, buffer=31)", live, Batchsort(32, buffer=31), skewed, 3.0),
-        ("live, Words(1600, buffer=31)", live, Words(1600, buffer=31), skewed, 3.0),
-        ("live, Words(1600)", live, Words(1600), skewed, 3.0),
-    ]
-    for name, run, batcher, lengths, goal in cases:
-        seconds = [run(batcher, lengths)[1] for _ in range(N_REPEATS)]
-        micros = statistics.median(seconds) / len(lengths.counts) * 1e6
-        print(f"  {name:38}{micros:6.2f}   {against(micros, goal, 'µs')}")
+    one, two = found["one field, lognormal"].lengths, found["context + label"].lengths
+    cases: Dict[str, Tuple[Callable, Batcher, Lengths, float]] = {
+        "window, one field, Words(1024)": (in_windows, Words(1024), one, 0.4),
+        "window, two fields, Words(4096)": (in_windows, Words(4096), two, 0.4),
+        "window, two fields, Batchsort(32)": (in_windows, Batchsort(32), two, 0.4),
+        "live, Batchsort(32, buffer=31)": (live, Batchsort(32, buffer=31), skewed, 3.0),
+        "live, Words(1600, buffer=31)": (live, Words(1600, buffer=31), skewed, 3.0),
+        "live, Words(1600)": (live, Words(1600), skewed, 3.0),
+    }
+
+    def micros(name: str) -> float:
+        run, batcher, lengths, _ = cases[name]
+        return run(batcher, lengths)[1] / len(lengths.counts) * 1e6
+
+    for name, micros_a_row in medians(in_turns(cases, micros, N_REPEATS)).items():
+        print(f"  {name:38}{micros_a_row:6.2f}   {against(micros_a_row, cases[name][3], 'µs')}")
 
 
-def draw(found: List[Corpus], kept: Dict[str, Tuple[Batches, Batches]]) -> None:
-    pairs = []
-    for corpus in found:
-        if corpus.name not in ("context + label", "skewed.jsonl"):
-            continue
-        before, after = kept[corpus.name]
-        lengths = corpus.lengths
-        shares = [100 * corpora.padding(lengths, batches) for batches in (before, after)]
-        names = (f"file order, {corpus.size} rows a batch", f"Words({corpus.budget:,})")
-        first, second = (
-            Panel(f"{corpus.name}: {name}, {share:.0f} % padding", lengths, batches)
-            for name, share, batches in zip(names, shares, (before, after))
-        )
-        pairs.append((first, second))
+def image(corpus: Corpus, batches: Batches, widths: Tuple[int, int]) -> np.ndarray:
+    """The rows of batches as they lie in memory: numbers of colours, shape
+    (N_LINES, cells of both fields)."""
+    lines: List[np.ndarray] = []
+    for batch in batches:
+        parts = []
+        for field, width in enumerate(widths):
+            counts, places = corpus.lengths.counts[batch, field], np.arange(width)
+            strip = (places < counts.max()).astype(int)
+            parts.append(np.where(places < counts[:, None], 2 + field, strip))
+        lines.append(np.hstack([parts[0], np.zeros((len(batch), GAP), dtype=int), parts[1]]))
+        lines.append(np.zeros((RULE, lines[-1].shape[1]), dtype=int))
+        if sum(map(len, lines)) >= N_LINES:
+            break
+    return np.vstack(lines)[:N_LINES]
+
+
+def draw(found: Dict[str, Corpus], kept: Dict[str, Tuple[Batches, Batches]]) -> None:
+    """A line for each corpus: batches in file order, and ours."""
     try:
-        save_picture(PICTURE, pairs)
+        from matplotlib.colors import ListedColormap
+        from matplotlib.figure import Figure
+        from matplotlib.patches import Patch
     except ImportError:
         print("\nno picture: it needs matplotlib; pip install 'thincdialog[plot]'")
-    else:
-        print(f"\npicture: {PICTURE.relative_to(ROOT)}")
+        return
+    figure = Figure(figsize=(13, 12.8), layout="constrained")
+    look: Dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
+    look.update(cmap=ListedColormap(COLOURS), vmin=0, vmax=len(COLOURS) - 1)
+    for line, name in zip(figure.subplots(2, 2), ("context + label", "skewed.jsonl")):
+        corpus = found[name]
+        one, two = corpus.lengths.counts.max(axis=0).tolist()
+        ways = (f"file order, {corpus.size} rows a batch", f"Words({corpus.budget:,})")
+        for axis, way, batches in zip(line, ways, kept[name]):
+            title = f"{name}: {way}, {corpus.padding(batches):.0f} % padding"
+            axis.imshow(image(corpus, batches, (one, two)), **look)
+            axis.set_title(title, fontsize=13, loc="left", pad=8)
+            axis.set_xticks([0, one, one + GAP, one + GAP + two])
+            axis.set_xticklabels(["0", f"{one} words", "0", f"{two} words"])
+            for tick, side in zip(axis.get_xticklabels(), ("left", "right", "left", "right")):
+                tick.set_horizontalalignment(side)
+            axis.set_yticks([])
+            axis.tick_params(length=0, labelsize=9, labelcolor="#666666")
+            axis.spines[:].set_visible(False)
+        line[0].set_ylabel("a line for each row, a gap between batches", color="#666666")
+    handles = [Patch(color=COLOURS[i], label=n) for i, n in ((2, "context"), (3, "label"))]
+    handles.append(Patch(color=COLOURS[1], label="padding"))
+    where = {"loc": "outside upper right", "ncols": 3, "frameon": False, "fontsize": 12}
+    figure.legend(handles=handles, **where)
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PICTURE, dpi=110)
+    print(f"\npicture: {PICTURE.relative_to(ROOT)}")
 
 
 def main() -> None:
     found = all_corpora()
     kept = print_padding(found)
-    print_live(found)
+    print_live(found["skewed.jsonl"])
     print_costs(found)
     draw(found, kept)
 

@@ -3,8 +3,9 @@ within a budget of words that hold as many cells on average.
 
 4,000 pairs of a context and a reply, lengths lognormal with median 12, up to 200 words:
 the corpus of ../shared/parlai_bench/gen_skewed.py, word for word. Two encoders: attention
-that computes all cells of its rectangles (padded_attention.py), and our BiLSTM, which
-computes no padding: there file order wastes steps, as many as its longest row has words.
+that computes all cells of its rectangles, as most libraries do (a user would bring it with
+--code), and our BiLSTM, which computes no padding: there file order wastes steps, as many as
+its longest row has words.
 
 Beside it, if PARLAI_PYTHON names the Python of an environment that has ParlAI 1.7.2, its
 transformer ranker of about as many weights with dynamic batching, on the same pairs
@@ -16,28 +17,29 @@ that gen_skewed.py makes). All take turns; examples per CPU second, one thread.
 """
 
 import itertools
-import json
 import math
 import os
 import random
-import statistics
-import subprocess
-import time
-from typing import Callable, Dict, List
+from typing import Any, Callable, Dict
 
-from padded_attention import attention_encoder
-from thinc.api import Adam, Model
+import numpy as np
+from measuring import Stopwatch, in_turns, medians, parlai
+from thinc.api import Adam, Linear, Model, chain
+from thinc.initializers import glorot_uniform_init
+from thinc.types import Ragged
 
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.batchers import Batcher, Batchsort, Fixed, Words
+from thincdialog.data.tokenizers import WordTokenizer
+from thincdialog.layers.fill_empty import fill_empty
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.registry import registry
 from thincdialog.teachers import IterableTeacher
 from thincdialog.worlds.batch_world import batch_world
 
-tokenizer = registry.tokenizers.get("thincdialog.Words.v1")
 N_EXAMPLES, N_REPEATS = 4000, 5
 
 
@@ -57,6 +59,67 @@ def skewed_pairs():
         yield tuple(" ".join(f"w{word}" for word in part) for part in (text, label))
 
 
+def attention_encoder(width: int, depth: int) -> Model:
+    """Embeddings, blocks of attention, mean, linear layer: Ragged ids to (n, width). A block
+    is one head, and a net of twice the width, each added to its input."""
+    names, dims = ("QKV", "W1", "W2"), {"nO": width}
+    blocks = [
+        Model("padded_attention", forward, init=init, dims=dims, params=dict.fromkeys(names))
+        for _ in range(depth)
+    ]
+    return chain(fill_empty(), TokenEmbed(width), *blocks, pool("mean"), Linear(width))
+
+
+def init(model, X=None, Y=None):
+    width = model.get_dim("nO")
+    for name, rows, columns in (("QKV", 3, 1), ("W1", 2, 1), ("W2", 1, 2)):
+        shape = (rows * width, columns * width)
+        model.set_param(name, glorot_uniform_init(model.ops, shape) * 0.5)
+
+
+def forward(model, Xr: Ragged, is_train: bool):
+    QKV, W1, W2 = (model.get_param(name) for name in ("QKV", "W1", "W2"))
+    lengths = np.asarray(Xr.lengths)
+    is_there = np.arange(lengths.max()) < lengths[:, None]  # (n_rows, n_steps)
+    X = np.zeros((*is_there.shape, QKV.shape[1]), dtype="f")
+    X[is_there] = Xr.dataXd
+    scale = np.float32(QKV.shape[1] ** -0.5)
+    Q, K, V = np.split(_times(X, QKV.T), 3, axis=2)
+    P = Q @ K.transpose(0, 2, 1) * scale
+    P += np.where(is_there, np.float32(0), np.float32(-1e9))[:, None]
+    P = np.exp(P - P.max(axis=2, keepdims=True))
+    P /= P.sum(axis=2, keepdims=True)
+    A = X + P @ V
+    H = np.maximum(_times(A, W1.T), 0)
+    Y = A + _times(H, W2.T)
+
+    def backprop(dYr: Ragged) -> Ragged:
+        dY = np.zeros_like(Y)
+        dY[is_there] = dYr.dataXd
+        dH = _times(dY, W2) * (H > 0)
+        dA = dY + _times(dH, W1)
+        dP = dA @ V.transpose(0, 2, 1)
+        dV = P.transpose(0, 2, 1) @ dA
+        dS = P * (dP - (dP * P).sum(axis=2, keepdims=True)) * scale
+        d_all = np.concatenate([dS @ K, dS.transpose(0, 2, 1) @ Q, dV], axis=2)
+        model.inc_grad("W2", _outer(dY, H))
+        model.inc_grad("W1", _outer(dH, A))
+        model.inc_grad("QKV", _outer(d_all, X))
+        dX: Any = dA + _times(d_all, QKV)
+        return Ragged(dX[is_there], Xr.lengths)
+
+    return Ragged(Y[is_there], Xr.lengths), backprop
+
+
+def _times(X, W):
+    """Every cell of a rectangle times a matrix."""
+    return (X.reshape(-1, X.shape[2]) @ W).reshape(*X.shape[:2], -1)
+
+
+def _outer(left, right):
+    return left.reshape(-1, left.shape[2]).T @ right.reshape(-1, right.shape[2])
+
+
 class Run:
     """A ranker, and epochs of it in batches of one kind.
 
@@ -69,46 +132,35 @@ class Run:
             self.agent = RankerAgent(
                 BiEncoder(encoder()), history_size=1, max_context=200, max_label=200
             )
-            self.agent.initialize(teacher, tokenizer=tokenizer(), seed=0)
+            self.agent.initialize(teacher, tokenizer=WordTokenizer(), seed=0)
         self.world = batch_world(teacher, self.agent, batcher)
-        self.optimizer = Adam(0.001)
-        self.rates: List[float] = []
-        self.n_batches = self.n_cells = self.n_words = 0
+        self.optimizer, self.n_epochs = Adam(0.001), 0
+        self.epoch()  # compiles, reads, and counts
 
-    def epoch(self, number: int) -> None:
-        """One pass, timed."""
-        agent, world = self.agent, self.world
-        world.start_epoch(number, 0)
+    def epoch(self) -> float:
+        """One pass; examples a CPU second."""
+        agent, world, watch = self.agent, self.world, Stopwatch()
+        world.start_epoch(self.n_epochs, 0)
         agent.reset_metrics()
+        self.n_epochs += 1
         self.n_batches = self.n_cells = self.n_words = 0
-        seconds = 0.0
         with using_ops(get_dialog_ops(-1)):
             while not world.epoch_done():
-                started = time.process_time()
-                agent.seed(0, self.n_batches, 0)
-                world.parley()
-                agent.update(self.optimizer)
-                seconds += time.process_time() - started
-                self._count(world.acts[0])
-        self.rates.append(N_EXAMPLES / seconds)
-
-    def _count(self, messages) -> None:
-        lengths = [(len(m["text"].split()), len(m["labels"][0].split())) for m in messages]
-        self.n_batches += 1
-        self.n_words += sum(map(sum, lengths))
-        self.n_cells += len(lengths) * sum(map(max, zip(*lengths)))
-
-    @property
-    def cells_of_a_batch(self) -> float:
-        return self.n_cells / self.n_batches
+                with watch:
+                    agent.seed(0, self.n_batches, 0)
+                    world.parley()
+                    agent.update(self.optimizer)
+                rows = [(m["text"].split(), m["labels"][0].split()) for m in world.acts[0]]
+                lengths = [(len(text), len(label)) for text, label in rows]
+                self.n_batches += 1
+                self.n_words += sum(map(sum, lengths))
+                self.n_cells += len(lengths) * sum(map(max, zip(*lengths)))
+        self.cells_of_a_batch = self.n_cells / self.n_batches
+        return N_EXAMPLES / watch.seconds
 
 
 def bilstm(width: int) -> Callable[[], Model]:
     return lambda: BiLSTMEncoder(width=width, dropout=0.0)
-
-
-def attention(width: int) -> Callable[[], Model]:
-    return lambda: attention_encoder(width, depth=2)
 
 
 def same_cells(pairs, encoder, cells: float) -> Run:
@@ -116,78 +168,60 @@ def same_cells(pairs, encoder, cells: float) -> Run:
     budget = cells
     while True:
         run = Run(pairs, Words(round(budget)), encoder)
-        run.epoch(0)
         if abs(run.cells_of_a_batch / cells - 1) < 0.05:
-            run.rates = []
             return run
         budget *= cells / run.cells_of_a_batch
 
 
-def parlai(mode: str) -> Dict[str, float]:
-    """One epoch of ParlAI's ranker."""
-    command = [os.environ["PARLAI_PYTHON"], "bench_dynb.py", mode, "ranker", "train:stream"]
-    environment = {**os.environ, "BENCH_VALID": "0"}
-    folder = os.environ["PARLAI_BENCH"]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=True, env=environment
-    )
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def compare(pairs, name: str, encoder, size: int) -> None:
+def compare(pairs, title: str, encoder, size: int) -> None:
     """Print fixed order beside a budget of as many cells."""
     fixed = Run(pairs, Fixed(size), encoder)
-    fixed.epoch(0)
-    fixed.rates = []
     runs = {
         f"Fixed({size}), file order": fixed,
         f"Batchsort({size})": Run(pairs, Batchsort(size), encoder),
         "Words, as many cells": same_cells(pairs, encoder, fixed.cells_of_a_batch),
     }
-    for number in range(N_REPEATS):
-        for run in runs.values():
-            run.epoch(number + 1)
-    n_weights = fixed.agent.parameters.n_parameters
-    print(f"\nranker, {name}, {n_weights:,} weights")
+    rates = medians(in_turns(runs, lambda name: runs[name].epoch(), N_REPEATS))
+    print(f"\nranker, {title}, {fixed.agent.parameters.n_parameters:,} weights")
     print(
         f"{'batches':28}{'number':>8}{'cells each':>12}{'padding':>9}{'ex/CPU-s':>10}{'ratio':>7}"
     )
-    base = statistics.median(fixed.rates)
+    base = rates[f"Fixed({size}), file order"]
     for name, run in runs.items():
-        rate = statistics.median(run.rates)
         padding = 1 - run.n_words / run.n_cells
         print(
             f"{name:28}{run.n_batches:8}{run.cells_of_a_batch:12,.0f}{padding:9.1%}"
-            f"{rate:10,.0f}{rate / base:7.2f}"
+            f"{rates[name]:10,.0f}{rates[name] / base:7.2f}"
         )
 
 
 def beside_parlai(pairs) -> None:
     """Print ParlAI's modes beside our best one, weights alike."""
     ours = Run(pairs, Words(12800), bilstm(68))
-    ours.epoch(0)
-    ours.rates = []
-    theirs: Dict[str, List[float]] = {"none": [], "batchsort": [], "full": []}
-    n_weights = 0
-    for number in range(N_REPEATS):
-        ours.epoch(number + 1)
-        for mode, rates in theirs.items():
-            found = parlai(mode)
-            n_weights = int(found["params"])
-            rates.append(found["exs_per_cpu_s"])
-    best = max(statistics.median(rates) for rates in theirs.values())
-    rate = statistics.median(ours.rates)
+    sizes: Dict[str, int] = {}
+
+    def measure(mode: str) -> float:
+        if mode == "ours":
+            return ours.epoch()
+        found = parlai("bench_dynb.py", mode, "ranker", "train:stream", BENCH_VALID="0")
+        sizes["theirs"] = int(found["params"])
+        return found["exs_per_cpu_s"]
+
+    rates = medians(in_turns(("ours", "none", "batchsort", "full"), measure, N_REPEATS))
+    rate = rates.pop("ours")
+    n_weights = sizes["theirs"]
     print(f"\nBeside ParlAI 1.7.2, transformer ranker of {n_weights:,} weights, batches of 32")
-    for mode, rates in theirs.items():
-        print(f"  ParlAI, dynamic batching {mode:10}{statistics.median(rates):8,.0f} ex/CPU-s")
+    for mode, theirs in rates.items():
+        print(f"  ParlAI, dynamic batching {mode:10}{theirs:8,.0f} ex/CPU-s")
     n_ours = ours.agent.parameters.n_parameters
     print(f"  ours, BiLSTM of {n_ours:,}, Words(12800){rate:8,.0f} ex/CPU-s")
-    print(f"  ours over ParlAI's best: {rate / best:.2f}")
+    print(f"  ours over ParlAI's best: {rate / max(rates.values()):.2f}")
 
 
 def main() -> None:
     pairs = [[pair] for pair in skewed_pairs()]
-    compare(pairs, "two blocks of padded attention, width 64", attention(64), 32)
+    title = "two blocks of padded attention, width 64"
+    compare(pairs, title, lambda: attention_encoder(64, depth=2), 32)
     for width, size in ((32, 16), (64, 32)):
         compare(pairs, f"BiLSTM of width {width}", bilstm(width), size)
     if os.environ.get("PARLAI_PYTHON") and os.environ.get("PARLAI_BENCH"):

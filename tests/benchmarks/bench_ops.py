@@ -10,22 +10,22 @@ much that was).
     python tests/benchmarks/bench_ops.py
 """
 
-import os
-import statistics
-import threading
 import time
-from typing import Callable, Dict, List, Tuple
+from functools import partial
+from operator import methodcaller
+from pathlib import Path
+from typing import Any, Callable, Dict, Tuple
 
-import numba
 import numpy as np
+from measuring import arithmetic, in_threads, in_turns, medians
 from thinc.api import NumpyOps, Ops
 
 from thincdialog.ops import bags
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
-from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.ops.dialog_ops import DialogNumpyOps
 
 BURST, N_BURSTS = 0.02, 9
-SCHEDULE = "/proc/thread-self/schedstat"
+SCHEDULE = Path("/proc/thread-self/schedstat")
 ALL = {"Thinc": NumpyOps(use_blis=False), "NumPy": DialogNumpyOps(), "fast": DialogFastOps()}
 Call = Callable[[Ops], object]
 
@@ -45,116 +45,92 @@ def calls() -> Dict[str, Call]:
     lengths, ids = np.full((100,), 20, dtype="i"), ints(20_000, 10_000)
     bag_lengths, sums = np.full((500,), 20, dtype="i"), floats(500, 128)
     keys, halves, windows = ids.astype("u8"), X[:, :128].copy(), floats(2000, 192)
-    lstm = lstm_example()
     _, which = ALL["Thinc"].reduce_max(X, lengths)
     best = ALL["Thinc"].maxout(Z)[1]
     moments = [floats(200_000) ** 2 for _ in range(4)]
-    found: Dict[str, Call] = {}
+    # 40 sequences of 2 to 80 tokens: weights, first states, input and sizes of steps.
+    steps = np.array([40 - step // 2 for step in range(80)], dtype="i")
+    start, weights = np.zeros((1, 1, 64), dtype="f"), floats(4 * 64 * (64 + 64 + 2)) / 8
+    lstm = (weights, start, start, floats(int(steps.sum()), 64), steps)
+    runs = {id(ops): ops.lstm_forward_training(*lstm) for ops in ALL.values()}
+
+    def lstm_backward(ops: Ops) -> object:
+        Y, state = runs[id(ops)]
+        return ops.backprop_lstm(Y.copy(), steps, weights, state)
+
+    given: Dict[str, Tuple] = {}
     for name in ("relu", "hard_tanh", "hard_swish", "swish", "dish", "gelu", "gelu_approx", "mish"):
-        found[name] = lambda ops, name=name: getattr(ops, name)(X)
-        extra = [X] if name == "swish" else []
-        found[f"backprop_{name}"] = lambda ops, name=name, extra=extra: getattr(
-            ops, f"backprop_{name}"
-        )(dY, X, *extra)
-    found.update(
+        given[name] = (X,)
+        given[f"backprop_{name}"] = (dY, X, X) if name == "swish" else (dY, X)
+    given.update(
         {
-            "sigmoid": lambda ops: ops.sigmoid(X),
-            "softmax": lambda ops: ops.softmax(scores),
-            "backprop_softmax": lambda ops: ops.backprop_softmax(scores, scores),
-            "softmax_sequences": lambda ops: ops.softmax_sequences(narrow, lengths),
-            "maxout": lambda ops: ops.maxout(Z),
-            "backprop_maxout": lambda ops: ops.backprop_maxout(halves, best, 3),
-            "reduce_sum": lambda ops: ops.reduce_sum(X, lengths),
-            "backprop_reduce_sum": lambda ops: ops.backprop_reduce_sum(X[:100], lengths),
-            "reduce_mean": lambda ops: ops.reduce_mean(X, lengths),
-            "reduce_max": lambda ops: ops.reduce_max(X, lengths),
-            "backprop_reduce_max": lambda ops: ops.backprop_reduce_max(X[:100], which, lengths),
-            "seq2col": lambda ops: ops.seq2col(narrow, 1, lengths=lengths),
-            "backprop_seq2col": lambda ops: ops.backprop_seq2col(windows, 1, lengths=lengths),
-            "gather_add": lambda ops: ops.gather_add(table, ids.reshape((-1, 4))),
-            "scatter_add": lambda ops: ops.scatter_add(table, ids[:2000], halves),
-            "hash": lambda ops: ops.hash(keys, 1),
-            "ngrams": lambda ops: ops.ngrams(3, keys),
-            "get_dropout_mask": lambda ops: ops.get_dropout_mask((2000, 256), 0.2),
-            "adam": lambda ops: ops.adam(*moments, 0.9, 0.999, 1e-8, 0.0),
-            "bags: sum_bags": lambda ops: bags.sum_bags(ops, table, ids, bag_lengths),
-            "bags: row_gradients": lambda ops: bags.row_gradients(ops, sums, ids, bag_lengths),
-            "LSTM, forward": lambda ops: ops.lstm_forward_training(*lstm),
-            "LSTM, backward": lambda ops: lstm_backward(ops, lstm),
+            "sigmoid": (X,),
+            "softmax": (scores,),
+            "backprop_softmax": (scores, scores),
+            "softmax_sequences": (narrow, lengths),
+            "maxout": (Z,),
+            "backprop_maxout": (halves, best, 3),
+            "reduce_sum": (X, lengths),
+            "backprop_reduce_sum": (X[:100], lengths),
+            "reduce_mean": (X, lengths),
+            "reduce_max": (X, lengths),
+            "backprop_reduce_max": (X[:100], which, lengths),
+            "seq2col": (narrow, 1),
+            "backprop_seq2col": (windows, 1),
+            "gather_add": (table, ids.reshape((-1, 4))),
+            "scatter_add": (table, ids[:2000], halves),
+            "hash": (keys, 1),
+            "ngrams": (3, keys),
+            "get_dropout_mask": ((2000, 256), 0.2),
+            "adam": (*moments, 0.9, 0.999, 1e-8, 0.0),
         }
     )
-    return found
+    more = {"seq2col": {"lengths": lengths}, "backprop_seq2col": {"lengths": lengths}}
+    return {
+        **{name: methodcaller(name, *each, **more.get(name, {})) for name, each in given.items()},
+        "bags: sum_bags": lambda ops: bags.sum_bags(ops, table, ids, bag_lengths),
+        "bags: row_gradients": lambda ops: bags.row_gradients(ops, sums, ids, bag_lengths),
+        "LSTM, forward": methodcaller("lstm_forward_training", *lstm),
+        "LSTM, backward": lstm_backward,
+    }
 
 
-def lstm_example() -> List[np.ndarray]:
-    """40 sequences of 2 to 80 tokens: weights, first states, input and sizes of steps."""
-    nO = nI = 64
-    sizes = np.array([40 - step // 2 for step in range(80)], dtype="i")
-    start = np.zeros((1, 1, nO), dtype="f")
-    weights = floats(4 * nO * (nI + nO + 2)) / 8
-    return [weights, start, start, floats(int(sizes.sum()), nI), sizes]
-
-
-STATES: Dict[str, Tuple] = {}
-
-
-def lstm_backward(ops: Ops, example: List[np.ndarray]) -> object:
-    weights, *_, sizes = example
-    if ops.name not in STATES:
-        STATES[ops.name] = ops.lstm_forward_training(*example)
-    Y, state = STATES[ops.name]
-    return ops.backprop_lstm(Y.copy(), sizes, weights, state)
-
-
-def cpu_seconds(call: Call, ops: Ops) -> float:
+def cpu_seconds(call: Call, kind: str) -> float:
     """Of one call, in a burst."""
     n, started = 0, time.thread_time()
     while time.thread_time() - started < BURST:
-        call(ops)
+        call(ALL[kind])
         n += 1
     return (time.thread_time() - started) / n
 
 
-@numba.njit(nogil=True)
-def compute(n: int) -> float:
-    x = 1.0
-    for _ in range(n):
-        x = x * 1.0000001 + 1e-9
-    return x
-
-
 def blocked_seconds() -> float:
     """How long this thread has neither run nor waited for a core, from some time on."""
-    waited = 0.0
-    if os.path.exists(SCHEDULE):
-        with open(SCHEDULE) as file:
-            waited = int(file.read().split()[1]) / 1e9
-    return time.perf_counter() - time.thread_time() - waited
+    in_line = int(SCHEDULE.read_text().split()[1]) / 1e9 if SCHEDULE.exists() else 0.0
+    return time.perf_counter() - time.thread_time() - in_line
 
 
-def waits(call: Call, ops: Ops, n: int, seconds: float = 0.25) -> float:
-    """Seconds that a thread waits for each second that it computes; it asks for the GIL
-    every ``n`` steps of computing without it."""
-    is_done = threading.Event()
-    found: List[float] = []
+def waits(call: Call, compute: Callable[[int], float], n: int, kind: str) -> float:
+    """Seconds that a thread waits for each second that it computes, in a quarter of one; it
+    asks for the GIL every ``n`` steps of computing without it."""
+    end, found = time.perf_counter() + 0.25, []
 
-    def ask() -> None:
+    def work(number: int) -> Any:
+        if number == 0:
+            while time.perf_counter() < end:
+                call(ALL[kind])
+            return
         blocked, computed = blocked_seconds(), time.thread_time()
-        while not is_done.is_set():
+        while time.perf_counter() < end:
             compute(n)
         found.append((blocked_seconds() - blocked) / (time.thread_time() - computed))
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        call(ops)
-    is_done.set()
-    thread.join()
+    in_threads(2, work)
     return found[0]
 
 
 def main() -> None:
+    compute = arithmetic()
     compute(1)
     started = time.perf_counter()
     compute(1_000_000)
@@ -164,19 +140,12 @@ def main() -> None:
     for name, call in calls().items():
         for ops in ALL.values():
             call(ops)
-        times: Dict[str, List[float]] = {kind: [] for kind in ALL}
-        for _ in range(N_BURSTS):
-            for kind, ops in ALL.items():
-                times[kind].append(cpu_seconds(call, ops))
-        medians = {kind: statistics.median(seconds) for kind, seconds in times.items()}
-        fast = medians["fast"]
-        waited = {
-            kind: statistics.median(waits(call, ALL[kind], n) for _ in range(3))
-            for kind in ("NumPy", "fast")
-        }
+        times = medians(in_turns(ALL, partial(cpu_seconds, call), N_BURSTS))
+        waited = medians(in_turns(("NumPy", "fast"), partial(waits, call, compute, n), 3))
+        fast = times["fast"]
         print(
-            f"{name:24}{1e6 * fast:10,.0f}{medians['Thinc'] / fast:8.2f}"
-            f"{medians['NumPy'] / fast:8.2f}{waited['NumPy']:16.0%}{waited['fast']:7.0%}"
+            f"{name:24}{1e6 * fast:10,.0f}{times['Thinc'] / fast:8.2f}{times['NumPy'] / fast:8.2f}"
+            f"{waited['NumPy']:16.0%}{waited['fast']:7.0%}"
         )
 
 

@@ -7,9 +7,7 @@ settings of configs/ranker.cfg. Each stage is timed in CPU seconds, median of 5 
     python tests/benchmarks/bench_reading.py
 """
 
-import statistics
-import time
-from pathlib import Path
+from measuring import DATA, cpu_seconds, has_data, medians
 
 from thincdialog.batchers import Fixed
 from thincdialog.data import TextEncoder
@@ -21,14 +19,7 @@ from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
 from thincdialog.teachers.conversations import Conversations
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "self_dialogue"
 N_REPEATS, BATCH = 5, 512
-
-
-def cpu_seconds(work):
-    start = time.process_time()
-    result = work()
-    return time.process_time() - start, result
 
 
 def encode(teacher, encoder):
@@ -69,21 +60,18 @@ def one_round(path):
 
 
 def main():
-    path = str(DATA / "train.jsonl.gz")
-    if not Path(path).is_file():
-        print("skipped: ../shared/data/self_dialogue is not there")
+    if not has_data("self_dialogue/train.jsonl.gz"):
         return
+    path = str(DATA / "self_dialogue" / "train.jsonl.gz")
     rounds = [one_round(path) for _ in range(N_REPEATS)]
     n_examples = rounds[0][1]
-    medians = {
-        stage: statistics.median(seconds[stage] for seconds, _ in rounds) for stage in rounds[0][0]
-    }
-    total = sum(medians.values())
+    times = medians({name: [seconds[name] for seconds, _ in rounds] for name in rounds[0][0]})
+    total = sum(times.values())
     print(f"{n_examples:,} examples, CPU seconds (median of {N_REPEATS}):\n")
-    for stage, seconds in medians.items():
+    for stage, seconds in times.items():
         each = seconds / n_examples * 1e6
         print(f"{stage:34}{seconds:8.2f} s {100 * seconds / total:5.0f} % {each:7.2f} µs/example")
-    again = medians["batches of arrays (every epoch)"]
+    again = times["batches of arrays (every epoch)"]
     print(f"\nfirst epoch: {n_examples / total:,.0f} examples/s")
     print(f"every other: {n_examples / again:,.0f} examples/s")
 

@@ -14,27 +14,25 @@ batch counts only if it ran undisturbed beside an undisturbed one of the other t
     PARLAI_PYTHON=~/parlai/bin/python python tests/benchmarks/bench_starspace.py
 """
 
-import gzip
-import json
-import os
 import random
-import statistics
-import subprocess
 import sys
 import threading
 import time
 from itertools import cycle
-from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 import numpy as np
-from thincdialog.training.gradients import gather_gradient
+from measuring import DATA, Stopwatch, arithmetic, in_threads, in_turns, medians, parlai, read_rows
 
 from thincdialog.batchers import Fixed
+from thincdialog.cli.output import table
+from thincdialog.data.tokenizers import WordTokenizer
+from thincdialog.losses.ranking import RankingHinge, RankingSoftmax
 from thincdialog.messages import Message
+from thincdialog.models.star_space import StarSpace
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.ops.kernels.kernel import kernel
 from thincdialog.ops.rows_apart import RowsApart
+from thincdialog.optimizers.sparse_sgd import SparseSGD
 from thincdialog.registry import registry
 from thincdialog.teachers.teacher import Teacher
 from thincdialog.worlds import BatchWorld
@@ -42,7 +40,6 @@ from thincdialog.worlds import BatchWorld
 N_EXAMPLES, N_WORDS, N_REPEATS, GOAL, EFFICIENCY = 2000, 10, 5, 150, 0.9
 N_EPOCHS, SIZE = 5, 256
 BURST_SECONDS, REST_SECONDS, N_BURSTS, N_NATURAL = 0.25, 0.5, 8, 40_000
-SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 
 def sentences() -> List[Message]:
@@ -57,29 +54,27 @@ def words(row: Any, more: int = 0) -> str:
 
 def natural_text() -> List[Message]:
     """Turns and what was said before them."""
-    file = SHARED / "data" / "self_dialogue" / "train.jsonl.gz"
+    file = DATA / "self_dialogue" / "train.jsonl.gz"
     if not file.is_file():
         rng = np.random.default_rng(0)
         drawn = [rng.zipf(1.3, size=(2, 12)) % 20000 for _ in range(N_NATURAL)]
         return [Message(text=words(a), labels=[words(b)]) for a, b in drawn]
     found: List[Message] = []
-    with gzip.open(file, "rt", encoding="utf8") as lines:
-        for line in lines:
-            turns = [turn["text"] for turn in json.loads(line)["turns"]]
-            found += [Message(text=a, labels=[b]) for a, b in zip(turns, turns[1:])]
-            if len(found) >= N_NATURAL:
-                break
+    for row in read_rows(file):
+        turns = [turn["text"] for turn in row["turns"]]
+        found += [Message(text=a, labels=[b]) for a, b in zip(turns, turns[1:])]
+        if len(found) >= N_NATURAL:
+            break
     return found
 
 
-def build(examples: List[Message], loss: Any = None, scale: float = 1.0) -> Any:
+def build(examples: List[Message], loss: Any, scale: float = 1.0) -> Any:
     episodes = Teacher({"train": lambda: ([example] for example in examples)})
     teacher = episodes.for_split("train", training=True)
     with using_ops(get_dialog_ops(-1)):
-        model = registry.models.get("thincdialog.StarSpace.v1")(share="nothing", scale=scale)
-        loss = loss or registry.losses.get("thincdialog.RankingHinge.v1")(0.1)
+        model = StarSpace(share="nothing", scale=scale)
         agent = registry.agents.get("thincdialog.StarSpace.v1")(model, loss=loss)
-        agent.initialize(teacher, tokenizer=registry.tokenizers.get("thincdialog.Words.v1")())
+        agent.initialize(teacher, tokenizer=WordTokenizer())
     return agent, teacher
 
 
@@ -88,91 +83,68 @@ def build(examples: List[Message], loss: Any = None, scale: float = 1.0) -> Any:
 
 def training(agent: Any, teacher: Teacher) -> Dict[str, float]:
     """Examples a CPU-second of whole epochs."""
-    optimizer = registry.optimizers.get("thincdialog.SparseSGD.v1")(0.1)
-    seconds: List[float] = []
-    step = 0
+    optimizer, step = SparseSGD(0.1), 0
+    first, others = Stopwatch(), Stopwatch()
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
         for epoch in range(N_EPOCHS):
-            start, n = time.process_time(), 0
-            world.start_epoch(epoch, 0)
-            while not world.epoch_done():
-                n += gather_gradient(agent, world, 0, step, 1)
-                agent.update(optimizer)
-                step += 1
-            seconds.append(time.process_time() - start)
-            assert n == N_EXAMPLES
+            with others if epoch else first:
+                world.start_epoch(epoch, 0)
+                while not world.epoch_done():
+                    gather_gradient(agent, world, 0, step, 1)
+                    agent.update(optimizer)
+                    step += 1
     return {
-        "whole training, 5 epochs": N_EXAMPLES * N_EPOCHS / sum(seconds),
-        "its first epoch": N_EXAMPLES / seconds[0],
-        "its other epochs": N_EXAMPLES * (N_EPOCHS - 1) / sum(seconds[1:]),
+        "whole training, 5 epochs": N_EXAMPLES * N_EPOCHS / (first.seconds + others.seconds),
+        "its first epoch": N_EXAMPLES / first.seconds,
+        "its other epochs": N_EXAMPLES * (N_EPOCHS - 1) / others.seconds,
     }
 
 
 def kernel_alone(agent: Any, teacher: Teacher) -> float:
     """Examples a CPU-second of ``update`` on new weights, the batches packed before."""
-    optimizer = registry.optimizers.get("thincdialog.SparseSGD.v1")(0.1)
+    optimizer, watch = SparseSGD(0.1), Stopwatch()
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
         world.start_epoch(0, 0)
         gather_gradient(agent, world, 0, 0, N_EXAMPLES)
-    start = time.process_time()
-    agent.update(optimizer)
-    return N_EXAMPLES / (time.process_time() - start)
-
-
-def parlai() -> Optional[float]:
-    python = os.environ.get("PARLAI_PYTHON")
-    if not python:
-        return None
-    folder = os.environ.get("PARLAI_BENCH", SHARED / "parlai_bench")
-    command = [python, "bench_starspace.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])["exs_per_cpu_s"]
+    with watch:
+        agent.update(optimizer)
+    return N_EXAMPLES / watch.seconds
 
 
 def one_thread() -> bool:
     examples = sentences()
-    figures: Dict[str, List[float]] = {}
-    training(*build(examples))  # Kernels are compiled, or read, at their first call.
+
+    def fresh() -> Any:
+        return build(examples, RankingHinge(0.1))
+
+    training(*fresh())  # Kernels are compiled, or read, at their first call.
+    rounds: List[Dict[str, Any]] = []
     for _ in range(N_REPEATS):
-        measured = training(*build(examples))
-        measured["kernel alone, first epoch"] = kernel_alone(*build(examples))
-        theirs = parlai()
-        if theirs is not None:
-            measured["ParlAI 1.7.2"] = theirs
-        for name, figure in measured.items():
-            figures.setdefault(name, []).append(figure)
-    medians = {name: statistics.median(found) for name, found in figures.items()}
-    reference = medians.get("ParlAI 1.7.2")
+        theirs = parlai("bench_starspace.py")
+        alone = kernel_alone(*fresh())
+        rounds.append({**training(*fresh()), "kernel alone, first epoch": alone})
+        rounds[-1]["ParlAI 1.7.2"] = theirs and theirs["exs_per_cpu_s"]
+    figures = medians({name: [each[name] for each in rounds] for name in rounds[0]})
+    reference = figures["ParlAI 1.7.2"]
     print(f"{N_EXAMPLES:,} examples of 10 + 10 words, medians of {N_REPEATS}")
-    print(f"{'':28}{'examples/CPU-s':>16}{'x ParlAI':>10}")
-    for name, median in medians.items():
-        ratio = f"{median / reference:.0f}" if reference else "-"
-        print(f"{name:28}{median:16,.0f}{ratio:>10}")
+    known = {name: figure for name, figure in figures.items() if figure is not None}
+    ratios = [f"{each / reference:.0f}" if reference else "-" for each in known.values()]
+    rows = [[name, f"{each:,.0f}", x] for (name, each), x in zip(known.items(), ratios)]
+    print(table([["", "examples/CPU-s", "x ParlAI"], *rows]))
     if not reference:
         print("ParlAI: not measured; name its Python in PARLAI_PYTHON")
         return True
-    return medians["whole training, 5 epochs"] >= GOAL * reference
+    return figures["whole training, 5 epochs"] >= GOAL * reference
 
 
 # --- two threads, beside one --------------------------------------------------------
 
-
-@kernel
-def compute(n: int) -> float:
-    """Nothing but arithmetic."""
-    x = 1.0
-    for _ in range(n):
-        x = x * 1.0000001 + 1e-9
-    return x
-
-
 Work = Callable[[int], int]
 
 
-def learning(examples: List[Message], loss: str, rate: float, apart: bool) -> Work:
+def learning(examples: List[Message], loss: Any, rate: float, apart: bool) -> Work:
     """A call learns from the thread's next batch and gives its number of examples."""
-    make = {"softmax": "thincdialog.RankingSoftmax.v1", "hinge": "thincdialog.RankingHinge.v1"}
-    agent, teacher = build(examples, registry.losses.get(make[loss])(), 10.0)
+    agent, teacher = build(examples, loss, 10.0)
     packed: List[Any] = []
     with BatchWorld(teacher, agent, Fixed(128)) as world:
         world.start_epoch(0, 0)
@@ -185,7 +157,7 @@ def learning(examples: List[Message], loss: str, rate: float, apart: bool) -> Wo
     if not apart:
         for replica in replicas:
             replica.rows_apart = RowsApart(0)
-    optimizer = registry.optimizers.get("thincdialog.SparseSGD.v1")(rate)
+    optimizer = SparseSGD(rate)
 
     def work(thread: int) -> int:
         pack, n_examples = next(batches[thread])
@@ -211,11 +183,7 @@ def burst(n_threads: int, work: Work) -> List[np.ndarray]:
             logs[thread].append((begin, end, (end - begin) / n))
             begin = end
 
-    threads = [threading.Thread(target=run, args=(thread,)) for thread in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(n_threads, run)
     time.sleep(REST_SECONDS)
     return [np.array(log) for log in logs]
 
@@ -235,22 +203,18 @@ def side_by_side(logs: List[np.ndarray], longest: float) -> np.ndarray:
 
 
 def two_threads() -> bool:
-    examples = natural_text()
+    examples, compute = natural_text(), arithmetic()
     works: Dict[str, Work] = {"pure compute": lambda thread: int(compute(100_000) > 0)}
-    for loss, rate in (("softmax", 0.02), ("hinge", 0.1)):
+    for name, loss, rate in (("softmax", RankingSoftmax(), 0.02), ("hinge", RankingHinge(), 0.1)):
         for way in ("rows apart", "direct"):
-            works[f"{loss}, {way}"] = learning(examples, loss, rate, way == "rows apart")
+            works[f"{name}, {way}"] = learning(examples, loss, rate, way == "rows apart")
     for work in works.values():
         for _ in range(20):
             work(0), work(1)
-    bursts: Dict[Any, List[List[np.ndarray]]] = {}
-    for _ in range(N_BURSTS):
-        for name, work in works.items():
-            for n_threads in (1, 2):
-                bursts.setdefault((name, n_threads), []).append(burst(n_threads, work))
-    print(f"\n{'two threads, natural text':28}{'us, 1':>8}{'us, 2':>8}{'speed-up':>10}", end="")
-    print(f"{'of the ceiling':>16}{'batches':>9}")
-    ceiling, efficiency = 2.0, {}
+    keys = [(name, n_threads) for name in works for n_threads in (1, 2)]
+    bursts = in_turns(keys, lambda key: burst(key[1], works[key[0]]), N_BURSTS)
+    head = ["two threads, natural text", "us, 1", "us, 2", "speed-up", "of the ceiling", "batches"]
+    rows, ceiling, efficiency = [head], 2.0, {}
     for name in works:
         alone = np.concatenate([logs[0][:, 2] for logs in bursts[name, 1]])
         longest = 2 * float(np.quantile(alone, 0.3))
@@ -259,17 +223,16 @@ def two_threads() -> bool:
             for n in (1, 2)
         ]
         if not len(times[1]):
-            print(f"{name:28}not measured: the threads never ran at the same time")
+            print(f"{name}: not measured: the threads never ran at the same time")
             continue
         one, two = (float(np.median(found)) * 1e6 for found in times)
         if name == "pure compute":
             ceiling = 2 * one / two
         efficiency[name] = 2 * one / two / ceiling
-        print(f"{name:28}{one:8.2f}{two:8.2f}{2 * one / two:10.2f}", end="")
-        print(f"{efficiency[name]:16.2f}{len(times[1]):9,}")
-    return all(
-        efficiency.get(f"{loss}, rows apart", 1) >= EFFICIENCY for loss in ("softmax", "hinge")
-    )
+        figures = (one, two, 2 * one / two, efficiency[name])
+        rows.append([name, *(f"{each:.2f}" for each in figures), f"{len(times[1]):,}"])
+    print("\n" + table(rows))
+    return all(value >= EFFICIENCY for name, value in efficiency.items() if "apart" in name)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,13 @@ CPU seconds, medians of 5. The ids are compared first.
     python tests/benchmarks/bench_tokenizers.py
 """
 
-import gzip
-import json
 import random
-import statistics
-import time
-from pathlib import Path
 
 import numpy as np
+from measuring import DATA, cpu_seconds, has_data, in_turns, medians, read_rows
 
 from thincdialog.data.tokenizers import HashNgramTokenizer, WordNgramTokenizer, WordTokenizer
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 N_REPEATS, N_TEXTS, BATCH = 5, 15_000, 512
 # As in configs/starspace.cfg and configs/fasttext.cfg, and others.
 TOKENIZERS = {
@@ -32,24 +27,14 @@ TOKENIZERS = {
 
 def read_texts(name):
     texts = {}
-    with gzip.open(DATA / name, "rt", encoding="utf-8") as file:
-        for row in map(json.loads, file):
-            turns = row.get("turns", [row])
-            texts.update(dict.fromkeys(turn["text"] for turn in turns))
+    for row in read_rows(DATA / name):
+        texts.update(dict.fromkeys(turn["text"] for turn in row.get("turns", [row])))
     return random.Random(0).sample(list(texts), min(len(texts), N_TEXTS))
 
 
-def cpu_seconds(work, make, learnt):
-    # A new one, that remembers nothing; what it learnt from texts comes along.
-    tokenizer = make()
-    if learnt is not None:
-        tokenizer._set(learnt)
-    start = time.thread_time()
-    result = work(tokenizer)
-    return time.thread_time() - start, result
-
-
 def compare(make, texts):
+    """Microseconds a text, one by one and together."""
+
     def one_by_one(tokenizer):
         return [tokenizer.encode(text) for text in texts]
 
@@ -57,26 +42,29 @@ def compare(make, texts):
         starts = range(0, len(texts), BATCH)
         return [tokenizer.encode_many(texts[start : start + BATCH])[0] for start in starts]
 
+    def fresh():
+        # A new one, that remembers nothing; what it learnt from texts comes along.
+        tokenizer = make()
+        if learnt is not None:
+            tokenizer._set(learnt)
+        return tokenizer
+
     tokenizer = make()
     tokenizer.build(texts)
     learnt = getattr(tokenizer, "vocabulary", None)
-    rounds = [
-        [cpu_seconds(work, make, learnt) for work in (one_by_one, together)]
-        for _ in range(N_REPEATS)
-    ]
-    for (_, one), (_, many) in rounds[:1]:
-        assert np.array_equal(np.concatenate(one), np.concatenate(many))
-    old, new = (
-        statistics.median(each[work][0] for each in rounds) / len(texts) * 1e6 for work in (0, 1)
-    )
-    return old, new
+    assert np.array_equal(np.concatenate(one_by_one(fresh())), np.concatenate(together(fresh())))
+
+    def microseconds(work):
+        tokenizer = fresh()
+        return cpu_seconds(lambda: work(tokenizer))[0] / len(texts) * 1e6
+
+    return medians(in_turns((one_by_one, together), microseconds, N_REPEATS)).values()
 
 
 def main():
     print(f"{'µs a text':42}{'encode':>10}{'encode_many':>14}")
     for name in ("self_dialogue/train.jsonl.gz", "clinc150/full/train.jsonl.gz"):
-        if not (DATA / name).is_file():
-            print(f"skipped: ../shared/data/{name} is not there")
+        if not has_data(name):
             continue
         texts = read_texts(name)
         for title, make in TOKENIZERS.items():

@@ -1,6 +1,6 @@
 """Training steps of the ranker: ours, and the same model in PyTorch (eager, CPU).
 
-    python -m tests.benchmarks.bench_torch_ranker
+    python tests/benchmarks/bench_torch_ranker.py
 
 The sizes are those of configs/ranker.cfg. Both learn, from the same ids: bags of
 embeddings (one table for both sides; current turn and history side by side), for each
@@ -10,13 +10,13 @@ batch, the gradient's norm clipped. Printed: the median of the rounds' means, in
 
 import argparse
 import math
-import statistics
 import time
 
 import numpy as np
+from measuring import cpu_seconds, in_turns, medians
 from thinc.api import Adam, Ragged, fix_random_seed
 
-from thincdialog.losses.ranking_softmax import RankingSoftmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.parameters import FlatParameters
@@ -24,9 +24,17 @@ from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 
-N_BATCHES = 8
-LEARN_RATE = 1e-3
-MAX_NORM = 1.0
+N_BATCHES, LEARN_RATE, MAX_NORM = 8, 1e-3, 1.0
+OPTIONS = {
+    "n-ids": (65544, "rows of the embedding table"),
+    "width": (256, "width of all vectors"),
+    "batch": (512, "examples in a batch"),
+    "depth": (0, "residual nets of each side"),
+    "dropout": (0.0, "rate of dropout"),
+    "rounds": (7, "rounds, each with every rival"),
+    "steps": (8, "steps of one rival in a round"),
+    "threads": (2, "threads of PyTorch"),
+}
 
 
 def make_batches(n_ids, batch):
@@ -148,24 +156,10 @@ def make_torch(torch, options, batches, is_sparse=False, is_fused=False):
     return step
 
 
-def measure(step, n_steps):
-    """Wall and CPU seconds of one step."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    for index in range(n_steps):
-        step(index)
-    return (time.perf_counter() - wall) / n_steps, (time.process_time() - cpu) / n_steps
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--n-ids", type=int, default=65544, help="rows of the embedding table")
-    parser.add_argument("--width", type=int, default=256, help="width of all vectors")
-    parser.add_argument("--batch", type=int, default=512, help="examples in a batch")
-    parser.add_argument("--depth", type=int, default=0, help="residual nets of each side")
-    parser.add_argument("--dropout", type=float, default=0.0, help="rate of dropout")
-    parser.add_argument("--rounds", type=int, default=7, help="rounds, each with every rival")
-    parser.add_argument("--steps", type=int, default=8, help="steps of one rival in a round")
-    parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch")
+    for name, (default, text) in OPTIONS.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default, help=text)
     options = parser.parse_args()
     try:
         import torch
@@ -184,14 +178,19 @@ def main():
         "torch, SparseAdam": make_torch(torch, options, batches, is_sparse=True),
     }
     for step in rivals.values():
-        for index in range(3):
-            step(index)
-    seconds = {name: [] for name in rivals}
-    for _ in range(options.rounds):
-        for name, step in rivals.items():
-            seconds[name].append(measure(step, options.steps))
-    wall = {name: statistics.median(w for w, _ in found) for name, found in seconds.items()}
-    cpu = {name: statistics.median(c for _, c in found) for name, found in seconds.items()}
+        list(map(step, range(3)))
+
+    def measure(name):
+        """Wall and CPU seconds of one step."""
+        started = time.perf_counter()
+        cpu, _ = cpu_seconds(lambda: list(map(rivals[name], range(options.steps))))
+        return (time.perf_counter() - started) / options.steps, cpu / options.steps
+
+    found = in_turns(rivals, measure, options.rounds)
+    wall, cpu = (
+        medians({name: [pair[i] for pair in pairs] for name, pairs in found.items()})
+        for i in (0, 1)
+    )
     print(
         f"{options.n_ids:,} ids, width {options.width}, depth {options.depth}, "
         f"batch {options.batch}; torch {torch.__version__} with {options.threads} threads; "

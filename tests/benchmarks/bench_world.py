@@ -9,17 +9,15 @@ dynamic batching, "full". The two take turns.
     PARLAI_PYTHON=~/parlai/bin/python python tests/benchmarks/bench_world.py
 """
 
-import json
-import os
 import random
-import statistics
-import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, Optional
+
+from measuring import in_turns, medians, parlai
 
 from thincdialog.batchers import Batchsort, Fixed, Words
+from thincdialog.cli.output import table
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.protocol import Agent
 from thincdialog.registry import registry
@@ -76,21 +74,6 @@ def microseconds(world: World) -> float:
     return seconds / N_EXAMPLES * 1e6
 
 
-def parlai_microseconds(kind: str) -> Optional[float]:
-    """The same pass in ParlAI with its SilentTorchAgent, or None if it is not there.
-
-    kind (str): Its world: "batch", or "full" for dynamic batching.
-    """
-    python = os.environ.get("PARLAI_PYTHON")
-    if not python:
-        return None
-    here = Path(__file__).resolve().parents[2]
-    folder = Path(os.environ.get("PARLAI_BENCH", here.parent / "shared" / "parlai_bench"))
-    command = [python, "bench_world.py", "single20k", kind, "silent"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])["us_per_ex"]
-
-
 def make_worlds(teacher: Teacher) -> Dict[str, Dict[str, World]]:
     """The worlds to time, by the kind of ParlAI's that does the same."""
     sort, words = Batchsort(SIZE), Words(2 * N_WORDS * SIZE)
@@ -110,32 +93,30 @@ def make_worlds(teacher: Teacher) -> Dict[str, Dict[str, World]]:
 
 
 def main() -> int:
-    worlds = make_worlds(make_teacher())
-    times: Dict[str, List[float]] = {name: [] for kind in worlds.values() for name in kind}
-    parlai: Dict[str, List[float]] = {kind: [] for kind in worlds}
-    for _ in range(N_REPEATS):
-        for kind, ours in worlds.items():
-            for name, world in ours.items():
-                times[name].append(microseconds(world))
-            theirs = parlai_microseconds(kind)
-            if theirs is not None:
-                parlai[kind].append(theirs)
+    kinds = make_worlds(make_teacher())
+    worlds = {name: world for kind in kinds.values() for name, world in kind.items()}
+
+    def measure(name: str) -> Optional[float]:
+        if name in worlds:
+            return microseconds(worlds[name])
+        found = parlai("bench_world.py", "single20k", name, "silent")
+        return found and found["us_per_ex"]
+
+    names = [name for kind, ours in kinds.items() for name in (*ours, kind)]
+    times = medians(in_turns(names, measure, N_REPEATS))
     print(f"{N_EXAMPLES:,} single-turn examples, idle agent, medians of {N_REPEATS} passes")
-    print(f"{'world':30}{'examples/s':>12}{'µs/example':>12}{'x ParlAI':>10}")
-    is_fast = True
-    for kind, ours in worlds.items():
-        reference = statistics.median(parlai[kind]) if parlai[kind] else None
-        best = 0.0
-        for name in ours:
-            median = statistics.median(times[name])
-            best = max(best, reference / median if reference else 0.0)
-            ratio = f"{reference / median:.1f}" if reference else "-"
-            print(f"{name:30}{1e6 / median:12,.0f}{median:12.2f}{ratio:>10}")
+    rows, is_fast = [["world", "examples/s", "µs/example", "x ParlAI"]], True
+    for kind, ours in kinds.items():
+        reference = times[kind]
+        found = {name: times[name] for name in ours}
         if reference:
-            name = f"ParlAI 1.7.2, {kind}({SIZE})"
-            print(f"{name:30}{1e6 / reference:12,.0f}{reference:12.2f}{1:>10}")
-            is_fast = is_fast and best >= 10
-    if not any(parlai.values()):
+            is_fast &= reference >= 10 * min(found.values())
+            found[f"ParlAI 1.7.2, {kind}({SIZE})"] = reference
+        for name, time_ in found.items():
+            ratio = f"{reference / time_:.1f}" if reference else "-"
+            rows.append([name, f"{1e6 / time_:,.0f}", f"{time_:.2f}", ratio])
+    print(table(rows))
+    if not any(times[kind] for kind in kinds):
         print("ParlAI: not measured; name its Python in PARLAI_PYTHON")
     return 0 if is_fast else 1
 

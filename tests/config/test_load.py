@@ -91,8 +91,11 @@ def test_resolve_builds_all_sections():
     assert parts["training"]["max_steps"] == 10
     assert parts["training"]["callbacks"] == [] and callable(parts["training"]["logger"])
     assert list(parts["tasks"]) == ["dialogue"] and parts["tasks"]["dialogue"].splits == []
-    metrics = [type(metric).__name__ for metric in parts["evaluation"]["metrics"]]
-    assert metrics == ["AccuracyMetric", "F1Metric", "RankingMetric"]
+    assert [type(m).__name__ for m in parts["evaluation"]["metrics"]] == [
+        "Accuracy",
+        "F1",
+        "Ranking",
+    ]
     assert callable(parts["world"]) and parts["baselines"] == {}
     assert parts["system"] == {"seed": 0, "gpu_id": -1, "ops": "numpy"}
     without = GOOD[: GOOD.index("[tokenizer]")] + GOOD[GOOD.index("[agent]") :]

@@ -63,9 +63,6 @@ def test_normalise_makes_equal_what_is_canonically_equal(text, form, lower):
     once = normalise(text, form, lower)
     assert normalise(unicodedata.normalize("NFD", text), form, lower) == once
     assert normalise(once, form, lower) == once
-
-
-def test_normalise_can_leave_a_text_alone():
     assert normalise("E\u0301", "none", False) == "E\u0301"
     assert normalise("E\u0301", "none", True) == "e\u0301"
 

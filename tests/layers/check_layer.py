@@ -67,11 +67,18 @@ def check_training_equals_prediction(layer, X):
     assert (numbers(layer.begin_update(X)[0]) == numbers(layer.predict(X))).all()
 
 
+def gradients(layer):
+    return [node.get_grad(name) for node in layer.walk() for name in node.grad_names]
+
+
+def clear(layer):
+    for gradient in gradients(layer):
+        gradient[...] = 0
+
+
 def check_gradients(layer, X, ops, is_differentiable):
     """Derivative along a random direction, for the input and for each parameter."""
-    for node in layer.walk():
-        for name in node.grad_names:
-            node.get_grad(name)[...] = 0
+    clear(layer)
     Y, backprop = layer.begin_update(X)
     dY = draw(ops, numbers(Y).shape, 2)
     dX = backprop(like(Y, dY))
@@ -103,22 +110,14 @@ def check_gradients(layer, X, ops, is_differentiable):
 
 
 def check_gradients_add_up(layer, X, ops):
-    def gradients():
-        nodes = list(layer.walk())
-        return [node.get_grad(name).copy() for node in nodes for name in node.param_names]
-
-    def run():
+    clear(layer)
+    found = []
+    for _ in range(2):
         Y, backprop = layer.begin_update(X)
         backprop(like(Y, draw(ops, numbers(Y).shape, 5)))
-
-    for node in layer.walk():
-        for name in node.grad_names:
-            node.get_grad(name)[...] = 0
-    run()
-    once = gradients()
-    run()
-    for one, two in zip(once, gradients()):
-        ops.xp.testing.assert_allclose(2 * one, two, rtol=1e-5, atol=1e-6)
+        found.append([gradient.copy() for gradient in gradients(layer)])
+    for once, twice in zip(*found):
+        ops.xp.testing.assert_allclose(2 * once, twice, rtol=1e-5, atol=1e-6)
 
 
 def check_bytes(build, layer, X):
@@ -150,14 +149,9 @@ def check_empty(layer, X, ops):
     nothing = part(X, 0, 0)
     Y, backprop = layer.begin_update(nothing)
     assert len(Y) == 0
-    for node in layer.walk():
-        for name in node.grad_names:
-            node.get_grad(name)[...] = 0
-    dX = backprop(Y)
-    assert len(dX) == 0
-    for node in layer.walk():
-        for name in node.grad_names:
-            assert not node.get_grad(name).any(), (node.name, name)
+    clear(layer)
+    assert len(backprop(Y)) == 0
+    assert not any(gradient.any() for gradient in gradients(layer))
 
 
 def check_input_is_kept(layer, X):

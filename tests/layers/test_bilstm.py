@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from thinc.api import Ragged, fix_random_seed
 
-from tests.ops.array_backends import backend
+from tests.ops.array_backends import backend, made
 from thincdialog.layers import bilstm
 from thincdialog.layers.bilstm import BiLSTM
-from thincdialog.ops.exact_products import exact_products
+from thincdialog.ops.dialog_ops import exact_products
 
 
 def sigmoid(x):
@@ -25,16 +25,13 @@ def one_direction(X, W, U, b):
 
 
 def test_bilstm_equals_the_formulas():
-    lengths = [3, 1, 6, 2]
-    X = np.random.default_rng(0).normal(size=(12, 5)).astype("f")
-    with backend(-1):
-        layer = BiLSTM(8)
-        layer.initialize(X=Ragged(X, np.array(lengths, "i")))
-        Y = layer.predict(Ragged(X, np.array(lengths, "i"))).dataXd
+    X = vectors([3, 1, 6, 2])
+    layer = made(lambda: BiLSTM(8), X)
+    Y = layer.predict(X).dataXd
     W, U, b = (layer.get_param(name) for name in "WUb")
     start = 0
-    for length in lengths:
-        part = X[start : start + length]
+    for length in X.lengths:
+        part = X.dataXd[start : start + length]
         forwards = one_direction(part, W[0], U[0], b[0])
         backwards = one_direction(part[::-1], W[1], U[1], b[1])[::-1]
         wanted = np.concatenate([forwards, backwards], axis=1)
@@ -44,14 +41,12 @@ def test_bilstm_equals_the_formulas():
 
 def test_bilstm_large_inputs_do_not_overflow():
     X = Ragged(np.full((3, 2), 1e4, dtype="f"), np.array([3], "i"))
-    with backend(-1):
-        layer = BiLSTM(4)
-        layer.initialize(X=X)
-        assert np.isfinite(layer.predict(X).dataXd).all()
+    assert np.isfinite(made(lambda: BiLSTM(4), X).predict(X).dataXd).all()
 
 
-def sizes(lengths):
-    return np.array(lengths, "i")
+def vectors(lengths):
+    X = np.random.default_rng(0).normal(size=(sum(lengths), 5)).astype("f")
+    return Ragged(X, np.array(lengths, "i"))
 
 
 def outputs_and_gradients(name, X, nO):
@@ -73,9 +68,7 @@ def test_bilstm_odd_width_is_refused():
 
 @pytest.mark.parametrize("n_floats", [1, 40, 200, 500])
 def test_bilstm_gradient_is_the_same_however_many_steps_are_computed_at_once(monkeypatch, n_floats):
-    lengths = np.array([3, 1, 6, 2, 6], "i")
-    X = Ragged(np.random.default_rng(0).normal(size=(18, 5)).astype("f"), lengths)
-
+    X = vectors([3, 1, 6, 2, 6])
     wanted = outputs_and_gradients(-1, X, 8)
     monkeypatch.setattr(bilstm, "_FLOATS", n_floats)
     for found, expected in zip(outputs_and_gradients(-1, X, 8), wanted):
@@ -85,19 +78,18 @@ def test_bilstm_gradient_is_the_same_however_many_steps_are_computed_at_once(mon
 @pytest.mark.parametrize("nO", [2, 8, 66])
 @pytest.mark.parametrize("lengths", [[1], [3, 0, 1, 6, 2, 6], [4] * 9, [0, 0]], ids=str)
 def test_bilstm_compiled_steps_give_what_single_steps_give(lengths, nO):
-    n_tokens = sum(lengths)
-    X = Ragged(np.random.default_rng(0).normal(size=(n_tokens, 5)).astype("f"), sizes(lengths))
+    X = vectors(lengths)
     plain, compiled = (outputs_and_gradients(name, X, nO) for name in (-1, "fast"))
     for found, expected in zip(compiled, plain):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_bilstm_exact_products_are_exact_with_compiled_ops():
-    X = np.random.default_rng(0).normal(size=(12, 5)).astype("f")
+    X = vectors([4, 5, 3])
     with backend("fast") as ops:
         layer = BiLSTM(8)
-        layer.initialize(X=Ragged(X, sizes([12])))
+        layer.initialize(X=X)
         with exact_products(ops):
-            alone = layer.predict(Ragged(X[:4], sizes([4]))).dataXd
-            together = layer.predict(Ragged(X, sizes([4, 5, 3]))).dataXd
+            alone = layer.predict(Ragged(X.dataXd[:4], X.lengths[:1])).dataXd
+            together = layer.predict(X).dataXd
     assert together[:4].tobytes() == alone.tobytes()

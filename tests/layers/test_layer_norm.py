@@ -5,7 +5,6 @@ import thinc.api
 from tests.ops.array_backends import backend
 from thincdialog.layers.l2_normalise import L2Normalise
 from thincdialog.layers.layer_norm import LayerNorm
-from thincdialog.layers.window_block import WindowBlock
 
 
 def outputs_and_gradients(build, shape, name):
@@ -23,7 +22,10 @@ def outputs_and_gradients(build, shape, name):
     return [Y, dX, *(layer.get_grad(param) for param in layer.param_names)]
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 7), (40, 130)], ids=str)
+SHAPES = pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 7), (40, 130)], ids=str)
+
+
+@SHAPES
 def test_layer_norm_is_thincs(shape):
     wanted = outputs_and_gradients(thinc.api.LayerNorm, shape, -1)
     for name in (-1, "fast"):
@@ -31,7 +33,7 @@ def test_layer_norm_is_thincs(shape):
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (5, 7), (40, 130)], ids=str)
+@SHAPES
 def test_l2_normalise_compiled_is_the_plain_one(shape):
     plain, compiled = (outputs_and_gradients(L2Normalise, shape, name) for name in (-1, "fast"))
     # Rows of zeros have gradients of a million.
@@ -39,8 +41,11 @@ def test_l2_normalise_compiled_is_the_plain_one(shape):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_window_block_has_the_nodes_and_weights_it_had():
-    nodes = [(node.name, node.param_names) for node in WindowBlock(6).walk()]
-    whole = thinc.api.Maxout(6, 18, 3, normalize=True)
-    names = [(node.name, node.param_names) for node in whole.layers]
-    assert [node for node in nodes if node[1]] == names
+def test_l2_normalise_rows_have_length_one_and_zero_stays_zero(ops):
+    X = np.array([[3.0, 4.0], [0.0, 0.0], [-2.0, 0.0]], dtype="f")
+    Y, backprop = L2Normalise().begin_update(X)
+    dX = backprop(np.ones((3, 2), dtype="f"))
+    np.testing.assert_allclose(Y, [[0.6, 0.8], [0, 0], [-1, 0]], rtol=1e-6)
+    assert np.isfinite(dX).all()
+    # The gradient never points along the row: its length does not matter.
+    np.testing.assert_allclose((dX * X).sum(axis=1), 0, atol=1e-6)

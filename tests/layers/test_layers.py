@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from thinc.api import Ragged
+from thinc.api import Maxout, Ragged
 
 from tests.layers.check_layer import check_layer
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.bilstm import BiLSTM
-from thincdialog.layers.drop_tokens import drop_tokens
+from thincdialog.layers.dropout import drop_tokens
 from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.fill_empty import fill_empty
 from thincdialog.layers.l2_normalise import L2Normalise
@@ -17,8 +17,7 @@ from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.pool import pool
 from thincdialog.layers.projection import Projection
-from thincdialog.layers.scale import Scale
-from thincdialog.layers.times import times
+from thincdialog.layers.scale import Scale, times
 from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.layers.window_block import WindowBlock
 from thincdialog.registry import registry
@@ -100,13 +99,12 @@ def test_layers_every_registered_name_is_checked():
     assert ours == set(LAYERS)
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("build, example, options", CASES)
-def test_layers_generic(build, example, options, gpu_id):
-    with backend(gpu_id) as ops:
-        X = example(ops)
-        is_differentiable = example is not tokens
-        check_layer(build, X, ops, is_differentiable=is_differentiable, **options)
+def test_layers_generic(build, example, options, ops):
+    X = example(ops)
+    is_differentiable = example is not tokens
+    check_layer(build, X, ops, is_differentiable=is_differentiable, **options)
 
 
 @pytest.mark.parametrize(
@@ -119,15 +117,26 @@ def test_layers_generic(build, example, options, gpu_id):
     ],
 )
 @pytest.mark.parametrize("lengths", [[0, 3, 0], [0, 0], [1]])
-def test_layers_example_without_tokens_gives_zeros(build, width, lengths):
-    with backend(-1) as ops:
-        X = vectors(ops, lengths=lengths) if width == 12 else tokens(ops, lengths)
-        if sum(lengths) == 0 and width == 12:
-            X = Ragged(ops.alloc2f(0, 6), X.lengths)
-        layer = build()
-        layer.initialize(X=X)
-        Y, backprop = layer.begin_update(X)
-        assert Y.shape == (len(lengths), width)
-        for row, length in zip(Y, lengths):
-            assert bool(row.any()) == (length > 0)
-        assert backprop(Y).dataXd.shape[0] == sum(lengths)
+def test_layers_example_without_tokens_gives_zeros(build, width, lengths, ops):
+    X = vectors(ops, lengths=lengths) if width == 12 else tokens(ops, lengths)
+    if sum(lengths) == 0 and width == 12:
+        X = Ragged(ops.alloc2f(0, 6), X.lengths)
+    layer = build()
+    layer.initialize(X=X)
+    Y, backprop = layer.begin_update(X)
+    assert Y.shape == (len(lengths), width)
+    for row, length in zip(Y, lengths):
+        assert bool(row.any()) == (length > 0)
+    assert backprop(Y).dataXd.shape[0] == sum(lengths)
+
+
+def test_pool_takes_the_highest_and_the_mean():
+    X = Ragged(np.array([[1, 5], [3, 1], [2, 2]], dtype="f"), np.array([2, 0, 1], dtype="i"))
+    assert pool("max+mean").predict(X).tolist() == [[3, 5, 2, 3], [0, 0, 0, 0], [2, 2, 2, 2]]
+
+
+def test_window_block_has_the_nodes_and_weights_it_had():
+    nodes = [(node.name, node.param_names) for node in WindowBlock(6).walk()]
+    whole = Maxout(6, 18, 3, normalize=True)
+    names = [(node.name, node.param_names) for node in whole.layers]
+    assert [node for node in nodes if node[1]] == names

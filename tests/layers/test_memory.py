@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Ragged
 
-from tests.ops.array_backends import backend
+from tests.ops.array_backends import made, ragged
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
 
@@ -16,22 +16,17 @@ STORY = st.lists(st.lists(st.integers(0, N_IDS - 1), min_size=1, max_size=5), ma
 
 def stories(examples):
     """Examples as lists of lines, the last one the current one; ids and segments."""
-    pairs = [
-        (token, len(lines) - 1 - index)
-        for lines in examples
-        for index, line in enumerate(lines)
-        for token in line
-    ]
-    lengths = [sum(map(len, lines)) for lines in examples]
-    return Ragged(np.array(pairs, dtype="i").reshape(-1, 2), np.array(lengths, dtype="i"))
+    found = []
+    for lines in examples:
+        backs = range(len(lines) - 1, -1, -1)
+        found.append([(token, back) for back, line in zip(backs, lines) for token in line])
+    return ragged(found)
 
 
 @given(st.lists(STORY, min_size=1, max_size=4))
 def test_line_embed_is_a_sum_of_words_times_places(examples):
-    with backend(-1):
-        layer = LineEmbed(3, N_IDS, n_positions=3, n_segments=2)
-        layer.initialize()
-        Y = layer.predict(stories(examples))
+    layer = made(lambda: LineEmbed(3, N_IDS, n_positions=3, n_segments=2))
+    Y = layer.predict(stories(examples))
     E, P, T = (layer.get_param(name) for name in "EPT")
     wanted = []
     for lines in examples:
@@ -45,23 +40,17 @@ def test_line_embed_is_a_sum_of_words_times_places(examples):
 
 
 def test_line_embed_adds_the_current_line_where_it_is_missing():
-    X = Ragged(np.array([[1, 4], [2, 4], [3, 2]], dtype="i"), np.array([3], dtype="i"))
-    with backend(-1):
-        layer = LineEmbed(3, N_IDS)
-        layer.initialize()
-        Y = layer.predict(X)
+    layer = made(lambda: LineEmbed(3, N_IDS))
+    Y = layer.predict(ragged([[(1, 4), (2, 4), (3, 2)]]))
     assert Y.lengths.tolist() == [3]
     np.testing.assert_array_equal(Y.dataXd[2], layer.get_param("T")[0])
 
 
 def test_line_embed_does_not_mind_the_order_of_segments():
-    tokens = np.array([[1, 2], [2, 2], [3, 1], [4, 0], [5, 0]], dtype="i")
-    lengths = np.array([5], dtype="i")
-    with backend(-1):
-        layer = LineEmbed(3, N_IDS)
-        layer.initialize()
-        in_order = layer.predict(Ragged(tokens, lengths))
-        turned = layer.predict(Ragged(tokens[[3, 0, 4, 2, 1]], lengths))
+    tokens = [(1, 2), (2, 2), (3, 1), (4, 0), (5, 0)]
+    layer = made(lambda: LineEmbed(3, N_IDS))
+    in_order = layer.predict(ragged([tokens]))
+    turned = layer.predict(ragged([[tokens[i] for i in (3, 0, 4, 2, 1)]]))
     np.testing.assert_allclose(in_order.dataXd, turned.dataXd, rtol=1e-6)
 
 
@@ -69,10 +58,8 @@ def test_line_embed_does_not_mind_the_order_of_segments():
 def test_memory_hops_is_attention_over_the_memories(lengths, n_hops):
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(sum(lengths), (n_hops + 1) * 2)).astype("f")
-    with backend(-1):
-        layer = MemoryHops(n_hops=n_hops)
-        layer.initialize(X=Ragged(rows, np.array(lengths, dtype="i")))
-        Y = layer.predict(Ragged(rows, np.array(lengths, dtype="i")))
+    X = Ragged(rows, np.array(lengths, dtype="i"))
+    Y = made(lambda: MemoryHops(n_hops=n_hops), X).predict(X)
     start = 0
     for length, y in zip(lengths, Y):
         vectors = rows[start : start + length].reshape((length, n_hops + 1, 2)).astype("d")
@@ -88,12 +75,9 @@ def test_memory_hops_is_attention_over_the_memories(lengths, n_hops):
 def test_memory_hops_large_logits_do_not_overflow():
     rows = np.array([[200.0, 1.0], [-200.0, 2.0], [1.0, 0.0]], dtype="f") * 100
     X = Ragged(rows, np.array([3], dtype="i"))
-    with backend(-1):
-        layer = MemoryHops(n_hops=1)
-        layer.initialize(X=X)
-        assert layer.predict(X).tolist() == [[200.0]]
+    assert made(lambda: MemoryHops(n_hops=1), X).predict(X).tolist() == [[200.0]]
 
 
 def test_memory_hops_width_that_does_not_divide_is_refused():
-    with backend(-1), pytest.raises(ValueError, match="5 wide, which cannot be divided"):
-        MemoryHops(n_hops=1).initialize(X=Ragged(np.zeros((2, 5), "f"), np.array([2], "i")))
+    with pytest.raises(ValueError, match="5 wide, which cannot be divided"):
+        made(lambda: MemoryHops(n_hops=1), Ragged(np.zeros((2, 5), "f"), np.array([2], "i")))

@@ -23,23 +23,17 @@ class Terminal(io.StringIO):
 
 
 def make_info(step=0, **changes):
-    info = {
-        "step": step,
-        "epoch": step / 100,
-        "examples": step * 64,
-        "loss_per_example": 2.5 if step else None,
-        "score_name": "hits@1",
-        "score": 0.25,
+    of_training = {
+        "loss_per_example": 2.5, "learn_rate": 0.001, "gradient_norm": 1.5,
+        "examples_per_second": 12345.6,
+    }  # fmt: skip
+    return {
+        "step": step, "epoch": step / 100, "examples": step * 64, "seconds": 3.7,
+        "score_name": "hits@1", "score": 0.25, "is_best": False, "total_steps": 200,
         "scores": {"examples": 500.0, "mrr": 0.5, "hits@1": 0.25, "loss": 3.0},
-        "is_best": False,
-        "learn_rate": 0.001 if step else None,
-        "gradient_norm": 1.5 if step else None,
-        "examples_per_second": 12345.6 if step else None,
-        "tokens_per_second": None,
-        "seconds": 3.7,
-        "total_steps": 200,
-    }
-    return {**info, **changes}
+        "tokens_per_second": None, **(of_training if step else dict.fromkeys(of_training)),
+        **changes,
+    }  # fmt: skip
 
 
 def make_progress(step=1):
@@ -90,34 +84,30 @@ def test_console_table():
         assert header.index(name) + len(name) == second.index(value) + len(value)
 
 
-def test_console_without_dev_data():
-    out, _ = run(Console(), [make_info(1, scores={}, score=None)])
-    assert "hits@1" not in out and "2.5000" in out
+def columns_of(*rows, **options):
+    """Names of the columns between the loss and the speed, and the lines."""
+    lines = run(Console(**options), rows)[0].splitlines()
+    header = lines[0].split()
+    return header[4 : header.index("examples/s")], [line.split() for line in lines[2:]]
 
 
-def test_console_named_scores():
-    out, _ = run(Console(scores=["mrr", "absent"]), [make_info(1)])
-    header, _, row = out.splitlines()
-    assert header.split()[4:6] == ["mrr", "absent"]
-    assert row.split()[4:6] == ["0.5000", "-"]
-
-
-def test_console_leaves_out_what_is_no_score():
+def test_console_chooses_scores():
+    assert columns_of(make_info(1, scores={}, score=None))[0] == []
+    names, (row,) = columns_of(make_info(1), scores=["mrr", "absent"])
+    assert names == ["mrr", "absent"] and row[4:6] == ["0.5000", "-"]
     scores = {"padding_fraction": 0.1, "truncated_contexts": 0.2, "tokens": 9.0, "f1": 0.5}
-    out, _ = run(Console(), [make_info(1, scores=scores)])
-    assert out.split()[4:7] == ["f1", "padding", "examples/s"]
+    assert columns_of(make_info(1, scores=scores))[0] == ["f1", "padding"]
 
 
 def test_console_shows_padding_of_models_that_pad():
     def columns(scores, **first):
-        rows = [make_info(0, scores=scores, **first), make_info(1, padding_fraction=0.1234)]
-        header, _, before, after = run(Console(), rows)[0].splitlines()
-        return header.split(), before.split(), after.split()
+        return columns_of(
+            make_info(0, scores=scores, **first), make_info(1, padding_fraction=0.1234)
+        )
 
-    header, before, after = columns({"hits@1": 0.5, "padding_fraction": 0.5})
-    place = header.index("padding")
-    assert (before[place], after[place]) == ("-", "12.3%")
-    assert header[place + 1] == "examples/s" and len(after) == len(before) == len(header) - 1
+    names, (before, after) = columns({"hits@1": 0.5, "padding_fraction": 0.5})
+    place = 4 + names.index("padding")
+    assert (before[place], after[place]) == ("-", "12.3%") and names[-1] == "padding"
     assert "padding" not in columns({"hits@1": 0.5, "padding_fraction": 0.0})[0]
     assert "padding" in columns({}, padding_fraction=0.5)[0]
 
@@ -127,8 +117,7 @@ def test_console_shows_the_optimised_metric_of_each_task():
     scores = dict.fromkeys([*names, "macro/accuracy", "macro/loss"], 0.5)
 
     def shown(score):
-        header = run(Console(), [make_info(1, scores=scores, score_name=score)])[0].split()
-        return header[4 : header.index("examples/s")]
+        return columns_of(make_info(1, scores=scores, score_name=score))[0]
 
     assert shown("macro/accuracy") == ["macro/accuracy", "accuracy", "a/accuracy", "b/accuracy"]
     assert shown("b/accuracy") == ["b/accuracy", "accuracy", "a/accuracy", "macro/accuracy"]
@@ -228,17 +217,11 @@ def test_jsonl_adds_rows(tmp_path):
     path = tmp_path / "new" / "log.jsonl"
     rows = [make_info(0), make_info(10, scores={"f1": math.nan, "mrr": 0.5})]
     assert run(JSONL(str(path)), rows) == ("", "")
-    run(JSONL(str(path)), [make_info(0)])
-    read = [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
-    assert read == [make_info(0), make_info(10, scores={"f1": None, "mrr": 0.5}), make_info(0)]
-
-
-def test_jsonl_row_is_in_the_file_at_once(tmp_path):
-    path = tmp_path / "log.jsonl"
     loop = Loop(JSONL(str(path)))
-    loop.log_step(make_info(7))
-    assert json.loads(path.read_text(encoding="utf8"))["step"] == 7
+    loop.log_step(make_info(0))  # It is in the file at once.
+    read = [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
     loop.finalize()
+    assert read == [make_info(0), make_info(10, scores={"f1": None, "mrr": 0.5}), make_info(0)]
 
 
 def test_jsonl_resumed_run_writes_no_row_twice(tmp_path):
@@ -319,12 +302,9 @@ def test_chain_one_that_fails_takes_nothing_from_the_others_and_tells_once():
     )
 
 
-def test_chain_what_setup_raises_is_an_error_before_training():
+def test_chain_what_setup_raises_is_an_error_and_others_are_finalized(tmp_path):
     with pytest.raises(OSError, match="no\nnetwork"):
         Loop(Chain(Recorder("one", [], {"setup"})))
-
-
-def test_chain_finalizes_what_was_set_up_when_a_later_one_fails(tmp_path):
     calls = []
     with pytest.raises(OutputError):
         Loop(Chain(Recorder("one", calls), JSONL(str(tmp_path))))
@@ -347,15 +327,9 @@ def test_chain_refuses_what_is_no_logger(setup):
 
 def test_registered_loggers_build_from_a_config(tmp_path):
     path = tmp_path / "log.jsonl"
-    config = {
-        "logger": {
-            "@loggers": "thincdialog.Chain.v1",
-            "*": {
-                "table": {"@loggers": "thincdialog.Console.v1", "scores": ["mrr"]},
-                "file": {"@loggers": "thincdialog.JSONL.v1", "path": str(path)},
-            },
-        }
-    }
-    out, _ = run(registry.resolve(config)["logger"], [make_info(5)])
+    table = {"@loggers": "thincdialog.Console.v1", "scores": ["mrr"]}
+    file = {"@loggers": "thincdialog.JSONL.v1", "path": str(path)}
+    chain = {"@loggers": "thincdialog.Chain.v1", "*": {"table": table, "file": file}}
+    out, _ = run(registry.resolve({"logger": chain})["logger"], [make_info(5)])
     assert len(out.splitlines()) == 3
     assert json.loads(path.read_text(encoding="utf8"))["step"] == 5

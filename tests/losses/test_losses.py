@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS
 from thincdialog.registry import registry
 
 registry.ensure_populated()
@@ -42,7 +42,7 @@ def check_gradient(loss, scores, targets, extra, ops):
     assert (ops.to_numpy(device[0]) == scores).all()
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize(
     "name, settings",
     [
@@ -53,16 +53,15 @@ def check_gradient(loss, scores, targets, extra, ops):
         ("ClassSoftmax", {"label_smoothing": 0.2}),
     ],
 )
-def test_losses_gradient_is_that_of_the_sum(name, settings, gpu_id):
+def test_losses_gradient_is_that_of_the_sum(name, settings, ops):
     scores, targets = scores_of((4, 5))
     loss = make(name, **settings)
-    with backend(gpu_id) as ops:
-        check_gradient(loss, scores, targets, None, ops)
-        if name == "ClassSoftmax":
-            extra = ops.asarray1f([0.5, 2.0, 1.0, 0.0, 3.0])
-        else:
-            extra = ops.asarray(np.random.default_rng(1).random((4, 5)) > 0.4)
-        check_gradient(loss, scores, targets, extra, ops)
+    check_gradient(loss, scores, targets, None, ops)
+    if name == "ClassSoftmax":
+        extra = ops.asarray1f([0.5, 2.0, 1.0, 0.0, 3.0])
+    else:
+        extra = ops.asarray(np.random.default_rng(1).random((4, 5)) > 0.4)
+    check_gradient(loss, scores, targets, extra, ops)
 
 
 @given(SHAPES)

@@ -9,31 +9,26 @@ from hypothesis import strategies as st
 from thincdialog.errors import ConfigError
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.metrics import higher_is_better, merge_reports, report_values
-from thincdialog.metrics.normalize import normalize_answer
+from thincdialog.metrics.words import normalize_answer
 from thincdialog.registry import registry
 
 NEEDS_SACREBLEU = pytest.mark.skipif(
     importlib.util.find_spec("sacrebleu") is None, reason="needs sacrebleu"
 )
 FAMILIES = [
-    ("thincdialog.Accuracy.v1", {}),
-    ("thincdialog.Accuracy.v1", {"normalize": False}),
-    ("thincdialog.F1.v1", {}),
-    ("thincdialog.Ranking.v1", {}),
-    ("thincdialog.Ranking.v1", {"ks": [2], "normalize": True}),
-    ("thincdialog.ClassF1.v1", {}),
-    ("thincdialog.TokenScores.v1", {}),
-    ("thincdialog.RougeL.v1", {}),
-    ("thincdialog.DistinctN.v1", {}),
-    ("thincdialog.DistinctN.v1", {"ns": [1, 3], "per": "ngrams"}),
-    ("thincdialog.AUC.v1", {}),
-    pytest.param("thincdialog.BLEU.v1", {}, marks=NEEDS_SACREBLEU),
-    pytest.param("thincdialog.BLEU.v1", {"smooth_method": "add-k"}, marks=NEEDS_SACREBLEU),
+    *((name, {}) for name in ("Accuracy", "F1", "Ranking", "ClassF1", "TokenScores", "RougeL")),
+    *((name, {}) for name in ("DistinctN", "AUC")),
+    ("Accuracy", {"normalize": False}),
+    ("Ranking", {"ks": [2], "normalize": True}),
+    ("DistinctN", {"ns": [1, 3], "per": "ngrams"}),
+    pytest.param("BLEU", {}, marks=NEEDS_SACREBLEU),
+    pytest.param("BLEU", {"smooth_method": "add-k"}, marks=NEEDS_SACREBLEU),
 ]
+EVERY = pytest.mark.parametrize("name, settings", FAMILIES)
 
 
 def build(name, **settings):
-    return registry.metrics.get(name)(**settings)
+    return registry.metrics.get(f"thincdialog.{name}.v1")(**settings)
 
 
 def count(name, rows, **settings):
@@ -59,7 +54,7 @@ examples = st.tuples(
 )
 
 
-@pytest.mark.parametrize("name, settings", FAMILIES)
+@EVERY
 @given(st.lists(examples), st.randoms())
 def test_example_metric_any_order_batch_and_worker_same_bits(name, settings, rows, random):
     in_order = build(name, **settings)
@@ -81,7 +76,7 @@ def test_example_metric_any_order_batch_and_worker_same_bits(name, settings, row
     assert bits == {name: value.hex() for name, value in report_values(by_reports).items()}
 
 
-@pytest.mark.parametrize("name, settings", FAMILIES)
+@EVERY
 def test_example_metric_fresh_and_reset_are_empty(name, settings):
     metric = build(name, **settings)
     empty = metric.report()
@@ -96,7 +91,7 @@ def test_example_metric_fresh_and_reset_are_empty(name, settings):
     assert metric.report() == empty
 
 
-@pytest.mark.parametrize("name, settings", FAMILIES)
+@EVERY
 def test_example_metric_every_name_has_a_direction(name, settings):
     for key, metric in build(name, **settings).report().items():
         expected = key != "perplexity"
@@ -104,7 +99,7 @@ def test_example_metric_every_name_has_a_direction(name, settings):
         assert higher_is_better(key, metric) is expected
 
 
-@pytest.mark.parametrize("name, settings", FAMILIES)
+@EVERY
 def test_example_metric_columns_and_messages_agree(name, settings):
     columns = {
         "text": ["yes", None, "no"],
@@ -140,21 +135,21 @@ def test_normalize_answer_is_parlais(text, expected):
 
 def test_accuracy_counts_missing_text_as_wrong():
     rows = [(["yes"], {"text": "Yes!"}), (["", "b"], {}), (["no"], {"text": "yes"})]
-    assert count("thincdialog.Accuracy.v1", rows) == {"accuracy": 1 / 3}
-    assert count("thincdialog.Accuracy.v1", rows, normalize=False) == {"accuracy": 0.0}
+    assert count("Accuracy", rows) == {"accuracy": 1 / 3}
+    assert count("Accuracy", rows, normalize=False) == {"accuracy": 0.0}
 
 
 def test_f1_takes_each_score_over_the_labels_separately():
     rows = [(["cat", "cat sat on mat with hat"], {"text": "the cat sat on rug"})]
-    scores = count("thincdialog.F1.v1", rows)
+    scores = count("F1", rows)
     # Against "cat": p 1/4, r 1, f1 2/5. Against the other: p 3/4, r 3/6, f1 6/10.
     assert scores == {"precision": 0.75, "recall": 1.0, "f1": 0.6}
 
 
 @given(texts, texts)
 def test_f1_bounds_and_symmetry(left, right):
-    there = count("thincdialog.F1.v1", [([left], {"text": right})])
-    back = count("thincdialog.F1.v1", [([right], {"text": left})])
+    there = count("F1", [([left], {"text": right})])
+    back = count("F1", [([right], {"text": left})])
     assert there["f1"] == back["f1"]
     assert there["precision"] == back["recall"]
     assert 0.0 <= min(there.values()) <= there["f1"] <= max(there.values()) <= 1.0
@@ -168,20 +163,20 @@ def test_ranking_counts_places():
         (["yes"], {"text": "yes"}),
         (["yes"], {}),
     ]
-    scores = count("thincdialog.Ranking.v1", rows, ks=[1, 2])
+    scores = count("Ranking", rows, ks=[1, 2])
     assert scores == {"hits@1": 2 / 5, "hits@2": 3 / 5, "mrr": (0.5 + 1 + 0 + 1) / 5}
 
 
 def test_ranking_normalize_lets_case_pass():
     rows = [(["Yes."], {"text_candidates": ["yes", "Yes."]})]
-    assert count("thincdialog.Ranking.v1", rows)["hits@1"] == 0.0
-    assert count("thincdialog.Ranking.v1", rows, normalize=True)["hits@1"] == 1.0
+    assert count("Ranking", rows)["hits@1"] == 0.0
+    assert count("Ranking", rows, normalize=True)["hits@1"] == 1.0
 
 
 @pytest.mark.parametrize("ks", [[], [0], [1, -5]])
 def test_ranking_refuses_ks_below_one(ks):
     with pytest.raises(ConfigError, match="ks"):
-        build("thincdialog.Ranking.v1", ks=ks)
+        build("Ranking", ks=ks)
 
 
 classes = st.sampled_from("abcde")
@@ -189,7 +184,7 @@ classes = st.sampled_from("abcde")
 
 @given(st.lists(st.tuples(classes, classes), min_size=1))
 def test_class_f1_equals_the_slow_formula(pairs):
-    scores = count("thincdialog.ClassF1.v1", [([true], {"text": found}) for true, found in pairs])
+    scores = count("ClassF1", [([true], {"text": found}) for true, found in pairs])
     f1 = {}
     for name in {name for pair in pairs for name in pair}:
         right = sum(true == found == name for true, found in pairs)
@@ -205,7 +200,7 @@ def test_class_f1_equals_the_slow_formula(pairs):
 def test_class_f1_equals_scikit_learn():
     sklearn_metrics = pytest.importorskip("sklearn.metrics")
     pairs = [("abcabd"[i * 7 % 6], "abcabde"[i * 5 % 7]) for i in range(60)]
-    scores = count("thincdialog.ClassF1.v1", [([true], {"text": found}) for true, found in pairs])
+    scores = count("ClassF1", [([true], {"text": found}) for true, found in pairs])
     true, found = zip(*pairs)
     for average in ("macro", "weighted"):
         expected = sklearn_metrics.f1_score(true, found, average=average, zero_division=0)
@@ -215,7 +210,7 @@ def test_class_f1_equals_scikit_learn():
 def test_class_f1_several_labels_and_no_answer():
     rows = [(["a", "b"], {"text": "b"}), (["a"], {})]
     # Class a: one example, never found. Class b: one example, found.
-    assert count("thincdialog.ClassF1.v1", rows) == {"macro_f1": 0.5, "weighted_f1": 0.5}
+    assert count("ClassF1", rows) == {"macro_f1": 0.5, "weighted_f1": 0.5}
 
 
 def test_token_scores_weigh_tokens_not_examples():
@@ -224,6 +219,6 @@ def test_token_scores_weigh_tokens_not_examples():
         (["x"], {"n_tokens": 3, "n_tokens_correct": 0, "token_loss": 4 * math.log(2)}),
         (["x"], {"text": "no tokens here"}),
     ]
-    scores = count("thincdialog.TokenScores.v1", rows)
+    scores = count("TokenScores", rows)
     assert scores["token_accuracy"] == 0.25
     assert scores["perplexity"] == pytest.approx(2.0)

@@ -11,20 +11,21 @@ from thincdialog.errors import ConfigError, MissingPackageError
 from thincdialog.messages import Message
 from thincdialog.metrics import report_values
 from thincdialog.metrics.rouge_l import n_in_common, rouge_l
-from thincdialog.metrics.word_list import word_list
+from thincdialog.metrics.words import word_list
 from thincdialog.registry import registry
 
 WORDS = "the cat sat on a mat , and The dog didn't sit . 12 caf\u00e9".split()
 
 
-def build(name, **settings):
-    return registry.metrics.get(f"thincdialog.{name}.v1")(**settings)
-
-
-def scores(metric, rows):
+def scores(name, rows, **settings):
+    metric = registry.metrics.get(f"thincdialog.{name}.v1")(**settings)
     for labels, reply in rows:
         metric.add(labels, Message(reply))
     return report_values(metric.report())
+
+
+def replies(texts):
+    return [{"text": text} for text in texts]
 
 
 def sentences(n, seed, longest=12):
@@ -50,13 +51,12 @@ def sentences(n, seed, longest=12):
 @pytest.mark.parametrize("n, longest", [(40, 12), (5, 3), (1, 2)])
 def test_bleu_equals_sacrebleu(settings, n, longest):
     sacrebleu = pytest.importorskip("sacrebleu")
-    replies = sentences(n, 0, longest)
+    texts = sentences(n, 0, longest)
     labels = [sentences(1 + k % 3, k, longest) for k in range(n)]
     # References as sacrebleu takes them: one list each of first, second, third ones.
     references = [[row[i] if i < len(row) else None for row in labels] for i in range(3)]
-    expected = sacrebleu.BLEU(**settings).corpus_score(replies, references)
-    found = scores(build("BLEU", **settings), zip(labels, ({"text": text} for text in replies)))
-    assert found == {"bleu": expected.score}
+    expected = sacrebleu.BLEU(**settings).corpus_score(texts, references)
+    assert scores("BLEU", zip(labels, replies(texts)), **settings) == {"bleu": expected.score}
 
 
 def test_bleu_equals_corpus_bleu_and_counts_missing_text_as_empty():
@@ -65,18 +65,18 @@ def test_bleu_equals_corpus_bleu_and_counts_missing_text_as_empty():
     expected = sacrebleu.corpus_bleu(
         ["the cat sat on a mat", ""], [["the cat sat on the mat", "a dog"]]
     )
-    assert scores(build("BLEU"), rows) == {"bleu": expected.score} and expected.score > 0
+    assert scores("BLEU", rows) == {"bleu": expected.score} and expected.score > 0
 
 
 def test_bleu_explains_what_cannot_be(monkeypatch):
     pytest.importorskip("sacrebleu")
     with pytest.raises(ConfigError, match="'tokenize' of thincdialog.BLEU.v1 is 'words'.*13a"):
-        build("BLEU", tokenize="words")
+        scores("BLEU", [], tokenize="words")
     with pytest.raises(ConfigError, match="max_ngram_order"):
-        build("BLEU", max_ngram_order=0)
+        scores("BLEU", [], max_ngram_order=0)
     monkeypatch.setitem(__import__("sys").modules, "sacrebleu", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'thincdialog\[bleu\]'"):
-        build("BLEU")
+        scores("BLEU", [])
 
 
 # --- ROUGE-L --------------------------------------------------------------------------
@@ -109,12 +109,12 @@ def test_rouge_l_equals_trying_all_subsequences(left, right):
 def test_rouge_l_equals_rouge_score():
     rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")
     scorer = rouge_scorer.RougeScorer(["rougeL"])
-    replies = [text.replace("\u00e9", "e") for text in sentences(200, 1, 40)]
+    texts = [text.replace("\u00e9", "e") for text in sentences(200, 1, 40)]
     labels = [
         [text.replace("\u00e9", "e") for text in sentences(1 + k % 3, k, 40)] for k in range(200)
     ]
-    best = [scorer.score_multi(row, text)["rougeL"] for row, text in zip(labels, replies)]
-    found = scores(build("RougeL"), zip(labels, ({"text": text} for text in replies)))
+    best = [scorer.score_multi(row, text)["rougeL"] for row, text in zip(labels, texts)]
+    found = scores("RougeL", zip(labels, replies(texts)))
     for name, field in (("", "fmeasure"), ("_precision", "precision"), ("_recall", "recall")):
         expected = sum(getattr(score, field) for score in best) / len(best)
         assert found[f"rouge_l{name}"] == pytest.approx(expected, abs=1e-12)
@@ -132,13 +132,12 @@ def test_word_list_reads_all_scripts():
 def test_distinct_n_counts_over_all_replies():
     rows = [(["x"], {"text": text}) for text in ("I don't know", "I know .", "")] + [(["x"], {})]
     # i don t know | i know: 4 different words of 6; i don, don t, t know, i know: 4 pairs.
-    assert scores(build("DistinctN"), rows) == {"distinct_1": 4 / 6, "distinct_2": 4 / 6}
-    by_ngrams = scores(build("DistinctN", ns=[2, 3], per="ngrams"), rows)
+    assert scores("DistinctN", rows) == {"distinct_1": 4 / 6, "distinct_2": 4 / 6}
+    by_ngrams = scores("DistinctN", rows, ns=[2, 3], per="ngrams")
     assert by_ngrams == {"distinct_2": 1.0, "distinct_3": 1.0}
-    repeated = scores(build("DistinctN", ns=[2], per="ngrams"), rows * 2)
-    assert repeated == {"distinct_2": 0.5}
+    assert scores("DistinctN", rows * 2, ns=[2], per="ngrams") == {"distinct_2": 0.5}
     with pytest.raises(ConfigError, match="ns"):
-        build("DistinctN", ns=[0])
+        scores("DistinctN", [], ns=[0])
 
 
 # --- area under the ROC curve ---------------------------------------------------------
@@ -157,8 +156,8 @@ def auc_slowly(rows):
 
 
 def auc(rows, classes="abc"):
-    replies = ([[label], {"classes": classes, "probabilities": p}] for label, p in rows)
-    return scores(build("AUC"), replies)["auc"]
+    replied = ([[label], {"classes": classes, "probabilities": p}] for label, p in rows)
+    return scores("AUC", replied)["auc"]
 
 
 probabilities = st.tuples(*[st.sampled_from([0.0, 0.2, 0.3, 0.5, 1.0])] * 3)
@@ -190,4 +189,4 @@ def test_auc_equals_scikit_learn():
 
 def test_auc_is_not_reported_of_rankers():
     rows = [(["a"], {"text": "a", "text_candidates": ["a", "b"], "candidate_scores": [9.0, 1.0]})]
-    assert scores(build("AUC"), rows) == {}
+    assert scores("AUC", rows) == {}

@@ -1,13 +1,14 @@
 """All encoders: sizes, empty texts, word order, determinism, learning."""
 
+import hashlib
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from thinc.api import Adam, Linear, Model, Ragged, Relu, chain, fix_random_seed
+from thinc.api import Adam, Linear, Model, Relu, chain, fix_random_seed
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS, backend, ragged
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.models.classifier import Classifier
 from thincdialog.models.parameters import FlatParameters
@@ -34,44 +35,39 @@ def build(name, **settings):
 
 def texts(ops, examples):
     """Lists of ids; the first half of each lies one segment back."""
-    pairs = [(t, int(i < len(ids) // 2)) for ids in examples for i, t in enumerate(ids)]
-    data = np.array(pairs, dtype="i").reshape(-1, 2)
-    return Ragged(ops.asarray2i(data), ops.asarray1i([len(ids) for ids in examples]))
+    return ragged([[(t, int(i < len(e) // 2)) for i, t in enumerate(e)] for e in examples], ops)
 
 
 @EVERY
-@pytest.mark.parametrize("gpu_id", BACKENDS)
-def test_encoders_give_one_vector_an_example_also_for_empty_texts(name, gpu_id):
-    with backend(gpu_id) as ops:
-        model = build(name)
-        model.initialize(X=texts(ops, [[8]]))
-        assert model.get_dim("nO") == 12
-        for examples in ([[8, 9, 10], [], [9]], [[]], [[], []], [[11]]):
-            Y, backprop = model.begin_update(texts(ops, examples))
-            assert Y.shape == (len(examples), 12) and Y.dtype == np.float32
-            assert ops.xp.isfinite(Y).all()
-            dX = backprop(Y)
-            assert len(dX) == len(examples)
-            assert dX.dataXd.shape[0] == sum(map(len, examples))
+@EACH_OPS
+def test_encoders_give_one_vector_an_example_also_for_empty_texts(name, ops):
+    model = build(name)
+    model.initialize(X=texts(ops, [[8]]))
+    assert model.get_dim("nO") == 12
+    for examples in ([[8, 9, 10], [], [9]], [[]], [[], []], [[11]]):
+        Y, backprop = model.begin_update(texts(ops, examples))
+        assert Y.shape == (len(examples), 12) and Y.dtype == np.float32
+        assert ops.xp.isfinite(Y).all()
+        dX = backprop(Y)
+        assert len(dX) == len(examples)
+        assert dX.dataXd.shape[0] == sum(map(len, examples))
 
 
 @EVERY
-def test_encoders_do_not_depend_on_what_else_is_in_the_batch(name):
+def test_encoders_do_not_depend_on_what_else_is_in_the_batch(name, ops):
     examples = [[8, 9, 10, 11, 12], [13], [], [14, 15, 8]]
-    with backend(-1) as ops:
-        model = build(name)
-        model.initialize(X=texts(ops, examples))
-        together = model.predict(texts(ops, examples))
-        alone = [model.predict(texts(ops, [ids])) for ids in examples]
+    model = build(name)
+    model.initialize(X=texts(ops, examples))
+    together = model.predict(texts(ops, examples))
+    alone = [model.predict(texts(ops, [ids])) for ids in examples]
     np.testing.assert_allclose(together, np.concatenate(alone), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["CNNEncoder", "BiLSTMEncoder", "MemoryReader"])
-def test_encoders_that_see_word_order(name):
-    with backend(-1) as ops:
-        model = build(name)
-        model.initialize(X=texts(ops, [[8]]))
-        Y = model.predict(texts(ops, [[8, 9, 10, 11, 12, 13], [8, 9, 10, 13, 12, 11]]))
+def test_encoders_that_see_word_order(name, ops):
+    model = build(name)
+    model.initialize(X=texts(ops, [[8]]))
+    Y = model.predict(texts(ops, [[8, 9, 10, 11, 12, 13], [8, 9, 10, 13, 12, 11]]))
     assert np.abs(Y[0] - Y[1]).max() > 1e-4
 
 
@@ -86,10 +82,9 @@ def train(name, n_steps=60):
         parameters, optimizer, losses = FlatParameters(model), Adam(0.01, use_averages=False), []
         for step in range(n_steps):
             targets = rng.integers(0, 2, size=32)
+            examples = [[11, 12, 8 + t, 9 - t] for t in targets]
             if name == "BagEncoder":
                 examples = [[8 + t, *rng.integers(10, 16, size=3)] for t in targets]
-            else:
-                examples = [[11, 12, 8 + t, 9 - t] for t in targets]
             ops.seed(0, step)
             logits, backprop = model.begin_update(texts(ops, examples))
             gradient, loss = ClassSoftmax(0.0)(logits, targets)
@@ -106,50 +101,44 @@ def test_encoders_learn(name):
     assert np.mean(losses[-5:]) < 0.1
 
 
-@EVERY
-def test_encoders_same_seed_gives_the_same_bits_in_another_process(name):
-    code = (
-        "import hashlib; from tests.models.test_encoders import train; "
-        f"print(hashlib.sha256(train({name!r}, 5)[1].tobytes()).hexdigest())"
-    )
-    found = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-    assert found[0].stdout == found[1].stdout and len(found[0].stdout) == 65
+def checksums():
+    return {name: hashlib.sha256(train(name, 5)[1].tobytes()).hexdigest() for name in ENCODERS}
+
+
+def test_encoders_same_seed_gives_the_same_bits_in_another_process():
+    code = "import tests.models.test_encoders as t; print(t.checksums())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{checksums()}\n"
 
 
 @EVERY
-def test_encoders_token_dropout_is_off_when_predicting(name):
+def test_encoders_token_dropout_is_off_when_predicting(name, ops):
     if name == "MemoryReader":
         pytest.skip("reads every word")
-    with backend(-1) as ops:
-        model = build(name, token_dropout=0.5, dropout=0.0)
-        X = texts(ops, [[8, 9, 10, 11, 12, 13]] * 8)
-        model.initialize(X=X)
-        Y = model.predict(X)
-        assert (Y == model.predict(X)).all()
-        assert (model.begin_update(X)[0] != Y).any()
+    model = build(name, token_dropout=0.5, dropout=0.0)
+    X = texts(ops, [[8, 9, 10, 11, 12, 13]] * 8)
+    model.initialize(X=X)
+    Y = model.predict(X)
+    assert (Y == model.predict(X)).all()
+    assert (model.begin_update(X)[0] != Y).any()
 
 
-def test_classifier_finds_the_number_of_classes_and_starts_undecided():
-    with backend(-1) as ops:
-        model = Classifier(chain(Relu(8), Relu(6)))
-        model.initialize(X=ops.alloc2f(3, 5), Y=ops.alloc2f(3, 4))
-        assert model.get_dim("nO") == 4
-        assert model.layers[0].get_dim("nO") == 6
-        assert not model.predict(ops.asarray2f(np.ones((2, 5)))).any()
+def test_classifier_finds_the_number_of_classes_and_starts_undecided(ops):
+    model = Classifier(chain(Relu(8), Relu(6)))
+    model.initialize(X=ops.alloc2f(3, 5), Y=ops.alloc2f(3, 4))
+    assert model.get_dim("nO") == 4
+    assert model.layers[0].get_dim("nO") == 6
+    assert not model.predict(ops.asarray2f(np.ones((2, 5)))).any()
 
 
-def test_classifier_takes_a_layer_of_the_users_own():
+def test_classifier_takes_a_layer_of_the_users_own(ops):
     def forward(model, X, is_train):
         return model.ops.asarray2f([[float(n)] for n in X.lengths]), lambda dY: X
 
     own: Model = Model("lengths", forward, dims={"nO": 1})
-    with backend(-1) as ops:
-        model = Classifier(own)
-        model.initialize(X=texts(ops, [[8]]), Y=ops.alloc2f(1, 3))
-        assert model.predict(texts(ops, [[8, 9], [10]])).shape == (2, 3)
+    model = Classifier(own)
+    model.initialize(X=texts(ops, [[8]]), Y=ops.alloc2f(1, 3))
+    assert model.predict(texts(ops, [[8, 9], [10]])).shape == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -170,9 +159,8 @@ def test_encoders_settings_out_of_range(name, settings, text):
         build(name, **settings)
 
 
-def test_set_vocabulary_leaves_sizes_that_are_known():
-    with backend(-1):
-        known = build("BagEncoder")
-        set_vocabulary(known, 99)
-        assert known.layers[0].get_dim("nV") == N_IDS
-        set_vocabulary(Linear(2, 2), 99)
+def test_set_vocabulary_leaves_sizes_that_are_known(ops):
+    known = build("BagEncoder")
+    set_vocabulary(known, 99)
+    assert known.layers[0].get_dim("nV") == N_IDS
+    set_vocabulary(Linear(2, 2), 99)

@@ -6,7 +6,6 @@ from thinc.api import (
     Linear,
     Model,
     Optimizer,
-    Ragged,
     Relu,
     Shim,
     Softmax,
@@ -14,7 +13,7 @@ from thinc.api import (
     fix_random_seed,
 )
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS, ragged
 from thincdialog.errors import ModelError, TrainingError
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.models.parameters import KEY, FlatParameters
@@ -31,13 +30,8 @@ def net():
 
 def text_net(ops):
     model = chain(BagEmbed(6, N_IDS), Relu(5, 6), Linear(2, 5))
-    model.initialize(X=text(ops, [1, 2, 3]))
+    model.initialize(X=ragged([[1, 2, 3]], ops))
     return model
-
-
-def text(ops, ids):
-    data = np.stack([ids, np.zeros_like(ids)], axis=1)
-    return Ragged(ops.asarray2i(data), ops.asarray1i([len(ids)]))
 
 
 def learn(model, X):
@@ -45,16 +39,11 @@ def learn(model, X):
     backprop(Y * 0 + 1)
 
 
-def same_memory(one, two):
-    return np.shares_memory(one, two)
-
-
-def test_parameters_keep_their_values_and_become_aligned_views():
-    with backend(-1):
-        model = net()
-        names = [(node, name) for node in model.walk() for name in node.param_names]
-        before = [node.get_param(name).copy() for node, name in names]
-        parameters = FlatParameters(model)
+def test_parameters_keep_their_values_and_become_aligned_views(ops):
+    model = net()
+    names = [(node, name) for node in model.walk() for name in node.param_names]
+    before = [node.get_param(name).copy() for node, name in names]
+    parameters = FlatParameters(model)
     assert parameters.n_parameters == 3 * 5 + 5 + 5 * 2 + 2
     assert [slot.shape for slot in parameters.slots] == [array.shape for array in before]
     nodes = list(model.walk())
@@ -62,171 +51,146 @@ def test_parameters_keep_their_values_and_become_aligned_views():
         assert nodes[slot.node] is node and slot.param == name
         assert (node.get_param(name) == value).all()
         assert node.get_param(name).ctypes.data % 64 == 0
-        assert same_memory(node.get_param(name), parameters.values)
-        assert same_memory(node.get_grad(name), parameters.gradients)
+        assert np.shares_memory(node.get_param(name), parameters.values)
+        assert np.shares_memory(node.get_grad(name), parameters.gradients)
     assert parameters.values.flags.c_contiguous and parameters.values.dtype == np.float32
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Adam(0.1),
-        lambda: Adam(0.1, L2=0.1),
-        lambda: SGD(0.1),
-        lambda: LazyAdam(0.1, use_averages=True, average_every=1),
-    ],
+    "make, options",
+    [(Adam, {}), (Adam, {"L2": 0.1}), (SGD, {}), (LazyAdam, {"average_every": 1})],
 )
-def test_parameters_views_stay_views_through_training(make, gpu_id):
-    with backend(gpu_id) as ops:
-        model = text_net(ops)
-        parameters = FlatParameters(model)
-        optimizer = make()
-        for step in range(3):
-            before = parameters.values.copy()
-            learn(model, text(ops, [step, step + 1]))
-            assert parameters.gradients.any()
-            parameters.update(optimizer)
-            assert (parameters.values != before).any() and not parameters.gradients.any()
-        nodes = list(model.walk())
-        for slot in parameters.slots:
-            stretch = parameters.values[slot.offset : slot.offset + slot.size]
-            param = nodes[slot.node].get_param(slot.param)
-            assert (param == stretch.reshape(slot.shape)).all()
-            parameters.values[slot.offset] += 1
-            assert param.ravel()[0] == stretch[0]
+def test_parameters_views_stay_views_through_training(make, options, ops):
+    model = text_net(ops)
+    parameters = FlatParameters(model)
+    optimizer = make(0.1, use_averages=True, **options)
+    for step in range(3):
+        before = parameters.values.copy()
+        learn(model, ragged([[step, step + 1]], ops))
+        assert parameters.gradients.any()
+        parameters.update(optimizer)
+        assert (parameters.values != before).any() and not parameters.gradients.any()
+    nodes = list(model.walk())
+    for slot in parameters.slots:
+        stretch = parameters.values[slot.offset : slot.offset + slot.size]
+        param = nodes[slot.node].get_param(slot.param)
+        assert (param == stretch.reshape(slot.shape)).all()
+        parameters.values[slot.offset] += 1
+        assert param.ravel()[0] == stretch[0]
 
 
-def test_parameters_update_equals_thinc_with_the_same_optimizer():
+def test_parameters_update_equals_thinc_with_the_same_optimizer(ops):
     X = np.random.default_rng(0).normal(size=(4, 3)).astype("f")
-    with backend(-1):
-        fix_random_seed(3)
-        plain = net()
-        fix_random_seed(3)
-        flat = net()
-        parameters = FlatParameters(flat)
-        # No clipping: Thinc would clip each parameter by itself.
-        one, two = Adam(0.01, grad_clip=0.0), Adam(0.01, grad_clip=0.0)
-        for _ in range(4):
-            for model in (plain, flat):
-                learn(model, X)
-            plain.finish_update(one)
-            parameters.update(two)
+    fix_random_seed(3)
+    plain = net()
+    fix_random_seed(3)
+    flat = net()
+    parameters = FlatParameters(flat)
+    # No clipping: Thinc would clip each parameter by itself.
+    one, two = Adam(0.01, grad_clip=0.0), Adam(0.01, grad_clip=0.0)
+    for _ in range(4):
+        for model in (plain, flat):
+            learn(model, X)
+        plain.finish_update(one)
+        parameters.update(two)
     for a, b in zip(plain.walk(), flat.walk()):
         for name in a.param_names:
             np.testing.assert_allclose(a.get_param(name), b.get_param(name), rtol=1e-6)
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("make", [SGD, LazyAdam, Adam])
-def test_parameters_update_returns_the_norm_before_clipping(make, gpu_id):
-    with backend(gpu_id) as ops:
-        model = text_net(ops)
-        parameters = FlatParameters(model)
-        optimizer = make(0.1, grad_clip=1.0)
-        learn(model, text(ops, range(N_IDS)))  # Every row is known to have a gradient.
-        wanted = 0.0
-        for slot in parameters.slots:
-            parameters.gradients[slot.offset : slot.offset + slot.size] = 3.0
-            wanted += 9.0 * slot.size
-        norm = parameters.update(optimizer, scale=0.5)
+def test_parameters_update_returns_the_norm_before_clipping(make, ops):
+    model = text_net(ops)
+    parameters = FlatParameters(model)
+    optimizer = make(0.1, grad_clip=1.0)
+    learn(model, ragged([range(N_IDS)], ops))  # Every row is known to have a gradient.
+    wanted = 0.0
+    for slot in parameters.slots:
+        parameters.gradients[slot.offset : slot.offset + slot.size] = 3.0
+        wanted += 9.0 * slot.size
+    norm = parameters.update(optimizer, scale=0.5)
     assert norm == pytest.approx(0.5 * np.sqrt(wanted), rel=1e-6)
 
 
-def test_parameters_clipping_limits_the_norm_of_the_whole_gradient():
-    with backend(-1):
-        parameters = FlatParameters(net())
-        parameters.gradients[:] = 1.0
-        before = parameters.values.copy()
-        parameters.update(SGD(1.0, grad_clip=0.5, use_averages=False))
+def test_parameters_update_clips_the_whole_gradient_and_steps_the_schedules_once(ops):
+    parameters = FlatParameters(net())
+    parameters.gradients[:] = 1.0
+    before = parameters.values.copy()
+    optimizer = SGD(iter([1.0, 2.0, 3.0]), grad_clip=0.5, use_averages=False)
+    parameters.update(optimizer)
     moved = np.linalg.norm(parameters.values - before)
     assert moved == pytest.approx(0.5, rel=1e-4)
+    assert optimizer.learn_rate == 2.0 and optimizer.nr_update[KEY] == 1
 
 
 @pytest.mark.parametrize("make", [Adam, LazyAdam])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_parameters_gradient_that_is_not_finite_changes_nothing(make, bad):
-    with backend(-1):
-        model = net()
-        parameters = FlatParameters(model)
-        optimizer = make(0.1)
-        before = parameters.values.copy()
-        parameters.gradients[7] = bad
-        with pytest.raises(TrainingError, match="not finite"):
-            parameters.update(optimizer)
+def test_parameters_gradient_that_is_not_finite_changes_nothing(make, bad, ops):
+    model = net()
+    parameters = FlatParameters(model)
+    optimizer = make(0.1)
+    before = parameters.values.copy()
+    parameters.gradients[7] = bad
+    with pytest.raises(TrainingError, match="not finite"):
+        parameters.update(optimizer)
     assert (parameters.values == before).all()
     assert not optimizer.mom1
 
 
-def test_parameters_update_steps_the_schedules_once():
-    with backend(-1):
-        parameters = FlatParameters(net())
-        optimizer = Adam(iter([0.1, 0.2, 0.3]))
-        parameters.gradients[:] = 1.0
-        parameters.update(optimizer)
-    assert optimizer.learn_rate == 0.2 and optimizer.nr_update[KEY] == 1
-
-
-def test_parameters_optimizer_that_is_not_in_place_works_too():
+def test_parameters_optimizer_that_is_not_in_place_works_too(ops):
     class Copying(Optimizer):
         def __call__(self, key, weights, gradient, *, lr_scale=1.0):
             return weights - gradient, gradient * 0
 
-    with backend(-1):
-        parameters = FlatParameters(net())
-        before = parameters.values.copy()
-        parameters.gradients[:] = 0.25
-        parameters.update(Copying(0.1))
+    parameters = FlatParameters(net())
+    before = parameters.values.copy()
+    parameters.gradients[:] = 0.25
+    parameters.update(Copying(0.1))
     assert (parameters.values == before - 0.25).all()
 
 
-def test_parameters_tied_arrays_are_laid_once():
-    with backend(-1):
-        first, second = Linear(4, 4), Softmax(4, 4)
-        model = chain(first, second)
-        model.initialize()
-        second.set_param("W", first.get_param("W"))
-        parameters = FlatParameters(model)
-        assert parameters.n_parameters == 16 + 4 + 4
-        assert same_memory(first.get_param("W"), second.get_param("W"))
-        first.inc_grad("W", np.ones((4, 4), dtype="f"))
-        second.inc_grad("W", np.ones((4, 4), dtype="f"))
+def test_parameters_tied_arrays_are_laid_once(ops):
+    first, second = Linear(4, 4), Softmax(4, 4)
+    model = chain(first, second)
+    model.initialize()
+    second.set_param("W", first.get_param("W"))
+    parameters = FlatParameters(model)
+    assert parameters.n_parameters == 16 + 4 + 4
+    assert np.shares_memory(first.get_param("W"), second.get_param("W"))
+    first.inc_grad("W", np.ones((4, 4), dtype="f"))
+    second.inc_grad("W", np.ones((4, 4), dtype="f"))
     assert (first.get_grad("W") == 2).all() and (parameters.gradients == 2).sum() == 16
 
 
-def test_parameters_load_changes_all_views():
-    with backend(-1):
-        model = net()
-        parameters = FlatParameters(model)
-        before = parameters.values.copy()
-        other = np.arange(before.size, dtype="f")
-        parameters.load(other)
-        assert (model.layers[0].get_param("W").ravel() == other[:15]).all()
-        with pytest.raises(ModelError, match="model of another size"):
-            parameters.load(other[:-1])
+def test_parameters_load_changes_all_views(ops):
+    model = net()
+    parameters = FlatParameters(model)
+    other = np.arange(parameters.values.size, dtype="f")
+    parameters.load(other)
+    assert (model.layers[0].get_param("W").ravel() == other[:15]).all()
+    with pytest.raises(ModelError, match="model of another size"):
+        parameters.load(other[:-1])
 
 
-def test_parameters_gaps_between_parameters_stay_zero():
-    with backend(-1) as ops:
-        model = text_net(ops)
-        parameters = FlatParameters(model)
-        inside = np.zeros(parameters.values.shape, dtype=bool)
-        for slot in parameters.slots:
-            inside[slot.offset : slot.offset + slot.size] = True
-        assert not inside.all()
-        for optimizer in (Adam(0.1, L2=0.1), LazyAdam(0.1, L2=0.1)):
-            for _ in range(2):
-                learn(model, text(ops, [1, 2]))
-                parameters.update(optimizer)
-        assert not parameters.values[~inside].any()
+def test_parameters_gaps_between_parameters_stay_zero(ops):
+    model = text_net(ops)
+    parameters = FlatParameters(model)
+    inside = np.zeros(parameters.values.shape, dtype=bool)
+    for slot in parameters.slots:
+        inside[slot.offset : slot.offset + slot.size] = True
+    assert not inside.all()
+    for optimizer in (Adam(0.1, L2=0.1), LazyAdam(0.1, L2=0.1)):
+        for _ in range(2):
+            learn(model, ragged([[1, 2]], ops))
+            parameters.update(optimizer)
+    assert not parameters.values[~inside].any()
 
 
-def test_parameters_of_another_library_are_refused():
+def test_parameters_without_values_or_of_another_library_are_refused():
+    with pytest.raises(ModelError, match="'W' of layer 'linear' has no value"):
+        FlatParameters(Linear(2, 2))
     model = Model("wrapped", lambda model, X, is_train: (X, lambda dY: dY), shims=[Shim(None)])
     with pytest.raises(ModelError, match="'wrapped' wraps a model of another library"):
         FlatParameters(model)
-
-
-def test_parameters_without_values_are_refused():
-    with pytest.raises(ModelError, match="'W' of layer 'linear' has no value"):
-        FlatParameters(Linear(2, 2))

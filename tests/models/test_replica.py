@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Adam, Linear, chain, clone, residual
 
+from tests.ops.array_backends import in_threads
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.replica import replicate
-from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
+from thincdialog.ops.dialog_ops import DialogNumpyOps
 
 
 def make(tied=False):
@@ -89,9 +90,5 @@ def test_replicas_in_threads_add_to_the_same_weights(steps):
                 own.values[:] += own.gradients
 
     owns = [parameters.replica(replicate(model)) for _ in steps]
-    threads = [threading.Thread(target=work, args=pair) for pair in zip(owns, steps)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(lambda pair: work(*pair), zip(owns, steps))
     assert set(model.get_ref("second").get_param("b").tolist()) == {float(sum(steps))}

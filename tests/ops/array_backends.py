@@ -2,8 +2,11 @@
 there is a GPU."""
 
 from contextlib import contextmanager
+from threading import Thread
 
+import numpy as np
 import pytest
+from thinc.api import Ragged
 
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
@@ -13,6 +16,17 @@ BACKENDS = [
     pytest.param("fast", id="fast"),
     pytest.param(0, id="cupy", marks=pytest.mark.gpu),
 ]
+
+
+# Tests take the fixture ``ops``: NumPy's, or with this mark all of them in turn.
+EACH_OPS = pytest.mark.parametrize("ops", BACKENDS, indirect=True)
+
+
+@pytest.fixture
+def ops(request):
+    """Ops for new models."""
+    with backend(getattr(request, "param", -1)) as ops:
+        yield ops
 
 
 def new_ops(backend):
@@ -25,3 +39,28 @@ def backend(gpu_id):
     """Make the ops and let Thinc use them for new models."""
     with using_ops(new_ops(gpu_id)) as ops:
         yield ops
+
+
+def ragged(examples, ops=None):
+    """Ids of texts, or pairs of id and segment, as layers take them."""
+    pairs = [t if isinstance(t, tuple) else (t, 0) for example in examples for t in example]
+    data = np.array(pairs, dtype="i").reshape(-1, 2)
+    lengths = np.array([len(example) for example in examples], dtype="i")
+    return Ragged(data, lengths) if ops is None else Ragged(ops.asarray(data), ops.asarray(lengths))
+
+
+def in_threads(work, arguments):
+    """Call the work with each argument at once."""
+    threads = [Thread(target=work, args=(argument,)) for argument in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+
+
+def made(layer, X=None):
+    """A layer with weights, on the CPU."""
+    with backend(-1):
+        layer = layer()
+        layer.initialize(X=X)
+    return layer

@@ -2,18 +2,17 @@ import pytest
 
 from thincdialog.ops.alignment import ALIGNMENT, address, aligned_size, aligned_zeros
 
-from .array_backends import BACKENDS, backend
+from .array_backends import EACH_OPS
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("length", [1, 16, 100_003])
-def test_aligned_zeros_begin_at_a_cache_line(gpu_id, length):
-    with backend(gpu_id) as ops:
-        arrays = [aligned_zeros(length, ops.xp) for _ in range(5)]
-        for array in arrays:
-            assert address(array) % ALIGNMENT == 0
-            assert array.shape == (length,) and array.dtype == "float32"
-            assert isinstance(array, ops.xp.ndarray) and not array.any()
+def test_aligned_zeros_begin_at_a_cache_line(ops, length):
+    arrays = [aligned_zeros(length, ops.xp) for _ in range(5)]
+    for array in arrays:
+        assert address(array) % ALIGNMENT == 0
+        assert array.shape == (length,) and array.dtype == "float32"
+        assert isinstance(array, ops.xp.ndarray) and not array.any()
 
 
 @pytest.mark.parametrize("size, expected", [(0, 0), (1, 16), (16, 16), (17, 32)])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import NumpyOps
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.bags import bag_numbers, row_gradients, split_bags, sum_bags, sum_by_key
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
 
@@ -75,26 +75,24 @@ def test_bags_sum_by_key_sorts_keys_of_any_size(ops, keys):
     assert sums[:, 1].tolist() == [keys.count(key) for key in found.tolist()]
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
-def test_bags_larger_than_a_block(gpu_id):
+@EACH_OPS
+def test_bags_larger_than_a_block(ops):
     lengths = [0, 5000, 3, 0, 2500, 1]
-    with backend(gpu_id) as ops:
-        table, ids, sizes = bags(ops, lengths, n_rows=40)
-        Y = ops.to_numpy(sum_bags(ops, table, ids, sizes))
-        plain, host_ids = ops.to_numpy(table), ops.to_numpy(ids)
-        parts = np.split(host_ids, np.cumsum(lengths)[:-1])
-        np.testing.assert_array_equal(Y, [plain[part].sum(axis=0) for part in parts])
-        rows, values = row_gradients(ops, table[:6], ids, sizes)
-        wanted = np.zeros_like(plain)
-        np.add.at(wanted, host_ids, plain[:6][np.repeat(np.arange(6), lengths)])
-        np.testing.assert_array_equal(ops.to_numpy(values), wanted[ops.to_numpy(rows)])
+    table, ids, sizes = bags(ops, lengths, n_rows=40)
+    Y = ops.to_numpy(sum_bags(ops, table, ids, sizes))
+    plain, host_ids = ops.to_numpy(table), ops.to_numpy(ids)
+    parts = np.split(host_ids, np.cumsum(lengths)[:-1])
+    np.testing.assert_array_equal(Y, [plain[part].sum(axis=0) for part in parts])
+    rows, values = row_gradients(ops, table[:6], ids, sizes)
+    wanted = np.zeros_like(plain)
+    np.add.at(wanted, host_ids, plain[:6][np.repeat(np.arange(6), lengths)])
+    np.testing.assert_array_equal(ops.to_numpy(values), wanted[ops.to_numpy(rows)])
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
-def test_bags_sum_by_key_has_the_same_bits_each_time(gpu_id):
+@EACH_OPS
+def test_bags_sum_by_key_has_the_same_bits_each_time(ops):
     rng = np.random.default_rng(0)
-    with backend(gpu_id) as ops:
-        values = ops.asarray2f(rng.normal(size=(5000, 8)).astype("f"))
-        keys = ops.asarray1i(rng.integers(0, 7, size=5000))
-        first = sum_by_key(ops, values, keys)[1]
-        assert all((sum_by_key(ops, values, keys)[1] == first).all() for _ in range(5))
+    values = ops.asarray2f(rng.normal(size=(5000, 8)).astype("f"))
+    keys = ops.asarray1i(rng.integers(0, 7, size=5000))
+    first = sum_by_key(ops, values, keys)[1]
+    assert all((sum_by_key(ops, values, keys)[1] == first).all() for _ in range(5))

@@ -1,4 +1,4 @@
-import subprocess
+import importlib
 import sys
 
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from thincdialog.errors import MissingPackageError
 from thincdialog.ops.compiled import load_kernels
-from thincdialog.ops.kernels.kernel import kernel
+from thincdialog.ops.kernels.kernel import _stamp, kernel
 
 
 def test_compiled_kernels_without_numba_are_an_error_that_says_what_to_install(monkeypatch):
@@ -26,21 +26,22 @@ def test_compiled_kernels_run_where_nothing_can_be_kept():
     assert X.tolist() == [0, 2, 4]
 
 
-def test_compiled_kernels_follow_changes_in_the_kernels_that_they_call(tmp_path):
-    inner, outer = tmp_path / "inner.py", tmp_path / "outer.py"
-    head = "from thincdialog.ops.kernels.kernel import kernel\n"
-    outer.write_text(
-        f"{head}from inner import inner\n@kernel\ndef outer(x):\n    return inner(x) + 1\n"
-    )
+def test_compiled_kernels_follow_changes_in_the_kernels_that_they_call(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    head = "from thincdialog.ops.kernels.kernel import _stamp, kernel\n@kernel\n"
+    outer = "def outer(x):\n    return inner(x) + 1\n"
+    (tmp_path / "outer.py").write_text(f"from inner import inner\n{head}{outer}")
     shown = []
     for factor in (2, 2, 30):
         if not shown or factor == 30:
-            inner.write_text(f"{head}@kernel\ndef inner(x):\n    return {factor} * x\n")
-        command = "from outer import outer; hits = outer(10), sum(outer.stats.cache_hits.values())"
-        code = f"{command}; print(*hits)"
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        shown.append(tuple(map(int, done.stdout.split())))
-    # The second run finds what the first one kept; the third must not use it.
+            code = f"def inner(x):\n    return {factor} * x\n"
+            (tmp_path / "inner.py").write_text(f"{head}{code}")
+        # As a new process finds it.
+        _stamp.cache_clear()
+        for name in ("inner", "outer"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        kernels = importlib.import_module("outer")
+        shown.append((kernels.outer(10), sum(kernels.outer.stats.cache_hits.values())))
+    # The second finds what the first one kept; the third must not use it.
     assert shown == [(21, 0), (21, 1), (301, 0)]

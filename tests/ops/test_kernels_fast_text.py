@@ -1,19 +1,18 @@
 """The kernel of the fastText-like classifier: its step is that of the layers and the loss."""
 
-from threading import Thread
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thinc.api import Ragged
 
+from tests.ops.array_backends import in_threads, ragged
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.models.fast_text import FastText
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.compiled import load_kernels
+from thincdialog.ops.rows_apart import RowsApart, Tokens
 
 pytest.importorskip("numba")
 N_IDS, N_CLASSES, WIDTH = 12, 5, 20
@@ -45,17 +44,17 @@ class Step:
         table, output = map(self.model.get_ref, ("table", "output"))
         offset_of = self.parameters.offset_of
         losses = np.zeros(len(targets), dtype="f")
-        learnt, norms = load_kernels("fast_text").train_examples(
-            self.values,
+        words = Tokens(offset_of(table, "E"), N_IDS, self.texts.dataXd[:, 0].copy())
+        # No row is so frequent that it would be copied, but there are others who learn.
+        room = RowsApart(1000 if shared else 0)
+        learnt, norms = load_kernels("fast_text").learn_batch(
+            *room.prepare(self.values, np.zeros(0, dtype="f"), WIDTH, [words]),
             offset_of(output, "W"),
-            WIDTH,
             N_CLASSES,
-            offset_of(table, "E") + WIDTH * self.texts.dataXd[:, 0].astype("i8"),
             np.cumsum([0, *self.texts.lengths])[first:].astype(np.int64),
             targets,
             self.candidates[examples],
             self.weights,
-            shared,
             rate,
             clip,
             losses,
@@ -76,25 +75,6 @@ class Step:
         backprop(d_logits.astype("f"))
         return self.parameters.gradients.copy(), losses
 
-    def by_loop(self, rate):
-        """The slow way: example by example, row by row; the losses."""
-        table, output = map(self.model.get_ref, ("table", "output"))
-        E, W = table.get_param("E"), output.get_param("W")
-        ends = np.cumsum(self.texts.lengths)
-        losses = []
-        for end, length, right in zip(ends, self.texts.lengths, self.targets):
-            ids = self.texts.dataXd[end - length : end, 0]
-            x = E[ids].mean(axis=0) if length else np.zeros(WIDTH, dtype="f")
-            P = np.exp(W @ x)
-            P /= P.sum()
-            losses.append(-self.weights[right] * np.log(P[right]))
-            d = (P - np.eye(N_CLASSES)[right]) * self.weights[right]
-            dx = d @ W
-            W -= rate * np.outer(d, x)
-            for each in ids:
-                E[each] -= rate * dx / length
-        return losses
-
 
 def logistic(logits, candidates):
     """Loss of the first candidate being right and the others wrong, each by itself."""
@@ -105,11 +85,6 @@ def logistic(logits, candidates):
             losses[i] -= np.log(p if wanted else 1 - p)
             d_logits[i, c] += p - wanted
     return d_logits, losses
-
-
-def ragged(texts):
-    data = np.array([(each, 0) for ids in texts for each in ids], dtype="i").reshape(-1, 2)
-    return Ragged(data, np.array([len(ids) for ids in texts], dtype="i"))
 
 
 TEXT = [3, 4, 4, 10, 0, 2]
@@ -148,42 +123,14 @@ def test_kernels_fast_text_any_text(text, target, wrong, clip, shared):
         assert norm == pytest.approx(float(gradient @ gradient), rel=1e-4)
 
 
-def test_kernels_fast_text_small_steps_make_the_gradient_of_a_batch():
-    step = Step(*MANY)
-    gradient, expected = step.by_layers()
-    before = step.values.copy()
-    _, _, losses = step.by_kernel(1e-4)
-    np.testing.assert_allclose(losses, expected, rtol=5e-3)
-    np.testing.assert_allclose((before - step.values) / 1e-4, gradient, atol=0.03)
-
-
-@pytest.mark.parametrize("candidates", [None, [[2, 0, 4, 4]]])
-def test_kernels_fast_text_step_is_the_slope_of_the_loss(candidates):
-    step = Step([TEXT], [2], candidates)
-    before = step.values.copy()
-    step.by_kernel(1.0)
-    gradient = before - step.values
-    assert len(np.flatnonzero(gradient)) > 100
-    for at in np.flatnonzero(gradient)[::17]:
-        slopes = []
-        for h in (1e-2, -1e-2):
-            step.values[:] = before
-            step.values[at] += h
-            slopes.append(float(step.by_kernel(0.0)[2][0]))
-        assert gradient[at] == pytest.approx((slopes[0] - slopes[1]) / 2e-2, abs=1e-3)
-
-
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("clip", [0.0, 1e6])
-@pytest.mark.parametrize("shared", [False, True])
-def test_kernels_fast_text_is_the_slow_loop(shared, clip, weights):
-    """Alone, a worker with a copy of the output layer learns as one without."""
-    fast, slow = Step(*MANY, weights=weights), Step(*MANY, weights=weights)
-    for _ in range(3):
-        n, _, losses = fast.by_kernel(0.5, clip=clip, shared=shared)
-        assert n == 50
-        np.testing.assert_allclose(losses, slow.by_loop(0.5), atol=1e-4)
-    np.testing.assert_allclose(fast.values, slow.values, atol=1e-4)
+def test_kernels_fast_text_a_worker_with_a_copy_learns_as_one_without(clip):
+    texts, targets = MANY
+    one, other = (Step(texts * 3, targets * 3, weights=WEIGHTS) for _ in range(2))
+    n, _, losses = one.by_kernel(0.5, clip=clip, shared=True)  # It meets the others twice.
+    assert n == 150
+    np.testing.assert_allclose(losses, other.by_kernel(0.5, clip=clip)[2], atol=1e-4)
+    np.testing.assert_allclose(one.values, other.values, atol=1e-4)
 
 
 def test_kernels_fast_text_examples_come_one_after_another():
@@ -230,18 +177,6 @@ def test_kernels_fast_text_stops_before_an_example_without_a_finite_loss(bad, sh
     np.testing.assert_allclose(stopped.values, expected.values, atol=1e-6)
 
 
-def test_kernels_fast_text_a_class_without_examples_only_falls():
-    step = Step(*MANY)
-    for _ in range(20):
-        step.by_kernel(0.5)
-    P = np.exp(step.model.predict(step.texts))
-    assert (P.argmax(axis=1) != 3).all()
-    losses = step.by_kernel(0.0)[2].reshape(10, 5)
-    assert losses[:, [0, 2, 3, 4]].max() < 0.01
-    # Of a text without words nothing can be known.
-    np.testing.assert_allclose(losses[:, 1], np.log(N_CLASSES), rtol=1e-6)
-
-
 def test_kernels_fast_text_threads_keep_each_others_steps():
     """What one thread does to the output layer is not lost for the other's."""
     step = Step(*MANY)
@@ -250,11 +185,7 @@ def test_kernels_fast_text_threads_keep_each_others_steps():
         for _ in range(60):
             step.by_kernel(0.2, shared=True, examples=slice(first, first + 25))
 
-    threads = [Thread(target=work, args=(first,)) for first in (0, 25)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    in_threads(work, (0, 25))
     losses = step.by_kernel(0.0)[2]
     assert np.isfinite(step.values).all()
     # All but the examples without a word, whose class nothing else tells.

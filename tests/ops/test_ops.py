@@ -7,11 +7,10 @@ import pytest
 from thinc.api import CupyOps, NumpyOps, get_current_ops
 from thinc.compat import has_cupy, has_cupy_gpu
 
-from tests.ops.array_backends import BACKENDS, backend, new_ops
+from tests.ops.array_backends import BACKENDS, EACH_OPS, backend, new_ops
 from thincdialog.errors import DialogError
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.ops.dialog_numpy_ops import DialogNumpyOps
-from thincdialog.ops.exact_products import exact_products
+from thincdialog.ops.dialog_ops import DialogNumpyOps, exact_products
 from thincdialog.registry import registry
 
 
@@ -39,11 +38,10 @@ def test_ops_dropout_leaves_the_global_generator_alone():
     assert np.random.random(4).tolist() == wanted
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_ops_dropout_rate_and_expected_value(rate, gpu_id):
-    with backend(gpu_id) as ops:
-        mask = ops.to_numpy(ops.get_dropout_mask((400, 500), rate))
+def test_ops_dropout_rate_and_expected_value(rate, ops):
+    mask = ops.to_numpy(ops.get_dropout_mask((400, 500), rate))
     assert mask.dtype == np.float32
     kept = mask > 0
     np.testing.assert_allclose(mask[kept], 1 / (1 - rate), rtol=1e-4)
@@ -51,39 +49,33 @@ def test_ops_dropout_rate_and_expected_value(rate, gpu_id):
     assert abs(kept.mean() - (1 - rate)) < 5 * np.sqrt(rate * (1 - rate) / kept.size)
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
-@pytest.mark.parametrize("rate, value", [(None, 1), (0.0, 1), (-1.0, 1), (1.0, 0), (2.0, 0)])
-def test_ops_dropout_limits(rate, value, gpu_id):
-    with backend(gpu_id) as ops:
-        assert ops.to_numpy(ops.get_dropout_mask((2, 2), rate)).tolist() == [[value] * 2] * 2
+@EACH_OPS
+def test_ops_dropout_limits(ops):
+    for rate, value in [(None, 1), (0.0, 1), (-1.0, 1), (1.0, 0), (2.0, 0)]:
+        mask = ops.to_numpy(ops.get_dropout_mask((2, 2), rate))
+        assert mask.tolist() == [[value] * 2] * 2
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("trans1, trans2", [(False, True), (True, False), (False, False)])
-def test_ops_exact_products_do_not_depend_on_the_other_rows(trans1, trans2, gpu_id):
+def test_ops_exact_products_do_not_depend_on_the_other_rows(trans1, trans2, ops):
     rng = np.random.default_rng(0)
-    with backend(gpu_id) as ops:
-        x = ops.asarray2f(rng.normal(size=(101, 77)).astype("f"))
-        y = ops.asarray2f(rng.normal(size=(77, 33)).astype("f"))
+    x = ops.asarray2f(rng.normal(size=(101, 77)).astype("f"))
+    y = ops.asarray2f(rng.normal(size=(77, 33)).astype("f"))
 
-        def product(rows):
-            left = ops.xp.ascontiguousarray(rows.T) if trans1 else rows
-            right = ops.xp.ascontiguousarray(y.T) if trans2 else y
-            return ops.to_numpy(ops.gemm(left, right, trans1=trans1, trans2=trans2))
+    def product(rows):
+        left = ops.xp.ascontiguousarray(rows.T) if trans1 else rows
+        right = ops.xp.ascontiguousarray(y.T) if trans2 else y
+        return ops.to_numpy(ops.gemm(left, right, trans1=trans1, trans2=trans2))
 
-        fast = product(x)
-        with exact_products(ops):
-            exact = product(x)
-            for first, last in ((0, 1), (3, 8), (50, 101)):
-                assert product(x[first:last]).tobytes() == exact[first:last].tobytes()
-        assert exact.dtype == np.float32
-        np.testing.assert_allclose(exact, fast, rtol=1e-4, atol=1e-5)
-        assert product(x).tobytes() == fast.tobytes()
-
-
-def test_ops_exact_products_leave_stock_ops_alone():
-    with exact_products(NumpyOps()) as nothing:
-        assert nothing is None
+    fast = product(x)
+    with exact_products(ops):
+        exact = product(x)
+        for first, last in ((0, 1), (3, 8), (50, 101)):
+            assert product(x[first:last]).tobytes() == exact[first:last].tobytes()
+    assert exact.dtype == np.float32
+    np.testing.assert_allclose(exact, fast, rtol=1e-4, atol=1e-5)
+    assert product(x).tobytes() == fast.tobytes()
 
 
 @pytest.mark.parametrize("name", [-1, "fast"])
@@ -92,15 +84,14 @@ def test_ops_product_equals_stock_ops(name):
     x, y = rng.normal(size=(6, 4)).astype("f"), rng.normal(size=(4, 5)).astype("f")
     ours, stock = new_ops(name), NumpyOps()
     assert not ours.use_blis
+    with exact_products(stock) as nothing:  # Stock ops stay as they are.
+        assert nothing is None
     for trans1, trans2 in [(False, False), (True, False), (False, True), (True, True)]:
         a, b = (x.T.copy() if trans1 else x), (y.T.copy() if trans2 else y)
-        one = ours.gemm(a, b, trans1=trans1, trans2=trans2)
-        np.testing.assert_allclose(
-            one, stock.gemm(a, b, trans1=trans1, trans2=trans2), rtol=1e-4, atol=1e-6
-        )
-        out = np.empty((6, 5), dtype="f")
-        assert ours.gemm(a, b, out=out, trans1=trans1, trans2=trans2) is out
-        assert (out == one).all()
+        turned, out = {"trans1": trans1, "trans2": trans2}, np.empty((6, 5), dtype="f")
+        one = ours.gemm(a, b, **turned)
+        np.testing.assert_allclose(one, stock.gemm(a, b, **turned), rtol=1e-4, atol=1e-6)
+        assert ours.gemm(a, b, out=out, **turned) is out and (out == one).all()
 
 
 def test_ops_use_one_blas_thread():

@@ -1,14 +1,12 @@
 import copy
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thinc.api import NumpyOps
+from thinc.api import Model, NumpyOps
 
-from tests.ops.array_backends import BACKENDS, backend
-from thincdialog.ops.table_gradient import TableGradient
-from thincdialog.ops.touched_rows import TouchedRows
+from tests.ops.array_backends import EACH_OPS
+from thincdialog.ops.table_gradient import TableGradient, TouchedRows
 
 N_ROWS = 12
 
@@ -21,26 +19,25 @@ def added(ops, kept, rows, seed):
     return dense
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
-def test_table_gradient_keeps_its_rows_out_of_the_array_until_it_is_read(gpu_id):
-    with backend(gpu_id) as ops:
-        dense = ops.alloc2f(N_ROWS, 2)
-        kept = TableGradient(ops, dense)
-        assert [array.shape for array in kept.rows()] == [(0,), (0, 2)]
-        wanted = added(ops, kept, [1, 4], 0)
-        wanted += added(ops, kept, [0, 4], 1)
-        rows, values = kept.rows()
-        assert not dense.any()
-        assert ops.to_numpy(rows).tolist() == [0, 1, 4] and str(rows.dtype) == "int64"
-        assert ops.to_numpy(values).tobytes() == wanted[[0, 1, 4]].tobytes()
-        kept.write()
-        assert ops.to_numpy(dense).tobytes() == wanted.tobytes()
-        dense *= 2  # As whoever reads it may.
-        assert ops.to_numpy(kept.rows()[1]).tobytes() == (2 * wanted[[0, 1, 4]]).tobytes()
-        kept.clear()
-        assert not dense.any() and kept.rows()[0].shape == (0,)
-        added(ops, kept, [3], 2)
-        assert ops.to_numpy(kept.rows()[0]).tolist() == [3] and not dense.any()
+@EACH_OPS
+def test_table_gradient_keeps_its_rows_out_of_the_array_until_it_is_read(ops):
+    dense = ops.alloc2f(N_ROWS, 2)
+    kept = TableGradient(ops, dense)
+    assert [array.shape for array in kept.rows()] == [(0,), (0, 2)]
+    wanted = added(ops, kept, [1, 4], 0)
+    wanted += added(ops, kept, [0, 4], 1)
+    rows, values = kept.rows()
+    assert not dense.any()
+    assert ops.to_numpy(rows).tolist() == [0, 1, 4] and str(rows.dtype) == "int64"
+    assert ops.to_numpy(values).tobytes() == wanted[[0, 1, 4]].tobytes()
+    kept.write()
+    assert ops.to_numpy(dense).tobytes() == wanted.tobytes()
+    dense *= 2  # As whoever reads it may.
+    assert ops.to_numpy(kept.rows()[1]).tobytes() == (2 * wanted[[0, 1, 4]]).tobytes()
+    kept.clear()
+    assert not dense.any() and kept.rows()[0].shape == (0,)
+    added(ops, kept, [3], 2)
+    assert ops.to_numpy(kept.rows()[0]).tolist() == [3] and not dense.any()
 
 
 @given(
@@ -73,15 +70,16 @@ def test_table_gradient_never_keeps_more_rows_than_the_table_has():
 
 
 def test_touched_rows_add_to_the_gradient_unless_they_are_to_be_kept():
-    ops, gradient = NumpyOps(), np.zeros((6, 2), dtype="f")
     touched, rows = TouchedRows(), np.array([1, 4], dtype="i")
-    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    layer = Model("table", lambda *_: None, params={"E": np.zeros((6, 2), dtype="f")})
+    touched.add(layer, rows, np.ones((2, 2), dtype="f"))
+    gradient = layer.get_grad("E")
     assert gradient.sum(axis=1).tolist() == [0, 2, 0, 0, 2, 0]
     gradient[:] = 0
-    kept = TableGradient(ops, gradient)
+    kept = TableGradient(layer.ops, gradient)
     touched.keep_in(kept)
     twin = copy.deepcopy(touched)
-    touched.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    touched.add(layer, rows, np.ones((2, 2), dtype="f"))
     assert not gradient.any() and kept.rows()[0].tolist() == [1, 4]
-    twin.add(ops, gradient, rows, np.ones((2, 2), dtype="f"))
+    twin.add(layer, rows, np.ones((2, 2), dtype="f"))
     assert gradient.sum(axis=1).tolist() == [0, 2, 0, 0, 2, 0]

@@ -4,15 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import Adam
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import BACKENDS, EACH_OPS, backend
+from tests.optimizers.test_row_sparse import KEY, N_DENSE, N_ROWS, SIZE, WIDTH, gradient
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
-from thincdialog.registry import registry
-
-KEY = (0, "parameters")
-WIDTH, N_ROWS, N_DENSE = 4, 6, 16
-SIZE = N_DENSE + WIDTH * N_ROWS
 
 
 def parts(ops, rows):
@@ -20,67 +16,18 @@ def parts(ops, rows):
     return [Part(0, N_DENSE), table]
 
 
-def gradient(rows, step):
-    dense = np.random.default_rng(step).normal(size=SIZE).astype("f")
-    absent = [row for row in range(N_ROWS) if row not in rows]
-    dense[N_DENSE:].reshape(N_ROWS, WIDTH)[absent] = 0
-    return dense
-
-
-@pytest.mark.parametrize("gpu_id", BACKENDS)
+@EACH_OPS
 @pytest.mark.parametrize("L2, is_decay", [(0.0, True), (0.1, True), (0.1, False)])
-def test_lazy_adam_equals_thinc_when_every_row_is_used(L2, is_decay, gpu_id):
-    with backend(gpu_id) as ops:
-        one = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
-        two = one.copy()
-        options = {"grad_clip": 0.0, "L2": L2, "L2_is_weight_decay": is_decay}
-        thinc, lazy = Adam(0.01, use_averages=False, **options), LazyAdam(0.01, **options)
-        for step in range(5):
-            d = ops.asarray1f(gradient(range(N_ROWS), step))
-            thinc(KEY, one, d.copy())
-            lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
-        ops.xp.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6)
-
-
-@given(st.lists(st.sets(st.integers(0, N_ROWS - 1)), min_size=1, max_size=6))
-@settings(max_examples=50)
-def test_lazy_adam_is_adam_for_the_rows_used_with_a_common_clock(uses):
-    """The formula of SparseAdam, row by row, in double precision."""
-    with backend(-1) as ops:
-        values = np.random.default_rng(9).normal(size=SIZE).astype("f")
-        wanted = values.astype("d")
-        mom1, mom2 = np.zeros(SIZE), np.zeros(SIZE)
-        optimizer = LazyAdam(0.01, grad_clip=0.0)
-        for step, rows in enumerate(uses, start=1):
-            d = gradient(rows, step)
-            optimizer.update_parts(KEY, values, d.copy(), parts(ops, sorted(rows)), scale=0.5)
-            used = np.arange(SIZE) < N_DENSE
-            used |= np.isin((np.arange(SIZE) - N_DENSE) // WIDTH, sorted(rows))
-            g = 0.5 * d[used].astype("d")
-            mom1[used] = 0.9 * mom1[used] + 0.1 * g
-            mom2[used] = 0.999 * mom2[used] + 0.001 * g * g
-            rate = 0.01 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
-            wanted[used] -= rate * mom1[used] / (np.sqrt(mom2[used]) + 1e-8)
-    np.testing.assert_allclose(values, wanted, rtol=1e-4, atol=1e-5)
-
-
-def test_lazy_adam_leaves_unused_rows_bit_by_bit():
-    with backend(-1) as ops:
-        values = np.random.default_rng(9).normal(size=SIZE).astype("f")
-        before = values.copy()
-        optimizer = LazyAdam(0.1, L2=0.1)
-        for step, rows in enumerate([[0, 2], [2, 3]]):
-            optimizer.update_parts(KEY, values, gradient(rows, step), parts(ops, rows))
-    table, old = (v[N_DENSE:].reshape(N_ROWS, WIDTH) for v in (values, before))
-    assert (table == old).all(axis=1).tolist() == [False, True, False, False, True, True]
-
-
-def test_lazy_adam_gradients_are_left_as_they_are():
-    with backend(-1) as ops:
-        d = gradient([1], 0)
-        kept = d.copy()
-        LazyAdam(0.1).update_parts(KEY, np.ones(SIZE, "f"), d, parts(ops, [1]), scale=2.0)
-    assert (d == kept).all()
+def test_lazy_adam_equals_thinc_when_every_row_is_used(L2, is_decay, ops):
+    one = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
+    two = one.copy()
+    options = {"grad_clip": 0.0, "L2": L2, "L2_is_weight_decay": is_decay}
+    thinc, lazy = Adam(0.01, use_averages=False, **options), LazyAdam(0.01, **options)
+    for step in range(5):
+        d = ops.asarray1f(gradient(range(N_ROWS), step))
+        thinc(KEY, one, d.copy())
+        lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
+    ops.xp.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -103,16 +50,15 @@ def test_lazy_adam_larger_than_a_block(is_shared):
     np.testing.assert_array_equal(dense.reshape(n, width)[rows], values.reshape(n, width)[rows])
 
 
-def test_lazy_adam_averages_every_few_steps_are_close_to_thincs():
-    with backend(-1) as ops:
-        one = np.ones(SIZE, dtype="f")
-        two = one.copy()
-        thinc = Adam(0.001, grad_clip=0.0)
-        lazy = LazyAdam(0.001, grad_clip=0.0, use_averages=True, average_every=4)
-        for step in range(400):
-            d = gradient(range(N_ROWS), step)
-            thinc(KEY, one, d.copy())
-            lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
+def test_lazy_adam_averages_every_few_steps_are_close_to_thincs(ops):
+    one = np.ones(SIZE, dtype="f")
+    two = one.copy()
+    thinc = Adam(0.001, grad_clip=0.0)
+    lazy = LazyAdam(0.001, grad_clip=0.0, use_averages=True, average_every=4)
+    for step in range(400):
+        d = gradient(range(N_ROWS), step)
+        thinc(KEY, one, d.copy())
+        lazy.update_parts(KEY, two, d, parts(ops, range(N_ROWS)))
     np.testing.assert_allclose(lazy.averages[KEY], thinc.averages[KEY], atol=2e-3)
     assert np.abs(one - lazy.averages[KEY]).max() > 2e-3
 
@@ -160,13 +106,3 @@ def test_lazy_adam_that_is_shared_is_lazy_adam_where_nobody_else_steps(gradients
             optimizer.update_parts(KEY, values, np.full(1, g, "f"), [Part(0, 1)])
         found.append(values)
     np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
-
-
-def test_lazy_adam_is_registered_with_schedules_and_checks():
-    registry.ensure_populated()
-    make = registry.optimizers.get("thincdialog.LazyAdam.v1")
-    optimizer = make(learn_rate=iter([0.1, 0.2]), use_averages=True)
-    assert optimizer.learn_rate == 0.1 and optimizer.averages == {}
-    assert make().averages is None
-    with pytest.raises(ValueError, match="average_every is 0"):
-        make(average_every=0)

@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import SGD, NumpyOps
 
-from tests.ops.array_backends import BACKENDS, backend
+from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
-from thincdialog.optimizers.sparse_adagrad import SparseAdagrad
-from thincdialog.optimizers.sparse_sgd import SparseSGD
+from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from thincdialog.optimizers.state import optimizer_state, restore_optimizer
 from thincdialog.registry import registry
 
@@ -58,16 +57,25 @@ class LazyAdamAhead(LazyAdam):
     nu = 0.7
 
 
-KINDS = {SparseSGD: Sgd, SparseAdagrad: Adagrad, LazyAdam: Adam, LazyAdamAhead: AdamAhead}
-MAKES = {
-    "SparseSGD": lambda **options: SparseSGD(RATE, grad_clip=0.0, use_averages=False, **options),
-    "SparseAdagrad": lambda **options: SparseAdagrad(
-        RATE, eps=1e-8, grad_clip=0.0, use_averages=False, **options
-    ),
-    "LazyAdam": lambda **options: LazyAdam(RATE, grad_clip=0.0, use_averages=False, **options),
-    "nu": lambda **options: LazyAdamAhead(RATE, grad_clip=0.0, use_averages=False, **options),
+# Ours, and the formula.
+KINDS = {
+    "SparseSGD": (SparseSGD, Sgd),
+    "SparseAdagrad": (SparseAdagrad, Adagrad),
+    "LazyAdam": (LazyAdam, Adam),
+    "nu": (LazyAdamAhead, AdamAhead),
 }
-COMPILED = [pytest.param(False, id="numpy"), pytest.param(True, id="compiled")]
+EVERY = pytest.mark.parametrize("name", KINDS)
+OPS = pytest.mark.parametrize("ops_name", ["numpy", "fast"])
+
+
+def make(name, **options):
+    return KINDS[name][0](RATE, **{"grad_clip": 0.0, "use_averages": False, **options})
+
+
+def get_ops(name):
+    if name == "fast":
+        pytest.importorskip("numba")
+    return get_dialog_ops(-1, name)
 
 
 def gradient(rows, step):
@@ -77,19 +85,16 @@ def gradient(rows, step):
     return dense
 
 
-@pytest.mark.parametrize("name", MAKES)
-@pytest.mark.parametrize("is_compiled", COMPILED)
+@EVERY
+@OPS
 @pytest.mark.parametrize("is_decay", [True, False], ids=["decay", "in gradient"])
 @given(uses=st.lists(st.sets(st.integers(0, N_ROWS - 1)), min_size=1, max_size=6))
 @settings(max_examples=15, deadline=None)
 def test_row_sparse_steps_are_those_of_the_formula_for_the_rows_used(
-    name, is_compiled, is_decay, uses
+    name, ops_name, is_decay, uses
 ):
-    if is_compiled:
-        pytest.importorskip("numba")
-    ops = get_dialog_ops(-1, "fast" if is_compiled else "numpy")
-    optimizer = MAKES[name](L2=L2, L2_is_weight_decay=is_decay)
-    reference = KINDS[type(optimizer)]()
+    ops = get_ops(ops_name)
+    optimizer, reference = make(name, L2=L2, L2_is_weight_decay=is_decay), KINDS[name][1]()
     values = np.random.default_rng(9).normal(size=SIZE).astype("f")
     wanted = values.astype("d")
     for step, rows in enumerate(uses):
@@ -109,32 +114,28 @@ def test_row_sparse_steps_are_those_of_the_formula_for_the_rows_used(
     np.testing.assert_allclose(values, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("gpu_id", BACKENDS)
-@pytest.mark.parametrize("name", MAKES)
-def test_row_sparse_steps_on_a_device_equal_those_of_the_formula(name, gpu_id):
-    with backend(gpu_id) as ops:
-        optimizer = MAKES[name]()
-        reference = KINDS[type(optimizer)]()
-        values = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
-        wanted = ops.to_numpy(values).astype("d")
-        for step in range(4):
-            d = gradient(range(N_ROWS), step)
-            table = Part(N_DENSE, SIZE, WIDTH, ops.xp.arange(N_ROWS))
-            optimizer.update_parts(KEY, values, ops.asarray1f(d), [Part(0, N_DENSE), table])
-            reference.step(wanted, d.astype("d"), RATE, np.ones(SIZE, dtype=bool))
-        np.testing.assert_allclose(ops.to_numpy(values), wanted, rtol=1e-4, atol=1e-5)
+@EACH_OPS
+@EVERY
+def test_row_sparse_steps_on_a_device_equal_those_of_the_formula(name, ops):
+    optimizer, reference = make(name), KINDS[name][1]()
+    values = ops.asarray1f(np.random.default_rng(9).normal(size=SIZE))
+    wanted = ops.to_numpy(values).astype("d")
+    for step in range(4):
+        d = gradient(range(N_ROWS), step)
+        table = Part(N_DENSE, SIZE, WIDTH, ops.xp.arange(N_ROWS))
+        optimizer.update_parts(KEY, values, ops.asarray1f(d), [Part(0, N_DENSE), table])
+        reference.step(wanted, d.astype("d"), RATE, np.ones(SIZE, dtype=bool))
+    np.testing.assert_allclose(ops.to_numpy(values), wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", MAKES)
-@pytest.mark.parametrize("is_compiled", COMPILED)
-def test_row_sparse_gradients_of_rows_alone_are_those_of_the_vector(name, is_compiled):
-    if is_compiled:
-        pytest.importorskip("numba")
-    ops = get_dialog_ops(-1, "fast" if is_compiled else "numpy")
+@EVERY
+@OPS
+def test_row_sparse_gradients_of_rows_alone_are_those_of_the_vector(name, ops_name):
+    ops = get_ops(ops_name)
     rows, dense = np.array([1, 2, 5]), Part(0, N_DENSE)
     found = []
     for is_apart in (False, True):
-        optimizer, values = MAKES[name](L2=L2), np.random.default_rng(9).normal(size=SIZE)
+        optimizer, values = make(name, L2=L2), np.random.default_rng(9).normal(size=SIZE)
         values, squares = values.astype("f"), []
         for step in range(3):
             d, d_rows = gradient(rows.tolist(), step), None
@@ -161,16 +162,16 @@ def test_sparse_sgd_called_like_thincs_is_thincs():
     np.testing.assert_allclose(one, two, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", MAKES)
+@EVERY
 def test_row_sparse_state_is_saved_and_taken_back(name):
     ops = NumpyOps()
     values = np.ones(SIZE, dtype="f")
-    optimizer = MAKES[name]()
+    optimizer = make(name)
     parts = [Part(0, SIZE)]
     for step in range(3):
         optimizer.update_parts(KEY, values, gradient(range(N_ROWS), step), parts)
     state, arrays = optimizer_state(optimizer, ops)
-    other, its_values = MAKES[name](), values.copy()
+    other, its_values = make(name), values.copy()
     restore_optimizer(other, ops, state, {name: array.copy() for name, array in arrays.items()})
     d = gradient(range(N_ROWS), 7)
     optimizer.update_parts(KEY, values, d, parts)
@@ -178,8 +179,9 @@ def test_row_sparse_state_is_saved_and_taken_back(name):
     assert values.tobytes() == its_values.tobytes()
 
 
-@pytest.mark.parametrize("name", ["SparseSGD", "SparseAdagrad"])
+@pytest.mark.parametrize("name", ["SparseSGD", "SparseAdagrad", "LazyAdam"])
 def test_row_sparse_are_registered_with_their_settings(name):
+    registry.ensure_populated()
     make = registry.optimizers.get(f"thincdialog.{name}.v1")
     optimizer = make(iter([0.5, 0.25]), L2=0.1, grad_clip=2.0, use_averages=True, average_every=3)
     assert (optimizer.learn_rate, optimizer.L2, optimizer.grad_clip) == (0.5, 0.1, 2.0)
@@ -190,19 +192,18 @@ def test_row_sparse_are_registered_with_their_settings(name):
         assert KEY not in optimizer.averages
         optimizer.update_parts(KEY, values, gradient([1], step), [Part(0, SIZE)])
     assert optimizer.averages[KEY].tobytes() == values.tobytes()
-    with pytest.raises(ValueError, match="average_every"):
+    assert make(0.1).averages is None
+    with pytest.raises(ValueError, match="average_every is 0"):
         make(0.1, average_every=0)
 
 
-@pytest.mark.parametrize("name", MAKES)
+@EVERY
 def test_fast_ops_have_compiled_steps_sums_and_averages_of_their_own(name):
-    pytest.importorskip("numba")
     rows = np.array([0, 2, 5])
     parts = [Part(0, N_DENSE), Part(N_DENSE, SIZE, WIDTH, rows)]
     found = []
-    for ops in (get_dialog_ops(-1, "numpy"), get_dialog_ops(-1, "fast")):
-        options = {"grad_clip": 0.0, "use_averages": True, "average_every": 2}
-        optimizer = type(MAKES[name]())(RATE, **options)
+    for ops in (get_ops("numpy"), get_ops("fast")):
+        optimizer = make(name, use_averages=True, average_every=2)
         if ops.name == "thincdialog_fast":
             optimizer.step_block = None  # Not to be called.
         values = np.random.default_rng(9).normal(size=SIZE).astype("f")

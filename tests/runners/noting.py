@@ -18,7 +18,7 @@ from thinc.api import Model
 
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import DataError, IterableTeacher, registry
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.messages import column
 from thincdialog.runners.hogwild import Hogwild
 
@@ -92,7 +92,7 @@ def hogwild_agent(
     model: Model, candidates: str = "batch", use_reply: str = "label", max_context: int = 256
 ) -> Noting:
     options = {"candidates": candidates, "use_reply": use_reply, "max_context": max_context}
-    return Noting(model, loss=configure_ranking_softmax(), **options)
+    return Noting(model, loss=RankingSoftmax(), **options)
 
 
 @registry.runners("tests.impatient.v1")

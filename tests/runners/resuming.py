@@ -12,8 +12,8 @@ from tests.training.two_tasks import TWO_TASKS
 from thincdialog.agents.classifier import ClassifierAgent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import PartnerWorld, World, registry
-from thincdialog.losses.class_softmax import configure_class_softmax
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.class_softmax import ClassSoftmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.messages import column
 
 TIMES = ("seconds", "examples_per_second", "tokens_per_second")
@@ -77,13 +77,13 @@ class NotingClassifier(Noting, ClassifierAgent):
 
 @registry.agents("tests.noting_ranker.v1")
 def noting_ranker(model: Model, use_reply: str = "label", max_context: int = 256) -> NotingRanker:
-    loss = configure_ranking_softmax()
+    loss = RankingSoftmax()
     return NotingRanker(model, loss=loss, use_reply=use_reply, max_context=max_context)
 
 
 @registry.agents("tests.noting_classifier.v1")
 def noting_classifier(model: Model) -> NotingClassifier:
-    return NotingClassifier(model, loss=configure_class_softmax())
+    return NotingClassifier(model, loss=ClassSoftmax())
 
 
 @registry.callbacks("tests.counting.v1")

@@ -7,8 +7,7 @@ from thinc.api import SGD, Adam, Optimizer, RAdam
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.shared_state import settings_of
-from thincdialog.optimizers.sparse_adagrad import SparseAdagrad
-from thincdialog.optimizers.sparse_sgd import SparseSGD
+from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from thincdialog.runners.stale_steps import describe_stale, stale_settings
 
 

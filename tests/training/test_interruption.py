@@ -13,7 +13,7 @@ from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import registry
 from thincdialog.cli.main import main
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.training.interruption import Interruption
 
 # When signals come: at which call of a method.
@@ -48,7 +48,7 @@ class Signalled(RankerAgent):
 
 @registry.agents("tests.signalled.v1")
 def signalled(model: Model, candidates: str = "inline") -> Signalled:
-    return Signalled(model, loss=configure_ranking_softmax(), candidates=candidates)
+    return Signalled(model, loss=RankingSoftmax(), candidates=candidates)
 
 
 @registry.optimizers("tests.plain.v1")

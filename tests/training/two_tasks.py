@@ -6,7 +6,7 @@ from thinc.api import Model
 
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import IterableTeacher, registry
-from thincdialog.losses.ranking_softmax import configure_ranking_softmax
+from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.messages import column
 
 # What recorders were trained on since the test cleared it: lists of ids, one a batch.
@@ -53,7 +53,7 @@ class Recorder(RankerAgent):
 
 @registry.agents("tests.recorder.v1")
 def make_recorder(model: Model) -> Recorder:
-    return Recorder(model, loss=configure_ranking_softmax())
+    return Recorder(model, loss=RankingSoftmax())
 
 
 TWO_TASKS = """

@@ -11,7 +11,7 @@ from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
 from ..examples.store import Store
-from ..losses.class_softmax import configure_class_softmax
+from ..losses.class_softmax import ClassSoftmax
 from ..messages import PARTNER, Message, MessageBatch
 from ..protocol import Observations
 from ..registry import registry
@@ -82,7 +82,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or configure_class_softmax()
+        self.loss = loss or ClassSoftmax()
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class

@@ -19,8 +19,8 @@ from ..models.parameters import FlatParameters
 from ..models.replica import replicate
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
-from ..ops.compiled_tables import CompiledTables
-from ..ops.exact_products import exact_products
+from ..ops.dialog_fast_ops import DialogFastOps
+from ..ops.dialog_ops import exact_products
 from ..protocol import NO_STEP, Learner, Observations, StepReport
 from ..teachers import Teacher
 from .conversation import ConversationAgent
@@ -123,7 +123,7 @@ class ModelAgent(ConversationAgent, Learner):
         if tokenizer is not None:
             self._text = TextEncoder(tokenizer, **self.text_options)
             self._text.counts = self.counters.counts
-            self._text.is_compiled = isinstance(self.model.ops, CompiledTables)
+            self._text.is_compiled = isinstance(self.model.ops, DialogFastOps)
             set_vocabulary(self.model, tokenizer.n_ids)
 
     def lay_out_weights(self) -> None:

@@ -14,7 +14,7 @@ from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..formats.candidates import read_list
-from ..losses.ranking_softmax import configure_ranking_softmax
+from ..losses.ranking import RankingSoftmax
 from ..messages import PARTNER, SELF, Message, MessageBatch
 from ..protocol import Observations
 from ..registry import registry
@@ -88,7 +88,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or configure_ranking_softmax()
+        self.loss = loss or RankingSoftmax()
         self.candidates = candidates
         self.fixed_path = fixed_candidates
         self.max_fixed_candidates = max_fixed_candidates
@@ -162,7 +162,7 @@ class RankerAgent(ModelAgent):
         batch, ops = Batch.of(batch), self.model.ops
         X, targets, allowed = self._training_input(batch)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
-        mask = None if allowed is None else ops.asarray(allowed)
+        mask = None if allowed is None else ops.xp.asarray(allowed)
         d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
         self.count_losses(batch, losses)
         backprop(d_scores)

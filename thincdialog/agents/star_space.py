@@ -8,12 +8,10 @@ from thinc.api import Model
 from ..data.compiled_texts import PackedTexts
 from ..errors import DataError
 from ..examples.batch import Batch
-from ..losses.ranking_hinge import RankingHinge, configure_ranking_hinge
-from ..losses.ranking_softmax import RankingSoftmax
+from ..losses.ranking import RankingHinge, RankingSoftmax
 from ..ops.compiled import load_kernels
 from ..optimizers.row_sparse import RowSparseOptimizer
-from ..optimizers.sparse_adagrad import SparseAdagrad
-from ..optimizers.sparse_sgd import SparseSGD
+from ..optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from ..optimizers.state import KEY
 from ..protocol import Observations
 from ..registry import registry
@@ -82,7 +80,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
                 f"[agent.model] is '{model.name}', but this agent trains only "
                 '@models = "thincdialog.StarSpace.v1"'
             )
-        loss = loss or configure_ranking_hinge()
+        loss = loss or RankingHinge()
         is_hinge = isinstance(loss, RankingHinge) and loss.negatives == "mean"
         if not is_hinge and not isinstance(loss, RankingSoftmax):
             raise ValueError(

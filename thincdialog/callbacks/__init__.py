@@ -1,5 +1,3 @@
 """Callbacks: functions of the user's that are called after every evaluation."""
 
 from .callback import Callback
-
-__all__ = ["Callback"]

@@ -1,11 +1,10 @@
 """Words and punctuation of a text in any script, with the standard library alone.
 
-A word is a run of letters, digits and underscores with all their combining
-marks; an apostrophe between letters and a full stop or comma between digits do
-not end it (``don't``, ``1,000.5``). Everything else that is not white space is a
-token of its own, an emoji with its modifiers and joined parts together. Scripts
-written without spaces (Han, kana, Thai, Lao, Khmer, Myanmar) give one token a
-character with its marks, so that they need no dictionary.
+A word is a run of letters, digits and underscores with all their combining marks; an
+apostrophe between letters and a full stop or comma between digits do not end it (``don't``,
+``1,000.5``). Everything else that is not white space is a token of its own, an emoji with its
+modifiers and joined parts together. Scripts written without spaces (Han, kana, Thai, Lao,
+Khmer, Myanmar) give one token a character with its marks, and need no dictionary.
 
 SOURCE: after the rules of Unicode Standard Annex 29, https://unicode.org/reports/tr29/
 """
@@ -13,6 +12,7 @@ SOURCE: after the rules of Unicode Standard Annex 29, https://unicode.org/report
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import groupby
 from typing import Iterable, List, Literal, Pattern
 
 NormalForm = Literal["NFC", "NFKC", "none"]
@@ -107,12 +107,5 @@ def _any_script() -> Pattern[str]:
 
 def _ranges(points: List[int]) -> str:
     """Ascending code points as the ranges of a character class."""
-    parts = []
-    first = last = points[0]
-    for point in [*points[1:], -1]:
-        if point == last + 1:
-            last = point
-            continue
-        parts.append(f"{chr(first)}-{chr(last)}")
-        first = last = point
-    return "".join(parts)
+    runs = (list(run) for _, run in groupby(enumerate(points), lambda pair: pair[1] - pair[0]))
+    return "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in runs)

@@ -3,7 +3,7 @@
 from . import (
     bag_embed,
     bilstm,
-    drop_tokens,
+    dropout,
     feed_forward,
     fill_empty,
     identity_init,
@@ -14,26 +14,6 @@ from . import (
     pool,
     projection,
     scale,
-    times,
     token_embed,
     window_block,
 )
-
-__all__ = [
-    "bag_embed",
-    "bilstm",
-    "drop_tokens",
-    "feed_forward",
-    "fill_empty",
-    "identity_init",
-    "l2_normalise",
-    "layer_norm",
-    "line_embed",
-    "memory_hops",
-    "pool",
-    "projection",
-    "scale",
-    "times",
-    "token_embed",
-    "window_block",
-]

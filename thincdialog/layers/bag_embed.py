@@ -8,7 +8,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d, Ragged
 from thinc.util import ArrayInfo, get_width, partial
 
 from ..ops.bags import row_gradients, split_bags, sum_bags
-from ..ops.touched_rows import TouchedRows
+from ..ops.table_gradient import TouchedRows
 from ..registry import registry
 
 InT = Ragged
@@ -31,22 +31,19 @@ def BagEmbed(
 
         Y[b] = sum_t E[id_t] / n   (or / sqrt(n), or not divided)
 
-    nO (Optional[int]): Width of the output; from the data if None. With separate
-        segments, it must be a multiple of n_segments: each has nO / n_segments columns
-        of its own.
+    nO (Optional[int]): Width of the output; from the data if None. Separate segments have
+        nO / n_segments columns each.
     nV (Optional[int]): Number of token ids; set before initialize (``set_vocabulary``).
     pooling (str): Divide the sum of n embeddings by n ("mean"), by its root ("sqrt"),
         or not at all ("sum").
-    segments (str): "merge" pools all tokens alike. "weight" pools each segment by
-        itself and adds them up by learned weights, 1 at first. "separate" pools each by
-        itself and puts them side by side. "tables" pools all tokens alike, but each
-        segment has rows of its own, the same at first. A segment is how many turns back
-        a token lies; those from n_segments - 1 on count as one.
+    segments (str): "merge" pools all tokens alike. "weight" pools each segment by itself and
+        adds them up by learned weights, 1 at first. "separate" puts them side by side.
+        "tables" pools all tokens alike, but each segment has rows of its own, the same at
+        first. A segment is how many turns back a token lies; the last stands for all older.
     n_segments (int): Segments told apart, 1 or more; not used by "merge".
     init_E (Optional[Callable]): Initializer of the table; uniform in +-0.1 if None.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
-    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros where an
-        example has no tokens.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, nO); zeros without tokens.
     RAISES (ValueError): If nO cannot be divided among the segments.
     """
     nS = 1 if segments == "merge" else n_segments
@@ -65,46 +62,39 @@ def BagEmbed(
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    ops, nS = model.ops, model.get_dim("nS")
-    E = cast(Floats2d, model.get_param("E"))
-    n_examples = X.lengths.shape[0]
-    if model.attrs["segments"] == "tables":
-        ids, lengths = rows_of_segments(ops, cast(Ints2d, X.dataXd), nS), X.lengths
-    else:
-        ids, lengths = _bags(ops, X, nS)  # lengths: (n_examples * nS,)
-    scale = _scale(ops, lengths, model.attrs["pooling"])
-    pooled = sum_bags(ops, E, ids, lengths)
+    ops, segments = model.ops, model.attrs["segments"]
+    E = cast(Floats2d, model.get_param("E"))  # (n_rows, width)
+    n_examples, nS = X.lengths.shape[0], model.get_dim("nS")
+    # A bag for each example, or, one after another, for each (example, segment).
+    ids, lengths = _bags(ops, X, segments, nS)  # (n_tokens,), (n_bags,)
+    scale = _scale(ops, lengths, model.attrs["pooling"])  # (n_bags, 1)
+    pooled = sum_bags(ops, E, ids, lengths)  # (n_bags, width)
     pooled *= scale
-    if model.attrs["segments"] == "weight":
+    if segments == "weight":
         w = cast(Floats1d, model.get_param("w"))
         by_segment = pooled.reshape((n_examples, nS, E.shape[1]))
-        Y = ops.xp.einsum("bsd,s->bd", by_segment, w)
+        Y = ops.xp.einsum("bsd,s->bd", by_segment, w)  # (n_examples, nO)
     else:
         Y = pooled.reshape((n_examples, model.get_dim("nO")))
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        if model.attrs["segments"] == "weight":
+        if segments == "weight":
             model.inc_grad("w", ops.xp.einsum("bsd,bd->s", by_segment, dY))
             d_pooled = ops.xp.einsum("bd,s->bsd", dY, w).reshape(pooled.shape)
         else:
-            d_pooled = dY.reshape(pooled.shape)
+            d_pooled = dY.reshape(pooled.shape)  # (n_bags, width)
+        # The rows that occur, and what each gets: (n,), (n, width).
         rows, values = row_gradients(ops, d_pooled * scale, ids, lengths)
-        if not model.has_grad("E"):
-            model.set_grad("E", ops.alloc2f(*E.shape))
-        dE = cast(Floats2d, model.get_grad("E"))
-        model.attrs["touched_rows"].add(ops, dE, rows, values)
+        model.attrs["touched_rows"].add(model, rows, values)
         return Ragged(ops.xp.zeros_like(X.dataXd), X.lengths)
 
     return Y, backprop
 
 
 def init(
-    init_E: Callable,
-    model: Model[InT, OutT],
-    X: Optional[InT] = None,
-    Y: Optional[OutT] = None,
+    init_E: Callable, model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None
 ) -> None:
     if Y is not None and model.has_dim("nO") is None:
         model.set_dim("nO", get_width(Y))
@@ -119,18 +109,11 @@ def init(
         model.set_param("w", model.ops.alloc1f(model.get_dim("nS")) + 1)
 
 
-def rows_of_segments(ops: Ops, tokens: Ints2d, nS: int) -> Ints1d:
-    """Rows of a table with nS rows for each id: one for each segment.
-
-    tokens (Ints2d): Ids and segments, int32, shape (n_tokens, 2).
-    RETURNS (Ints1d): Shape (n_tokens,), int32.
-    """
-    return tokens[:, 0] * nS + ops.xp.minimum(tokens[:, 1], nS - 1)
-
-
-def _bags(ops: Ops, X: Ragged, nS: int) -> Tuple[Ints1d, Ints1d]:
-    """Ids, and the number in each (example, segment); ids sorted by these."""
+def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[Ints1d, Ints1d]:
+    """Rows of the table for all tokens, bag after bag, int32; how many each bag has."""
     tokens = cast(Ints2d, X.dataXd)
+    if segments == "tables":  # nS rows for each id.
+        return tokens[:, 0] * nS + ops.xp.minimum(tokens[:, 1], nS - 1), X.lengths
     if nS == 1:
         return ops.xp.ascontiguousarray(tokens[:, 0]), X.lengths
     return split_bags(ops, tokens, X.lengths, nS)

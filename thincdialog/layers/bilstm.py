@@ -1,13 +1,13 @@
 """Two LSTMs over each sequence, one from either end."""
 
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple, cast
+from typing import Any, Callable, List, Optional, Tuple, cast
 
 from thinc.api import Model, Ops
 from thinc.initializers import glorot_uniform_init
 from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.compiled_recurrence import CompiledRecurrence, LSTMRun
+from ..ops.compiled_lstm import LSTMRun
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..registry import registry
 
@@ -50,11 +50,12 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     if not X.shape[0]:
         empty = Ragged(ops.alloc2f(0, 2 * nH), Xr.lengths)
         return empty, lambda dYr: Ragged(ops.alloc2f(0, model.get_dim("nI")), Xr.lengths)
-    W = cast(Floats3d, model.get_param("W"))
-    U = cast(Floats3d, model.get_param("U"))
-    b = cast(Floats2d, model.get_param("b"))
+    W = cast(Floats3d, model.get_param("W"))  # (2, 4 * nH, nI)
+    U = cast(Floats3d, model.get_param("U"))  # (2, 4 * nH, nH)
+    b = cast(Floats2d, model.get_param("b"))  # (2, 4 * nH)
     sizes, orders = _steps(ops, Xr.lengths)
-    kernels = _compiled(ops)
+    # Kernels run all steps in one call; their products are never exact.
+    kernels = ops if isinstance(ops, DialogFastOps) and not ops.has_exact_products else None
     half = _halves(ops, nH) if kernels is None else ops.xp.float32(1)
     G = ops.alloc3f(2, X.shape[0], 4 * nH)
     for side, order in enumerate(orders):
@@ -63,8 +64,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         run = _forward(ops, G, U * half, sizes)
     else:
         sides: Any = zip(*(kernels.lstm_steps(G[side], U[side], sizes) for side in range(2)))
-        run = _Run(*sides)  # pairs of arrays
-    Y = ops.alloc2f(X.shape[0], 2 * nH)
+        run = LSTMRun(*sides)  # pairs of arrays
+    Y = ops.alloc2f(X.shape[0], 2 * nH)  # (n_tokens, nO)
     for side, order in enumerate(orders):
         Y[order, side * nH : (side + 1) * nH] = run.H[side]
     info = ArrayInfo.from_array(Y)
@@ -72,13 +73,11 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        dH = ops.alloc3f(2, X.shape[0], nH)
+        dH = ops.alloc3f(2, X.shape[0], nH)  # in the order of steps
         for side, order in enumerate(orders):
             dH[side] = dY[order, side * nH : (side + 1) * nH]
-        if kernels is None:
-            dG, before = _backward(ops, dH, U, run, sizes)
-        else:
-            dG, before = _compiled_backward(kernels, dH, U, run, sizes)
+        # (2, n_tokens, 4 * nH), (2, n_tokens, nH)
+        dG, before = _backward(ops, dH, U, run, sizes, kernels)
         dW, dU = ops.xp.empty_like(W), ops.xp.empty_like(U)
         dX = ops.xp.zeros_like(X)
         for side, order in enumerate(orders):
@@ -111,15 +110,6 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     model.set_param("b", b)
 
 
-class _Run(NamedTuple):
-    """What was computed in both directions, packed step by step: shape (2, n_tokens, ...)."""
-
-    G: Floats3d  # gates i, f, o, g side by side: (2, n_tokens, 4 * nH)
-    C: Floats3d  # cells
-    T: Floats3d  # tanh of the cells
-    H: Floats3d  # outputs
-
-
 def _steps(ops: Ops, lengths: Ints1d) -> Tuple[List[int], List[Any]]:
     """Sequences in each step, and for both directions the tokens in the order of steps
     (within a step, longer sequences first)."""
@@ -136,27 +126,6 @@ def _steps(ops: Ops, lengths: Ints1d) -> Tuple[List[int], List[Any]]:
     return sizes, [forwards, backwards]
 
 
-def _compiled(ops: Ops) -> Optional[CompiledRecurrence]:
-    """The ops, if they run all steps in one call; their products are never exact."""
-    if isinstance(ops, DialogFastOps) and not ops.has_exact_products:
-        return ops
-    return None
-
-
-def _compiled_backward(
-    kernels: CompiledRecurrence, dH: Floats3d, U: Floats3d, run: _Run, sizes: List[int]
-) -> Any:
-    """``_backward`` by them: for each direction."""
-    return zip(
-        *(
-            kernels.backprop_lstm_steps(
-                dH[side], U[side], sizes, LSTMRun(*(array[side] for array in run))
-            )
-            for side in range(2)
-        )
-    )
-
-
 def _halves(ops: Ops, nH: int) -> Any:
     """sigmoid(x) = (1 + tanh(x / 2)) / 2, so that one tanh serves all gates."""
     half = ops.xp.full((4 * nH, 1), 0.5, dtype="f")
@@ -164,8 +133,9 @@ def _halves(ops: Ops, nH: int) -> Any:
     return half
 
 
-def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> _Run:
-    """Run over all steps; G holds W x + b and is changed in place to the gates."""
+def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
+    """Run over all steps in both directions at once: arrays of shape (2, n_tokens, ...). G
+    holds W x + b and is changed in place to the gates."""
     xp, nH = ops.xp, U.shape[2]
     C, T, H = (ops.alloc3f(2, G.shape[1], nH) for _ in range(3))
     start = 0
@@ -187,14 +157,16 @@ def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> _Run:
         xp.multiply(gates[:, :, 2 * nH : 3 * nH], T[:, now], out=H[:, now])
         last = now
         start += n
-    return _Run(G, C, T, H)
+    return LSTMRun(G, C, T, H)
 
 
 def _backward(
-    ops: Ops, dH: Floats3d, U: Floats3d, run: _Run, sizes: List[int]
-) -> Tuple[Floats3d, Floats3d]:
-    """Gradient before the gates' activation, and the outputs of the step before; dH is
-    changed."""
+    ops: Ops, dH: Floats3d, U: Floats3d, run: LSTMRun, sizes: List[int], kernels: Any
+) -> Any:
+    """Gradient before the gates' activation, and outputs of the step before; changes dH."""
+    if kernels is not None:
+        runs = [LSTMRun(*arrays) for arrays in zip(*run)]  # of each direction
+        return zip(*map(kernels.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
     xp, nH = ops.xp, U.shape[2]
     first = sizes[0]
     # Of each row but those of the first step, the same sequence one step before.
@@ -226,8 +198,8 @@ def _backward(
 
 
 def _short_runs(sizes: List[int], most: int) -> List[Tuple[int, List[int]]]:
-    """Consecutive steps of together no more rows than given, or one step: what is no
-    recurrence is computed for all of them at once. The first row, and the sizes."""
+    """Cut steps into runs of at most so many rows, or one step: what is no recurrence is
+    computed for a run at once. Of each its first row, and the sizes of its steps."""
     runs: List[Tuple[int, List[int]]] = []
     start = n_rows = 0
     for n in sizes:
@@ -242,7 +214,7 @@ def _short_runs(sizes: List[int], most: int) -> List[Tuple[int, List[int]]]:
 
 
 def _factors(
-    xp: Any, run: _Run, previous: Any, rows: slice, first: int, dG: Floats3d
+    xp: Any, run: LSTMRun, previous: Any, rows: slice, first: int, dG: Floats3d
 ) -> Tuple[Any, Any]:
     """Write into some rows of dG what to multiply the gradient of the cell (for o, of the
     output) with; RETURNS the factor from output to cell, and the forget gates."""

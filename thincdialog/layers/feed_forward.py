@@ -6,7 +6,7 @@ from thinc.api import LayerNorm, Linear, Model, Relu, chain, residual
 from thinc.types import Floats2d
 
 from ..registry import registry
-from .checked_dropout import CheckedDropout
+from .dropout import CheckedDropout
 
 
 @registry.layers("thincdialog.ResidualFeedForward.v1")

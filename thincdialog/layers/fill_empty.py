@@ -25,14 +25,14 @@ def fill_empty() -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, tokens = model.ops, X.dataXd
-    lengths = ops.xp.maximum(X.lengths, 1)
+    lengths = ops.xp.maximum(X.lengths, 1)  # (n_examples,)
     n_tokens = int(lengths.sum())
     if n_tokens == tokens.shape[0]:
         return X, lambda dY: dY
     # Old tokens go where their example now starts, at their old distance from its start.
     owners = bag_numbers(ops, X.lengths, tokens.shape[0])
     moved = (ops.xp.cumsum(lengths) - lengths) - (ops.xp.cumsum(X.lengths) - X.lengths)
-    places = ops.xp.arange(tokens.shape[0]) + moved[owners]
+    places = ops.xp.arange(tokens.shape[0]) + moved[owners]  # (n_old_tokens,)
     filled = ops.xp.zeros((n_tokens, 2), dtype="int32")
     filled[places] = tokens
 

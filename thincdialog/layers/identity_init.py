@@ -4,7 +4,6 @@ from typing import Callable
 
 from thinc.api import Ops
 from thinc.types import Floats2d
-from thinc.util import partial
 
 from ..registry import registry
 
@@ -24,10 +23,9 @@ def identity_init(ops: Ops, shape: tuple) -> Floats2d:
 
 @registry.initializers("thincdialog.identity_init.v1")
 def configure_identity_init() -> Callable[[Ops, tuple], Floats2d]:
-    """A linear layer that adds up, at first, the parts of its input that are as wide as
-    its output. Two encoders that share their embeddings then start in one space: at
-    first their dot product counts the words in common, and training goes on from there.
+    """A linear layer that adds up, at first, the parts of its input that are as wide as its
+    output: the dot product of two encoders with shared embeddings counts the words in common.
 
     RETURNS (Callable): ``init(ops, shape) -> weights``.
     """
-    return partial(identity_init)
+    return identity_init

@@ -6,7 +6,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.compiled_norms import CompiledNorms
+from ..ops.dialog_fast_ops import DialogFastOps
 from ..registry import registry
 
 InT = Floats2d
@@ -29,36 +29,28 @@ def L2Normalise() -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    if isinstance(model.ops, CompiledNorms):
-        return _compiled_forward(model.ops, X)
-    xp = model.ops.xp
-    lengths = xp.sqrt((X * X).sum(axis=1, keepdims=True))  # (nB, 1)
-    is_free = lengths > _SHORTEST
-    factors = 1 / xp.maximum(lengths, xp.float32(_SHORTEST))
-    Y = X * factors
+    ops, xp = model.ops, model.ops.xp
+    if isinstance(ops, DialogFastOps):
+        Y, lengths = ops.l2_normalise(X, _SHORTEST)  # (nB, nI), (nB,)
+    else:
+        lengths = xp.sqrt((X * X).sum(axis=1, keepdims=True))  # (nB, 1)
+        factors = 1 / xp.maximum(lengths, xp.float32(_SHORTEST))
+        Y = X * factors  # (nB, nI)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
+        if isinstance(ops, DialogFastOps):
+            return ops.backprop_l2_normalise(dY, Y, lengths, _SHORTEST)
         # What lies along Y changes the length only, and is lost.
-        along = (dY * Y).sum(axis=1, keepdims=True) * is_free
+        along = (dY * Y).sum(axis=1, keepdims=True) * (lengths > _SHORTEST)  # (nB, 1)
         return (dY - Y * along) * factors
 
     return Y, backprop
 
 
-def _compiled_forward(ops: CompiledNorms, X: InT) -> Tuple[OutT, Callable]:
-    Y, lengths = ops.l2_normalise(X, _SHORTEST)
-    info = ArrayInfo.from_array(Y)
-
-    def backprop(dY: OutT) -> InT:
-        info.check_consistency(dY)
-        return ops.backprop_l2_normalise(dY, Y, lengths, _SHORTEST)
-
-    return Y, backprop
-
-
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    """Output as wide as the input; for other layers, too."""
     example = Y if X is None else X
     if example is not None:
         width = get_width(example)

@@ -8,7 +8,7 @@ from thinc.layers.layernorm import init
 from thinc.types import Floats1d, Floats2d
 from thinc.util import ArrayInfo
 
-from ..ops.compiled_norms import CompiledNorms
+from ..ops.dialog_fast_ops import DialogFastOps
 from ..registry import registry
 
 InT = Floats2d
@@ -17,8 +17,7 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.LayerNorm.v1")
 def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
-    """Thinc's LayerNorm.v1, with the same weights; one pass over the rows if the ops are
-    ``DialogFastOps``.
+    """Thinc's LayerNorm.v1, with the same weights; in one pass with ``DialogFastOps``.
 
         Y = G (X - mean) / sqrt(variance + 1e-8) + b        of each row
 
@@ -27,26 +26,21 @@ def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
     RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
     SOURCE: Ba et al. 2016, https://arxiv.org/abs/1607.06450
     """
-    return Model(
-        "layernorm",
-        forward,
-        init=init,
-        dims={"nI": nI, "nO": nI},
-        params={"G": None, "b": None},
-    )
+    dims = {"nI": nI, "nO": nI}
+    return Model("layernorm", forward, init=init, dims=dims, params={"G": None, "b": None})
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops = model.ops
-    if not isinstance(ops, CompiledNorms):
+    if not isinstance(ops, DialogFastOps):
         return thinc_forward(model, X, is_train)
     G = cast(Floats1d, model.get_param("G"))
-    Y, hat, scales = ops.layer_norm(X, G, model.get_param("b"))
+    Y, hat, scales = ops.layer_norm(X, G, model.get_param("b"))  # (nB, nI) twice, (nB,)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        dX, dG, db = ops.backprop_layer_norm(dY, G, hat, scales)
+        dX, dG, db = ops.backprop_layer_norm(dY, G, hat, scales)  # (nB, nI), (nI,) twice
         model.inc_grad("G", dG)
         model.inc_grad("b", db)
         return dX

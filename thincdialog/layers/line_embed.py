@@ -8,14 +8,13 @@ from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 from thinc.util import ArrayInfo, partial
 
 from ..ops.bags import bag_numbers, sum_by_key
-from ..ops.touched_rows import TouchedRows
+from ..ops.table_gradient import TouchedRows
 from ..registry import registry
 
 InT = Ragged
 OutT = Ragged
 
-# Larger than any segment.
-_OLDEST = 0x7FFFFFFF
+_OLDEST = 0x7FFFFFFF  # larger than any segment
 
 
 @registry.layers("thincdialog.LineEmbed.v1")
@@ -59,13 +58,14 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     E = cast(Floats2d, model.get_param("E"))
     P = cast(Floats2d, model.get_param("P"))
     T = cast(Floats2d, model.get_param("T"))
-    ids, segments, sizes, n_lines = _lines(ops, X)
+    # (n_tokens,), (n_lines,), (n_lines,), (n_examples,)
+    ids, segments, sizes, lines_of_examples = _lines(ops, X)
     starts = xp.cumsum(sizes) - sizes
-    lines = bag_numbers(ops, sizes, ids.shape[0])
+    lines = bag_numbers(ops, sizes, ids.shape[0])  # (n_tokens,)
     places = xp.minimum(xp.arange(ids.shape[0]) - starts[lines], P.shape[0] - 1)
     segments = xp.minimum(segments, T.shape[0] - 1)
     words, factors = E[ids], P[places]  # (n_tokens, nO) each
-    Y = T[segments]
+    Y = T[segments]  # (n_lines, nO)
     if ids.shape[0]:
         Y += ops.reduce_sum(words * factors, sizes)
     info = ArrayInfo.from_array(Y)
@@ -74,22 +74,16 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         d_lines = cast(Floats2d, dY.dataXd)
         info.check_consistency(d_lines)
         d_products = d_lines[lines]  # (n_tokens, nO)
-        for name, d_rows, keys in (
-            ("E", d_products * factors, ids),
-            ("P", d_products * words, places),
-            ("T", d_lines, segments),
-        ):
-            rows, values = sum_by_key(ops, d_rows, keys)
-            if not model.has_grad(name):
-                model.set_grad(name, xp.zeros_like(model.get_param(name)))
-            gradient = cast(Floats2d, model.get_grad(name))
-            if name == "E":
-                model.attrs["touched_rows"].add(ops, gradient, rows, values)
-            else:
-                ops.scatter_add(gradient, rows, values)
+        model.attrs["touched_rows"].add(model, *sum_by_key(ops, d_products * factors, ids))
+        dP, dT = xp.zeros_like(P), xp.zeros_like(T)
+        for gradient, d_rows, keys in ((dP, d_products * words, places), (dT, d_lines, segments)):
+            rows, values = sum_by_key(ops, d_rows, keys)  # (n,), (n, nO)
+            gradient[rows] = values
+        model.inc_grad("P", dP)
+        model.inc_grad("T", dT)
         return Ragged(xp.zeros_like(X.dataXd), X.lengths)
 
-    return Ragged(Y, n_lines), backprop
+    return Ragged(Y, lines_of_examples), backprop
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:

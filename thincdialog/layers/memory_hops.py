@@ -42,18 +42,19 @@ def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
-    rows = cast(Floats2d, X.dataXd)
+    rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
     ends = xp.cumsum(X.lengths)
     is_memory = xp.ones((rows.shape[0],), dtype=bool)
     is_memory[ends - 1] = False
-    sizes = X.lengths - 1
+    sizes = X.lengths - 1  # memories of each example
     vectors: Any = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
     memories = vectors[is_memory]  # (n_memories, n_hops + 1, nO)
-    owners = bag_numbers(ops, sizes, memories.shape[0])
+    owners = bag_numbers(ops, sizes, memories.shape[0])  # (n_memories,)
     u = vectors[ends - 1, 0]  # (n_examples, nO)
     readings: List[Tuple[Any, Any]] = []
     for k in range(n_hops):
-        P: Any = _softmax(ops, (u[owners] * memories[:, k]).sum(axis=1), owners, sizes)
+        logits = (u[owners] * memories[:, k]).sum(axis=1)  # (n_memories,)
+        P: Any = _softmax(ops, logits, owners, sizes)
         readings.append((u, P))
         u = u + _sum(ops, P[:, None] * memories[:, k + 1], sizes)
     info = ArrayInfo.from_array(u)
@@ -66,9 +67,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
             u, P = readings[k]
             d_read = du[owners]  # (n_memories, nO)
             d_memories[:, k + 1] += P[:, None] * d_read
-            dP = (d_read * memories[:, k + 1]).sum(axis=1)
-            mean = _sum(ops, (P * dP)[:, None], sizes)[:, 0]
-            d_logits = (P * (dP - mean[owners]))[:, None]
+            dP = (d_read * memories[:, k + 1]).sum(axis=1)  # (n_memories,)
+            mean = _sum(ops, (P * dP)[:, None], sizes)[:, 0]  # (n_examples,)
+            d_logits = (P * (dP - mean[owners]))[:, None]  # (n_memories, 1)
             d_memories[:, k] += d_logits * u[owners]
             du = du + _sum(ops, d_logits * memories[:, k], sizes)
         dX = xp.zeros_like(vectors)

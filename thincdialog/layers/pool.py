@@ -20,8 +20,7 @@ def pool(how: How = "max") -> Model[InT, OutT]:
 
     how (str): "max", "mean" or "max+mean".
     X (Ragged): Shape (n_tokens, nI), float32.
-    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI), or twice as wide
-        for "max+mean".
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences, nI); for both, twice as wide.
     """
     return Model("pool", forward, init=init, dims={"nI": None, "nO": None}, attrs={"how": how})
 
@@ -30,8 +29,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     ops, how = model.ops, model.attrs["how"]
     X = cast(Floats2d, Xr.dataXd)
     is_full = Xr.lengths > 0
-    lengths = Xr.lengths[is_full]
-    highest, means = X[:0], X[:0]
+    lengths = Xr.lengths[is_full]  # (n_full,)
+    highest, means = X[:0], X[:0]  # (n_full, nI) each
     which: Any = None
     if "max" in how and X.shape[0]:
         highest, which = ops.reduce_max(X, lengths)
@@ -39,13 +38,13 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         means = ops.reduce_mean(X, lengths)
     pooled = {"max": [highest], "mean": [means], "max+mean": [highest, means]}[how]
     width = X.shape[1]
-    Y = ops.alloc2f(Xr.lengths.shape[0], width * len(pooled))
+    Y = ops.alloc2f(Xr.lengths.shape[0], width * len(pooled))  # (n_sequences, nO)
     Y[is_full] = ops.xp.concatenate(pooled, axis=1)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        dX = ops.alloc2f(*X.shape)
+        dX = ops.alloc2f(*X.shape)  # (n_tokens, nI)
         if not X.shape[0]:
             return Ragged(dX, Xr.lengths)
         d_full = dY[is_full]

@@ -37,23 +37,20 @@ def Projection(
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    W = cast(Floats2d, model.get_param("W"))
-    Y = model.ops.gemm(X, W, trans2=True)
+    W = cast(Floats2d, model.get_param("W"))  # (nO, nI)
+    Y = model.ops.gemm(X, W, trans2=True)  # (n, nO)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
         model.inc_grad("W", model.ops.gemm(dY, X, trans1=True))
-        return model.ops.gemm(dY, W)
+        return model.ops.gemm(dY, W)  # (n, nI)
 
     return Y, backprop
 
 
 def init(
-    init_W: Callable,
-    model: Model[InT, OutT],
-    X: Optional[InT] = None,
-    Y: Optional[OutT] = None,
+    init_W: Callable, model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None
 ) -> None:
     if X is not None and model.has_dim("nI") is None:
         model.set_dim("nI", get_width(X))

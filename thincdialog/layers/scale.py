@@ -1,13 +1,14 @@
-"""Multiplication by one learned number."""
+"""Multiplication by one number, learned or constant."""
 
 import math
-from typing import Callable, Optional, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 from thinc.api import Model
 from thinc.types import Floats2d
-from thinc.util import ArrayInfo, get_width
+from thinc.util import ArrayInfo
 
 from ..registry import registry
+from .l2_normalise import init as init_widths
 
 InT = Floats2d
 OutT = Floats2d
@@ -41,10 +42,9 @@ def Scale(initial: float = 10.0, *, maximum: float = 100.0) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     xp = model.ops.xp
-    s = model.get_param("s")
-    grown = xp.exp(s)
+    grown = xp.exp(model.get_param("s"))  # (1,)
     factor = xp.minimum(grown, xp.float32(model.attrs["maximum"]))  # (1,)
-    Y = X * factor
+    Y = X * factor  # (nB, nI)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
@@ -57,9 +57,31 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
-    example = Y if X is None else X
-    if example is not None:
-        width = get_width(example)
-        model.set_dim("nI", width)
-        model.set_dim("nO", width)
+    init_widths(model, X, Y)
     model.set_param("s", model.ops.alloc1f(1) + math.log(model.attrs["initial"]))
+
+
+@registry.layers("thincdialog.times.v1")
+def times(factor: float) -> Model[InT, OutT]:
+    """Multiply by a constant: an inverse temperature that is not learnt.
+
+        Y = factor * X
+
+    factor (float): Any number but 0.
+    X (Floats2d): Shape (nB, nI), float32.
+    RETURNS (Model[Floats2d, Floats2d]): Output shape (nB, nI).
+    RAISES (ValueError): If factor is 0.
+    """
+    if factor == 0:
+        raise ValueError("times: factor = 0, but then nothing is left of the input")
+    dims: Dict[str, Optional[int]] = {"nI": None, "nO": None}
+    return Model("times", _forward_times, init=init_widths, dims=dims, attrs={"factor": factor})
+
+
+def _forward_times(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    factor = model.ops.xp.float32(model.attrs["factor"])
+
+    def backprop(dY: OutT) -> InT:
+        return dY * factor
+
+    return X * factor, backprop  # (nB, nI)

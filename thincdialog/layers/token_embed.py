@@ -8,7 +8,7 @@ from thinc.types import Floats2d, Ints2d, Ragged
 from thinc.util import ArrayInfo, partial
 
 from ..ops.bags import sum_by_key
-from ..ops.touched_rows import TouchedRows
+from ..ops.table_gradient import TouchedRows
 from ..registry import registry
 
 InT = Ragged
@@ -17,11 +17,7 @@ OutT = Ragged
 
 @registry.layers("thincdialog.TokenEmbed.v1")
 def TokenEmbed(
-    nO: int,
-    nV: Optional[int] = None,
-    *,
-    n_segments: int = 2,
-    init_E: Optional[Callable] = None,
+    nO: int, nV: Optional[int] = None, *, n_segments: int = 2, init_E: Optional[Callable] = None
 ) -> Model[InT, OutT]:
     """One vector for each token.
 
@@ -52,7 +48,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ops, xp = model.ops, model.ops.xp
     E = cast(Floats2d, model.get_param("E"))
     S = cast(Floats2d, model.get_param("S"))
-    tokens = cast(Ints2d, X.dataXd)
+    tokens = cast(Ints2d, X.dataXd)  # (n_tokens, 2)
     ids = tokens[:, 0]
     segments = xp.minimum(tokens[:, 1], S.shape[0] - 1)
     Y = E[ids] + S[segments]  # (n_tokens, nO)
@@ -61,12 +57,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        rows, values = sum_by_key(ops, dY, ids)
-        if not model.has_grad("E"):
-            model.set_grad("E", xp.zeros_like(E))
-        dE = cast(Floats2d, model.get_grad("E"))
-        model.attrs["touched_rows"].add(ops, dE, rows, values)
-        rows, values = sum_by_key(ops, dY, segments)
+        model.attrs["touched_rows"].add(model, *sum_by_key(ops, dY, ids))
+        rows, values = sum_by_key(ops, dY, segments)  # (n,), (n, nO)
         dS = xp.zeros_like(S)
         dS[rows] = values
         model.inc_grad("S", dS)
@@ -76,10 +68,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 
 def init(
-    init_E: Callable,
-    model: Model[InT, OutT],
-    X: Optional[InT] = None,
-    Y: Optional[OutT] = None,
+    init_E: Callable, model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None
 ) -> None:
     nO = model.get_dim("nO")
     model.set_param("E", init_E(model.ops, (model.get_dim("nV"), nO)))

@@ -7,7 +7,7 @@ from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
 from ..registry import registry
-from .checked_dropout import CheckedDropout
+from .dropout import CheckedDropout
 from .layer_norm import LayerNorm
 
 InT = Ragged
@@ -55,14 +55,14 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         return Xr, lambda dYr: dYr
     # (n_tokens, nO * (2 * window_size + 1))
     windows = ops.seq2col(ops.as_contig(X), window_size, lengths=Xr.lengths)
-    Y, backprop_net = model.layers[0](windows, is_train)
+    Y, backprop_net = model.layers[0](windows, is_train)  # (n_tokens, nO)
     Y = Y + X
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        d_windows = backprop_net(dY)
+        d_windows = backprop_net(dY)  # as wide as the windows
         dX = ops.backprop_seq2col(d_windows, window_size, lengths=Xr.lengths)
         return Ragged(dX + dY, Xr.lengths)
 

@@ -2,5 +2,3 @@
 
 from . import chain, console, jsonl, mlflow, tensorboard, wandb
 from .logger import Finalize, LoggedRun, LogStep, Progress, Setup
-
-__all__ = ["Finalize", "LogStep", "LoggedRun", "Progress", "Setup"]

@@ -1,11 +1,12 @@
-"""Several loggers at once."""
+"""Several loggers at once, none of which can end a run: by its network, its disk, its code."""
 
-from contextlib import ExitStack
-from typing import Any, Dict, List, Optional, TextIO, Tuple
+from contextlib import ExitStack, suppress
+from typing import Any, Callable, Dict, List, Optional, TextIO, Tuple
+
+from tqdm import tqdm
 
 from ..errors import ConfigError, Problem
 from ..registry import registry
-from .guarded import guarded
 from .logger import Finalize, LoggedRun, LogStep, Setup
 
 
@@ -31,7 +32,7 @@ def Chain(*loggers: Setup) -> Setup:
         steps: List[LogStep] = []
         with ExitStack() as undo:
             for create in loggers:
-                one_step, one_end = guarded(*_pair(create(run, stdout, stderr)), stderr)
+                one_step, one_end = _guarded(*_pair(create(run, stdout, stderr)), stderr)
                 steps.append(one_step)
                 undo.callback(one_end)
             # Ends all of them, even if one fails; in reverse order.
@@ -50,6 +51,31 @@ def _pair(given: Any) -> Tuple[LogStep, Finalize]:
     if isinstance(given, tuple) and len(given) == 2 and all(map(callable, given)):
         return given
     text = f"[training.logger] a logger's setup gave {given!r}, not the pair (log_step, finalize)"
-    raise ConfigError(
-        [Problem("", text, "return two functions, as thincdialog.loggers.logger says")]
-    )
+    fix = "return two functions, as thincdialog.loggers.logger says"
+    raise ConfigError([Problem("", text, fix)])
+
+
+def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[LogStep, Finalize]:
+    """A logger that cannot end the run: one line on stderr tells of the first failure. After
+    it, rows are still tried (a network may come back), single steps no longer."""
+    name = getattr(log_step, "__qualname__", type(log_step).__name__).partition(".")[0]
+    has_failed = False
+
+    def attempt(function: Callable, *given: Any) -> None:
+        nonlocal has_failed
+        try:
+            function(*given)
+        except Exception as error:  # Whatever a network, a disk or a user's code comes up with.
+            if has_failed:
+                return
+            has_failed = True
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            line = f"{name} has failed ({reason}). Training goes on; rows may be missing there."
+            with suppress(OSError, ValueError):  # stderr may be gone as well.
+                tqdm.write(line, file=stderr)  # Above the progress bar, where there is one.
+
+    def guarded_step(info: Optional[Dict[str, Any]]) -> None:
+        if info is not None or not has_failed:
+            attempt(log_step, info)
+
+    return guarded_step, lambda: attempt(finalize)

@@ -29,13 +29,11 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
     The loss is the mean over the training examples since the row above; so is padding,
     the share of what a model computed for nothing, shown for models that pad. The best
     row so far is marked with a star. Colour and the bar show only on a terminal; with
-    the environment variable NO_COLOR set there is no colour. The bar shows the mean loss
-    since the last row, examples/s, and the time left if no limit but steps and epochs
-    ends the run.
+    NO_COLOR set there is no colour. The bar shows the mean loss since the last row,
+    examples/s, and the time left if no limit but steps and epochs ends the run.
 
-    scores (Optional[List[str]]): Names of the metrics to show; if null the one that
-        is optimised and up to three more, as a terminal has room: of several tasks, the
-        same one of each.
+    scores (Optional[List[str]]): Names of the metrics to show; if null the one that is
+        optimised (of several tasks, that of each) and up to three more, as there is room.
     progress_bar (bool): Whether to show the bar.
     """
 
@@ -63,10 +61,8 @@ class ConsoleLogger:
         bar_stream: Optional[TextIO],
         scores: Optional[List[str]] = None,
     ):
-        self.run = run
-        self.stdout = stdout
-        self.scores = scores
-        self.are_given = scores is not None
+        self.run, self.stdout = run, stdout
+        self.scores, self.are_given = scores, scores is not None
         self.widths: List[int] = []
         self.has_padding = False
         self.has_colour = stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -102,18 +98,15 @@ class ConsoleLogger:
             return
         self._looked_at = now
         rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
-        parts = []
-        if progress.loss_per_example is not None:
-            parts.append(f"loss {progress.loss_per_example:.4f}/example")
-        parts.append(f"{rate:,.0f} examples/s")
-        self.bar.set_postfix_str(", ".join(parts), refresh=False)
+        loss = progress.loss_per_example
+        shown = "" if loss is None else f"loss {loss:.4f}/example, "
+        self.bar.set_postfix_str(f"{shown}{rate:,.0f} examples/s", refresh=False)
         self._move(progress.step, progress.total_steps)
 
     def _move(self, step: int, total_steps: Optional[float]) -> None:
         assert self.bar is not None
         self.bar.n = step
-        if total_steps is None and self.bar.total is not None:
-            total_steps = self.bar.total
+        total_steps = self.bar.total if total_steps is None else total_steps
         if total_steps is not None:
             self.bar.total = max(round(total_steps), step)
             self.bar.bar_format = BAR_FORMAT
@@ -126,8 +119,8 @@ class ConsoleLogger:
         if not self.widths:
             self._choose_scores(info)
             # Before the first step only the evaluation knows.
-            name = "padding_fraction"
-            self.has_padding = bool(info.get(name) or info["scores"].get(name))
+            padding = (known.get("padding_fraction") for known in (info, info["scores"]))
+            self.has_padding = any(padding)
             names = self._fit(info)
             self.widths = [max(len(name), MIN_WIDTH) for name in names]
             self._write(names)
@@ -148,14 +141,15 @@ class ConsoleLogger:
         return names
 
     def _choose_scores(self, info: Dict[str, Any]) -> None:
-        if self.scores is None:
-            others = [name for name in info["scores"] if _is_score(name)]
-            if "macro_f1" in others:  # Of classes, which are more than their words.
-                others = [name for name in ("macro_f1", *others) if _metric(name) != "f1"]
-            first = info.get("score_name")
-            alike = [name for name in others if _metric(name) == _metric(first or "")]
-            names = dict.fromkeys([first, *alike, *others])
-            self.scores = [name for name in names if name in info["scores"]][:MAX_SCORES]
+        if self.scores is not None:
+            return
+        others = [name for name in info["scores"] if _is_score(name)]
+        if "macro_f1" in others:  # Of classes, which are more than their words.
+            others = [name for name in ("macro_f1", *others) if _metric(name) != "f1"]
+        first = info.get("score_name")
+        alike = [name for name in others if _metric(name) == _metric(first or "")]
+        names = dict.fromkeys([first, *alike, *others])
+        self.scores = [name for name in names if name in info["scores"]][:MAX_SCORES]
 
     def _cells(self, info: Dict[str, Any]) -> Dict[str, str]:
         """Column name, with its unit, to what stands in the row."""

@@ -13,15 +13,20 @@ from .row_file import RowFile
 def JSONL(path: str) -> Setup:
     """One line of JSON for each evaluation, with all that is known of it.
 
-    Lines are added to what the file holds: a run begins where `step` does not grow.
-    A number that is not finite becomes null. Every run writes the same lines into
-    log.jsonl of its own folder; this logger is for one more file elsewhere.
+    Lines are added to what the file holds: a run begins where `step` does not grow. A number
+    that is not finite becomes null. Every run writes the same into log.jsonl of its folder.
 
     path (str): The file; missing folders are made.
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
-        rows = _row_file(Path(path))
+        try:
+            rows = RowFile(Path(path))
+        except OSError as error:
+            raise OutputError(
+                f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
+                "Give it another 'path'."
+            ) from error
         if run.first_step:  # A resumed run will write later rows once more.
             rows.drop_after(run.first_step)
 
@@ -32,13 +37,3 @@ def JSONL(path: str) -> Setup:
         return log_step, rows.close
 
     return setup
-
-
-def _row_file(path: Path) -> RowFile:
-    try:
-        return RowFile(path)
-    except OSError as error:
-        raise OutputError(
-            f"{path}: thincdialog.JSONL.v1 cannot write it ({error.strerror}). "
-            "Give it another 'path'."
-        ) from error

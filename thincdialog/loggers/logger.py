@@ -23,7 +23,7 @@ evaluation and at step 0: thousands of times, so None must be cheap. ``finalize(
 called once at the end, also when training fails: then ``run.error`` says how.
 
 What ``setup`` raises ends the run before it has begun. What the others raise does not:
-training goes on, and one line on stderr tells (``guarded.py``).
+training goes on, and one line on stderr tells (``chain.py``).
 
 ``info``, the row of an evaluation, must not be changed. Keys may be missing only where None
 is allowed (``scores`` are spaCy's ``other_scores``, ``loss_per_example`` its ``losses``):
@@ -45,10 +45,10 @@ tokens_per_second (Optional[float]): The same of tokens.
 seconds (float): Since the start of the run.
 total_steps (Optional[float]): Steps of the whole run as far as is known now.
 
-More keys may be there (padding_fraction, for instance); a logger that writes all
-writes them, too.
+More keys may be there, such as padding_fraction; a logger that writes all writes them, too.
 """
 
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, TextIO, Tuple
 
 
@@ -70,6 +70,7 @@ class Progress(NamedTuple):
     total_steps: Optional[float] = None
 
 
+@dataclass(eq=False)
 class LoggedRun:
     """The run that a logger tells of. ``progress`` (Optional[Progress]; None before the first
     step) and ``error`` (Optional[BaseException]: what ended it, if anything did) change as
@@ -82,17 +83,12 @@ class LoggedRun:
     total_steps (Optional[float]): Steps of the whole run; None if it is not known yet.
     """
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        output: Optional[str] = None,
-        first_step: int = 0,
-        total_steps: Optional[float] = None,
-    ):
-        self.config, self.output = config, output
-        self.first_step, self.total_steps = first_step, total_steps
-        self.progress: Optional[Progress] = None
-        self.error: Optional[BaseException] = None
+    config: Mapping[str, Any]
+    output: Optional[str] = None
+    first_step: int = 0
+    total_steps: Optional[float] = None
+    progress: Optional[Progress] = None
+    error: Optional[BaseException] = None
 
 
 LogStep = Callable[[Optional[Dict[str, Any]]], None]

@@ -17,9 +17,7 @@ FOLDER = "mlruns"
 
 @registry.loggers("thincdialog.MLflow.v1")
 def MLflow(
-    experiment: str = "thincdialog",
-    tracking_uri: Optional[str] = None,
-    name: Optional[str] = None,
+    experiment: str = "thincdialog", tracking_uri: Optional[str] = None, name: Optional[str] = None
 ) -> Setup:
     """Every number of a row as a metric, and the config as parameters, in a run of MLflow.
 
@@ -34,80 +32,74 @@ def MLflow(
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         try:
-            import mlflow  # noqa: F401
+            from mlflow import MlflowClient
         except ImportError:
             raise MissingPackageError("mlflow-skinny", "mlflow", "thincdialog.MLflow.v1") from None
         address = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or FOLDER
-        there = MLflowLogger(experiment, address, name, run)
+        if "://" not in address and address != "databricks":
+            address = Path(address).absolute().as_uri()
+        if address.startswith("file:"):
+            # MLflow 3 refuses folders, in favour of a database, unless it is told twice.
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        try:
+            client = MlflowClient(tracking_uri=address)
+            run_id = _begin(client, experiment, name, run)
+        except Exception as error:  # From the network, the server, or the folder.
+            raise OutputError(
+                f"thincdialog.MLflow.v1 cannot begin a run at {address}: "
+                f"{' '.join(str(error).split())}. Give it another 'tracking_uri'."
+            ) from error
+        there = MLflowLogger(client, run_id, run)
         return there.log_step, there.finalize
 
     return setup
 
 
 class MLflowLogger:
-    """See ``MLflow``. Begins a run, or goes on with it.
+    """Sends rows to a run that has begun.
 
-    experiment (str): Name of the experiment.
-    address (str): Address of a server, or a folder.
-    name (Optional[str]): Name of the run.
+    client (Any): MLflow's.
+    run_id (str): What MLflow calls the run.
     run (LoggedRun): The run.
-    RAISES (OutputError): If MLflow cannot.
     """
 
-    def __init__(self, experiment: str, address: str, name: Optional[str], run: LoggedRun):
-        if "://" not in address and address != "databricks":
-            address = Path(address).absolute().as_uri()
-        if address.startswith("file:"):
-            # MLflow 3 refuses folders, in favour of a database, unless it is told twice.
-            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
-        self.experiment, self.name, self.run = experiment, name, run
-        try:
-            self._begin(address)
-        except Exception as error:  # From the network, the server, or the folder.
-            raise OutputError(
-                f"thincdialog.MLflow.v1 cannot begin a run at {address}: "
-                f"{' '.join(str(error).split())}. Give it another 'tracking_uri'."
-            ) from error
-
-    def _begin(self, address: str) -> None:
-        from mlflow import MlflowClient
-        from mlflow.entities import Param
-
-        run, self.client = self.run, MlflowClient(tracking_uri=address)
-        known = recall_id(run.output, "mlflow") if run.first_step else None
-        if known:
-            self.run_id = known
-            self.client.update_run(known, status="RUNNING")
-            return
-        found = self.client.get_experiment_by_name(self.experiment)
-        experiment = (
-            found.experiment_id if found else self.client.create_experiment(self.experiment)
-        )
-        name = self.name or (Path(run.output).name if run.output else None)
-        self.run_id = self.client.create_run(experiment, run_name=name).info.run_id
-        remember_id(run.output, "mlflow", self.run_id)
-        params = [
-            # Neither "@" nor "*" may stand in a name.
-            Param(key.replace("*.", "").replace("@", ""), value[:MAX_LETTERS])
-            for key, value in settings(run.config).items()
-        ]
-        for first in range(0, len(params), MAX_PARAMS):
-            self.client.log_batch(self.run_id, params=params[first : first + MAX_PARAMS])
+    def __init__(self, client: Any, run_id: str, run: LoggedRun):
+        self.client, self.run_id, self.run = client, run_id, run
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
         """Send the numbers of an evaluation."""
-        if info is None:
-            return
-        from mlflow.entities import Metric
+        if info is not None:
+            from mlflow.entities import Metric
 
-        now = int(time.time() * 1000)
-        metrics = [Metric(name, value, now, info["step"]) for name, value in numbers(info).items()]
-        self.client.log_batch(self.run_id, metrics=metrics)
+            now, step = int(time.time() * 1000), info["step"]
+            found = [Metric(name, value, now, step) for name, value in numbers(info).items()]
+            self.client.log_batch(self.run_id, metrics=found)
 
     def finalize(self) -> None:
         """End the run: well, as failed, or as stopped by the user."""
         error = self.run.error
-        status = "FINISHED" if error is None else "FAILED"
-        if isinstance(error, KeyboardInterrupt):
-            status = "KILLED"
-        self.client.set_terminated(self.run_id, status)
+        stopped = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+        self.client.set_terminated(self.run_id, "FINISHED" if error is None else stopped)
+
+
+def _begin(client: Any, experiment: str, name: Optional[str], run: LoggedRun) -> str:
+    """Begin a run, or go on with it; its id."""
+    from mlflow.entities import Param
+
+    known = recall_id(run.output, "mlflow") if run.first_step else None
+    if known:
+        client.update_run(known, status="RUNNING")
+        return known
+    found = client.get_experiment_by_name(experiment)
+    place = found.experiment_id if found else client.create_experiment(experiment)
+    name = name or (Path(run.output).name if run.output else None)
+    run_id = client.create_run(place, run_name=name).info.run_id
+    remember_id(run.output, "mlflow", run_id)
+    params = [
+        # Neither "@" nor "*" may stand in a name.
+        Param(key.replace("*.", "").replace("@", ""), value[:MAX_LETTERS])
+        for key, value in settings(run.config).items()
+    ]
+    for first in range(0, len(params), MAX_PARAMS):
+        client.log_batch(run_id, params=params[first : first + MAX_PARAMS])
+    return run_id

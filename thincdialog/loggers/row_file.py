@@ -19,7 +19,8 @@ class RowFile:
         self.path = path
         self.file = path.open("ab", buffering=0)
         # Of rows that the disk had no room for; they are tried again with the next one.
-        self._unwritten = b"" if _ends_a_line(path) else b"\n"
+        last = path.read_bytes()[-1:] if path.is_file() else b""  # A pipe has nothing to read.
+        self._unwritten = b"" if last in (b"", b"\n") else b"\n"
 
     def add(self, row: Dict[str, Any]) -> None:
         """Write a row. A number that is not finite becomes null."""
@@ -55,16 +56,6 @@ class RowFile:
             self.file.close()
 
 
-def _ends_a_line(path: Path) -> bool:
-    if not path.is_file():  # A pipe, for instance.
-        return True
-    with path.open("rb") as file:
-        if not file.seek(0, os.SEEK_END):
-            return True
-        file.seek(-1, os.SEEK_END)
-        return file.read() == b"\n"
-
-
 def _parsed(line: bytes) -> Dict[str, Any]:
     try:
         row = json.loads(line)
@@ -74,8 +65,7 @@ def _parsed(line: bytes) -> Dict[str, Any]:
 
 
 def read_rows(path: Path) -> List[Dict[str, Any]]:
-    """The rows of a file. Lines that are no rows (a half-written one, after a crash) are
-    passed over.
+    """The rows of a file, without lines that are none (half-written ones, after a crash).
 
     RAISES (OSError): If the file cannot be read.
     """

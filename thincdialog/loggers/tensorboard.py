@@ -26,7 +26,19 @@ def TensorBoard(folder: str) -> Setup:
         except ImportError:
             name = "thincdialog.TensorBoard.v1"
             raise MissingPackageError("tensorboardX", "tensorboard", name) from None
-        writer = _begin(SummaryWriter, folder, run)
+        try:
+            # What TensorBoard has of this step and later ones is no longer shown.
+            purge = run.first_step + 1 if run.first_step else None
+            writer = SummaryWriter(folder, purge_step=purge)
+            if not run.first_step:
+                # Four spaces make it code, line by line, in Markdown.
+                text = "    " + write_config(run.config).replace("\n", "\n    ")
+                writer.add_text("config", text, 0)
+        except OSError as error:
+            raise OutputError(
+                f"{folder}: thincdialog.TensorBoard.v1 cannot write there "
+                f"({error.strerror}). Give it another 'folder'."
+            ) from None
 
         def log_step(info: Optional[Dict[str, Any]]) -> None:
             if info is not None:
@@ -37,21 +49,3 @@ def TensorBoard(folder: str) -> Setup:
         return log_step, writer.close
 
     return setup
-
-
-def _begin(make_writer: Any, folder: str, run: LoggedRun) -> Any:
-    """Open the file; of a resumed run, hide what will be written once more."""
-    try:
-        # What TensorBoard has of this step and later ones is no longer shown.
-        purge = run.first_step + 1 if run.first_step else None
-        writer = make_writer(folder, purge_step=purge)
-        if not run.first_step:
-            text = write_config(run.config)
-            # Four spaces make it code, line by line, in Markdown.
-            writer.add_text("config", "    " + text.replace("\n", "\n    "), 0)
-        return writer
-    except OSError as error:
-        raise OutputError(
-            f"{folder}: thincdialog.TensorBoard.v1 cannot write there "
-            f"({error.strerror}). Give it another 'folder'."
-        ) from None

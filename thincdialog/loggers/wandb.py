@@ -36,11 +36,34 @@ def WandB(
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         try:
-            import wandb  # noqa: F401
+            import wandb
         except ImportError:
             raise MissingPackageError("wandb", "wandb", "thincdialog.WandB.v1") from None
-        given = {"project": project, "entity": entity, "group": group, "tags": tags, "mode": mode}
-        there = _begin({**given, "name": name, "dir": folder}, run)
+        more: Dict[str, Any] = {"name": name, "dir": folder}
+        if run.output:
+            more = {"name": name or Path(run.output).name, "dir": folder or run.output}
+        if run.first_step:
+            more.update(id=recall_id(run.output, "wandb"), resume="allow")
+        try:
+            if more["dir"]:
+                Path(more["dir"]).mkdir(parents=True, exist_ok=True)
+            there = wandb.init(
+                project=project,
+                entity=entity,
+                group=group,
+                tags=tags,
+                mode=mode,
+                config=dict(run.config),
+                # It would otherwise copy all that is printed, the progress bar included.
+                settings=wandb.Settings(console="off"),
+                **more,
+            )
+        except Exception as error:  # It has errors of a dozen kinds, also from the network.
+            raise OutputError(
+                f"thincdialog.WandB.v1 cannot begin a run: {' '.join(str(error).split())}. "
+                'With mode = "offline" it needs no network and no account.'
+            ) from error
+        remember_id(run.output, "wandb", there.id)
 
         def log_step(info: Optional[Dict[str, Any]]) -> None:
             if info is not None:
@@ -53,30 +76,3 @@ def WandB(
         return log_step, finalize
 
     return setup
-
-
-def _begin(given: Dict[str, Any], run: LoggedRun) -> Any:
-    """Begin a run of Weights & Biases, or go on with it.
-
-    given (Dict[str, Any]): What ``wandb.init`` is called with.
-    """
-    import wandb
-
-    if run.output:
-        given["name"] = given["name"] or Path(run.output).name
-        given["dir"] = given["dir"] or run.output
-    if run.first_step:
-        given.update(id=recall_id(run.output, "wandb"), resume="allow")
-    try:
-        if given["dir"]:
-            Path(given["dir"]).mkdir(parents=True, exist_ok=True)
-        # It would otherwise copy all that is printed, the progress bar included.
-        options = wandb.Settings(console="off")
-        there = wandb.init(config=dict(run.config), settings=options, **given)
-    except Exception as error:  # It has errors of a dozen kinds, also from the network.
-        raise OutputError(
-            f"thincdialog.WandB.v1 cannot begin a run: {' '.join(str(error).split())}. "
-            'With mode = "offline" it needs no network and no account.'
-        ) from error
-    remember_id(run.output, "wandb", there.id)
-    return there

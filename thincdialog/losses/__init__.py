@@ -1,5 +1,3 @@
 """Losses of scores: the gradient is the sum over examples, the loss is per example."""
 
-from . import class_softmax, ranking_hinge, ranking_softmax
-
-__all__ = ["class_softmax", "ranking_hinge", "ranking_softmax"]
+from . import class_softmax, ranking

@@ -1,6 +1,6 @@
 """Cross-entropy over classes."""
 
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Optional, Tuple
 
 from thinc.types import Floats1d, Floats2d, Ints1d
 from thinc.util import get_array_module
@@ -8,10 +8,23 @@ from thinc.util import get_array_module
 from ..registry import registry
 
 
+@registry.losses("thincdialog.ClassSoftmax.v1")
 class ClassSoftmax:
-    """See ``configure_class_softmax``."""
+    """Softmax cross-entropy of the right class: ``loss(logits, targets, weights=None)`` gives
+    the gradient and the losses.
 
-    def __init__(self, label_smoothing: float):
+        loss = -w[right] * ((1 - e) log P[right] + e * mean over c of log P[c])
+
+    label_smoothing (float): The e above, at least 0 and below 1.
+    RAISES (ValueError): If label_smoothing is out of range.
+    SOURCE: Szegedy et al. 2016, https://arxiv.org/abs/1512.00567, section 7
+    """
+
+    def __init__(self, label_smoothing: float = 0.0):
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ValueError(
+                f"label_smoothing = {label_smoothing}, but it must be at least 0 and below 1"
+            )
         self.label_smoothing = label_smoothing
 
     def __call__(
@@ -21,8 +34,7 @@ class ClassSoftmax:
 
         logits (Floats2d): Shape (n_examples, n_classes), float32.
         targets (Ints1d): Number of the right class, shape (n_examples,).
-        weights (Optional[Floats1d]): Weight of each class's examples, shape
-            (n_classes,); None for 1.
+        weights (Optional[Floats1d]): Of each class's examples, shape (n_classes,); None for 1.
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the logits, and the (weighted) loss of each example in nats.
         """
@@ -44,21 +56,3 @@ class ClassSoftmax:
             losses *= of_example
             gradient *= of_example[:, None]
         return gradient, losses
-
-
-@registry.losses("thincdialog.ClassSoftmax.v1")
-def configure_class_softmax(label_smoothing: float = 0.0) -> Callable:
-    """Softmax cross-entropy of the right class.
-
-        loss = -w[right] * ((1 - e) log P[right] + e * mean over c of log P[c])
-
-    label_smoothing (float): The e above, at least 0 and below 1.
-    RETURNS (Callable): ``loss(logits, targets, weights=None) -> (gradient, losses)``.
-    RAISES (ValueError): If label_smoothing is out of range.
-    SOURCE: Szegedy et al. 2016, https://arxiv.org/abs/1512.00567, section 7
-    """
-    if not 0.0 <= label_smoothing < 1.0:
-        raise ValueError(
-            f"label_smoothing = {label_smoothing}, but it must be at least 0 and below 1"
-        )
-    return ClassSoftmax(label_smoothing)

@@ -14,18 +14,3 @@ from .metric import (
     merge_reports,
     report_values,
 )
-
-__all__ = [
-    "AverageMetric",
-    "ExactSum",
-    "ExampleMetric",
-    "MacroMetric",
-    "Metric",
-    "PerplexityMetric",
-    "SumMetric",
-    "higher_is_better",
-    "is_share",
-    "merge_reports",
-    "merge_tasks",
-    "report_values",
-]

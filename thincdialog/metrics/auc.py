@@ -2,63 +2,50 @@
 
 import math
 from array import array
-from typing import Dict, Mapping, Optional, Sequence
+from typing import Dict, Mapping, Sequence
 
 import numpy
 
 from ..messages import Message, column
 from ..registry import registry
 from .example_metric import ExampleMetric
-from .metric import Metric
+from .metric import Metric, merged
 
 Scores = Dict[str, array]
 
 
 @registry.metrics("thincdialog.AUC.v1")
-def AUC() -> ExampleMetric:
-    """Chance that an example of a class gets a higher probability for it than one of
-    another class, ties counting half; the mean over classes. Higher is better, 0.5 is
-    chance.
+class AUC(ExampleMetric):
+    """Chance that an example of a class gets a higher probability for it than one of another
+    class, ties counting half; the mean over classes. Higher is better, 0.5 is a guess.
 
     Reads from a reply `classes` and `probabilities` (of each of them), as classifiers
     give; a reply without them (a ranker's, whose scores cannot be compared between
     examples) is not counted. Classes that all examples have, or none, are left out. Keeps
     every probability: 8 bytes for each example and class.
 
-    RETURNS (ExampleMetric): Reports `auc`, 0.0 to 1.0.
+    Reports `auc`, 0.0 to 1.0.
+
     SOURCE: Hanley and McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747
     """
-    return AUCMetric()
 
-
-class AUCMetric(ExampleMetric):
-    """See ``AUC``."""
-
-    def __init__(self) -> None:
-        self.reset()
+    counts = ("inside", "outside")
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
-        self._add(labels, reply.get("classes"), reply.get("probabilities"))
+        self.add_batch([labels], [reply])
 
     def add_batch(self, labels: Sequence[Sequence[str]], replies: Sequence[Message]) -> None:
         """Count many examples; reads only two columns."""
-        for row in zip(labels, column(replies, "classes"), column(replies, "probabilities")):
-            self._add(*row)
-
-    def _add(
-        self,
-        labels: Sequence[str],
-        classes: Optional[Sequence[str]],
-        probabilities: Optional[Sequence[float]],
-    ) -> None:
-        if classes is None or probabilities is None:
-            return
-        for name, probability in zip(classes, probabilities):
-            scores = self.inside if name in labels else self.outside
-            if name not in scores:
-                scores[name] = array("d")
-            scores[name].append(probability)
+        columns = (column(replies, name) for name in ("classes", "probabilities"))
+        for right, classes, probabilities in zip(labels, *columns):
+            if classes is None or probabilities is None:
+                continue
+            for name, probability in zip(classes, probabilities):
+                scores = self.inside if name in right else self.outside
+                if name not in scores:
+                    scores[name] = array("d")
+                scores[name].append(probability)
 
     def report(self) -> Dict[str, Metric]:
         """`auc`; nothing if no reply had probabilities, as those of rankers."""
@@ -70,12 +57,6 @@ class AUCMetric(ExampleMetric):
         """Forget all probabilities."""
         self.inside: Scores = {}
         self.outside: Scores = {}
-
-    def merge(self, other: "AUCMetric") -> None:
-        """Add the probabilities of another one."""
-        for own, more in ((self.inside, other.inside), (self.outside, other.outside)):
-            for name, values in more.items():
-                own.setdefault(name, array("d")).extend(values)
 
 
 class AUCValue(Metric):
@@ -101,12 +82,7 @@ class AUCValue(Metric):
         return math.fsum(areas) / len(names)
 
     def __add__(self, other: "AUCValue") -> "AUCValue":
-        parts = ((self.inside, other.inside), (self.outside, other.outside))
-        merged = [
-            {name: a.get(name, array("d")) + b.get(name, array("d")) for name in {**a, **b}}
-            for a, b in parts
-        ]
-        return type(self)(*merged)
+        return type(self)(merged(self.inside, other.inside), merged(self.outside, other.outside))
 
 
 def area(inside: Sequence[float], outside: Sequence[float]) -> float:

@@ -8,20 +8,15 @@ from ..errors import ConfigError, MissingPackageError, Problem
 from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleMetric
-from .metric import Metric, Sums
+from .metric import Metric, Sums, merged
 
 
 @registry.metrics("thincdialog.BLEU.v1")
-def BLEU(
-    tokenize: str = "13a",
-    lowercase: bool = False,
-    max_ngram_order: int = 4,
-    smooth_method: Literal["exp", "floor", "add-k", "none"] = "exp",
-    smooth_value: Optional[float] = None,
-    effective_order: bool = False,
-) -> ExampleMetric:
+class BLEU(ExampleMetric):
     """Corpus BLEU of all replies against all labels of each; higher is better. The same
     number as ``sacrebleu.corpus_bleu`` with the same options. Needs the extra `bleu`.
+
+    Reports `bleu`, 0.0 to 100.0.
 
     tokenize (str): One of sacrebleu's tokenizers: "13a", "intl", "char", "zh", "none", ...
     lowercase (bool): Whether case does not count.
@@ -29,75 +24,62 @@ def BLEU(
     smooth_method (str): For orders without a match: "exp", "floor", "add-k" or "none".
     smooth_value (Optional[float]): For "floor" and "add-k"; sacrebleu's own if null.
     effective_order (bool): Leave out orders longer than all replies.
-    RETURNS (ExampleMetric): Reports `bleu`, 0.0 to 100.0.
     RAISES (ConfigError): If there is no such tokenizer, or the order is less than 1.
     RAISES (MissingPackageError): If sacrebleu is not installed.
     SOURCE: Papineni et al. 2002, https://aclanthology.org/P02-1040; Post 2018,
         https://arxiv.org/abs/1804.08771
     """
-    if max_ngram_order < 1:
-        text = f"'max_ngram_order' of thincdialog.BLEU.v1 is {max_ngram_order}"
-        raise ConfigError([Problem("", text, "give 1 or more")])
-    of_replies = {
-        "smooth_method": smooth_method,
-        "smooth_value": smooth_value,
-        "effective_order": effective_order,
-        "max_ngram_order": max_ngram_order,
-    }
-    bleu = _sacrebleu()
-    if tokenize not in bleu.TOKENIZERS:
-        text = f"'tokenize' of thincdialog.BLEU.v1 is {tokenize!r}"
-        raise ConfigError([Problem("", text, f"choose one of: {', '.join(bleu.TOKENIZERS)}")])
-    # Counts alone: smoothing and orders come in when they are summed.
-    counter = bleu(
-        tokenize=tokenize,
-        lowercase=lowercase,
-        max_ngram_order=max_ngram_order,
-        smooth_method="none",
-        effective_order=True,
-        force=True,
-    )
-    return BLEUMetric(counter, of_replies)
 
+    counts = ("sums",)
 
-def _sacrebleu() -> Any:
-    try:
-        from sacrebleu import metrics
-    except ImportError:
-        raise MissingPackageError("sacrebleu", "bleu", "thincdialog.BLEU.v1") from None
-    return metrics.BLEU
-
-
-class BLEUMetric(ExampleMetric):
-    """See ``BLEU``.
-
-    counter (Any): sacrebleu's BLEU, which counts.
-    settings (Dict[str, Any]): Of the score that the counts make.
-    """
-
-    def __init__(self, counter: Any, settings: Dict[str, Any]):
-        self.counter = counter
-        self.settings = settings
-        self.counts: Tuple[int, ...] = ()
+    def __init__(
+        self,
+        tokenize: str = "13a",
+        lowercase: bool = False,
+        max_ngram_order: int = 4,
+        smooth_method: Literal["exp", "floor", "add-k", "none"] = "exp",
+        smooth_value: Optional[float] = None,
+        effective_order: bool = False,
+    ):
+        if max_ngram_order < 1:
+            text = f"'max_ngram_order' of thincdialog.BLEU.v1 is {max_ngram_order}"
+            raise ConfigError([Problem("", text, "give 1 or more")])
+        # Of the score that the counts make.
+        self.sums: Tuple[int, ...] = ()
+        self.settings: Dict[str, Any] = {
+            "smooth_method": smooth_method,
+            "smooth_value": smooth_value,
+            "effective_order": effective_order,
+            "max_ngram_order": max_ngram_order,
+        }
+        bleu = _sacrebleu()
+        if tokenize not in bleu.TOKENIZERS:
+            text = f"'tokenize' of thincdialog.BLEU.v1 is {tokenize!r}"
+            raise ConfigError([Problem("", text, f"choose one of: {', '.join(bleu.TOKENIZERS)}")])
+        # Counts alone: smoothing and orders come in when they are summed.
+        self.counter = bleu(
+            tokenize=tokenize,
+            lowercase=lowercase,
+            max_ngram_order=max_ngram_order,
+            smooth_method="none",
+            effective_order=True,
+            force=True,
+        )
         self.reset()
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example; one without text is an empty reply."""
         score = self.counter.sentence_score(reply.get("text") or "", list(labels))
         counts = (score.sys_len, score.ref_len, *score.counts, *score.totals)
-        self.counts = tuple(a + b for a, b in zip(self.counts, counts))
+        self.sums = merged(self.sums, counts)
 
     def report(self) -> Dict[str, Metric]:
         """`bleu`."""
-        return {"bleu": CorpusBLEU(self.counts, self.settings)}
+        return {"bleu": CorpusBLEU(self.sums, self.settings)}
 
     def reset(self) -> None:
         """Forget all counts."""
-        self.counts = (0,) * (2 + 2 * self.settings["max_ngram_order"])
-
-    def merge(self, other: "BLEUMetric") -> None:
-        """Add the counts of another one with the same settings."""
-        self.counts = tuple(a + b for a, b in zip(self.counts, other.counts))
+        self.sums = (0,) * (2 + 2 * self.settings["max_ngram_order"])
 
 
 class CorpusBLEU(Metric):
@@ -109,6 +91,7 @@ class CorpusBLEU(Metric):
     """
 
     higher_is_better = True
+    summed = ("counts",)
 
     def __init__(self, counts: Sequence[int], settings: Dict[str, Any]):
         self.counts = tuple(counts)
@@ -138,5 +121,10 @@ class CorpusBLEU(Metric):
         columns = numpy.stack([sums[place] for place in range(len(self.counts))], axis=1)
         return numpy.array([self._score(row) for row in columns.astype(int).tolist()])
 
-    def __add__(self, other: "CorpusBLEU") -> "CorpusBLEU":
-        return type(self)([a + b for a, b in zip(self.counts, other.counts)], self.settings)
+
+def _sacrebleu() -> Any:
+    try:
+        from sacrebleu import metrics
+    except ImportError:
+        raise MissingPackageError("sacrebleu", "bleu", "thincdialog.BLEU.v1") from None
+    return metrics.BLEU

@@ -13,24 +13,18 @@ from .metric import Metric, Sums
 
 
 @registry.metrics("thincdialog.ClassF1.v1")
-def ClassF1() -> ExampleMetric:
+class ClassF1(ExampleMetric):
     """F1 of each class, averaged over classes; higher is better.
 
-    The class of an example is its label (with several: the one replied, else the
-    first), the class found is the reply's text, compared as they are. The classes
-    are all that occur as either. A reply without text finds no class.
+    The class of an example is its label (with several: the one replied, else the first), the
+    class found is the reply's text, compared as they are. The classes are all that occur as
+    either. A reply without text finds no class.
 
-    RETURNS (ExampleMetric): Reports `macro_f1`, each class counting the same, and
-        `weighted_f1`, each class counting as often as it is the label; 0.0 to 1.0.
+    Reports `macro_f1`, in which all classes count the same, and `weighted_f1`, in which each
+    counts as often as it is the label; 0.0 to 1.0.
     """
-    return ClassF1Metric()
 
-
-class ClassF1Metric(ExampleMetric):
-    """See ``ClassF1``."""
-
-    def __init__(self) -> None:
-        self.reset()
+    counts = ("n_right", "n_found", "n_labels")
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
@@ -43,22 +37,14 @@ class ClassF1Metric(ExampleMetric):
 
     def report(self) -> Dict[str, Metric]:
         """`macro_f1` and `weighted_f1`."""
-        return {
-            "macro_f1": MacroF1Metric(self.n_right, self.n_found, self.n_labels),
-            "weighted_f1": WeightedF1Metric(self.n_right, self.n_found, self.n_labels),
-        }
+        counts = (self.n_right, self.n_found, self.n_labels)
+        return {"macro_f1": MacroF1Metric(*counts), "weighted_f1": WeightedF1Metric(*counts)}
 
     def reset(self) -> None:
         """Forget all counts."""
         self.n_right: Counter = Counter()
         self.n_found: Counter = Counter()
         self.n_labels: Counter = Counter()
-
-    def merge(self, other: "ClassF1Metric") -> None:
-        """Add the counts of another one."""
-        self.n_right.update(other.n_right)
-        self.n_found.update(other.n_found)
-        self.n_labels.update(other.n_labels)
 
 
 def class_of(labels: Sequence[str], found: Optional[str]) -> str:
@@ -79,28 +65,23 @@ class MacroF1Metric(Metric):
     """
 
     higher_is_better = True
+    summed = ("n_right", "n_found", "n_labels")
 
     def __init__(self, n_right: Counter, n_found: Counter, n_labels: Counter):
         self.n_right = Counter(n_right)
         self.n_found = Counter(n_found)
         self.n_labels = Counter(n_labels)
 
-    def weights(self) -> Dict[str, int]:
-        """How much each class counts."""
-        return dict.fromkeys([*self.n_labels, *self.n_found], 1)
-
     def value(self) -> float:
         """The mean, 0.0 to 1.0; 0.0 without examples."""
-        weights = self.weights()
-        total = sum(weights.values())
-        if total == 0:
-            return 0.0
+        shares, total = [], 0
+        for name in self.n_labels + self.n_found:
+            n, labels = self.n_found[name] + self.n_labels[name], self.n_labels[name]
+            weight = int(self.weight(n, labels))
+            shares.append(2 * self.n_right[name] / n * weight)
+            total += weight
         # fsum rounds once, so the order of the classes does not matter.
-        return math.fsum(self.f1(name) * weight for name, weight in weights.items()) / total
-
-    def f1(self, name: str) -> float:
-        """F1 of one class, 0.0 to 1.0."""
-        return 2 * self.n_right[name] / (self.n_found[name] + self.n_labels[name])
+        return math.fsum(shares) / total if total else 0.0
 
     def sums(self) -> Optional[Sums]:
         """The three counts of each class that has any."""
@@ -111,37 +92,26 @@ class MacroF1Metric(Metric):
         """The means; a resample has the classes that occur in it."""
         total: Any = 0.0
         weight: Any = 0.0
-        for name in dict.fromkeys([*self.n_labels, *self.n_found]):
+        for name in self.n_labels + self.n_found:
             right, found, labels = (sums.get((k, name), 0.0) for k in ("right", "found", "labels"))
             n = numpy.asarray(found + labels)
-            of_class = self.resampled_weight(n, labels)
+            of_class = self.weight(n, labels)
             total = total + of_class * 2 * right / numpy.maximum(n, 1)
             weight = weight + of_class
         return total / numpy.maximum(weight, 1)
 
-    def resampled_weight(self, n: numpy.ndarray, labels: numpy.ndarray) -> numpy.ndarray:
-        """How much a class counts in each resample.
+    def weight(self, n: Any, labels: Any) -> Any:
+        """How much a class counts; of many resamples, for each.
 
-        n (numpy.ndarray): How often it is a label or found there, shape (n_resamples,).
-        labels (numpy.ndarray): How often it is a label there, same shape.
+        n (Union[int, numpy.ndarray]): How often it is a label or found.
+        labels (Union[int, numpy.ndarray]): How often it is a label.
         """
         return n > 0
-
-    def __add__(self, other: "MacroF1Metric") -> "MacroF1Metric":
-        return type(self)(
-            self.n_right + other.n_right,
-            self.n_found + other.n_found,
-            self.n_labels + other.n_labels,
-        )
 
 
 class WeightedF1Metric(MacroF1Metric):
     """Mean of the F1 of all classes, weighted by the number of their examples."""
 
-    def weights(self) -> Dict[str, int]:
-        """How much each class counts."""
-        return dict(self.n_labels)
-
-    def resampled_weight(self, n: numpy.ndarray, labels: numpy.ndarray) -> numpy.ndarray:
-        """How much a class counts in each resample."""
+    def weight(self, n: Any, labels: Any) -> Any:
+        """The number of its examples."""
         return labels

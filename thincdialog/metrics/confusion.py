@@ -29,8 +29,7 @@ class ClassScores(NamedTuple):
 
 
 class ConfusionMatrix:
-    """Counts of (class of the example, class replied). Counts of parts of the data can be
-    merged in any order.
+    """Counts of (class of the example, class replied).
 
     counts (Counter): The pairs; None stands for a reply without text.
     """
@@ -39,14 +38,9 @@ class ConfusionMatrix:
         self.counts: Counter = Counter()
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
-        """Count one example. Of several labels its class is the one replied, else the
-        first."""
+        """Count one example. Its class is the label that was replied, else the first label."""
         found = reply.get("text")
         self.counts[class_of(labels, found), found] += 1
-
-    def merge(self, other: "ConfusionMatrix") -> None:
-        """Add the counts of another one."""
-        self.counts.update(other.counts)
 
     @property
     def classes(self) -> List[str]:
@@ -55,11 +49,10 @@ class ConfusionMatrix:
         return sorted(name for name in names if name is not None)
 
     def table(self) -> Tuple[List[Optional[str]], numpy.ndarray]:
-        """The replies, and the counts: a row for each of ``classes``, a column for each
-        reply.
+        """The replies, and the counts: a row for each class, a column for each reply.
 
-        RETURNS (Tuple): ``classes``, and None last if some replies had no text; shape
-            (n_classes, n_replies), int64.
+        RETURNS (Tuple): ``classes``, and None last if some replies had no text; the counts,
+            shape (n_classes, n_replies), int64.
         """
         classes = self.classes
         replies: List[Optional[str]] = list(classes)
@@ -94,8 +87,7 @@ class ConfusionMatrix:
         return sorted(wrong, key=lambda pair: (-pair[2], pair[0], pair[1] or ""))[:n]
 
     def summed(self, n: int, others: str) -> "ConfusionMatrix":
-        """The same counts with the classes that are confused most often, and all others as
-        one class.
+        """The same counts, with all but the classes that are confused most often as one.
 
         n (int): Classes that are kept.
         others (str): Name of the one class.
@@ -117,8 +109,7 @@ def confusion_matrix(
     """The matrix of (labels, reply) pairs; those without labels are left out.
 
     data (str): What they are, for the error.
-    RAISES (DataError): If the labels are no classes: the agent is no classifier, and most occur
-        a few times only.
+    RAISES (DataError): If labels are no classes: they seldom recur, and no classifier replied.
     """
     matrix = ConfusionMatrix()
     known = [(labels, reply) for labels, reply in examples if labels]

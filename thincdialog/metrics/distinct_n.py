@@ -7,37 +7,31 @@ from ..messages import Message
 from ..registry import registry
 from .example_metric import ExampleMetric
 from .metric import Metric
-from .word_list import word_list
+from .words import word_list
 
 
 @registry.metrics("thincdialog.DistinctN.v1")
-def DistinctN(
-    ns: Optional[List[int]] = None, per: Literal["words", "ngrams"] = "words"
-) -> ExampleMetric:
+class DistinctN(ExampleMetric):
     """Different n-grams of all replies together, as a share; higher is more varied.
 
-    Words are runs of letters and digits in lower case. The labels do not matter. The share
-    falls with the number of replies, so only evaluations on the same examples can be
-    compared. Keeps every different n-gram: some 100 bytes each, 20 MB for 200,000.
+    Words are runs of letters and digits in lower case. The share falls with the number of
+    replies: compare evaluations on the same examples. Keeps every different n-gram: some 100
+    bytes each. Reports `distinct_<n>` for each n, 0.0 to 1.0.
 
     ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.
     per (str): What they are a share of: all "words", as in the paper, or all "ngrams" of
         the same n, as in ParlAI's interdistinct.
-    RETURNS (ExampleMetric): Reports `distinct_<n>` for each n, 0.0 to 1.0.
     RAISES (ConfigError): If an n is less than 1.
     SOURCE: Li et al. 2016, https://arxiv.org/abs/1510.03055, section 5.2
     """
-    ns = [1, 2] if ns is None else ns
-    if not ns or min(ns) < 1:
-        text = f"'ns' of thincdialog.DistinctN.v1 is {ns}"
-        raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
-    return DistinctNMetric(ns, per)
 
+    counts = ("n_all", "seen")
 
-class DistinctNMetric(ExampleMetric):
-    """See ``DistinctN``."""
-
-    def __init__(self, ns: Sequence[int] = (1, 2), per: str = "words"):
+    def __init__(self, ns: Optional[List[int]] = None, per: Literal["words", "ngrams"] = "words"):
+        ns = [1, 2] if ns is None else ns
+        if not ns or min(ns) < 1:
+            text = f"'ns' of thincdialog.DistinctN.v1 is {ns}"
+            raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
         self.ns = sorted(set(ns))
         self.per = per
         self.reset()
@@ -61,12 +55,6 @@ class DistinctNMetric(ExampleMetric):
         self.n_all = dict.fromkeys(self.ns, 0)
         self.seen: Dict[int, Set[str]] = {n: set() for n in self.ns}
 
-    def merge(self, other: "DistinctNMetric") -> None:
-        """Add the counts of another one with the same settings."""
-        for n in self.ns:
-            self.n_all[n] += other.n_all[n]
-            self.seen[n] |= other.seen[n]
-
 
 class DistinctMetric(Metric):
     """How many different things there are, as a share.
@@ -76,6 +64,7 @@ class DistinctMetric(Metric):
     """
 
     higher_is_better = True
+    summed = ("seen", "n_all")
 
     def __init__(self, seen: FrozenSet[str], n_all: int):
         self.seen = seen
@@ -84,6 +73,3 @@ class DistinctMetric(Metric):
     def value(self) -> float:
         """The share, 0.0 to 1.0; 0.0 without any."""
         return len(self.seen) / self.n_all if self.n_all else 0.0
-
-    def __add__(self, other: "DistinctMetric") -> "DistinctMetric":
-        return type(self)(self.seen | other.seen, self.n_all + other.n_all)

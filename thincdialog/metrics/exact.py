@@ -9,9 +9,8 @@ EXPONENT = 1074
 class ExactSum:
     """An exact sum of numbers, held as one integer in units of 2 ** -1074.
 
-    Two sums of the same numbers are equal to the bit, in whatever order and
-    through whatever partial sums they were made. Infinities and NaN are kept
-    apart and win over the finite part.
+    Two sums of the same numbers are equal to the bit, in whatever order and through whatever
+    partial sums they were made. Infinities and NaN are kept apart and win.
 
     units (int): The finite part, in units of 2 ** -1074.
     special (float): Sum of what was infinite or NaN, else 0.0.
@@ -26,7 +25,10 @@ class ExactSum:
 
     def add(self, value: Any) -> None:
         """Add a number: int, float, or a NumPy or CuPy scalar."""
-        if not isinstance(value, (int, float)):
+        if isinstance(value, int):
+            self.units += value << EXPONENT
+            return
+        if not isinstance(value, float):
             value = value.item()
         try:
             numerator, denominator = value.as_integer_ratio()
@@ -36,17 +38,6 @@ class ExactSum:
             # The denominator is 2 ** k, so its bit length is k + 1.
             self.units += numerator << (EXPONENT + 1 - denominator.bit_length())
 
-    def merge(self, other: "ExactSum") -> None:
-        """Add another sum."""
-        self.units += other.units
-        self.special += other.special
-
-    def copy(self) -> "ExactSum":
-        """An equal sum that shares nothing."""
-        copy = ExactSum()
-        copy.merge(self)
-        return copy
-
     def state(self) -> List[Any]:
         """The exact value, as JSON values."""
         return [self.units, self.special]
@@ -54,6 +45,12 @@ class ExactSum:
     def restore(self, state: List[Any]) -> None:
         """Take the value that ``state`` gave."""
         self.units, self.special = int(state[0]), float(state[1])
+
+    def __add__(self, other: "ExactSum") -> "ExactSum":
+        """The sum of both; changes neither."""
+        total = ExactSum()
+        total.units, total.special = self.units + other.units, self.special + other.special
+        return total
 
     def __truediv__(self, other: "ExactSum") -> float:
         """The quotient of the exact values, rounded once.

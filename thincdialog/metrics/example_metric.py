@@ -1,9 +1,11 @@
 """The contract of a metric that is counted example by example."""
 
-from typing import Dict, Sequence, TypeVar
+from copy import copy
+from typing import Any, Dict, List, Sequence, Tuple, TypeVar
 
 from ..messages import Message
-from .metric import Metric
+from .exact import ExactSum
+from .metric import AverageMetric, Metric, merged
 
 ExampleMetricT = TypeVar("ExampleMetricT", bound="ExampleMetric")
 
@@ -14,10 +16,18 @@ class ExampleMetric:
     The counts must be exact (ints, ``ExactSum``), so that a report never depends
     on the order of the examples or on who counted which.
 
-    A subclass gives ``add``, ``report``, ``reset`` and ``merge``; its ``__init__`` keeps
-    settings and calls ``reset``. What is reported as an ``AverageMetric`` (or another
-    ``Metric`` with ``sums``) gets intervals and is compared without more ado.
+    A subclass gives ``add``, ``report``, ``reset`` and the names of its ``counts`` (or a
+    ``merge`` of its own); an ``__init__`` keeps settings and calls ``reset``. What is
+    reported as an ``AverageMetric`` (or another ``Metric`` with ``sums``) gets intervals and
+    is compared without more ado.
+
+    counts (Tuple[str, ...]): Names of the attributes that are counts.
     """
+
+    counts: Tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.reset()
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example.
@@ -44,11 +54,40 @@ class ExampleMetric:
 
     def fresh(self: ExampleMetricT) -> ExampleMetricT:
         """An empty one with the same settings."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        copy.reset()
-        return copy
+        empty = copy(self)
+        empty.reset()
+        return empty
 
     def merge(self: ExampleMetricT, other: ExampleMetricT) -> None:
         """Add the counts of another one with the same settings."""
+        for name in self.counts:
+            setattr(self, name, merged(getattr(self, name), getattr(other, name)))
+
+
+class ExampleAverages(ExampleMetric):
+    """Base of averages over examples: a subclass gives their ``names``, and the ``scores`` of
+    an example."""
+
+    counts = ("n_examples", "totals")
+    names: Sequence[str] = ()
+
+    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[Any]:
+        """One number for each name, or none where all are 0."""
         raise NotImplementedError
+
+    def add(self, labels: Sequence[str], reply: Message) -> None:
+        """Count one example."""
+        self.n_examples += 1
+        for total, score in zip(self.totals, self.scores(labels, reply)):
+            if score:
+                total.add(score)
+
+    def report(self) -> Dict[str, Metric]:
+        """The averages."""
+        pairs = zip(self.names, self.totals)
+        return {name: AverageMetric(total, self.n_examples) for name, total in pairs}
+
+    def reset(self) -> None:
+        """Forget all sums."""
+        self.n_examples = 0
+        self.totals: List[ExactSum] = [ExactSum() for _ in self.names]

@@ -7,7 +7,9 @@ bit for any parts and any order, because nothing is rounded before ``value()``.
 
 import math
 import re
-from typing import Any, Dict, Hashable, Mapping, Optional, TypeVar, Union
+from copy import copy
+from functools import reduce
+from typing import Any, Dict, Hashable, Mapping, Optional, Tuple, TypeVar, Union
 
 import numpy
 
@@ -28,11 +30,13 @@ LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|trunca
 class Metric:
     """A value that can be merged with others of its kind.
 
-    higher_is_better (Optional[bool]): Set by a subclass whose direction its name
-        does not tell (see ``higher_is_better``).
+    higher_is_better (Optional[bool]): Set by a subclass whose name does not tell its direction.
+    summed (Tuple[str, ...]): Names of the attributes that ``+`` adds up (see ``merged``); a
+        subclass without them has a ``+`` of its own.
     """
 
     higher_is_better: Optional[bool] = None
+    summed: Tuple[str, ...] = ()
 
     def value(self) -> float:
         """The value, rounded once."""
@@ -40,7 +44,12 @@ class Metric:
 
     def __add__(self: MetricT, other: MetricT) -> MetricT:
         """The metric of both parts together; changes neither."""
-        raise NotImplementedError
+        if not self.summed:
+            raise NotImplementedError
+        both = copy(self)
+        for name in self.summed:
+            setattr(both, name, merged(getattr(self, name), getattr(other, name)))
+        return both
 
     def sums(self) -> Optional[Sums]:
         """The sums that the value is a function of: those of all examples together are
@@ -68,15 +77,14 @@ class SumMetric(Metric):
     total (Union[int, float, ExactSum]): The sum so far.
     """
 
+    summed = ("total",)
+
     def __init__(self, total: Number = 0):
         self.total = _exact(total)
 
     def value(self) -> float:
         """The sum."""
         return float(self.total)
-
-    def __add__(self, other: "SumMetric") -> "SumMetric":
-        return type(self)(_added(self.total, other.total))
 
 
 class AverageMetric(Metric):
@@ -85,6 +93,8 @@ class AverageMetric(Metric):
     numerator (Union[int, float, ExactSum]): Sum of the values.
     denominator (Union[int, float, ExactSum]): Number of values, or their weights.
     """
+
+    summed = ("numerator", "denominator")
 
     def __init__(self, numerator: Number = 0, denominator: Number = 0):
         self.numerator = _exact(numerator)
@@ -107,14 +117,6 @@ class AverageMetric(Metric):
         numerator, denominator = sums["numerator"], sums["denominator"]
         with numpy.errstate(divide="ignore", invalid="ignore"):
             return numpy.where(numerator == 0, 0.0, numerator / denominator)
-
-    def __add__(self: "AverageT", other: "AverageT") -> "AverageT":
-        return type(self)(
-            _added(self.numerator, other.numerator), _added(self.denominator, other.denominator)
-        )
-
-
-AverageT = TypeVar("AverageT", bound=AverageMetric)
 
 
 class PerplexityMetric(AverageMetric):
@@ -149,16 +151,11 @@ def higher_is_better(name: str, metric: Optional[Metric] = None) -> Optional[boo
     if metric is not None and metric.higher_is_better is not None:
         return metric.higher_is_better
     last = name.rpartition("/")[2]
-    if HIGHER.fullmatch(last):
-        return True
-    if LOWER.fullmatch(last):
-        return False
-    return None
+    return True if HIGHER.fullmatch(last) else False if LOWER.fullmatch(last) else None
 
 
 def is_share(name: str) -> bool:
-    """Whether a metric is a share, 0.0 to 1.0, so that differences are shown in points
-    of 100.
+    """Whether a metric is a share, 0.0 to 1.0, whose differences are shown in points of 100.
 
     name (str): Name in a report, for instance "hits@1" or "dialogue/accuracy".
     """
@@ -167,11 +164,8 @@ def is_share(name: str) -> bool:
 
 def merge_reports(*reports: Report) -> Dict[str, Metric]:
     """One report of all parts; a name missing from a report adds nothing there."""
-    merged: Dict[str, Metric] = {}
-    for report in reports:
-        for name, metric in report.items():
-            merged[name] = merged[name] + metric if name in merged else metric
-    return merged
+    nothing: Dict[str, Metric] = {}
+    return reduce(merged, map(dict, reports), nothing)
 
 
 def report_values(report: Report) -> Dict[str, float]:
@@ -179,11 +173,20 @@ def report_values(report: Report) -> Dict[str, float]:
     return {name: metric.value() for name, metric in report.items()}
 
 
+def merged(one: Any, other: Any) -> Any:
+    """Counts of two parts together; changes neither.
+
+    one, other (Any): Numbers or exact sums; arrays, of which the values are collected; sets; or
+        tuples, lists and dicts of these, place by place.
+    """
+    if isinstance(one, dict):
+        both = {key: copy(value) for key, value in {**one, **other}.items()}
+        both.update((key, merged(one[key], other[key])) for key in one.keys() & other.keys())
+        return type(one)(both)
+    if isinstance(one, (tuple, list)):
+        return type(one)(map(merged, one, other))
+    return one | other if isinstance(one, (set, frozenset)) else one + other
+
+
 def _exact(value: Any) -> ExactSum:
-    return value.copy() if isinstance(value, ExactSum) else ExactSum(value)
-
-
-def _added(left: ExactSum, right: ExactSum) -> ExactSum:
-    total = left.copy()
-    total.merge(right)
-    return total
+    return value + ExactSum() if isinstance(value, ExactSum) else ExactSum(value)

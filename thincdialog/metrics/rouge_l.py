@@ -4,63 +4,31 @@ from typing import Dict, Sequence, Tuple
 
 from ..messages import Message
 from ..registry import registry
-from .exact import ExactSum
-from .example_metric import ExampleMetric
-from .metric import AverageMetric, Metric
-from .word_list import word_list
+from .example_metric import ExampleAverages
+from .words import word_list
 
 
 @registry.metrics("thincdialog.RougeL.v1")
-def RougeL() -> ExampleMetric:
+class RougeL(ExampleAverages):
     """Words that reply and label have in common in the same order, gaps allowed, averaged
     over examples; higher is better.
 
     Words are runs of letters and digits in lower case, without stemming. With several
     labels all three scores are those against the label with the best F1.
 
-    RETURNS (ExampleMetric): Reports `rouge_l` (the F1), `rouge_l_precision` and
-        `rouge_l_recall`, 0.0 to 1.0.
+    Reports `rouge_l` (the F1), `rouge_l_precision` and `rouge_l_recall`, 0.0 to 1.0.
+
     SOURCE: Lin 2004, https://aclanthology.org/W04-1013, section 3.1, with beta = 1
     """
-    return RougeLMetric()
 
+    names = ("rouge_l", "rouge_l_precision", "rouge_l_recall")
 
-class RougeLMetric(ExampleMetric):
-    """See ``RougeL``."""
-
-    NAMES = ("rouge_l", "rouge_l_precision", "rouge_l_recall")
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def add(self, labels: Sequence[str], reply: Message) -> None:
-        """Count one example."""
-        self.n_examples += 1
+    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
+        """Those against the best label."""
         words = word_list(reply.get("text") or "")
         if not words:
-            return
-        best = max((rouge_l(words, word_list(label)) for label in labels), key=lambda s: s[0])
-        for total, score in zip(self.totals, best):
-            if score:
-                total.add(score)
-
-    def report(self) -> Dict[str, Metric]:
-        """`rouge_l`, `rouge_l_precision`, `rouge_l_recall`."""
-        return {
-            name: AverageMetric(total, self.n_examples)
-            for name, total in zip(self.NAMES, self.totals)
-        }
-
-    def reset(self) -> None:
-        """Forget all counts."""
-        self.n_examples = 0
-        self.totals = (ExactSum(), ExactSum(), ExactSum())
-
-    def merge(self, other: "RougeLMetric") -> None:
-        """Add the counts of another one."""
-        self.n_examples += other.n_examples
-        for total, more in zip(self.totals, other.totals):
-            total.merge(more)
+            return ()
+        return max((rouge_l(words, word_list(label)) for label in labels), key=lambda s: s[0])
 
 
 def rouge_l(guess: Sequence[str], label: Sequence[str]) -> Tuple[float, float, float]:

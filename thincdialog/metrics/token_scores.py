@@ -10,23 +10,16 @@ from .metric import AverageMetric, Metric, PerplexityMetric
 
 
 @registry.metrics("thincdialog.TokenScores.v1")
-def TokenScores() -> ExampleMetric:
+class TokenScores(ExampleMetric):
     """How well the label's tokens were predicted, each given those before it.
 
     Reads from a reply `n_tokens` (int), `n_tokens_correct` (int) and `token_loss`
     (float, summed over tokens, nats); a reply without `n_tokens` is not counted.
 
-    RETURNS (ExampleMetric): Reports `token_accuracy`, 0.0 to 1.0, higher is better,
-        and `perplexity`, 1.0 or more, lower is better.
+    Reports `token_accuracy`, 0.0 to 1.0, higher is better; `perplexity`, from 1.0, lower is.
     """
-    return TokenScoresMetric()
 
-
-class TokenScoresMetric(ExampleMetric):
-    """See ``TokenScores``."""
-
-    def __init__(self) -> None:
-        self.reset()
+    counts = ("n_tokens", "n_correct", "loss")
 
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
@@ -46,12 +39,5 @@ class TokenScoresMetric(ExampleMetric):
 
     def reset(self) -> None:
         """Forget all counts."""
-        self.n_tokens = 0
-        self.n_correct = 0
+        self.n_tokens = self.n_correct = 0
         self.loss = ExactSum()
-
-    def merge(self, other: "TokenScoresMetric") -> None:
-        """Add the counts of another one."""
-        self.n_tokens += other.n_tokens
-        self.n_correct += other.n_correct
-        self.loss.merge(other.loss)

@@ -10,23 +10,5 @@ from . import (
     fast_text,
     linear_classifier,
     memory_reader,
-    parameters,
     star_space,
-    vocabulary_size,
 )
-
-__all__ = [
-    "averages",
-    "bag_encoder",
-    "bi_encoder",
-    "bilstm_encoder",
-    "classifier",
-    "cnn_encoder",
-    "committee",
-    "fast_text",
-    "linear_classifier",
-    "memory_reader",
-    "parameters",
-    "star_space",
-    "vocabulary_size",
-]

@@ -7,8 +7,7 @@ from thinc.initializers import glorot_uniform_init
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
-from ..layers.checked_dropout import CheckedDropout
-from ..layers.drop_tokens import drop_tokens
+from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.feed_forward import ResidualFeedForward
 from ..registry import registry
 
@@ -26,9 +25,8 @@ def BagEncoder(
     init_E: Optional[Callable] = None,
     init_W: Optional[Callable] = None,
 ) -> Model[Ragged, Floats2d]:
-    """The fastest encoder: pooled embeddings, a linear layer, and residual nets.
-
-    Blind to word order, unless the tokenizer gives n-grams.
+    """The fastest encoder: pooled embeddings, a linear layer, and residual nets. Blind to word
+    order, unless the tokenizer gives n-grams.
 
     width (int): Width of the output.
     embed_width (Optional[int]): Width of an embedding; ``width`` if None.
@@ -37,8 +35,7 @@ def BagEncoder(
     segments (str): "separate" keeps the current turn and the history apart, "weight"
         adds them up by learned weights, "merge" does not tell them apart.
     n_segments (int): Segments told apart, the last stands for all older turns.
-    dropout (float): Probability of zeroing a cell of the pooled embedding, and of each
-        net's output.
+    dropout (float): Probability of zeroing a cell of the pooled embedding and of nets' outputs.
     token_dropout (float): Probability of leaving a token out in training.
     init_E (Optional[Callable]): Initializer of the embeddings.
     init_W (Optional[Callable]): Initializer of the linear layer;

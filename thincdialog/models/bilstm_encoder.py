@@ -6,8 +6,7 @@ from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ragged
 
 from ..layers.bilstm import BiLSTM
-from ..layers.checked_dropout import CheckedDropout
-from ..layers.drop_tokens import drop_tokens
+from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.fill_empty import fill_empty
 from ..layers.pool import pool
 from ..layers.token_embed import TokenEmbed

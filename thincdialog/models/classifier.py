@@ -6,7 +6,7 @@ from thinc.api import Linear, Model, chain
 from thinc.initializers import zero_init
 from thinc.types import Floats2d
 
-from ..layers.checked_dropout import CheckedDropout
+from ..layers.dropout import CheckedDropout
 from ..registry import registry
 
 InT = Any
@@ -34,7 +34,7 @@ def Classifier(encoder: Model, dropout: float = 0.0) -> Model[InT, OutT]:
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     encoder, head = model.layers
     H, backprop_encoder = encoder(X, is_train)  # (n_examples, width)
-    Y, backprop_head = head(H, is_train)
+    Y, backprop_head = head(H, is_train)  # (n_examples, n_classes)
 
     def backprop(dY: OutT) -> InT:
         return backprop_encoder(backprop_head(dY))

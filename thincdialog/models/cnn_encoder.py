@@ -5,8 +5,7 @@ from typing import Callable, List, Literal, Optional, cast
 from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d, Ragged
 
-from ..layers.checked_dropout import CheckedDropout
-from ..layers.drop_tokens import drop_tokens
+from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.fill_empty import fill_empty
 from ..layers.pool import pool
 from ..layers.token_embed import TokenEmbed
@@ -48,8 +47,7 @@ def CNNEncoder(
     layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
     layers += [fill_empty(), TokenEmbed(width, n_segments=n_segments, init_E=init_E)]
     layers.append(CheckedDropout(dropout))
-    for _ in range(depth):
-        block = WindowBlock(width, window_size=window_size, n_pieces=n_pieces, dropout=dropout)
-        layers.append(block)
+    window = {"window_size": window_size, "n_pieces": n_pieces}
+    layers += [WindowBlock(width, dropout=dropout, **window) for _ in range(depth)]
     layers += [pool(pooling), CheckedDropout(dropout), Linear(width)]
     return cast(Model[Ragged, Floats2d], chain(*layers))

@@ -1,5 +1,7 @@
 """Several models that vote."""
 
+from functools import reduce
+from operator import add
 from typing import Any, Callable, List, Optional, Tuple
 
 from thinc.api import Model, Ops
@@ -17,10 +19,9 @@ def Committee(members: List[Model]) -> Model[InT, OutT]:
     """Models for the same task, each of which learns by itself; their scores are
     averaged for predictions. Better than its best member if they are of different kinds.
 
-    In training, each example goes to one member, drawn at random, so that none relies
-    on the others, and a batch costs what one member costs. A member sees one in
-    n_members of the examples in each epoch: give it more epochs, and larger batches.
-    Not for the inside of a bi-encoder: its two sides would be drawn to different members.
+    In training, each example goes to one member, drawn at random: none relies on the others,
+    and a batch costs what one member costs. A member sees few examples in an epoch: give it
+    more epochs, and larger batches. Not for the inside of a bi-encoder, which has two sides.
 
     members (List[Model]): One or more, with the same input and the same width of
         output, such as ``thincdialog.Classifier.v1``.
@@ -35,16 +36,20 @@ def Committee(members: List[Model]) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     if not is_train:
-        return _mean_scores(model, X), _no_backprop
-    ops, n_examples = model.ops, _n_examples(X)
-    chosen = _draw_members(ops, n_examples, len(model.layers))
+        scores = reduce(add, (member.predict(X) for member in model.layers))
+        return scores / len(model.layers), _no_backprop
+    ops = model.ops
+    n_examples = (X.lengths if isinstance(X, Ragged) else X).shape[0]
+    chosen = ops.alloc1i(n_examples)  # The member that each goes to, any as likely as another.
+    for number in range(1, len(model.layers)):
+        chosen[ops.get_dropout_mask((n_examples,), 1 / (number + 1)) == 0] = number
     Y = ops.alloc2f(n_examples, model.get_dim("nO"))
     parts: List[Tuple[Ints1d, Array1d, Callable]] = []
     for number, member in enumerate(model.layers):
         rows = ops.xp.flatnonzero(chosen == number)
         if rows.shape[0]:
             part, places = _take(ops, X, rows)
-            Y[rows], backprop_member = member(part, is_train)
+            Y[rows], backprop_member = member(part, is_train)  # (n_rows, nO)
             parts.append((rows, places, backprop_member))
 
     def backprop(dY: OutT) -> InT:
@@ -68,25 +73,8 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
             model.set_dim("nO", member.get_dim("nO"))
 
 
-def _mean_scores(model: Model[InT, OutT], X: InT) -> OutT:
-    first, *others = model.layers
-    Y = first.predict(X)
-    for member in others:
-        Y = Y + member.predict(X)
-    return Y / len(model.layers)
-
-
 def _no_backprop(dY: OutT) -> InT:
     raise ValueError("a committee learns only from its outputs in training")
-
-
-def _draw_members(ops: Ops, n_examples: int, n_members: int) -> Ints1d:
-    """The member that each example goes to, any as likely as another."""
-    chosen = ops.alloc1i(n_examples)
-    for number in range(1, n_members):
-        is_drawn = ops.get_dropout_mask((n_examples,), 1 / (number + 1)) == 0
-        chosen[is_drawn] = number
-    return chosen
 
 
 def _take(ops: Ops, X: InT, rows: Ints1d) -> Tuple[InT, Array1d]:
@@ -97,10 +85,6 @@ def _take(ops: Ops, X: InT, rows: Ints1d) -> Tuple[InT, Array1d]:
     is_taken[rows] = True
     tokens = ops.xp.flatnonzero(is_taken[bag_numbers(ops, X.lengths, X.dataXd.shape[0])])
     return Ragged(X.dataXd[tokens], X.lengths[rows]), tokens
-
-
-def _n_examples(X: InT) -> int:
-    return X.lengths.shape[0] if isinstance(X, Ragged) else X.shape[0]
 
 
 def _array(X: InT) -> Any:

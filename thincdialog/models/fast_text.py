@@ -15,9 +15,8 @@ from ..registry import registry
 @registry.models("thincdialog.FastText.v1")
 def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragged, Floats2d]:
     """A linear classifier through a bottleneck: the mean of the embeddings of all tokens
-    (words and n-grams), then a linear layer without a bias. For the agent
-    ``thincdialog.FastText.v1``, which trains it in one compiled kernel;
-    ``thincdialog.Classifier.v1`` can train it, too.
+    (words and n-grams), then a linear layer without a bias. The agent
+    ``thincdialog.FastText.v1`` trains it in one compiled kernel, ``Classifier.v1`` can, too.
 
         Y[b] = W (sum_t E[id_t] / n)
 
@@ -31,9 +30,8 @@ def FastText(width: int = 100, init_E: Optional[Callable] = None) -> Model[Ragge
     """
     if width < 1:
         raise ValueError(f"width = {width}, but it must be 1 or more")
-    table = BagEmbed(
-        width, pooling="mean", init_E=init_E or partial(uniform_init, lo=-1 / width, hi=1 / width)
-    )
+    small = partial(uniform_init, lo=-1 / width, hi=1 / width)
+    table = BagEmbed(width, pooling="mean", init_E=init_E or small)
     output = Projection(None, width, init_W=zero_init)
     model = cast(Model[Ragged, Floats2d], chain(table, output))
     model.name = "fast_text"

@@ -5,7 +5,7 @@ from typing import cast
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ragged
 
-from ..layers.checked_dropout import CheckedDropout
+from ..layers.dropout import CheckedDropout
 from ..layers.line_embed import LineEmbed
 from ..layers.memory_hops import MemoryHops
 from ..registry import registry
@@ -21,8 +21,7 @@ def MemoryReader(
 ) -> Model[Ragged, Floats2d]:
     """Reads the lines of a story, led by the question, which is the current line.
 
-    For questions about a text of short lines (bAbI): word order within a line and the
-    order of lines count.
+    For questions about short lines (bAbI): the order of words and that of lines count.
 
     width (int): Width of the output and of one line's key.
     n_hops (int): Readings, 1 or more.

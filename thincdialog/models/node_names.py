@@ -12,9 +12,8 @@ _LONGEST = 32
 def node_names(model: Model) -> List[str]:
     """A name for each node of ``model.walk()``, all different.
 
-    A name begins with the part of the model that the node belongs to, if the model has a
-    reference to that part ("context_encoder/linear"), or with all of them that share it.
-    Of nodes that are still alike, the second and later ones are numbered.
+    It begins with the parts that the node belongs to, if the model has references to them
+    ("context_encoder/linear"). Of nodes that are still alike, later ones are numbered.
     """
     parts: Dict[int, Set[str]] = {}
     _collect(model, "", parts)

@@ -9,8 +9,7 @@ from thinc.types import Floats1d
 
 from ..errors import ModelError, TrainingError
 from ..ops.alignment import address, aligned_size, aligned_zeros
-from ..ops.table_gradient import TableGradient
-from ..ops.touched_rows import TouchedRows
+from ..ops.table_gradient import TableGradient, TouchedRows
 from ..optimizers.row_sparse import Part, RowSparseOptimizer
 from ..optimizers.state import KEY
 
@@ -44,9 +43,8 @@ class Slot(NamedTuple):
 class FlatParameters:
     """Moves a model's parameters and gradients into two flat vectors.
 
-    The nodes' own parameters and gradients become views of them, and stay views
-    through ``inc_grad`` and in-place optimizers. (``model.from_bytes`` would replace
-    them: use ``load``.) Arrays that several nodes share are laid once.
+    The nodes' own become views of them, and stay so through ``inc_grad`` and in-place
+    optimizers (not ``model.from_bytes``: use ``load``). Shared arrays are laid once.
 
     Gradients of embedding tables are kept as rows, and are in the vector, and so in the
     nodes' views of it, from when ``gradients`` is read.
@@ -203,10 +201,8 @@ class FlatParameters:
         tables = []
         for slots in owners.values():
             touched: List[Any] = [nodes[slot.node].attrs.get("touched_rows") for slot in slots]
-            if all(
-                isinstance(rows, TouchedRows) and rows.param == slot.param
-                for rows, slot in zip(touched, slots)
-            ):
+            is_table = all(isinstance(rows, TouchedRows) for rows in touched)
+            if is_table and all(slot.param == "E" for slot in slots):
                 table = TableGradient(self.ops, slots[0].of(self._gradients))
                 for rows in touched:
                     rows.keep_in(table)

@@ -5,7 +5,7 @@ from typing import Dict
 
 from thinc.api import Model, Ops
 
-from ..ops.dialog_numpy_ops import DialogNumpyOps
+from ..ops.dialog_ops import DialogNumpyOps
 
 
 def replicate(model: Model) -> Model:

@@ -7,7 +7,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..layers.bag_embed import BagEmbed
 from ..layers.l2_normalise import L2Normalise
-from ..layers.times import times
+from ..layers.scale import times
 from ..registry import registry
 from .bi_encoder import BiEncoder
 from .bi_encoder import init as init_encoders
@@ -27,8 +27,8 @@ def StarSpace(
     init_E: Optional[Callable] = None,
 ) -> Model[InT, OutT]:
     """Conversations and replies are sums of the embeddings of their tokens; the score of a
-    pair is their cosine or dot product. For the agent ``thincdialog.StarSpace.v1``, which
-    trains it in one compiled kernel; ``thincdialog.Ranker.v1`` can train it, too.
+    pair is their cosine or dot product. The agent ``thincdialog.StarSpace.v1`` trains it in one
+    compiled kernel; ``thincdialog.Ranker.v1`` can train it, too.
 
     width (int): Width of an embedding; a multiple of 16 keeps rows apart in memory, so
         that several workers do not write to the same cache line.

@@ -1,8 +1,7 @@
 """Weights on disk: one float32 vector, and a description that it must match.
 
-``weights.npy`` is read without unpickling. ``layout.json`` names the nodes of
-the model in the order of ``model.walk()`` with their dimensions, the parameters
-with shapes and offsets, and the SHA-256 of the vector's bytes.
+``weights.npy`` is read without unpickling. ``layout.json`` names the nodes in their order with
+their dimensions, the parameters with shapes and offsets, and the SHA-256 of the vector.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """Kernels over bags of ids: sums of table rows, and the gradient of such sums.
 
-They are made of what every Thinc ops has, so they run on stock ops too, in blocks that
-stay in the CPU's cache (a GPU takes everything at once). Ops that have them compiled
-use theirs.
+They run on stock ops, too, in blocks that stay in the CPU's cache (a GPU takes everything
+at once); on ``DialogFastOps`` they are compiled.
 """
 
 from typing import Any, Iterator, Optional, Tuple
@@ -12,7 +11,8 @@ from thinc.api import Ops
 from thinc.types import Floats2d, Ints1d, Ints2d
 from thinc.util import is_numpy_array
 
-from .compiled_tables import CompiledTables
+from .compiled import load_kernels
+from .dialog_fast_ops import DialogFastOps, beyond
 
 # Ids a block: 1,024 rows of 256 floats are 1 MB, one core's second-level cache.
 _BLOCK_IDS = 1024
@@ -26,9 +26,11 @@ def sum_bags(ops: Ops, table: Floats2d, ids: Ints1d, lengths: Ints1d) -> Floats2
     lengths (Ints1d): Ids of each bag, shape (n_bags,), int32; 0 is allowed.
     RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
     """
-    if isinstance(ops, CompiledTables):
-        return ops.sum_bags(table, ids, lengths)
     Y = ops.alloc2f(lengths.shape[0], table.shape[1])
+    if isinstance(ops, DialogFastOps):
+        if not load_kernels("tables").sum_bags(table, _ints(ids), _ints(lengths), Y):
+            raise beyond(table)
+        return Y
     for bags, part in _blocks(lengths):
         if part.stop > part.start:
             rows = ops.xp.take(table, ids[part], axis=0)  # (n_ids in the block, width)
@@ -42,13 +44,11 @@ def row_gradients(
     """The gradient of ``sum_bags`` for the rows that occur, summed over occurrences.
 
     d_sums (Floats2d): Gradient of the sums, shape (n_bags, width).
-    ids (Ints1d): As for ``sum_bags``.
-    lengths (Ints1d): As for ``sum_bags``.
+    ids, lengths (Ints1d): As for ``sum_bags``.
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, shape (n,),
         and the gradient of each, shape (n, width).
     """
-    bags = bag_numbers(ops, lengths, ids.shape[0])
-    return sum_by_key(ops, d_sums, ids, sources=bags)
+    return sum_by_key(ops, d_sums, ids, sources=bag_numbers(ops, lengths, ids.shape[0]))
 
 
 def sum_by_key(
@@ -64,9 +64,11 @@ def sum_by_key(
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct keys, ascending, int32, shape
         (n_distinct,), and the sum for each, shape (n_distinct, width).
     """
-    if isinstance(ops, CompiledTables):
-        return ops.sum_by_key(values, keys, sources)
     xp, n = ops.xp, keys.shape[0]
+    if isinstance(ops, DialogFastOps):
+        rows = xp.ascontiguousarray(xp.arange(n) if sources is None else sources, dtype="i8")
+        values = xp.ascontiguousarray(values, dtype="f")
+        return load_kernels("tables").sum_by_key(values, _ints(keys), rows)
     if n == 0:
         return ops.alloc1i(0), ops.alloc2f(0, values.shape[1])
     # One sort by (key, position): the key in the upper half, the position in the lower.
@@ -77,9 +79,7 @@ def sum_by_key(
     is_first = xp.ones((n,), dtype=bool)
     is_first[1:] = in_order[1:] != in_order[:-1]
     firsts = xp.flatnonzero(is_first)
-    counts = ops.alloc1i(firsts.shape[0])
-    counts[:-1] = firsts[1:] - firsts[:-1]
-    counts[-1:] = n - firsts[-1:]
+    counts = xp.diff(xp.append(firsts, n)).astype("int32")
     sums = ops.alloc2f(firsts.shape[0], values.shape[1])
     for groups, part in _blocks(counts):
         sums[groups] = ops.reduce_sum(xp.take(values, rows[part], axis=0), counts[groups])
@@ -93,8 +93,10 @@ def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:
     n_ids (int): Sum of the lengths.
     RETURNS (Ints1d): Shape (n_ids,), int64.
     """
-    if isinstance(ops, CompiledTables):
-        return ops.bag_numbers(lengths, n_ids)
+    if isinstance(ops, DialogFastOps):
+        numbers: Any = numpy.empty((n_ids,), dtype="i8")
+        load_kernels("tables").bag_numbers(_ints(lengths), numbers)
+        return numbers
     ends = ops.xp.cumsum(lengths)
     # An id's bag is the number of bags that end at or before it.
     return ops.xp.cumsum(ops.xp.bincount(ends, minlength=n_ids + 1)[:n_ids])
@@ -109,13 +111,19 @@ def split_bags(ops: Ops, tokens: Ints2d, lengths: Ints1d, n_segments: int) -> Tu
     RETURNS (Tuple[Ints1d, Ints1d]): Ids in the order of (bag, segment), shape
         (n_tokens,), and how many each has, shape (n_bags * n_segments,), int32.
     """
-    if isinstance(ops, CompiledTables):
-        return ops.split_bags(tokens, lengths, n_segments)
+    if isinstance(ops, DialogFastOps):
+        ids, sizes = ops.alloc1i(tokens.shape[0]), ops.alloc1i(lengths.shape[0] * n_segments)
+        load_kernels("tables").split_bags(_ints(tokens), _ints(lengths), n_segments, ids, sizes)
+        return ids, sizes
     segments = ops.xp.minimum(tokens[:, 1], n_segments - 1)
     pools = bag_numbers(ops, lengths, tokens.shape[0]) * n_segments + segments
     sizes = ops.xp.bincount(pools, minlength=lengths.shape[0] * n_segments)
     order = ops.xp.argsort(pools, kind="stable")
     return tokens[order, 0], sizes.astype("int32")
+
+
+def _ints(array: Any) -> Any:
+    return numpy.ascontiguousarray(array, dtype="i")
 
 
 def _blocks(lengths: Ints1d) -> Iterator[Tuple[slice, slice]]:

@@ -8,9 +8,8 @@ from thinc.compat import has_cupy, has_cupy_gpu
 from thinc.util import set_active_gpu
 
 from ..errors import DialogError, MissingPackageError
-from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
-from .dialog_numpy_ops import DialogNumpyOps
+from .dialog_ops import DialogCupyOps, DialogNumpyOps
 
 DialogOps = Union[DialogNumpyOps, DialogCupyOps]
 

@@ -1,10 +1,14 @@
-"""Finds compiled kernels."""
+"""Finds compiled kernels, and says what arrays they can take."""
 
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Optional
+
+import numpy
 
 from ..errors import MissingPackageError
+
+FLOAT32, INT32, UINT64 = numpy.dtype("f"), numpy.dtype("i"), numpy.dtype("u8")
 
 
 @lru_cache(maxsize=None)
@@ -20,3 +24,22 @@ def load_kernels(family: str) -> Any:
     except ImportError:
         raise MissingPackageError("numba", "fast", f"compiled kernels ({family})") from None
     return import_module(f".kernels.{family}", __package__)
+
+
+def are_plain(*arrays: Any, dtype: numpy.dtype = FLOAT32, ndim: Optional[int] = None) -> bool:
+    """Whether kernels can take these: NumPy's, contiguous, of a type.
+
+    ndim (Optional[int]): Number of dimensions; None for any.
+    """
+    return all(
+        isinstance(array, numpy.ndarray)
+        and array.dtype == dtype
+        and array.flags.c_contiguous
+        and ndim in (None, array.ndim)
+        for array in arrays
+    )
+
+
+def are_alike(first: Any, *others: Any) -> bool:
+    """Whether kernels can take these as cells that belong together."""
+    return are_plain(first, *others) and all(array.shape == first.shape for array in others)

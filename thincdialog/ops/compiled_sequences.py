@@ -1,37 +1,40 @@
 """Reductions over sequences, and windows, that run compiled."""
 
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 import numpy
 
-from .compiled import load_kernels
-from .compiled_activations import are_alike, are_plain
+from .compiled import INT32, are_alike, are_plain, load_kernels
+
+_MOST = numpy.iinfo("i").max
+
+
+def _reduction(name: str, *, is_mean: bool) -> Tuple[Callable, Callable]:
+    """The methods of a sum or mean, and of its gradient."""
+
+    def reduce(self: Any, X: Any, lengths: Any) -> Any:
+        if not _fit(X, lengths, 0):
+            return getattr(super(CompiledSequences, self), name)(X, lengths)
+        Y = numpy.zeros((lengths.shape[0], X.shape[1]), dtype="f")
+        load_kernels("sequences").reduce_sum(X, lengths, is_mean, Y)
+        return Y
+
+    def gradient(self: Any, dY: Any, lengths: Any) -> Any:
+        if not _are_sequences(dY, lengths, 0):
+            return getattr(super(CompiledSequences, self), f"backprop_{name}")(dY, lengths)
+        dX = numpy.empty((int(lengths.sum()), dY.shape[1]), dtype="f")
+        load_kernels("sequences").backprop_reduce_sum(dY, lengths, is_mean, dX)
+        return dX
+
+    return reduce, gradient
 
 
 class CompiledSequences:
-    """Part of ``DialogFastOps``: Thinc's reductions over Ragged and their gradients,
-    softmax within sequences, and windows. What is not plain (float32, int32, contiguous)
-    or does not fit goes the way it went before, to its errors."""
+    """Part of ``DialogFastOps``: Thinc's reductions over Ragged and their gradients, softmax
+    within sequences, and windows. What is not plain or does not fit goes to Thinc's own."""
 
-    def reduce_sum(self, X: Any, lengths: Any) -> Any:
-        if not _fit(X, lengths, 0):
-            return super().reduce_sum(X, lengths)  # type: ignore[misc]
-        return _reduce(X, lengths, is_mean=False)
-
-    def reduce_mean(self, X: Any, lengths: Any) -> Any:
-        if not _fit(X, lengths, 0):
-            return super().reduce_mean(X, lengths)  # type: ignore[misc]
-        return _reduce(X, lengths, is_mean=True)
-
-    def backprop_reduce_sum(self, d_sums: Any, lengths: Any) -> Any:
-        if not _are_sequences(d_sums, lengths, 0):
-            return super().backprop_reduce_sum(d_sums, lengths)  # type: ignore[misc]
-        return _spread(d_sums, lengths, is_mean=False)
-
-    def backprop_reduce_mean(self, d_means: Any, lengths: Any) -> Any:
-        if not _are_sequences(d_means, lengths, 0):
-            return super().backprop_reduce_mean(d_means, lengths)  # type: ignore[misc]
-        return _spread(d_means, lengths, is_mean=True)
+    reduce_sum, backprop_reduce_sum = _reduction("reduce_sum", is_mean=False)
+    reduce_mean, backprop_reduce_mean = _reduction("reduce_mean", is_mean=True)
 
     def reduce_max(self, X: Any, lengths: Any) -> Tuple[Any, Any]:
         if not _fit(X, lengths, 1):
@@ -42,11 +45,13 @@ class CompiledSequences:
         return Y, which
 
     def backprop_reduce_max(self, d_maxes: Any, which: Any, lengths: Any) -> Any:
-        if _are_sequences(d_maxes, lengths, 1) and _are_ints(which, ndim=2):
+        if (
+            _are_sequences(d_maxes, lengths, 1)
+            and are_plain(which, dtype=INT32)
+            and which.shape == d_maxes.shape
+        ):
             dX = numpy.zeros((int(lengths.sum()), d_maxes.shape[1]), dtype="f")
-            if which.shape == d_maxes.shape and load_kernels("sequences").backprop_reduce_max(
-                d_maxes, which, lengths, dX
-            ):
+            if load_kernels("sequences").backprop_reduce_max(d_maxes, which, lengths, dX):
                 return dX
         return super().backprop_reduce_max(d_maxes, which, lengths)  # type: ignore[misc]
 
@@ -90,41 +95,23 @@ def _one(X: Any) -> Any:
     return numpy.full((1,), X.shape[0], dtype="i")
 
 
-def _are_ints(array: Any, *, ndim: int = 1) -> bool:
-    return (
-        isinstance(array, numpy.ndarray)
-        and array.dtype == numpy.int32
-        and array.ndim == ndim
-        and array.flags.c_contiguous
-    )
+def _are_plain(X: Any, lengths: Any) -> bool:
+    return are_plain(X, ndim=2) and are_plain(lengths, dtype=INT32, ndim=1)
 
 
 def _fit(X: Any, lengths: Any, least: int, *, whole: bool = False) -> bool:
-    """Whether X has the rows of sequences of these lengths (and no more), each at least
-    ``least``."""
-    if not (are_plain(X) and X.ndim == 2 and _are_ints(lengths)):
-        return False
-    if not load_kernels("sequences").fit(lengths, least, X.shape[0]):
-        return False
-    return not whole or int(lengths.sum()) == X.shape[0]
+    """Whether X has the rows (``whole``: and no more) of sequences of at least such lengths."""
+    return (
+        _are_plain(X, lengths)
+        and load_kernels("sequences").fit(lengths, least, X.shape[0])
+        and (not whole or int(lengths.sum()) == X.shape[0])
+    )
 
 
 def _are_sequences(dY: Any, lengths: Any, least: int) -> bool:
     """Whether each row of dY belongs to a sequence of at least so many rows."""
-    if not (are_plain(dY) and dY.ndim == 2 and _are_ints(lengths)):
-        return False
-    if lengths.shape[0] != dY.shape[0]:
-        return False
-    return load_kernels("sequences").fit(lengths, least, numpy.iinfo("i").max)
-
-
-def _reduce(X: Any, lengths: Any, *, is_mean: bool) -> Any:
-    Y = numpy.zeros((lengths.shape[0], X.shape[1]), dtype="f")
-    load_kernels("sequences").reduce_sum(X, lengths, is_mean, Y)
-    return Y
-
-
-def _spread(dY: Any, lengths: Any, *, is_mean: bool) -> Any:
-    dX = numpy.empty((int(lengths.sum()), dY.shape[1]), dtype="f")
-    load_kernels("sequences").backprop_reduce_sum(dY, lengths, is_mean, dX)
-    return dX
+    return (
+        _are_plain(dY, lengths)
+        and lengths.shape[0] == dY.shape[0]
+        and load_kernels("sequences").fit(lengths, least, _MOST)
+    )

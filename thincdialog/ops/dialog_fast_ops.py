@@ -1,34 +1,29 @@
 """CPU ops whose kernels are compiled and run without the GIL."""
 
+import ctypes
+from functools import lru_cache
 from typing import Any, Tuple, cast
 
 import numpy
 from thinc.types import FloatsXd
 
 from ..registry import registry
-from .compiled import load_kernels
-from .compiled_activations import CompiledActivations, are_alike, are_plain
+from .compiled import INT32, UINT64, are_alike, are_plain, load_kernels
+from .compiled_activations import CompiledActivations
 from .compiled_lstm import CompiledLSTM
-from .compiled_norms import CompiledNorms
 from .compiled_sequences import CompiledSequences
-from .compiled_tables import CompiledTables
-from .dialog_numpy_ops import DialogNumpyOps
-from .kept_memory import keep_memory
+from .dialog_ops import DialogNumpyOps
+
+# glibc's numbers of these settings, and the highest it takes for the first.
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
+_LARGEST, _MOST_KEPT = 32 << 20, 1 << 30
 
 
 @registry.ops("thincdialog_fast")
-class DialogFastOps(
-    CompiledActivations,
-    CompiledSequences,
-    CompiledTables,
-    CompiledLSTM,
-    CompiledNorms,
-    DialogNumpyOps,
-):
-    """DialogNumpyOps with compiled kernels: faster on one core, and several threads can
-    run them at once. Results are the same but for the last digits; dropout masks are the
-    same. A kernel is compiled for this machine when it is called first, which takes about
-    a second for each, and is kept on disk.
+class DialogFastOps(CompiledActivations, CompiledSequences, CompiledLSTM, DialogNumpyOps):
+    """DialogNumpyOps with compiled kernels: faster on one core, and several threads can run
+    them at once. Results are the same but for the last digits. A kernel is compiled for this
+    machine when it is called first, in about a second, and is kept on disk.
 
     Making one lets the process keep the memory that it frees (see ``keep_memory``).
 
@@ -70,7 +65,7 @@ class DialogFastOps(
         return dX
 
     def maxout(self, X: Any) -> Tuple[Any, Any]:
-        if not (are_plain(X) and X.ndim == 3 and X.shape[2]):
+        if not (are_plain(X, ndim=3) and X.shape[2]):
             return super().maxout(X)
         best = numpy.empty(X.shape[:2], dtype="f")
         which = numpy.empty(X.shape[:2], dtype="i")
@@ -95,6 +90,39 @@ class DialogFastOps(
         )
         return cast(FloatsXd, mask)
 
+    def gather_add(self, table: Any, indices: Any) -> Any:
+        if not (are_plain(table, ndim=2) and are_plain(indices, dtype=INT32, ndim=2)):
+            return super().gather_add(table, indices)
+        Y = numpy.zeros((indices.shape[0], table.shape[1]), dtype="f")
+        if not load_kernels("tables").gather_add(table, indices, Y):
+            raise beyond(table)
+        return Y
+
+    def scatter_add(self, table: Any, indices: Any, values: Any) -> Any:
+        if not (
+            are_plain(table, values, ndim=2)
+            and are_plain(indices, dtype=INT32, ndim=1)
+            and values.shape == (indices.shape[0], table.shape[1])
+        ):
+            return super().scatter_add(table, indices, values)
+        if not load_kernels("tables").scatter_add(table, indices, values):
+            raise beyond(table)
+        return None
+
+    def hash(self, ids: Any, seed: int) -> Any:
+        if not are_plain(ids, dtype=UINT64, ndim=1):
+            return super().hash(ids, seed)
+        keys = numpy.empty((ids.shape[0], 4), dtype="u4")
+        load_kernels("tables").hash_ids(ids, int(seed) & 0xFFFFFFFF, keys)
+        return keys
+
+    def ngrams(self, n: int, keys: Any) -> Any:
+        if not are_plain(keys, dtype=UINT64, ndim=1):
+            return super().ngrams(n, keys)
+        hashes = numpy.empty((max(0, keys.shape[0] - n + 1) if n > 0 else 0,), dtype="u8")
+        load_kernels("tables").ngrams(n, keys, hashes)
+        return hashes
+
     def adam(
         self,
         weights: Any,
@@ -110,10 +138,62 @@ class DialogFastOps(
         arrays = (weights, gradient, mom1, mom2)
         if not are_alike(*arrays):
             return super().adam(*arrays, beta1, beta2, eps, learn_rate, mod_rate)
-        settings = [float(x) for x in (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)]
+        settings = (1.0, beta1, beta2, 0.0, eps, learn_rate, 1.0, 0.0, 0.0)
         flat = [array.reshape(-1) for array in arrays]
-        load_kernels("adam").adam_dense(*flat, *settings, True)
+        load_kernels("steps").adam_dense(*flat, tuple(map(float, settings)), True)
         return arrays
+
+    def l2_normalise(self, X: Any, shortest: float) -> Tuple[Any, Any]:
+        """Rows of length 1.
+
+        shortest (float): Rows shorter than this stay shorter than 1.
+        RETURNS (Tuple[Floats2d, Floats1d]): The rows, and how long they were.
+        """
+        X = _plain(X)
+        Y, lengths = numpy.empty_like(X), numpy.empty((X.shape[0],), dtype="f")
+        load_kernels("rows").l2_normalise(X, shortest, Y, lengths)
+        return Y, lengths
+
+    def backprop_l2_normalise(self, dY: Any, Y: Any, lengths: Any, shortest: float) -> Any:
+        """The gradient; Y and lengths as ``l2_normalise`` gave them."""
+        dX = numpy.empty_like(Y)
+        load_kernels("rows").backprop_l2_normalise(_plain(dY), Y, lengths, shortest, dX)
+        return dX
+
+    def layer_norm(self, X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
+        """Rows of mean 0 and variance 1, times G (width,), plus b (width,).
+
+        RETURNS (Tuple[Floats2d, Floats2d, Floats1d]): The rows, the rows without G and b,
+            and what they were multiplied with.
+        """
+        X = _plain(X)
+        Y, hat, scales = numpy.empty_like(X), numpy.empty_like(X), numpy.empty(X.shape[:1], "f")
+        load_kernels("rows").layer_norm(X, _plain(G), _plain(b), Y, hat, scales)
+        return Y, hat, scales
+
+    def backprop_layer_norm(self, dY: Any, G: Any, hat: Any, scales: Any) -> Tuple[Any, Any, Any]:
+        """The gradients of X, G and b; hat and scales as ``layer_norm`` gave them."""
+        dX, dG, db = numpy.empty_like(hat), numpy.zeros_like(G), numpy.zeros_like(G)
+        load_kernels("rows").backprop_layer_norm(_plain(dY), _plain(G), hat, scales, dX, dG, db)
+        return dX, dG, db
+
+
+@lru_cache(maxsize=None)
+def keep_memory() -> bool:
+    """Let glibc keep freed memory, from now on and for all of the process.
+
+    It hands large arrays back to the system and asks for them again in the next step, which
+    then fills them with zeros page by page: a fifth of the time of a training step, in which
+    threads wait for each other. The most memory that a run takes stays the same.
+
+    RETURNS (bool): Whether it could be done; other C libraries have no such setting.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):
+        return False
+    is_set = [mallopt(_MMAP_THRESHOLD, _LARGEST), mallopt(_TRIM_THRESHOLD, _MOST_KEPT)]
+    return all(is_set)
 
 
 def _has_rows(X: Any, axis: int) -> bool:
@@ -122,3 +202,12 @@ def _has_rows(X: Any, axis: int) -> bool:
 
 def _rows(X: Any) -> Any:
     return X.reshape((-1, X.shape[-1]))
+
+
+def _plain(X: Any) -> Any:
+    return numpy.ascontiguousarray(X, dtype="f")
+
+
+def beyond(table: Any) -> IndexError:
+    """The error of a row number that the table does not have."""
+    return IndexError(f"row numbers must be from 0 to {table.shape[0] - 1}")

@@ -5,7 +5,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .alignment import aligned_zeros
+from .alignment import address, aligned_zeros
 
 _NO_SLOTS = np.zeros(0, dtype=np.int32)
 
@@ -29,8 +29,7 @@ class Weights(NamedTuple):
     """What ``ops/kernels/apart.py`` makes of weights and room for copies.
 
     values (Floats1d): All weights, float32.
-    squares (Floats1d): Adagrad's sums, as long, of which that of a row stands at the row's
-        first place; or empty.
+    squares (Floats1d): Adagrad's sums, as long, each at its row's first place; or empty.
     all_values, all_squares (Floats1d): The same and the room, as if they were one array.
     starts (Tuple[int, int, int, int]): Where in these the weights begin, and the copies of
         rows; the squares, and the copies of sums.
@@ -70,15 +69,13 @@ class Places(NamedTuple):
 class RowsApart:
     """Copies of rows that one worker changes while others change the weights.
 
-    Rows of frequent words are read and written many times in a batch. If two cores do so
-    in the same memory, each waits for the other's cache again and again; with copies they
-    meet once a batch. Rows that are needed seldom stay where they are: a copy costs more
-    than it spares. (tests/benchmarks/bench_starspace.py shows what it gains.)
+    Rows of frequent words are read and written many times in a batch. Two cores that do so in
+    the same memory wait for each other's cache again and again; with copies they meet once a
+    batch. Rows needed seldom stay. (tests/benchmarks/bench_starspace.py shows the gain.)
 
     Between batches the room is kept, and whose it was; a copy of this begins without.
 
-    least (int): Uses in a batch from which on a row is copied; 0 for never, where nobody
-        else learns.
+    least (int): Uses in a batch from which on a row is copied; 0 where nobody else learns.
     """
 
     def __init__(self, least: int = 4) -> None:
@@ -99,16 +96,11 @@ class RowsApart:
         width (int): Floats in a row.
         tables (Sequence[Tokens]): What is needed; a table may come twice.
         """
-        weights = self._weights_of(values, squares, width, tables)
-        return weights, tuple(self._places(each) for each in tables)
-
-    def _weights_of(
-        self, values: Any, squares: Any, width: int, tables: Sequence[Tokens]
-    ) -> Weights:
         if not self.least:
             nothing = np.zeros(0, dtype="f")
-            starts = (0, 0, 0, 0)
-            return Weights(values, squares, values, squares, starts, nothing, nothing, width, 0)
+            whole = (values, squares, values, squares, (0, 0, 0, 0))
+            weights = Weights(*whole, nothing, nothing, width, 0)
+            return weights, tuple(self._places(each) for each in tables)
         # As many rows at most: the uses of each come to ``least``, and no table has more.
         n = math.ceil(sum(len(each.ids) * min(1, each.uses / self.least) for each in tables))
         n = min(n, sum({each.table: each.n_rows for each in tables}.values()))
@@ -120,22 +112,16 @@ class RowsApart:
             or known.width != width
             or len(known.rows) < 2 * n * width
         ):
-            known = self._weights = self._with_room(values, squares, width, n)
-        return known
-
-    def _with_room(self, values: Any, squares: Any, width: int, n: int) -> Weights:
-        """Weights, and room for twice as many rows as are needed: it is made seldom, as
-        memory fresh from the system costs more than all the rest."""
-        self._slots.clear()
-        rows, sums = aligned_zeros(4 * n * width), aligned_zeros(4 * n)
-        all_values, of_weights, of_copies = _as_one(values, rows)
-        all_squares, of_squares, of_sums = squares, 0, 0
-        if len(squares):
-            all_squares, of_squares, of_sums = _as_one(squares, sums)
-        starts = (of_weights, of_copies, of_squares, of_sums)
-        return Weights(
-            values, squares, all_values, all_squares, starts, rows, sums, width, self.least
-        )
+            self._slots.clear()
+            # For twice as many rows as are needed: room is made seldom, as memory fresh from
+            # the system costs more than all the rest.
+            rows, sums = aligned_zeros(4 * n * width), aligned_zeros(4 * n)
+            all_values, *of_rows = _as_one(values, rows)
+            all_squares, *of_sums = _as_one(squares, sums) if len(squares) else (squares, 0, 0)
+            starts: Any = (*of_rows, *of_sums)
+            whole = (values, squares, all_values, all_squares, starts)
+            known = self._weights = Weights(*whole, rows, sums, width, self.least)
+        return known, tuple(self._places(each) for each in tables)
 
     def _places(self, tokens: Tokens) -> Places:
         table, n_rows, ids, uses = tokens
@@ -148,14 +134,11 @@ class RowsApart:
 
 
 def _as_one(one: Any, other: Any) -> Tuple[Any, int, int]:
-    """One array from the beginning of that which lies lower in memory to the end of the
-    other, and where each begins in it. What lies between them is nobody's business; with a
-    choice between two arrays at every row, the kernel takes 1.8 times as long.
-    """
-    addresses = [array.__array_interface__["data"][0] for array in (one, other)]
-    low = min(addresses)
-    starts = [(address - low) // 4 for address in addresses]
+    """One array from the beginning of the lower one in memory to the end of the other, and where
+    each begins in it. (Choosing between two at every row takes a kernel 1.8 times as long.)"""
+    addresses = [address(one), address(other)]
+    starts = [(each - min(addresses)) // 4 for each in addresses]
     length = max(start + len(array) for start, array in zip(starts, (one, other)))
-    lower = one if addresses[0] == low else other
+    lower = one if starts[0] == 0 else other
     both = np.lib.stride_tricks.as_strided(lower, shape=(length,))
     return both, starts[0], starts[1]

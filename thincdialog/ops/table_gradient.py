@@ -1,8 +1,8 @@
 """The gradient of an embedding table, kept as the rows that it has."""
 
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from thinc.api import Ops
+from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ints1d
 
 from .bags import sum_by_key
@@ -18,12 +18,12 @@ class TableGradient:
     """
 
     def __init__(self, ops: Ops, dense: Floats2d) -> None:
-        self.ops, self._dense = ops, dense
+        self.ops = ops
+        self._dense: Any = dense
         self._kept: List[Tuple[Ints1d, Floats2d]] = []
         self._n_kept = 0
-        # Rows of the array that may not be zero; made when there are some.
-        self._is_written: Optional[Any] = None
-        self._has_written = False
+        # Rows of the array that may not be zero; None while all are.
+        self._is_written: Any = None
 
     def add(self, rows: Ints1d, values: Floats2d) -> None:
         """Add values to some rows.
@@ -44,35 +44,62 @@ class TableGradient:
                 self._is_written = self.ops.xp.zeros((self._dense.shape[0],), dtype=bool)
             self.ops.scatter_add(self._dense, rows, values)
             self._is_written[rows] = True
-            self._has_written = True
-        self._kept.clear()
-        self._n_kept = 0
+        self._kept, self._n_kept = [], 0
 
     def rows(self) -> Tuple[Ints1d, Floats2d]:
         """The rows added to since ``clear``, ascending, int64, shape (n,), and the gradient
         of each, shape (n, width)."""
-        if self._has_written:
+        xp = self.ops.xp
+        if self._is_written is not None:
             self.write()
-            written: Any = self._is_written
-            dense: Any = self._dense
-            numbers = written.nonzero()[0]
-            return numbers, dense.take(numbers, axis=0)
+            numbers = self._is_written.nonzero()[0]
+            return numbers, self._dense.take(numbers, axis=0)
         if not self._kept:
-            return self.ops.xp.zeros((0,), dtype="int64"), self._dense[:0]
+            return xp.zeros((0,), dtype="int64"), self._dense[:0]
         rows: Any
         rows, values = self._kept[0]
         if len(self._kept) > 1:
-            xp = self.ops.xp
             keys = xp.concatenate([each for each, _ in self._kept])
             rows, values = sum_by_key(self.ops, xp.concatenate([v for _, v in self._kept]), keys)
         return rows.astype("int64"), values
 
     def clear(self) -> None:
         """The gradient is zero again."""
-        if self._has_written:
-            written: Any = self._is_written
-            self._dense[written] = 0
-            written[:] = False
-            self._has_written = False
-        self._kept.clear()
-        self._n_kept = 0
+        if self._is_written is not None:
+            self._dense[self._is_written] = 0
+            self._is_written = None
+        self._kept, self._n_kept = [], 0
+
+
+class TouchedRows:
+    """An embedding layer holds one in ``attrs["touched_rows"]`` and adds to the gradient of
+    its parameter "E" through ``add``. Nothing else is done until someone who updates the
+    weights calls ``keep_in``; then the rows are kept, and an optimizer step costs the batch's
+    rows and not the whole table. Never saved with a model; a copy keeps nothing.
+    """
+
+    def __init__(self) -> None:
+        self._kept: Optional[TableGradient] = None
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "TouchedRows":
+        return TouchedRows()
+
+    def keep_in(self, kept: TableGradient) -> None:
+        """Keep what is added there from now on; the gradient must be zero."""
+        self._kept = kept
+
+    def add(self, layer: Model, rows: Ints1d, values: Floats2d) -> None:
+        """Add values to rows of the gradient: in place, or where they are kept.
+
+        layer (Model): The layer that holds this.
+        rows (Ints1d): Distinct row numbers, ascending, int32, shape (n,).
+        values (Floats2d): Shape (n, width); not to be changed from now on.
+        """
+        if self._kept is not None:
+            self._kept.add(rows, values)
+            return
+        if not layer.has_grad("E"):
+            table: Any = layer.get_param("E")
+            layer.set_grad("E", layer.ops.alloc2f(*table.shape))
+        gradient: Any = layer.get_grad("E")
+        layer.ops.scatter_add(gradient, rows, values)

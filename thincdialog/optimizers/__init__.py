@@ -1,5 +1,3 @@
 """Optimizers beside Thinc's own."""
 
-from . import lazy_adam, row_sparse, sparse_adagrad, sparse_sgd
-
-__all__ = ["lazy_adam", "row_sparse", "sparse_adagrad", "sparse_sgd"]
+from . import lazy_adam, row_sparse, sparse_sgd

@@ -9,7 +9,8 @@ from thinc.util import get_array_module
 
 from ..registry import registry
 from .moments import least_second_moment
-from .row_sparse import Key, RowSparseOptimizer
+from .row_sparse import RowSparseOptimizer
+from .state import Key
 
 
 class LazyAdam(RowSparseOptimizer):
@@ -41,9 +42,8 @@ class LazyAdam(RowSparseOptimizer):
         return (1.0 - self.nu) * (1.0 - self.b1**n_updates)
 
     def _least(self, n_updates: int) -> float:
-        """What the second moment must be of the square of the first. Of what workers share, a
-        row may have one's first moment and another's second, and a first moment over the root
-        of a much smaller second one is a step that ruins the row."""
+        """What the second moment must be of the square of the first. A row that workers share
+        may have one's first moment and another's much smaller second: a step that ruins it."""
         return least_second_moment(self.b1, self.b2, n_updates) if self.is_shared else 0.0
 
     def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
@@ -99,14 +99,4 @@ def configure_lazy_adam(
     SOURCE: Kingma and Ba 2015, https://arxiv.org/abs/1412.6980; lazy rows as in
         torch.optim.SparseAdam
     """
-    return LazyAdam(
-        learn_rate,
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        L2=L2,
-        L2_is_weight_decay=L2_is_weight_decay,
-        grad_clip=grad_clip,
-        use_averages=use_averages,
-        average_every=average_every,
-    )
+    return LazyAdam(**locals())  # all arguments, by their names

@@ -8,13 +8,11 @@ from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
 from thinc.util import get_array_module, is_numpy_array
 
 from ..ops.compiled import load_kernels
-from ..ops.compiled_tables import CompiledTables
+from ..ops.dialog_fast_ops import DialogFastOps
+from .state import Key
 
 # Floats a block: what a step reads and writes of it stays in a core's cache.
 _BLOCK_FLOATS = 32768
-
-# What the state of one parameter lies under.
-Key = Tuple[int, str]
 
 
 class Part(NamedTuple):
@@ -23,8 +21,7 @@ class Part(NamedTuple):
     start (int): Where it begins.
     stop (int): Where it ends (exclusive).
     width (int): Floats in a row, if it is a table of rows; 0 if it is not.
-    rows (Optional[Ints1d]): Distinct rows of the table that have a gradient, int64; None
-        for all of it.
+    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64; None for all of it.
     d_rows (Optional[Floats2d]): The gradient of these rows, shape (n_rows, width), if it
         is not in the flat vector of gradients.
     """
@@ -63,8 +60,8 @@ class Part(NamedTuple):
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the sum.
         """
         gradient = self.gradient(vector)
-        if isinstance(ops, CompiledTables):
-            return load_kernels("gradients").square_sum(gradient.reshape(-1))
+        if isinstance(ops, DialogFastOps):
+            return load_kernels("steps").square_sum(gradient.reshape(-1))
         xp, total = get_array_module(vector), 0.0
         for now in self.blocks(gradient):
             block = gradient[now].reshape(-1)
@@ -76,14 +73,13 @@ class RowSparseOptimizer(Optimizer):
     """Base: a subclass says which arrays it keeps (``state_arrays``) and what a step does
     with a block of them (``step_block``).
 
-    ``update_parts`` is the sparse step: weights, state, and weight decay of table rows
-    without a gradient stay as they are. Averages of the weights are taken every
-    ``average_every`` steps, with the decay of that many steps.
+    ``update_parts`` is the sparse step: table rows without a gradient keep weights and state.
+    Averages are taken every ``average_every`` steps, with the decay of that many.
 
     is_shared (bool): Whether others change the same state meanwhile: then ``step_block`` gets
         copies of it, which nobody changes before they are put back.
-    kernels (str): Family of ``ops/kernels``, which has `<family>_dense` and
-        `<family>_rows`: the same step, compiled, for models on compiled ops.
+    kernels (str): Name of the same step, compiled, for models on compiled ops: `<name>_dense`
+        and `<name>_rows` of ``ops/kernels/steps.py``.
     """
 
     is_shared = False
@@ -114,7 +110,7 @@ class RowSparseOptimizer(Optimizer):
         raise NotImplementedError
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
-        """What the kernels take behind the arrays, but for the weight decay, their last.
+        """The kernels' settings, but for the weight decay, their last.
 
         scale (float): The gradient is multiplied by this first.
         n_updates (int): Number of this step, from 1.
@@ -144,7 +140,7 @@ class RowSparseOptimizer(Optimizer):
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
         self.nr_update[key] += 1
         n_updates = self.nr_update[key]
-        is_compiled = isinstance(ops, CompiledTables)
+        is_compiled = isinstance(ops, DialogFastOps)
         for part in parts:
             views, gradient = [part.view(array) for array in arrays], part.gradient(gradients)
             # The kernels know decay of the weights, not of the gradient.
@@ -177,31 +173,30 @@ class RowSparseOptimizer(Optimizer):
         step = self.step_block(xp, dW, state, n_updates)
         if not is_view or self.is_shared:
             for array, changed in zip(arrays, state):
-                _put_back(array, index, changed)
+                array[index] = changed
         # As late as can be: what others do to these rows until they are put back is lost.
         W = _block(weights, index)
         W -= step
         if self.L2 and self.L2_is_weight_decay:
             W *= xp.float32(1 - self.learn_rate * self.L2)
         if not is_view:
-            _put_back(weights, index, W)
+            weights[index] = W
 
     def _step_compiled(
         self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
     ) -> None:
-        kernels, (W, *arrays) = load_kernels(self.kernels), views
+        kernels, (W, *arrays) = load_kernels("steps"), views
         settings = (*self.kernel_settings(scale, n_updates), self.learn_rate * self.L2)
-        floats = [float(value) for value in settings]
+        floats = tuple(map(float, settings))
         if rows is None:
-            getattr(kernels, f"{self.kernels}_dense")(W, dW, *arrays, *floats)
+            getattr(kernels, f"{self.kernels}_dense")(W, dW, *arrays, floats)
         else:
-            getattr(kernels, f"{self.kernels}_rows")(W, dW, *arrays, rows, *floats)
+            getattr(kernels, f"{self.kernels}_rows")(W, dW, *arrays, rows, floats)
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
     ) -> Tuple[FloatsXd, FloatsXd]:
-        """One step for a whole parameter, as Thinc's optimizers make it; the gradient is
-        set to zero."""
+        """One step for a whole parameter, as of Thinc's optimizers; clears the gradient."""
         values: Any = weights.reshape((-1,))
         gradients: Any = gradient.reshape((-1,))
         norm = float(get_array_module(values).linalg.norm(gradients))
@@ -231,20 +226,13 @@ class RowSparseOptimizer(Optimizer):
         # Thinc's decay, for the steps since the last time.
         kept = min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** self.average_every
         if is_compiled:
-            load_kernels("gradients").move_average(self.averages[key], values, float(1 - kept))
+            load_kernels("steps").move_average(self.averages[key], values, float(1 - kept))
             return
         average, share = self.averages[key], get_array_module(values).float32(1 - kept)
-        # Blocks that stay in the CPU's cache; a GPU takes everything at once.
-        size = _BLOCK_FLOATS if is_numpy_array(values) else values.shape[0]
-        for start in range(0, values.shape[0], size):
-            index = slice(start, start + size)
-            average[index] += share * (values[index] - average[index])
+        for now in Part(0, values.shape[0]).blocks(values):
+            average[now] += share * (values[now] - average[now])
 
 
 def _block(array: Any, index: Union[slice, Ints1d]) -> Any:
     """A view of these, or a copy if they are numbers of rows."""
     return array[index] if isinstance(index, slice) else array.take(index, axis=0)
-
-
-def _put_back(array: Any, index: Union[slice, Ints1d], block: Any) -> None:
-    array[index] = block

@@ -1,13 +1,15 @@
-"""SGD that touches only the rows of an embedding table that the batch used."""
+"""SGD and Adagrad that touch only the rows of an embedding table that the batch used."""
 
 from typing import Any, List, Tuple
 
 from thinc.api import Optimizer
 from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
 from thinc.types import Floats1d
+from thinc.util import get_array_module
 
 from ..registry import registry
-from .row_sparse import Key, RowSparseOptimizer
+from .row_sparse import RowSparseOptimizer
+from .state import Key
 
 
 class SparseSGD(RowSparseOptimizer):
@@ -50,11 +52,61 @@ def configure_sparse_sgd(
     RETURNS (Optimizer): For ``FlatParameters.update``.
     SOURCE: Robbins and Monro 1951, https://doi.org/10.1214/aoms/1177729586
     """
-    return SparseSGD(
-        learn_rate,
-        L2=L2,
-        L2_is_weight_decay=L2_is_weight_decay,
-        grad_clip=grad_clip,
-        use_averages=use_averages,
-        average_every=average_every,
-    )
+    return SparseSGD(**locals())  # all arguments, by their names
+
+
+class SparseAdagrad(RowSparseOptimizer):
+    """SGD whose steps become smaller where gradients were large: with S the sum of all
+    squares so far, W -= learn_rate dW / (sqrt(S) + eps).
+
+    mom2 (Dict): Holds S.
+    """
+
+    kernels = "adagrad"
+
+    def __init__(self, learn_rate: FloatOrSeq, **settings: Any):
+        super().__init__(learn_rate, beta1=0.0, beta2=0.0, **settings)
+
+    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
+        if key not in self.mom2:
+            self.mom2[key] = get_array_module(values).zeros_like(values)
+        return [self.mom2[key]]
+
+    def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
+        (squares,) = state
+        root = dW * dW
+        squares += root
+        xp.sqrt(squares, out=root)
+        root += xp.float32(self.eps)
+        dW /= root
+        dW *= xp.float32(self.learn_rate)
+        return dW
+
+    def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
+        return (scale, self.eps, self.learn_rate)
+
+
+@registry.optimizers("thincdialog.SparseAdagrad.v1")
+def configure_sparse_adagrad(
+    learn_rate: FloatOrSeq,
+    *,
+    eps: FloatOrSeq = 1e-8,
+    L2: FloatOrSeq = SGD_DEFAULTS["L2"],
+    L2_is_weight_decay: bool = True,
+    grad_clip: FloatOrSeq = SGD_DEFAULTS["grad_clip"],
+    use_averages: bool = False,
+    average_every: int = 8,
+) -> Optimizer:
+    """Adagrad for models with embedding tables: a step costs the rows that the batch used.
+
+    learn_rate (float or schedule): Step size.
+    eps (float): Added to the root of the sum of squares.
+    L2 (float): Weight decay; in tables only for the rows used.
+    L2_is_weight_decay (bool): Decay the weights, not the gradient.
+    grad_clip (float): Largest norm of the whole gradient; 0 for no limit.
+    use_averages (bool): Keep a moving average of the weights.
+    average_every (int): Steps between two updates of the average, 1 or more.
+    RETURNS (Optimizer): For ``FlatParameters.update``.
+    SOURCE: Duchi, Hazan and Singer 2011, https://jmlr.org/papers/v12/duchi11a.html
+    """
+    return SparseAdagrad(**locals())  # all arguments, by their names

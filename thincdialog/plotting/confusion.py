@@ -5,9 +5,8 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy
 
-from ..errors import MissingPackageError
 from ..metrics.confusion import ConfusionMatrix
-from .picture import save_figure
+from .picture import drawing, save_figure
 
 # Classes up to which every cell shows its count, and up to which all are named; of more, so
 # many are shown.
@@ -27,11 +26,8 @@ def draw_confusion(matrix: ConfusionMatrix, path: Union[str, Path]) -> None:
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
-    try:
-        from matplotlib.colors import PowerNorm
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackageError("matplotlib", "plot", "a picture") from None
+    Figure = drawing("matplotlib.figure", "a picture").Figure
+    PowerNorm = drawing("matplotlib.colors", "a picture").PowerNorm
     names, replies, counts = _shown(matrix)
     # A class that is only replied has no examples, so no shares.
     shares = counts / counts.sum(axis=1, keepdims=True).clip(min=1)

@@ -2,7 +2,7 @@
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..errors import DataError
 from ..runs.find_runs import Run, is_number
@@ -76,7 +76,8 @@ def make_panels(
     if not logged:
         where = runs[0].path if len(runs) == 1 else "these runs"
         raise DataError(where, "no evaluation has been logged yet, so there is nothing to plot.")
-    chosen = list(dict.fromkeys(metrics)) if metrics else _usual(logged)
+    scores = [run.rows[-1].get("score_name") for run in logged]
+    chosen = list(dict.fromkeys(metrics or [LOSS, *(name for name in scores if name)]))
     panels = []
     for name in chosen:
         lines = [line for run in logged for line in _lines(run, name, against)]
@@ -88,11 +89,6 @@ def make_panels(
     if not panels:
         raise DataError(logged[0].path, "no number has been logged yet: neither loss nor score.")
     return panels
-
-
-def _usual(runs: Sequence[Run]) -> List[str]:
-    scores = [run.rows[-1].get("score_name") for run in runs]
-    return list(dict.fromkeys([LOSS, *(name for name in scores if name)]))
 
 
 def _title(name: str, splits: Set[str]) -> str:
@@ -130,19 +126,17 @@ def _lines(run: Run, name: str, against: str) -> List[Line]:
         names = [key for key in (f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known][:1]
     lines = []
     for key in names:
-        rows = [i for i, row in enumerate(values) if key in row and against in run.rows[i]]
         split, _, metric = key.partition("/")
-        bests = [
-            place
-            for place, i in enumerate(rows)
-            if split == DEV
-            and metric == run.rows[i].get("score_name")
-            and run.rows[i].get("is_best")
-        ]
-        if rows:
-            xs = [float(run.rows[i][against]) for i in rows]
-            ys = [values[i][key] for i in rows]
-            lines.append(Line(run.name, split, xs, ys, bests[-1] if bests else None))
+        points: List[Tuple[float, float]] = []
+        best = None
+        for row, value in zip(run.rows, values):
+            if key in value and against in row:
+                if split == DEV and metric == row.get("score_name") and row.get("is_best"):
+                    best = len(points)
+                points.append((float(row[against]), value[key]))
+        if points:
+            xs, ys = map(list, zip(*points))
+            lines.append(Line(run.name, split, xs, ys, best))
     return lines
 
 

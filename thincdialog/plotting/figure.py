@@ -1,11 +1,10 @@
 """Curves as a picture in a file."""
 
 from pathlib import Path
-from typing import Any, List, Union
+from typing import Any, Dict, List, Union
 
-from ..errors import MissingPackageError
-from .curves import AGAINST, DEV, TRAIN, Panel, one_split
-from .picture import save_figure
+from .curves import AGAINST, DEV, Panel, one_split
+from .picture import drawing, save_figure
 
 # Okabe and Ito's, which colour-blind people tell apart as well; then dashes repeat them.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -13,7 +12,8 @@ MARKERS = "osD^vPX"
 MAX_MARKERS = 16
 GREY = "#555555"
 PANEL_WIDTH = 4.8  # inches
-SPLITS = {TRAIN: "training", DEV: "dev"}
+# The star at a run's best row.
+BEST: Dict[str, Any] = {"marker": "*", "markeredgecolor": "black", "markeredgewidth": 0.7}
 
 
 def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "step") -> None:
@@ -25,55 +25,53 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
     RAISES (MissingPackageError): If matplotlib is not installed.
     RAISES (OutputError): If the file cannot be written.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError:
-        raise MissingPackageError("matplotlib", "plot", "A picture in a file") from None
+    matplotlib = drawing("matplotlib", "A picture in a file")
+    Figure = drawing("matplotlib.figure", "A picture in a file").Figure
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
     if len(runs) > len(COLOURS):  # Their dashes tell runs apart, not training from dev.
         panels = [one_split(panel) for panel in panels]
     # Text of an SVG stays text, and the same curves give the same bytes.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}):
+    same = {"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}
+    with matplotlib.rc_context(same):
         width = PANEL_WIDTH * len(panels) + 0.4
         # A letter takes about a twelfth of an inch, and a sign five of them.
         columns = max(1, int(width * 12 / (max(map(len, [*runs, "training"])) + 8)))
         height = 3.6 + 0.24 * -(-(len(runs) + 3) // columns)
-        layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08)
-        figure = Figure(figsize=(width, height), layout=layout)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for panel, ax in zip(panels, axes):
             _draw(panel, ax, runs)
             ax.set_xlabel(AGAINST[against])
         _legend(figure, panels, runs, columns)
-        save_figure(figure, path, metadata={"Date": None} if _is_svg(path) else None)
+        is_svg = Path(path).suffix == ".svg"
+        save_figure(figure, path, metadata={"Date": None} if is_svg else None)
 
 
-def _is_svg(path: Union[str, Path]) -> bool:
-    return Path(path).suffix == ".svg"
+def _style(number: int) -> Dict[str, Any]:
+    """How the line of a run looks."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "linestyle": "-" if number < len(COLOURS) else "-.",
+        "marker": MARKERS[number % len(MARKERS)],
+        "markersize": 4,
+    }
 
 
 def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
-    splits = list(dict.fromkeys(line.split for line in panel.lines))
+    has_both = len({line.split for line in panel.lines}) > 1
     for line in panel.lines:
         number = runs.index(line.run)
-        dashed = len(splits) > 1 and line.split == DEV
-        ax.plot(
-            line.xs,
-            line.ys,
-            color=COLOURS[number % len(COLOURS)],
-            linestyle="--" if dashed else "-" if number < len(COLOURS) else "-.",
-            marker=MARKERS[number % len(MARKERS)],
-            markevery=_marked(len(line.xs), number),
-            markersize=4,
-            linewidth=1.6,
-        )
+        style = _style(number)
+        if has_both and line.split == DEV:
+            style["linestyle"] = "--"
+        # Signs at all points, or at a few that are not those of the other lines.
+        every = max(1, len(line.xs) // MAX_MARKERS)
+        marked = (number * every // len(MARKERS) % every, every)
+        ax.plot(line.xs, line.ys, **style, markevery=marked, linewidth=1.6)
         if line.best is not None:
             point = line.xs[line.best], line.ys[line.best]
-            colour = COLOURS[number % len(COLOURS)]
-            ax.plot(*point, marker="*", markersize=12, color=colour, markeredgecolor="black",
-                    markeredgewidth=0.7, zorder=5)  # fmt: skip
+            ax.plot(*point, **BEST, markersize=12, color=style["color"], zorder=5)
     ax.set_title(panel.title, fontsize=11, loc="left")
     ax.grid(color="#DDDDDD", linewidth=0.6)
     ax.set_axisbelow(True)
@@ -81,45 +79,14 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
         ax.spines[side].set_visible(False)
 
 
-def _marked(n_points: int, number: int) -> Any:
-    """Which points bear a sign: all, or a few that are not those of the other lines."""
-    every = max(1, n_points // MAX_MARKERS)
-    return (number * every // len(MARKERS) % every, every)
-
-
 def _legend(figure: Any, panels: List[Panel], runs: List[str], columns: int) -> None:
     from matplotlib.lines import Line2D
 
-    handles = []
-    for number, run in enumerate(runs):
-        style: Any = "-" if number < len(COLOURS) else "-."
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=COLOURS[number % len(COLOURS)],
-                linestyle=style,
-                label=run,
-                marker=MARKERS[number % len(MARKERS)],
-                markersize=4,
-            )  # fmt: skip
-        )
-    mixed = any(len({line.split for line in panel.lines}) > 1 for panel in panels)
-    if mixed:
-        handles.append(Line2D([], [], color=GREY, linestyle="-", label=SPLITS[TRAIN]))
-        handles.append(Line2D([], [], color=GREY, linestyle="--", label=SPLITS[DEV]))
+    handles = [Line2D([], [], label=run, **_style(number)) for number, run in enumerate(runs)]
+    if any(len({line.split for line in panel.lines}) > 1 for panel in panels):
+        handles.append(Line2D([], [], color=GREY, linestyle="-", label="training"))
+        handles.append(Line2D([], [], color=GREY, linestyle="--", label="dev"))
     if any(line.best is not None for panel in panels for line in panel.lines):
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color="white",
-                marker="*",
-                markersize=11,
-                linestyle="",
-                markeredgecolor="black",
-                markeredgewidth=0.7,
-                label="best",
-            )  # fmt: skip
-        )
+        star = {**BEST, "color": "white", "markersize": 11, "linestyle": ""}
+        handles.append(Line2D([], [], label="best", **star))
     figure.legend(handles=handles, loc="outside lower left", ncols=columns, frameon=False)

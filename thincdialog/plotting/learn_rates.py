@@ -4,9 +4,8 @@ import math
 from pathlib import Path
 from typing import List, Optional, Tuple, Union
 
-from ..errors import MissingPackageError
 from ..inspection.find_lr import LearnRates
-from .picture import save_figure
+from .picture import drawing, save_figure
 
 # A letter of Braille without dots.
 BLANK = "\u2800"
@@ -50,10 +49,7 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     RAISES (MissingPackageError): Without matplotlib.
     RAISES (OutputError): If the file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingPackageError("matplotlib", "plot", "A picture") from None
+    Figure = drawing("matplotlib.figure", "A picture").Figure
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(found.learn_rates, found.losses, color="0.75", linewidth=1, label="of each batch")
@@ -82,8 +78,7 @@ def curve_rows(found: LearnRates, n: int = 20) -> List[List[str]]:
 
 
 def _limits(found: LearnRates) -> Tuple[float, float]:
-    """From the lowest loss to somewhat above the first ones: one that ran off would leave
-    the rest flat."""
+    """From the lowest to somewhat above the first losses: one that ran off would flatten all."""
     low, start = min(found.smoothed), max(found.smoothed[: max(3, len(found.smoothed) // 4)])
     margin = max(0.05 * (start - low), 1e-6)
     return low - margin, max(start + 4 * margin, min(max(found.smoothed), 1.5 * start) + margin)

@@ -1,9 +1,22 @@
-"""Writes pictures into files."""
+"""Finds the packages that draw, and writes pictures into files."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Union
 
-from ..errors import OutputError
+from ..errors import MissingPackageError, OutputError
+
+
+def drawing(module: str, what: str) -> Any:
+    """A module of a package that draws.
+
+    what (str): What it draws, for the error.
+    RAISES (MissingPackageError): If the package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingPackageError(module.partition(".")[0], "plot", what) from None
 
 
 def save_figure(figure: Any, path: Union[str, Path], **options: Any) -> None:

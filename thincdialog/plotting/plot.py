@@ -21,8 +21,7 @@ def plot(
 ) -> str:
     """Curves of the loss and of the score of training runs, finished or not.
 
-    runs (Sequence[Union[str, Path]]): Output folders of runs, folders that hold such, or
-        files of rows.
+    runs (Sequence[Union[str, Path]]): Folders of runs, folders of such, or files of rows.
     metrics (Optional[Sequence[str]]): What to show: "loss", a score such as "hits@1", or
         what else a row has, such as "learn_rate"; None for the loss and the score.
     against (str): What to lay it over: "step", "epoch", "examples" or "seconds".

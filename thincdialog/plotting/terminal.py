@@ -1,10 +1,12 @@
 """Curves in a terminal, in letters."""
 
-from typing import List, NamedTuple, Optional, Tuple
+import math
+from typing import Dict, List, Optional, Tuple
 
-from ..errors import MissingPackageError
+import numpy
+
 from .curves import AGAINST, DEV, TRAIN, Line, Panel, one_split
-from .ticks import round_ticks, tick_labels
+from .picture import drawing
 
 HEIGHT = 14
 # Numbers of the terminal's 256 colours near those of Okabe and Ito, which colour-blind
@@ -12,6 +14,8 @@ HEIGHT = 14
 COLOURS = (32, 214, 36, 175, 117, 202, 227)
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BRAILLE = range(0x2800, 0x2900)
+# What a line is called in the legend: its letter, and its colour if it has one.
+Style = Dict[str, Tuple[str, Optional[int]]]
 
 
 def draw_terminal(
@@ -35,25 +39,21 @@ def draw_terminal(
     # Twice as many lines cannot be told apart.
     shown = [one_split(panel) if len(runs) > 1 else panel for panel in panels]
     keys = list(dict.fromkeys(_key(line, runs) for panel in shown for line in panel.lines))
-    style = {key: _Style(_letter(i), COLOURS[i % len(COLOURS)]) for i, key in enumerate(keys)}
-    if not colour:
-        style = {key: _Style(found.letter, None) for key, found in style.items()}
-    parts = [_draw(panel, against, width, {k: style[k] for k in keys}, runs) for panel in shown]
+    style = {
+        key: (NAMES[i % len(NAMES)], COLOURS[i % len(COLOURS)] if colour else None)
+        for i, key in enumerate(keys)
+    }
+    parts = [_draw(panel, against, width, style, runs) for panel in shown]
+    legend: List[str] = []
     if len(keys) > 1:
-        parts.append(
-            "\n".join(_paint(f"{style[key].letter}  {key}", style[key].colour) for key in keys)
-        )
+        for key, (letter, number) in style.items():
+            line = f"{letter}  {key}"
+            legend.append(line if number is None else f"\x1b[38;5;{number}m{line}\x1b[0m")
+        parts.append("\n".join(legend))
     text = "\n\n".join(parts)
-    return text if braille else _without_braille(text)
-
-
-class _Style(NamedTuple):
-    letter: str
-    colour: Optional[int]
-
-
-def _letter(number: int) -> str:
-    return NAMES[number % len(NAMES)]
+    if braille:
+        return text
+    return text.translate({**dict.fromkeys(BRAILLE, "*"), **str.maketrans("┤│└─┬", "||+-+")})
 
 
 def _key(line: Line, runs: List[str]) -> str:
@@ -63,31 +63,29 @@ def _key(line: Line, runs: List[str]) -> str:
     return {TRAIN: "training", DEV: "dev"}[line.split]
 
 
-def _draw(panel: Panel, against: str, width: int, style: dict, runs: List[str]) -> str:
-    try:
-        from plotille import Canvas
-    except ImportError:
-        raise MissingPackageError("plotille", "plot", "A plot in the terminal") from None
+def _draw(panel: Panel, against: str, width: int, style: Style, runs: List[str]) -> str:
+    plotille = drawing("plotille", "A plot in the terminal")
     low, high = _limits([y for line in panel.lines for y in line.ys])
     left, right = _limits([x for line in panel.lines for x in line.xs], margin=0.0)
     y_ticks = round_ticks(low, high, HEIGHT // 2)
     y_labels = tick_labels(y_ticks)
     gutter = max(map(len, y_labels)) + 1
     columns = max(width - gutter - 3, 20)
-    canvas = Canvas(columns, HEIGHT, left, low, right, high, mode="byte")
+    canvas = plotille.Canvas(columns, HEIGHT, left, low, right, high, mode="byte")
     for line in panel.lines:
-        found = style[_key(line, runs)]
+        _, colour = style[_key(line, runs)]
         points = list(zip(line.xs, line.ys))
-        for (x0, y0), (x1, y1) in zip(points, points[1:]):
-            canvas.line(x0, y0, x1, y1, color=found.colour)
+        for start, end in zip(points, points[1:]):
+            canvas.line(*start, *end, color=colour)
         if len(points) == 1:
-            canvas.point(*points[0], color=found.colour)
+            canvas.point(*points[0], color=colour)
     # Letters come last, so that no line covers them.
     if len(style) > 1:
         for line in panel.lines:
-            found = style[_key(line, runs)]
-            for x, y in _letter_places(line, list(style).index(_key(line, runs)), left, right):
-                canvas.text(x, y, found.letter, color=found.colour)
+            key = _key(line, runs)
+            letter, colour = style[key]
+            for x, y in _letter_places(line, list(style).index(key), left, right):
+                canvas.text(x, y, letter, color=colour)
     # Braille without a dot is wider than a space in some fonts.
     rows = canvas.plot().replace(chr(BRAILLE[0]), " ").split("\n")
     labels = {_place(tick, low, high, HEIGHT): text for tick, text in zip(y_ticks, y_labels)}
@@ -119,11 +117,7 @@ def _letter_places(line: Line, number: int, left: float, right: float) -> List[T
     for part in range(3):
         share = (part + (number % 8 + 1) / 9) / 3
         x = min(max(left + (right - left) * share, line.xs[0]), line.xs[-1])
-        after = next((i for i, other in enumerate(line.xs) if other >= x), len(line.xs) - 1)
-        before = max(after - 1, 0)
-        x0, x1 = line.xs[before], line.xs[after]
-        t = (x - x0) / (x1 - x0) if x1 > x0 else 0.0
-        places.append((x, line.ys[before] + t * (line.ys[after] - line.ys[before])))
+        places.append((x, float(numpy.interp(x, line.xs, line.ys))))
     return places
 
 
@@ -142,10 +136,31 @@ def _x_axis(left: float, right: float, columns: int, gutter: int) -> List[str]:
     return [f"{space}└{''.join(axis)}", f"{space} {''.join(below)}".rstrip()]
 
 
-def _paint(text: str, colour: Optional[int]) -> str:
-    return text if colour is None else f"\x1b[38;5;{colour}m{text}\x1b[0m"
+def round_ticks(low: float, high: float, most: int) -> List[float]:
+    """Multiples of 1, 2 or 5 times a power of ten within two limits.
+
+    low (float): Lower limit.
+    high (float): Upper limit, above the lower one.
+    most (int): How many there may be.
+    """
+    rough = (high - low) / max(most, 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    # The next one up where rounding leaves one too many.
+    for factor in (1, 2, 5, 10, 20):
+        step = factor * power
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        if last - first + 1 <= most:
+            break
+    return [number * step for number in range(first, last + 1)]
 
 
-def _without_braille(text: str) -> str:
-    letters = dict.fromkeys(BRAILLE, "*")
-    return text.translate({**letters, **str.maketrans("┤│└─┬", "||+-+")})
+def tick_labels(ticks: List[float]) -> List[str]:
+    """The ticks as text, all with the decimals that the finest of them needs."""
+    if not ticks:
+        return []
+    step = min((b - a for a, b in zip(ticks, ticks[1:])), default=abs(ticks[0]) or 1.0)
+    largest = max(abs(tick) for tick in ticks)
+    if step < 1e-4 or largest >= 1e7:
+        return [f"{tick:.3g}" for tick in ticks]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [f"{tick:,.{decimals}f}" for tick in ticks]

@@ -1,25 +1,85 @@
-"""What the schedules with a warm-up have in common."""
+"""Rates that warm up, then fall."""
 
+import math
 from itertools import count
-from typing import Callable, Iterator
+from typing import Callable, Iterable, Iterator, Optional
+
+from ..registry import registry
 
 
-def warmup_then(
-    initial_rate: float, warmup_steps: int, total_steps: int, decay: Callable[[int], float]
-) -> Iterator[float]:
-    """Rates that grow in equal steps to ``initial_rate``, then follow ``decay``.
+@registry.schedules("thincdialog.WarmupLinear.v1")
+def warmup_linear(initial_rate: float, warmup_steps: int, total_steps: int) -> Iterable[float]:
+    """Grow to the initial rate, then fall in equal steps; zero from ``total_steps`` on.
 
-    The first step already learns, and step ``warmup_steps`` (counted from 1) is the
-    first with the full rate.
+    initial_rate (float): The highest rate, above 0.
+    warmup_steps (int): Steps of growth, 0 or more; the first already learns (Thinc's
+        warmup_linear.v1 starts with a step of rate zero).
+    total_steps (int): Steps in all, more than warmup_steps.
+    RETURNS (Iterable[float]): The rate of each step.
+    RAISES (ValueError): If an argument is out of range.
+    """
+    n_decay = total_steps - warmup_steps
+    return _warmup_then(
+        initial_rate, warmup_steps, total_steps, lambda step: max(0.0, 1.0 - step / n_decay)
+    )
+
+
+@registry.schedules("thincdialog.WarmupCosine.v1")
+def warmup_cosine(
+    initial_rate: float, warmup_steps: int, total_steps: int, final_share: float = 0.0
+) -> Iterable[float]:
+    """Grow to the initial rate, then fall as half a cosine.
 
     initial_rate (float): The highest rate, above 0.
     warmup_steps (int): Steps of growth, 0 or more.
     total_steps (int): Steps in all, more than warmup_steps.
-    decay (Callable[[int], float]): Factor of the rate, from the number of steps since
-        the warm-up (0, 1, ...).
-    YIELDS (float): The rate of each step, without end.
+    final_share (float): Share of the initial rate from ``total_steps`` on, 0.0 to 1.0.
+    RETURNS (Iterable[float]): The rate of each step.
     RAISES (ValueError): If an argument is out of range.
+    SOURCE: Loshchilov and Hutter 2017, https://arxiv.org/abs/1608.03983
     """
+    if not 0.0 <= final_share <= 1.0:
+        raise ValueError(f"final_share = {final_share}, but it must be 0.0 to 1.0")
+    n_decay = total_steps - warmup_steps
+
+    def decay(step: int) -> float:
+        wave = 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / n_decay)))
+        return final_share + (1.0 - final_share) * wave
+
+    return _warmup_then(initial_rate, warmup_steps, total_steps, decay)
+
+
+@registry.schedules("thincdialog.WarmupInverseSqrt.v1")
+def warmup_inverse_sqrt(
+    initial_rate: float, warmup_steps: int, total_steps: Optional[int] = None
+) -> Iterable[float]:
+    """Grow to the initial rate, then fall with the inverse root of the step's number.
+
+    initial_rate (float): The highest rate, above 0.
+    warmup_steps (int): Steps of growth, 0 or more; the rate is halved after three times
+        as many steps more.
+    total_steps (Optional[int]): From this step on the rate is zero; None for never.
+    RETURNS (Iterable[float]): The rate of each step.
+    RAISES (ValueError): If an argument is out of range.
+    SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, section 5.3
+    """
+    unit = max(1, warmup_steps)
+
+    def decay(step: int) -> float:
+        if total_steps is not None and step >= total_steps - warmup_steps:
+            return 0.0
+        return math.sqrt(unit / (unit + step))
+
+    last = warmup_steps + 1 if total_steps is None else total_steps
+    return _warmup_then(initial_rate, warmup_steps, last, decay)
+
+
+def _warmup_then(
+    initial_rate: float, warmup_steps: int, total_steps: int, decay: Callable[[int], float]
+) -> Iterator[float]:
+    """Rates that grow in equal steps to ``initial_rate``, then follow ``decay``, a factor of
+    the rate for each step since the warm-up (0, 1, ...). The first step already learns, and
+    step ``warmup_steps`` (counted from 1) is the first with the full rate."""
     if initial_rate <= 0:
         raise ValueError(f"initial_rate = {initial_rate}, but it must be above 0")
     if not 0 <= warmup_steps < total_steps:
@@ -27,14 +87,11 @@ def warmup_then(
             f"warmup_steps = {warmup_steps} and total_steps = {total_steps}, but "
             "0 <= warmup_steps < total_steps must hold"
         )
-    return _rates(initial_rate, warmup_steps, decay)
 
-
-def _rates(
-    initial_rate: float, warmup_steps: int, decay: Callable[[int], float]
-) -> Iterator[float]:
-    for step in count():
+    def rate(step: int) -> float:
         if step < warmup_steps:
-            yield initial_rate * (step + 1) / warmup_steps
-        else:
-            yield initial_rate * decay(step - warmup_steps)
+            return initial_rate * (step + 1) / warmup_steps
+        return initial_rate * decay(step - warmup_steps)
+
+    # Thinc's optimizers, and checks of configs, know generators.
+    return (rate(step) for step in count())

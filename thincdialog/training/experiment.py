@@ -11,7 +11,7 @@ from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, read_meta
 from ..metrics import ExampleMetric
-from ..metrics.class_f1 import ClassF1Metric
+from ..metrics.class_f1 import ClassF1
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
 from ..protocol import Agent, Learner
@@ -285,8 +285,8 @@ class Experiment:
         how well each class is found, as words say little about classes."""
         metrics: List[ExampleMetric] = self.evaluation["metrics"]
         has_classes = getattr(self.agent, "replies_with_classes", False)
-        if has_classes and not any(isinstance(metric, ClassF1Metric) for metric in metrics):
-            return [*metrics, ClassF1Metric()]
+        if has_classes and not any(isinstance(metric, ClassF1) for metric in metrics):
+            return [*metrics, ClassF1()]
         return metrics
 
 

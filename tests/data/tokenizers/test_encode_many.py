@@ -38,15 +38,17 @@ SETTINGS = {
     "Words": [{}, {"min_freq": 2, "lower": False}, {"max_size": 3, "byte_fallback": True}],
 }
 CASES = [(name, number) for name, all_of in SETTINGS.items() for number in range(len(all_of))]
+EVERY = pytest.mark.parametrize("name, number", CASES)
 
 
 @pytest.fixture(scope="module")
 def tokenizers():
     made = {}
     for name, number in CASES:
-        tokenizer = registry.tokenizers.get(f"thincdialog.{name}.v1")(**SETTINGS[name][number])
-        tokenizer.build([*MANY, *TEXTS[:2]])
-        made[name, number] = tokenizer
+        made[name, number] = registry.tokenizers.get(f"thincdialog.{name}.v1")(
+            **SETTINGS[name][number]
+        )
+        made[name, number].build([*MANY, *TEXTS[:2]])
     return made
 
 
@@ -59,21 +61,17 @@ def check(tokenizer, texts):
     assert ids.tolist() == [each for ids in expected for each in ids]
 
 
-@pytest.mark.parametrize("name, number", CASES)
+@EVERY
 @given(texts=ANY_TEXTS, is_short=st.booleans())
 @settings(max_examples=60)
 def test_encode_many_gives_the_ids_of_encode(tokenizers, name, number, texts, is_short):
     check(tokenizers[name, number], texts if is_short else [*texts, *MANY, *texts[::-1]])
 
 
-@pytest.mark.parametrize("name, number", CASES)
-def test_encode_many_of_more_texts_than_are_done_at_once(tokenizers, name, number):
-    check(tokenizers[name, number], [f"{text} n{i} {i}.5" for i in range(300) for text in MANY])
-
-
-@pytest.mark.parametrize("name, number", CASES)
-def test_encode_many_of_nothing(tokenizers, name, number):
-    for texts in ([], [""], [" " * 3000], ["", "\n" * 3000, ""]):
+@EVERY
+def test_encode_many_of_nothing_and_of_more_than_is_done_at_once(tokenizers, name, number):
+    many = [f"{text} n{i} {i}.5" for i in range(300) for text in MANY]
+    for texts in ([], [""], [" " * 3000], ["", "\n" * 3000, ""], many):
         check(tokenizers[name, number], texts)
 
 
@@ -156,13 +154,10 @@ def test_encode_many_of_a_users_own_is_used_and_looked_at():
     tokenizer.given = np.array([20, 0, 1]), np.array([1, 2])
     ids, lengths = encode(["a", "b"])
     assert ids.tolist() == [20, 0, 1] and lengths.tolist() == [1, 2]
+    short, beyond, long = ([20], [1]), ([20, 21], [1, 1]), ([20, 20], [1, 2])
     for given_ids, given_lengths in (
-        ([20], [1]),
-        ([20, 21], [1, 1]),
-        ([20, 20], [1, 2]),
-        ([20, 20], [2.0, 0.0]),
-        ([20, 20], [3, -1]),
-    ):
+        short, beyond, long, ([20, 20], [2.0, 0.0]), ([20, 20], [3, -1])
+    ):  # fmt: skip
         tokenizer.given = np.array(given_ids), np.array(given_lengths)
         with pytest.raises(DataError, match=r"Own.encode_many\(\) \(.*\) gave .* for 2 texts: ex"):
             encode(["a", "b"])

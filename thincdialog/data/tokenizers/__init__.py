@@ -1,10 +1,10 @@
 """Tokenizers, one per file; importing the package registers all of them."""
 
 from .byte_tokenizer import ByteTokenizer as ByteTokenizer
-from .character_tokenizer import CharacterTokenizer as CharacterTokenizer
 from .hash_ngrams import HashNgramTokenizer as HashNgramTokenizer
 from .subwords import SubwordTokenizer as SubwordTokenizer
 from .tokenizer import Tokenizer as Tokenizer
-from .whitespace import WhitespaceTokenizer as WhitespaceTokenizer
+from .vocabulary_tokenizer import CharacterTokenizer as CharacterTokenizer
+from .vocabulary_tokenizer import WhitespaceTokenizer as WhitespaceTokenizer
 from .word_ngrams import WordNgramTokenizer as WordNgramTokenizer
 from .word_tokenizer import WordTokenizer as WordTokenizer

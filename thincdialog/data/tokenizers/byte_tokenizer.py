@@ -4,8 +4,22 @@ import numpy as np
 
 from ...registry import registry
 from ..special_tokens import N_SPECIAL
-from .byte_ids import N_BYTES, from_bytes, to_bytes
 from .tokenizer import Tokenizer
+
+N_BYTES = 256
+
+
+def to_bytes(text: str) -> bytes:
+    """UTF-8; lone surrogates become the three bytes they would have."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def from_bytes(data: bytes) -> str:
+    """The text of bytes; what is no text at all becomes U+FFFD."""
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace")
 
 
 @registry.tokenizers("thincdialog.Bytes.v1")

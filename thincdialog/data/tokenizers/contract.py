@@ -12,16 +12,6 @@ from .tokenizer import Tokenizer, encode_each
 _OURS = "thincdialog."
 
 
-def encoder_of(tokenizer: Tokenizer) -> Callable[[str], np.ndarray]:
-    """The tokenizer's ``encode``; of one that is not ours, each text's ids are looked at.
-
-    RAISES (DataError): When called, if something else comes than ids of it.
-    """
-    if _is_ours(type(tokenizer)):
-        return tokenizer.encode
-    return partial(_encode, tokenizer)
-
-
 def many_encoder_of(
     tokenizer: Tokenizer,
 ) -> Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]:
@@ -37,7 +27,7 @@ def many_encoder_of(
     owners = [each for each in type(tokenizer).__mro__ if "encode_many" in vars(each)]
     if owners and not _is_ours(owners[0]):
         return partial(_encode_many, tokenizer)
-    return partial(encode_each, encoder_of(tokenizer))
+    return partial(encode_each, partial(_encode, tokenizer))
 
 
 def _is_ours(kind: type) -> bool:

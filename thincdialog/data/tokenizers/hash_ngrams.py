@@ -7,7 +7,7 @@ from ...registry import registry
 from ..slices import slice_places
 from ..special_tokens import N_SPECIAL
 from ..words import NormalForm, normalise, split_words
-from .byte_ids import from_bytes, to_bytes
+from .byte_tokenizer import from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
 from .word_bytes import WordBytes, are_worthwhile, find_words
 from .word_table import SEED
@@ -21,9 +21,8 @@ _NO_IDS = np.zeros(0, dtype=np.int32)
 
 @registry.tokenizers("thincdialog.HashNgrams.v1")
 class HashNgramTokenizer(Tokenizer):
-    """Word n-grams, and character n-grams if wanted, hashed into a fixed number of
-    rows. Needs no vocabulary and no texts beforehand; different n-grams may share
-    a row. The same text has the same ids in every process and on every machine.
+    """Word n-grams, and character n-grams if wanted, hashed into a fixed number of rows, which
+    they may share. Needs no texts beforehand; a text has the same ids on every machine.
 
     The features of a text come word by word: the word, the n-grams that end with
     it, its character n-grams (with "<" and ">" for its ends).

@@ -12,7 +12,7 @@ from ...registry import registry
 from ..special_tokens import N_SPECIAL, UNKNOWN
 from ..vocabulary import Progress, counted
 from ..words import NormalForm, normalise
-from .byte_ids import N_BYTES
+from .byte_tokenizer import N_BYTES
 from .tokenizer import Tokenizer, check_range
 
 _MODEL, _CHECK = "subwords.model", "subwords.json"
@@ -24,9 +24,8 @@ _LONGEST = 4096
 class SubwordTokenizer(Tokenizer):
     """Subwords learnt from the texts by sentencepiece; spaces belong to the pieces.
 
-    With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode``
-    gives back every text that UTF-8 can hold, but for the sign U+2581, which stands
-    for a space.
+    With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode`` gives back
+    every text that UTF-8 can hold, but for the sign U+2581, which stands for a space.
 
     size (int): Subwords to learn; with byte fallback, 256 of them are the bytes.
         Fewer if the texts are too small.
@@ -48,7 +47,13 @@ class SubwordTokenizer(Tokenizer):
         normalize: NormalForm = "NFC",
         byte_fallback: bool = True,
     ):
-        self._package = _sentencepiece()
+        try:
+            import sentencepiece
+        except ImportError:
+            raise MissingPackageError(
+                "sentencepiece", "subwords", "The tokenizer thincdialog.Subwords.v1"
+            ) from None
+        self._package: Any = sentencepiece
         self.size = check_range("size", size, N_BYTES + 2 if byte_fallback else 2)
         self.algorithm = algorithm
         self.lower = lower
@@ -155,13 +160,3 @@ class SubwordTokenizer(Tokenizer):
             self._load(model)
         except RuntimeError:
             raise ModelError(f"{folder / _MODEL}: not a model of sentencepiece") from None
-
-
-def _sentencepiece() -> Any:
-    try:
-        import sentencepiece
-    except ImportError:
-        raise MissingPackageError(
-            "sentencepiece", "subwords", "The tokenizer thincdialog.Subwords.v1"
-        ) from None
-    return sentencepiece

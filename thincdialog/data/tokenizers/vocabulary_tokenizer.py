@@ -1,4 +1,4 @@
-"""What the tokenizers with a vocabulary have in common."""
+"""What the tokenizers with a vocabulary have in common, and the two that only split texts."""
 
 from itertools import chain, repeat
 from pathlib import Path
@@ -6,27 +6,85 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ...registry import registry
 from ..special_tokens import N_SPECIAL, SPECIAL_TOKENS, UNKNOWN
 from ..vocabulary import Progress, Vocabulary
-from .byte_ids import N_BYTES, from_bytes, to_bytes
+from .byte_tokenizer import N_BYTES, from_bytes, to_bytes
 from .tokenizer import Tokenizer, check_range
+from .word_bytes import WordBytes
+from .word_table import WordTable
 
 VOCABULARY = "vocabulary.jsonl"
 
 
-def built(tokenizer: Tokenizer, vocabulary: Optional[Vocabulary]) -> Vocabulary:
-    """The vocabulary, if it is there.
+class HasVocabulary(Tokenizer):
+    """Base: learns the pieces that ``split`` cuts texts into, and numbers them.
 
-    RAISES (ValueError): If it is not: the tokenizer was neither built nor loaded.
+    min_freq (int): Rarer pieces are unknown, 1 or more.
+    max_size (int): Pieces to keep, the most frequent; 0 for no limit.
+    first_id (int): Id of the first piece; those below it say something else.
+    RAISES (ValueError): If a number is out of range.
     """
-    if vocabulary is None:
-        raise ValueError(f"{type(tokenizer).__name__} has no vocabulary yet: call build() first")
-    return vocabulary
+
+    needs_texts = True
+
+    def __init__(self, *, min_freq: int, max_size: int, first_id: int):
+        self.min_freq = check_range("min_freq", min_freq, 1)
+        self.max_size = check_range("max_size", max_size, 0)
+        self.first_id = first_id
+        self._vocabulary: Optional[Vocabulary] = None
+        self._ids: Dict[str, int] = {}
+        self._table: Optional[WordTable] = None
+
+    @property
+    def n_ids(self) -> int:
+        return self.first_id + len(self.vocabulary)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
+        if self._vocabulary is None:
+            raise ValueError(f"{type(self).__name__} has no vocabulary yet: call build() first")
+        return self._vocabulary
+
+    def split(self, text: str) -> List[str]:
+        """The pieces of a text, in order."""
+        raise NotImplementedError
+
+    def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
+        limits = {"min_freq": self.min_freq, "max_size": self.max_size}
+        self._set(Vocabulary.build(texts, self.split, progress=progress, **limits))
+
+    def _set(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._ids = self._index()
+        self._table = None
+
+    def _index(self) -> Dict[str, int]:
+        return {token: i for i, token in enumerate(self.vocabulary.tokens, self.first_id)}
+
+    def _known(self) -> Dict[str, int]:
+        """The id of each piece."""
+        return self._ids or self._index()
+
+    def _find(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
+        """The id of each word, -1 for unknown ones."""
+        if self._table is None:
+            self._table = WordTable(self._known())
+        return self._table.find(words, hashes)
+
+    def to_disk(self, folder: Path) -> None:
+        super().to_disk(folder)
+        self.vocabulary.to_disk(folder / VOCABULARY)
+
+    def from_disk(self, folder: Path) -> None:
+        self._set(Vocabulary.from_disk(folder / VOCABULARY))
 
 
-class VocabularyTokenizer(Tokenizer):
+class VocabularyTokenizer(HasVocabulary):
     """Base: a subclass says how to ``split`` a text and ``join`` the pieces again.
 
+    lower (bool): Whether to put everything into lower case.
     min_freq (int): Rarer pieces are unknown, 1 or more.
     max_size (int): Pieces to keep, the most frequent; 0 for no limit.
     byte_fallback (bool): Whether an unknown piece becomes the ids of its bytes
@@ -37,54 +95,30 @@ class VocabularyTokenizer(Tokenizer):
 
     separator = b" "
 
-    def __init__(self, *, min_freq: int, max_size: int, byte_fallback: bool):
-        self.min_freq = check_range("min_freq", min_freq, 1)
-        self.max_size = check_range("max_size", max_size, 0)
-        self.byte_fallback = byte_fallback
+    def __init__(
+        self,
+        *,
+        lower: bool = False,
+        min_freq: int = 1,
+        max_size: int = 0,
+        byte_fallback: bool = False,
+    ):
         # Bytes come before the vocabulary, so that their ids do not depend on it.
-        self.first_id = N_SPECIAL + (N_BYTES if byte_fallback else 0)
-        self._vocabulary: Optional[Vocabulary] = None
-        self._ids: Dict[str, int] = {}
-
-    @property
-    def n_ids(self) -> int:
-        return self.first_id + len(self.vocabulary)
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
-        return built(self, self._vocabulary)
-
-    def split(self, text: str) -> List[str]:
-        raise NotImplementedError
+        first_id = N_SPECIAL + (N_BYTES if byte_fallback else 0)
+        super().__init__(min_freq=min_freq, max_size=max_size, first_id=first_id)
+        self.lower = lower
+        self.byte_fallback = byte_fallback
 
     def join(self, pieces: Iterable[str]) -> str:
+        """The text of pieces."""
         raise NotImplementedError
-
-    def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
-        self._set(
-            Vocabulary.build(
-                texts,
-                self.split,
-                min_freq=self.min_freq,
-                max_size=self.max_size,
-                progress=progress,
-            )
-        )
-
-    def _set(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-        self._ids = self._index()
-
-    def _index(self) -> Dict[str, int]:
-        return {token: i for i, token in enumerate(self.vocabulary.tokens, self.first_id)}
 
     def pieces(self, text: str) -> List[str]:
         return self.split(text)
 
     def encode(self, text: str) -> np.ndarray:
         pieces = self.split(text)
-        known = self._ids or self._index()
+        known = self._known()
         ids = [known.get(piece, UNKNOWN) for piece in pieces]
         if self.byte_fallback and UNKNOWN in ids:
             ids = self._with_bytes(pieces, ids)
@@ -93,7 +127,7 @@ class VocabularyTokenizer(Tokenizer):
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
         if self.byte_fallback:
             return super()._encode_group(texts)
-        known = self._ids or self._index()
+        known = self._known()
         pieces = list(map(self.split, texts))
         lengths = np.fromiter(map(len, pieces), np.int64, len(pieces))
         ids = map(known.get, chain.from_iterable(pieces), repeat(UNKNOWN))
@@ -134,9 +168,32 @@ class VocabularyTokenizer(Tokenizer):
             pieces.extend(from_bytes(bytes(text)) for text in texts)
             data.clear()
 
-    def to_disk(self, folder: Path) -> None:
-        super().to_disk(folder)
-        self.vocabulary.to_disk(folder / VOCABULARY)
 
-    def from_disk(self, folder: Path) -> None:
-        self._set(Vocabulary.from_disk(folder / VOCABULARY))
+@registry.tokenizers("thincdialog.Characters.v1")
+class CharacterTokenizer(VocabularyTokenizer):
+    """Every character (code point), white space included; known ones come back exactly.
+
+    lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    """
+
+    separator = b""
+
+    def split(self, text: str) -> List[str]:
+        return list(text.lower() if self.lower else text)
+
+    def join(self, pieces: Iterable[str]) -> str:
+        return "".join(pieces)
+
+
+@registry.tokenizers("thincdialog.Whitespace.v1")
+class WhitespaceTokenizer(VocabularyTokenizer):
+    """What stands between white space, as it is. For texts that are tokenized already.
+
+    lower, min_freq, max_size, byte_fallback: See ``VocabularyTokenizer``.
+    """
+
+    def split(self, text: str) -> List[str]:
+        return (text.lower() if self.lower else text).split()
+
+    def join(self, pieces: Iterable[str]) -> str:
+        return " ".join(pieces)

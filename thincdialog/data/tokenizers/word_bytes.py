@@ -6,7 +6,7 @@ import numpy as np
 from murmurhash.mrmr import hash_bytes
 
 from ..words import NormalForm, normalise, split_words
-from .byte_ids import from_bytes, to_bytes
+from .byte_tokenizer import from_bytes, to_bytes
 
 _PADDING = b" " * 8  # so that whole blocks can be read at every word
 _WORTHWHILE = 1200  # characters: fewer are done sooner text by text
@@ -134,8 +134,7 @@ def _joined(texts: Sequence[str], form: NormalForm, lower: bool) -> Tuple[bytes,
 
 
 def _ascii_words(kinds: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Where each word starts, and its length, in texts of ASCII that begin with a space
-    and end with one."""
+    """Where each word starts, and its length, in texts of ASCII between two spaces."""
     letter, digit = kinds & _LETTER, kinds & _DIGIT
     letter[1:-1] |= (kinds[1:-1] == _QUOTE) & (letter[:-2] & letter[2:])
     letter[1:-1] |= (kinds[1:-1] == _POINT) & ((digit[:-2] & digit[2:]) != 0)

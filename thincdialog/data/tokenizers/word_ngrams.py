@@ -1,29 +1,25 @@
 """Words of a vocabulary, and hashed n-grams."""
 
-from pathlib import Path
-from typing import Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 import numpy as np
 
 from ...registry import registry
 from ..special_tokens import N_SPECIAL
-from ..vocabulary import Progress, Vocabulary
+from ..vocabulary import Vocabulary
 from ..words import NormalForm, join_words
 from .hash_ngrams import HashNgramTokenizer
-from .tokenizer import check_range
-from .vocabulary_tokenizer import VOCABULARY, built
+from .vocabulary_tokenizer import HasVocabulary
 from .word_bytes import WordBytes
-from .word_table import WordTable
 
 # Ends every text; no word of a text looks like this.
 END_MARK = "</s>"
 
 
 @registry.tokenizers("thincdialog.WordNgrams.v1")
-class WordNgramTokenizer(HashNgramTokenizer):
-    """As fastText reads: every known word has a row of its own, word n-grams (and character
-    n-grams, if wanted) are hashed into a fixed number of rows. A word that is not known
-    is nothing but a part of n-grams.
+class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
+    """As fastText reads: every known word has a row of its own; word n-grams (and character
+    n-grams, if wanted), of unknown words too, are hashed into a fixed number of rows.
 
     The features of a text come in the order of ``thincdialog.HashNgrams.v1``.
 
@@ -40,8 +36,6 @@ class WordNgramTokenizer(HashNgramTokenizer):
     SOURCE: Joulin et al. 2016, https://arxiv.org/abs/1607.01759
     """
 
-    needs_texts = True
-
     def __init__(
         self,
         *,
@@ -54,49 +48,32 @@ class WordNgramTokenizer(HashNgramTokenizer):
         min_freq: int = 1,
         max_size: int = 0,
     ):
-        super().__init__(
-            n_rows=n_rows, ngrams=ngrams, char_ngrams=char_ngrams, lower=lower, normalize=normalize
-        )
+        grams: Dict[str, Any] = {"n_rows": n_rows, "ngrams": ngrams, "char_ngrams": char_ngrams}
+        HashNgramTokenizer.__init__(self, lower=lower, normalize=normalize, **grams)
         self.mark_end = mark_end
         self._end_mark = END_MARK if mark_end else ""
         # Behind special tokens and n-grams: the end of a text, if it is marked, and words.
         self._end = N_SPECIAL + n_rows
-        self._first_word = self._end + mark_end
-        self.min_freq = check_range("min_freq", min_freq, 1)
-        self.max_size = check_range("max_size", max_size, 0)
-        self._vocabulary: Optional[Vocabulary] = None
-        self._ids: Dict[str, int] = {}
-        self._table: Optional[WordTable] = None
+        first = self._end + mark_end
+        HasVocabulary.__init__(self, min_freq=min_freq, max_size=max_size, first_id=first)
 
-    @property
-    def n_ids(self) -> int:
-        return self._first_word + len(self.vocabulary)
+    def split(self, text: str) -> List[str]:
+        return HashNgramTokenizer._split(self, text)
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """RAISES (ValueError): If the tokenizer was neither built nor loaded."""
-        return built(self, self._vocabulary)
-
-    def build(self, texts: Iterable[str], progress: Optional[Progress] = None) -> None:
-        limits = {"min_freq": self.min_freq, "max_size": self.max_size}
-        self._set(Vocabulary.build(texts, super()._split, progress=progress, **limits))
+    def _index(self) -> Dict[str, int]:
+        return {**super()._index(), **({END_MARK: self._end} if self.mark_end else {})}
 
     def _set(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-        self._ids = {word: i for i, word in enumerate(vocabulary.tokens, self._first_word)}
-        if self.mark_end:
-            self._ids[END_MARK] = self._end
+        super()._set(vocabulary)
         self._words.clear()
-        self._table = None
 
     def decode(self, ids: Iterable[int]) -> str:
         """The known words; n-grams say nothing new."""
-        tokens, first = self.vocabulary.tokens, self._first_word
+        tokens, first = self.vocabulary.tokens, self.first_id
         return join_words(tokens[each - first] for each in ids if each >= first)
 
     def _split(self, text: str) -> List[str]:
-        words = super()._split(text)
-        return [*words, END_MARK] if self.mark_end else words
+        return [*self.split(text), END_MARK] if self.mark_end else self.split(text)
 
     def _word_pieces(self, word: str) -> List[str]:
         return [word] if word in self._known() else []
@@ -109,17 +86,4 @@ class WordNgramTokenizer(HashNgramTokenizer):
         return [] if number is None else [number]
 
     def _own_ids(self, words: WordBytes, hashes: np.ndarray) -> np.ndarray:
-        if self._table is None:
-            self._table = WordTable(self._known())
-        return self._table.find(words, hashes)
-
-    def _known(self) -> Dict[str, int]:
-        built(self, self._vocabulary)
-        return self._ids
-
-    def to_disk(self, folder: Path) -> None:
-        super().to_disk(folder)
-        self.vocabulary.to_disk(folder / VOCABULARY)
-
-    def from_disk(self, folder: Path) -> None:
-        self._set(Vocabulary.from_disk(folder / VOCABULARY))
+        return self._find(words, hashes)

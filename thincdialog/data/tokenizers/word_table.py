@@ -4,7 +4,7 @@ from typing import Dict
 
 import numpy as np
 
-from .byte_ids import to_bytes
+from .byte_tokenizer import to_bytes
 from .word_bytes import WordBytes, pack_words
 
 SEED = 1  # of the hashes that words are found by

@@ -1,15 +1,14 @@
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Iterable, List, Sequence, Tuple
 
 import numpy as np
 
 from ...registry import registry
 from ..slices import slice_places
 from ..special_tokens import N_SPECIAL, UNKNOWN
-from ..vocabulary import Vocabulary
 from ..words import NormalForm, join_words, normalise, split_words
 from .vocabulary_tokenizer import VocabularyTokenizer
 from .word_bytes import WordBytes, are_worthwhile, find_words
-from .word_table import SEED, WordTable
+from .word_table import SEED
 
 
 @registry.tokenizers("thincdialog.Words.v1")
@@ -30,14 +29,9 @@ class WordTokenizer(VocabularyTokenizer):
         max_size: int = 0,
         byte_fallback: bool = False,
     ):
-        super().__init__(min_freq=min_freq, max_size=max_size, byte_fallback=byte_fallback)
-        self.lower = lower
+        limits = {"min_freq": min_freq, "max_size": max_size}
+        super().__init__(lower=lower, byte_fallback=byte_fallback, **limits)
         self.normalize = normalize
-        self._table: Optional[WordTable] = None
-
-    def _set(self, vocabulary: Vocabulary) -> None:
-        super()._set(vocabulary)
-        self._table = None
 
     def split(self, text: str) -> List[str]:
         return split_words(normalise(text, self.normalize, self.lower))
@@ -48,10 +42,8 @@ class WordTokenizer(VocabularyTokenizer):
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
         if not are_worthwhile(texts):
             return super()._encode_group(texts)
-        if self._table is None:
-            self._table = WordTable(self._ids or self._index())
         words = find_words(texts, self.normalize, self.lower)
-        ids = self._table.find(words, words.hashes(SEED))
+        ids = self._find(words, words.hashes(SEED))
         unknown = ids < 0
         if self.byte_fallback and unknown.any():
             return self._filled_with_bytes(words, ids, unknown)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .elementary import erf, exp, sigmoid
+from . import elementary
+from .elementary import erf, exp
 from .kernel import ordered_kernel
 
 _F = np.float32
@@ -58,14 +59,14 @@ def backprop_clipped_linear(
 
 
 @ordered_kernel
-def logistic(X: Any, Y: Any) -> None:
+def sigmoid(X: Any, Y: Any) -> None:
     """1 / (1 + exp(-x))"""
     for i in range(X.shape[0]):
-        Y[i] = sigmoid(X[i])
+        Y[i] = elementary.sigmoid(X[i])
 
 
 @ordered_kernel
-def backprop_logistic(dY: Any, Y: Any, dX: Any) -> None:
+def backprop_sigmoid(dY: Any, Y: Any, dX: Any) -> None:
     """dy y (1 - y)"""
     for i in range(Y.shape[0]):
         dX[i] = dY[i] * (Y[i] * (_ONE - Y[i]))
@@ -75,14 +76,14 @@ def backprop_logistic(dY: Any, Y: Any, dX: Any) -> None:
 def swish(X: Any, Y: Any) -> None:
     """x sigmoid(x)"""
     for i in range(X.shape[0]):
-        Y[i] = X[i] * sigmoid(X[i])
+        Y[i] = X[i] * elementary.sigmoid(X[i])
 
 
 @ordered_kernel
 def backprop_swish(dY: Any, X: Any, Y: Any, dX: Any) -> None:
     """dy (y + sigmoid(x) (1 - y))"""
     for i in range(X.shape[0]):
-        dX[i] = dY[i] * (Y[i] + sigmoid(X[i]) * (_ONE - Y[i]))
+        dX[i] = dY[i] * (Y[i] + elementary.sigmoid(X[i]) * (_ONE - Y[i]))
 
 
 @ordered_kernel
@@ -163,7 +164,7 @@ def gelu_approx(X: Any, Y: Any) -> None:
     for i in range(X.shape[0]):
         x = X[i]
         # (1 + tanh(u)) / 2 is the sigmoid of 2 u, which is exact far below 0.
-        Y[i] = x * sigmoid(_TWO * _GELU_SLOPE * (x + _GELU_CUBE * (x * x * x)))
+        Y[i] = x * elementary.sigmoid(_TWO * _GELU_SLOPE * (x + _GELU_CUBE * (x * x * x)))
 
 
 @ordered_kernel
@@ -172,7 +173,7 @@ def backprop_gelu_approx(dY: Any, X: Any, dX: Any) -> None:
     for i in range(X.shape[0]):
         x = X[i]
         cube = x * x * x
-        s = sigmoid(_TWO * (_D3 * cube + _D1 * x))
+        s = elementary.sigmoid(_TWO * (_D3 * cube + _D1 * x))
         slope = _TWO * _TWO * s * (_ONE - s)
         dX[i] = dY[i] * (s + (_P3 * cube + _P1 * x) * slope)
 

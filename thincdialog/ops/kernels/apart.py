@@ -6,18 +6,15 @@ from typing import Any
 import numpy as np
 
 from .kernel import kernel
-from .prefetch import AHEAD, fetch_floats
-from .vectors import place
+from .vectors import AHEAD, fetch_floats, place
 
 
 @kernel
 def take(weights: Any, tables: Any) -> Any:
-    """Give a place to each token's row and to its sum, and copy the rows that the tokens
-    need often.
+    """Give a place to each token's row and to its sum, and copy the rows that are needed often.
 
     weights (Weights): The room is written.
-    tables (Tuple[Places, ...]): ``at`` and ``squares_at`` are written; the slots are
-        zeros again afterwards.
+    tables (Tuple[Places, ...]): ``at`` and ``squares_at`` are written; slots stay zeros.
     RETURNS (Ints1d): Where the rows lie that are copied; int64.
     """
     width, least, n = weights.width, weights.least, 0
@@ -27,8 +24,13 @@ def take(weights: Any, tables: Any) -> Any:
                 at = place(tokens.table, tokens.ids[t], width)
                 tokens.at[t], tokens.squares_at[t] = at, at
         return np.empty(0, np.int64)
+    # How often each row is needed, up to ``least``: a sum might be too large for an int32.
     for tokens in tables:
-        n += _count_rows(tokens.ids, tokens.uses, least, tokens.slots)
+        ids, slots, uses = tokens.ids, tokens.slots, tokens.uses
+        for t in range(len(ids)):
+            before = slots[ids[t]]
+            slots[ids[t]] = min(before + uses, least)
+            n += before < least <= before + uses
     taken, n = np.empty(n, np.int64), 0
     for tokens in tables:
         n = _place_tokens(weights, tokens, taken, n)
@@ -41,8 +43,7 @@ def take(weights: Any, tables: Any) -> Any:
 
 @kernel
 def put_back(weights: Any, taken: Any) -> None:
-    """Add to the weights what the copies have changed by; others may have changed the
-    weights since.
+    """Add to the weights, which others may have changed, what the copies have changed by.
 
     taken (Ints1d): From ``take``.
     """
@@ -61,22 +62,6 @@ def put_back(weights: Any, taken: Any) -> None:
                 row[j] += now[j] - before[j]
         if len(squares):
             squares[taken[r]] += sums[r] - sums[n + r]
-
-
-@kernel
-def _count_rows(ids: Any, uses: int, least: int, slots: Any) -> int:
-    """Count how often rows are needed, up to ``least``: a sum might be too large for an
-    int32.
-
-    slots (Ints1d): Of each row of the table its count; added to.
-    RETURNS (int): Rows that are needed often, and were not before.
-    """
-    n = 0
-    for t in range(len(ids)):
-        before = slots[ids[t]]
-        slots[ids[t]] = min(before + uses, least)
-        n += before < least <= before + uses
-    return n
 
 
 @kernel
@@ -107,8 +92,7 @@ def _place_tokens(weights: Any, tokens: Any, taken: Any, n: int) -> int:
 
 @kernel
 def _copy_rows(weights: Any, taken: Any) -> None:
-    """Copy rows out of the weights, twice: one copy will change, the other will tell by
-    how much."""
+    """Copy rows out of the weights twice: one will change, the other will tell by how much."""
     values, squares, rows, sums = weights.values, weights.squares, weights.rows, weights.sums
     n, width = len(taken), weights.width
     for r in range(n):

@@ -11,8 +11,7 @@ _U = np.uint64
 
 @kernel
 def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
-    """Draw from a pool for every example, never the right one, in whose place any other
-    of the pool comes.
+    """Draw from a pool for every example; in place of its right one any other comes.
 
     seed (int): Of the draws, uint64.
     rights (Ints1d): Number of each example's right one, from 0, shape (n_examples,), int32.
@@ -27,26 +26,21 @@ def draw_others(seed: int, rights: Any, pool: Any, drawn: Any) -> bool:
     n = len(others)
     if n < 2:
         return False
-    state = _U(seed)
+    # States of SplitMix64 (Steele, Lea and Flood 2014).
+    state, more = _U(seed), _U(0x9E3779B97F4A7C15)
     for example in range(drawn.shape[0]):
         right = rights[example]
         for k in range(drawn.shape[1]):
-            state = _next(state)
+            state += more
             number = pool[_below(state, len(pool))]
             if number == right:
                 # One number less than there are; the last stands in for the right one.
-                state = _next(state)
+                state += more
                 number = others[_below(state, n - 1)]
                 if number == right:
                     number = others[n - 1]
             drawn[example, k] = number
     return True
-
-
-@kernel
-def _next(state: Any) -> Any:
-    """The state of SplitMix64 after this one (Steele, Lea and Flood 2014)."""
-    return state + _U(0x9E3779B97F4A7C15)
 
 
 @kernel

@@ -1,5 +1,4 @@
-"""The whole training step of the fastText-like classifier: examples one after another, in
-place."""
+"""The whole training step of the fastText-like classifier: one example after another."""
 
 from typing import Any, Tuple
 
@@ -20,68 +19,21 @@ def learn_batch(
     weights: Any, tables: Any, output: int, n_classes: int, starts: Any, targets: Any,
     candidates: Any, class_weights: Any, rate: float, grad_clip: float, losses: Any
 ) -> Tuple[int, float]:  # fmt: skip
-    """``train_examples`` with rows that may lie apart from the weights.
+    """Learn from examples, each by a step of its own: mean of embeddings, scores of the classes,
+    loss, gradient, update. Several workers may do so at once with the same weights, unlocked.
 
-    weights (Weights), tables (Tuple[Places]): From ``RowsApart.prepare``.
-    output (int): Where the output layer's rows begin in the weights.
-    """
-    taken = take(weights, tables)
-    is_shared = weights.least > 0
-    learnt = train_examples(
-        weights.all_values,
-        weights.starts[0] + output,
-        weights.width,
-        n_classes,
-        tables[0].at,
-        starts,
-        targets,
-        candidates,
-        class_weights,
-        is_shared,
-        rate,
-        grad_clip,
-        losses,
-    )
-    put_back(weights, taken)
-    return learnt
+    Every example changes the output layer, whose cache lines would go to and fro between
+    workers: each has a copy, whose changes are added to everybody's every few examples.
 
-
-@kernel
-def train_examples(
-    values: Any,
-    output: int,
-    width: int,
-    n_classes: int,
-    places: Any,
-    starts: Any,
-    targets: Any,
-    candidates: Any,
-    class_weights: Any,
-    is_shared: bool,
-    rate: float,
-    grad_clip: float,
-    losses: Any,
-) -> Tuple[int, float]:
-    """Learn from examples, each by a step of its own: mean of embeddings, scores of the
-    classes, loss, gradient, and update of what has one. Several threads or processes may do
-    so at once with the same weights; nothing is locked.
-
-    Every example changes the output layer, so that its cache lines would go to and fro
-    between workers: each has a copy of its own, whose changes are added to everybody's
-    after every few examples.
-
-    values (Floats1d): Where the weights lie, float32; changed in place.
-    output (int): Where the output layer's rows begin, one for each class.
-    width (int): Floats in a row of either.
+    weights (Weights), tables (Tuple[Places]): From ``RowsApart.prepare``, of the tokens of
+        all texts one after another. The weights are changed in place.
+    output (int): Where the output layer's rows begin in the weights, one for each class.
     n_classes (int): Number of classes.
-    places (Ints1d): Tokens of all texts one after another: where in ``values`` the
-        embedding of each begins; int64.
-    starts (Ints1d): Where each begins, and the end of the last; int64.
+    starts (Ints1d): Where each text begins, and the end of the last; int64.
     targets (Ints1d): The right class of each example, int32.
     candidates (Ints2d): Of each example the right class and then wrong ones, int32, for the
         loss of negative sampling; of width 0 for the softmax over all classes.
     class_weights (Floats1d): Weight of each class's examples, float32.
-    is_shared (bool): Whether other workers change the same weights.
     rate (float): Learning rate.
     grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
     losses (Floats1d): Loss of each example, float32; written.
@@ -89,6 +41,9 @@ def train_examples(
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """
+    taken = take(weights, tables)
+    values, width, places = weights.all_values, weights.width, tables[0].at
+    is_shared = weights.least > 0
     n_candidates = candidates.shape[1]
     is_softmax = n_candidates == 0
     n = n_classes if is_softmax else n_candidates
@@ -97,7 +52,7 @@ def train_examples(
     d = np.empty(n, np.float32)
     rows = np.arange(n).astype(np.int32)
     step, limit = _F(rate), _F(grad_clip)
-    everybodys = values[output:][: n_classes * width]
+    everybodys = values[weights.starts[0] + output :][: n_classes * width]
     W = before = everybodys
     if is_shared:
         W, before = W.copy(), W.copy()
@@ -145,6 +100,7 @@ def train_examples(
             _meet(everybodys, W, before)
     if is_shared:
         _meet(everybodys, W, before)
+    put_back(weights, taken)
     return n_learnt, total
 
 
@@ -180,8 +136,7 @@ def _softmax(scores: Any, right: int) -> Any:
 
 @kernel
 def _sigmoids(scores: Any) -> Any:
-    """Binary cross-entropy of all, of which the first is right; the scores become their
-    gradient."""
+    """Binary cross-entropy, the first being right; the scores become their gradient."""
     loss = _F(0)
     for c in range(len(scores)):
         z = -scores[c] if c == 0 else scores[c]

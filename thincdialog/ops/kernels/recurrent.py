@@ -10,7 +10,7 @@ import numpy as np
 
 from .elementary import sigmoid, tanh
 from .kernel import kernel
-from .products import add_product
+from .vectors import add_product
 
 _ONE = np.float32(1)
 

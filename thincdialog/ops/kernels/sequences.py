@@ -74,8 +74,7 @@ def reduce_max(X: Any, lengths: Any, Y: Any, which: Any) -> None:
 
 @kernel
 def backprop_reduce_max(dY: Any, which: Any, lengths: Any, dX: Any) -> bool:
-    """The highest gets the gradient; dX begins as zeros. False if a place is beyond its
-    sequence."""
+    """The highest gets the gradient; dX begins as zeros. False if there is no such place."""
     start = 0
     for b in range(lengths.shape[0]):
         for j in range(dY.shape[1]):

@@ -14,91 +14,34 @@ _GAP = 128
 
 @kernel
 def learn_batch(weights, tables, context_starts, label_starts, candidates, settings, losses):
-    """``train_examples`` with rows that may lie apart from the weights.
+    """Learn from examples, each by a step of its own: scores, loss, gradient, and update of
+    the rows that it has. Several workers may do so at once with the same weights, unlocked.
 
-    weights (Weights), tables (Tuple[Places, Places]): From ``RowsApart.prepare``, of
-        contexts and labels.
-    settings (Tuple): What ``train_examples`` takes from is_cosine to grad_clip.
-    """
-    taken = take(weights, tables)
-    contexts, labels = tables
-    is_cosine, is_softmax, power, scale, margin, rate, eps, grad_clip = settings
-    learnt = train_examples(
-        weights.all_values,
-        weights.all_squares,
-        weights.width,
-        contexts.at,
-        contexts.squares_at,
-        context_starts,
-        labels.at,
-        labels.squares_at,
-        label_starts,
-        candidates,
-        is_cosine,
-        is_softmax,
-        power,
-        scale,
-        margin,
-        rate,
-        eps,
-        grad_clip,
-        losses,
-    )
-    put_back(weights, taken)
-    return learnt
-
-
-@kernel
-def train_examples(
-    values,
-    squares,
-    width,
-    context_places,
-    context_squares,
-    context_starts,
-    label_places,
-    label_squares,
-    label_starts,
-    candidates,
-    is_cosine,
-    is_softmax,
-    power,
-    scale,
-    margin,
-    rate,
-    eps,
-    grad_clip,
-    losses,
-):
-    """Learn from examples, each by a step of its own: scores, loss, gradient, and update
-    of the rows that it has. Several threads or processes may do so at once with the same
-    weights: each reads and writes nothing else but its own examples, nothing is locked.
-
-    values (Floats1d): Where the rows of the tables lie, float32; changed in place.
-    squares (Floats1d): Where the sums of Adagrad lie: for each row, that of the means of
-        its squared gradients. Empty for plain SGD.
-    width (int): Floats in a row of either table.
-    context_places (Ints1d): Tokens of all contexts one after another: where in ``values``
-        the row of each begins; int64.
-    context_squares (Ints1d): And where in ``squares`` its sum stands; int64.
-    context_starts (Ints1d): Where each begins, and the end of the last; int64.
-    label_places, label_squares (Ints1d): The same for the tokens of all labels.
-    label_starts (Ints1d): Where each begins, and the end of the last; int64.
+    weights (Weights), tables (Tuple[Places, Places]): From ``RowsApart.prepare``, of the
+        tokens of all contexts one after another, and of all labels. The weights are changed
+        in place, and so are their squares: the sums, for each row, of the means of its
+        squared gradients (Adagrad); without any, it is plain SGD.
+    context_starts, label_starts (Ints1d): Where texts begin, and the end of the last; int64.
     candidates (Ints2d): Of each example the right label and then the wrong ones, int32,
         shape (n_examples, 1 + n_negatives).
-    is_cosine (bool): Whether a score is a cosine; else it is a dot product.
-    is_softmax (bool): Whether the loss is the softmax; else it is the hinge.
-    power (float): A text's vector is the sum of its n rows divided by n to this.
-    scale (float): Factor of the score.
-    margin (float): Of the hinge.
-    rate (float): Learning rate.
-    eps (float): Added to the root of a row's squares.
-    grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
+    settings (Tuple): What follows.
+        is_cosine (bool): Whether a score is a cosine; else it is a dot product.
+        is_softmax (bool): Whether the loss is the softmax; else it is the hinge.
+        power (float): A text's vector is the sum of its n rows divided by n to this.
+        scale (float): Factor of the score.
+        margin (float): Of the hinge.
+        rate (float): Learning rate.
+        eps (float): Added to the root of a row's squares.
+        grad_clip (float): Largest norm of an example's gradient; 0 for no limit.
     losses (Floats1d): Loss of each example, float32; written.
     RETURNS (Tuple[int, float]): Examples learnt from: all, or those before the first
         whose loss is not finite, which changes nothing; and the sum of their gradients'
         squared norms before clipping (a row counts as often as the example has it).
     """
+    taken = take(weights, tables)
+    values, squares, width = weights.all_values, weights.all_squares, weights.width
+    contexts, labels = tables
+    is_cosine, is_softmax, power, scale, margin, rate, eps, grad_clip = settings
     n_candidates = candidates.shape[1]
     # A compiled loop takes another path, with other roundings, where two arrays lie close
     # to each other: these lie equally far apart in every run, and far from all others.
@@ -110,23 +53,24 @@ def train_examples(
     are_unit, squares_of = numbers[5][:n_candidates], numbers[6][:n_candidates]
     scale, margin, power = np.float32(scale), np.float32(margin), np.float32(power)
     rate, eps, grad_clip = np.float32(rate), np.float32(eps), np.float32(grad_clip)
-    total = 0.0
+    total, n_learnt = 0.0, 0
     for example in range(len(candidates)):
         begin, end = context_starts[example], context_starts[example + 1]
-        sum_rows(values, context_places, begin, end, X)
+        sum_rows(values, contexts.at, begin, end, X)
         factor, is_unit = _factor(X, end - begin, power, is_cosine)
         for c in range(n_candidates):
             label = candidates[example, c]
             first, last = label_starts[label], label_starts[label + 1]
             Y = vectors[4 + c][:width]
-            sum_rows(values, label_places, first, last, Y)
+            sum_rows(values, labels.at, first, last, Y)
             factors[c], are_unit[c] = _factor(Y, last - first, power, is_cosine)
             cosines[c] = factor * factors[c] * dot(X, Y)
             scores[c] = scale * cosines[c]
         loss = _softmax(scores, d_scores) if is_softmax else _hinge(scores, margin, d_scores)
         if not np.isfinite(loss):
-            return example, total
+            break
         losses[example] = loss
+        n_learnt += 1
         # With x = f X, the context's vector, and y_c = g_c Y_c, the labels':
         # dX = f (sum_c d_c y_c - x sum_c d_c x.y_c), the latter where x has length 1.
         along = np.float32(0)
@@ -151,7 +95,7 @@ def train_examples(
         clip = np.float32(1)
         if grad_clip > 0 and norm > grad_clip * grad_clip:
             clip = grad_clip / np.float32(np.sqrt(norm))
-        settings = (rate * clip, eps, clip * clip / np.float32(width))
+        steps = (rate * clip, eps, clip * clip / np.float32(width))
         for c in range(n_candidates):
             if d_scores[c] != 0:
                 label = candidates[example, c]
@@ -162,19 +106,10 @@ def train_examples(
                 for j in range(width):
                     dY[j] = other * X[j] - own * Y[j]
                 first, last = label_starts[label], label_starts[label + 1]
-                _update(
-                    values,
-                    squares,
-                    label_places,
-                    label_squares,
-                    first,
-                    last,
-                    dY,
-                    squares_of[c],
-                    settings,
-                )
-        _update(values, squares, context_places, context_squares, begin, end, dX, square, settings)
-    return len(candidates), total
+                _update(values, squares, labels, first, last, dY, squares_of[c], steps)
+        _update(values, squares, contexts, begin, end, dX, square, steps)
+    put_back(weights, taken)
+    return n_learnt, total
 
 
 @kernel
@@ -218,15 +153,15 @@ def _softmax(scores, d_scores):
 
 
 @kernel
-def _update(values, squares, places, squares_at, begin, end, d, square, settings):
+def _update(values, squares, tokens, begin, end, d, square, settings):
     """Step of the rows of a text: all have the gradient d, of squared norm ``square``."""
     rate, eps, to_mean = settings
     width, step = len(d), rate
     for t in range(begin, end):
         if len(squares):
-            at = squares_at[t]
+            at = tokens.squares_at[t]
             squares[at] += square * to_mean
             step = rate / (np.sqrt(squares[at]) + eps)
-        row = values[places[t] :][:width]
+        row = values[tokens.at[t] :][:width]
         for j in range(width):
             row[j] -= step * d[j]

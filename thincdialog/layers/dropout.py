@@ -1,8 +1,8 @@
-"""Some of the tokens left out in training."""
+"""What is left out at random in training: cells, or whole tokens."""
 
 from typing import Callable, Tuple
 
-from thinc.api import Model
+from thinc.api import Dropout, Model
 from thinc.types import Ragged
 
 from ..ops.bags import bag_numbers
@@ -10,6 +10,18 @@ from ..registry import registry
 
 InT = Ragged
 OutT = Ragged
+
+
+def CheckedDropout(rate: float) -> Model:
+    """Thinc's ``Dropout.v1``, with the rate checked: one of 1 would leave nothing to learn from.
+
+    rate (float): Probability of zeroing a cell, at least 0.0 and below 1.0.
+    RETURNS (Model): Output like the input.
+    RAISES (ValueError): If rate is out of range.
+    """
+    if not 0.0 <= rate < 1.0:
+        raise ValueError(f"dropout = {rate}, but it must be at least 0 and below 1")
+    return Dropout(rate)
 
 
 @registry.layers("thincdialog.drop_tokens.v1")
@@ -35,9 +47,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     if not is_train or not rate or not n_tokens:
         return X, lambda dY: dY
     xp, n_examples = model.ops.xp, X.lengths.shape[0]
-    stays = model.ops.get_dropout_mask((n_tokens,), rate) > 0
-    owners = bag_numbers(model.ops, X.lengths, n_tokens)
-    is_empty = xp.bincount(owners[stays], minlength=n_examples) == 0
+    stays = model.ops.get_dropout_mask((n_tokens,), rate) > 0  # (n_tokens,)
+    owners = bag_numbers(model.ops, X.lengths, n_tokens)  # (n_tokens,)
+    is_empty = xp.bincount(owners[stays], minlength=n_examples) == 0  # (n_examples,)
     stays |= is_empty[owners]
     lengths = xp.bincount(owners[stays], minlength=n_examples).astype("int32")
 
@@ -46,4 +58,4 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         dX[stays] = dY.dataXd
         return Ragged(dX, X.lengths)
 
-    return Ragged(X.dataXd[stays], lengths), backprop
+    return Ragged(X.dataXd[stays], lengths), backprop  # (n_kept, 2)

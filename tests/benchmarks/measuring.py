@@ -1,0 +1,105 @@
+"""What the benchmarks share: real data, rivals that take turns, medians, other libraries."""
+
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+DATA = SHARED / "data"
+
+
+def has_data(name: str) -> bool:
+    """Whether ../shared/data has this; if not, says so."""
+    if not (DATA / name).exists():
+        print(f"skipped: ../shared/data/{name} is not there")
+    return (DATA / name).exists()
+
+
+def read_rows(path: Path) -> Iterator[Dict[str, Any]]:
+    """The rows of a zipped file of JSON lines."""
+    with gzip.open(path, "rt", encoding="utf8") as lines:
+        yield from map(json.loads, lines)
+
+
+def cpu_seconds(work: Callable[[], Any]) -> Tuple[float, Any]:
+    """Seconds of CPU time, and what the work gave."""
+    started = time.process_time()
+    result = work()
+    return time.process_time() - started, result
+
+
+class Stopwatch:
+    """Adds up the CPU seconds of ``with`` blocks."""
+
+    seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._started = time.process_time()
+
+    def __exit__(self, *error: Any) -> None:
+        self.seconds += time.process_time() - self._started
+
+
+def in_turns(names: Iterable, measure: Callable[[Any], Any], n_rounds: int) -> Dict[Any, List]:
+    """What is measured of each, in rounds in which all take turns."""
+    found: Dict[Any, List] = {name: [] for name in names}
+    for _ in range(n_rounds):
+        for name, measured in found.items():
+            measured.append(measure(name))
+    return found
+
+
+def medians(found: Mapping[Any, List]) -> Dict[Any, Any]:
+    """Of each; without those that are None, None if nothing is left."""
+    known = {name: [each for each in values if each is not None] for name, values in found.items()}
+    return {name: statistics.median(v) if v else None for name, v in known.items()}
+
+
+def rival(variable: str, *command: str, folder: Optional[Path] = None, **environment: str) -> Any:
+    """What a script prints, JSON in its last line, that the Python runs which an environment
+    variable names; None if it names none."""
+    python = os.environ.get(variable)
+    if not python:
+        return None
+    known = {**os.environ, **environment}
+    ran = subprocess.run(
+        [python, *command], cwd=folder, capture_output=True, text=True, check=True, env=known
+    )
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def parlai(*command: str, **environment: str) -> Any:
+    """What a script of ../shared/parlai_bench (or the folder PARLAI_BENCH) prints under
+    PARLAI_PYTHON."""
+    folder = Path(os.environ.get("PARLAI_BENCH", SHARED / "parlai_bench"))
+    return rival("PARLAI_PYTHON", *command, folder=folder, **environment)
+
+
+def in_threads(n_threads: int, work: Callable[[int], Any]) -> None:
+    """Run the work once in each thread, and wait for all."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def arithmetic() -> Callable[[int], float]:
+    """So many steps of nothing but arithmetic, without the GIL."""
+    from thincdialog.ops.kernels.kernel import kernel
+
+    @kernel
+    def compute(n: int) -> float:
+        x = 1.0
+        for _ in range(n):
+            x = x * 1.0000001 + 1e-9
+        return x
+
+    return compute

@@ -1,0 +1,169 @@
+"""Thinc's ops of the CPU and of a GPU, with products that can be exact and seeded dropout."""
+
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Iterator, Optional, cast
+
+import numpy
+from thinc.api import CupyOps, NumpyOps, Ops
+from thinc.types import DeviceTypes, FloatsXd, Shape
+from threadpoolctl import threadpool_limits
+
+from ..registry import registry
+
+# Dropout draws 16 bits a cell on the CPU.
+_LEVELS = 1 << 16
+
+
+class ExactProducts:
+    """Part of our ops: while ``has_exact_products`` is set, ``gemm`` multiplies in double
+    precision and rounds the result once.
+
+    BLAS adds up a row's products in an order that depends on the row's place and on the
+    number of rows, so that in single precision two replies that are equally good change
+    places with the batch size. Costs about twice the time of a product.
+    """
+
+    has_exact_products = False
+    xp: Any
+
+    def gemm(
+        self, x: Any, y: Any, out: Any = None, trans1: bool = False, trans2: bool = False
+    ) -> Any:
+        """Product of two matrices, either of them transposed if wanted; shape
+        (rows of x, columns of y), float32."""
+        if not self.has_exact_products or out is not None:
+            return super().gemm(x, y, out=out, trans1=trans1, trans2=trans2)  # type: ignore[misc]
+        left, right = x.astype("d"), y.astype("d")
+        product = self.xp.dot(left.T if trans1 else left, right.T if trans2 else right)
+        return product.astype("f")
+
+
+@registry.ops("thincdialog_numpy")
+class DialogNumpyOps(ExactProducts, NumpyOps):
+    """Thinc's NumpyOps, with two changes: ``gemm`` is NumPy's (OpenBLAS: a third of the CPU
+    time of BLIS on AVX-512) and can be exact (``exact_products``), and dropout masks are
+    drawn from the ops' own generator, which ``seed`` sets.
+
+    Making one limits BLAS to one thread in this process: the same bits on any number of
+    cores, and no threads that wait for each other on a busy machine (where small products
+    in two threads took 100 times as long as in one).
+
+    device_type (DeviceTypes): "cpu".
+    device_id (int): -1.
+    use_blis (bool): Use BLIS for ``gemm`` after all.
+    """
+
+    name = "thincdialog_numpy"
+
+    def __init__(
+        self, device_type: DeviceTypes = "cpu", device_id: int = -1, *, use_blis: bool = False
+    ) -> None:
+        super().__init__(device_type, device_id, use_blis=use_blis)
+        _limit_blas_threads()
+        self.seed(0)
+
+    def seed(self, seed: int, step: int = 0, microbatch: int = 0) -> None:
+        """Start the random draws of one microbatch (see ``stream_seed``)."""
+        self._stream = (seed, step, microbatch)
+        self._generator: Optional[numpy.random.Generator] = None
+
+    @property
+    def generator(self) -> numpy.random.Generator:
+        """Of all random draws since ``seed``; made when the first one is drawn."""
+        if self._generator is None:
+            bits = numpy.random.SFC64(stream_seed(*self._stream))
+            self._generator = numpy.random.Generator(bits)
+        return self._generator
+
+    def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
+        """Factors for dropout: 0 with probability ``drop`` (to the nearest 1/65536),
+        else what keeps the expected value at exactly 1.
+
+        shape (Shape): Shape of the mask.
+        drop (Optional[float]): Probability of zeroing a cell; None or 0 for none.
+        RETURNS (FloatsXd): Shape ``shape``, float32.
+        """
+        dropped = 0 if drop is None else max(0, round(drop * _LEVELS))
+        if dropped == 0:
+            return cast(FloatsXd, numpy.ones(shape, dtype="f"))
+        if dropped >= _LEVELS:
+            return cast(FloatsXd, numpy.zeros(shape, dtype="f"))
+        levels = self.generator.integers(0, _LEVELS, size=shape, dtype=numpy.uint16)
+        kept = numpy.float32(_LEVELS / (_LEVELS - dropped))
+        return self.dropout_from(levels, dropped, kept)
+
+    def dropout_from(self, levels: Any, dropped: int, kept: Any) -> FloatsXd:
+        """The mask that ``get_dropout_mask`` makes of its draws."""
+        return cast(FloatsXd, numpy.multiply(levels >= dropped, kept, dtype="f"))
+
+
+@registry.ops("thincdialog_cupy")
+class DialogCupyOps(ExactProducts, CupyOps):
+    """Thinc's CupyOps with products that can be exact (``exact_products``) and dropout masks
+    drawn from the ops' own generator, which ``seed`` sets.
+
+    device_type (DeviceTypes): "gpu".
+    device_id (int): Number of the GPU, from 0.
+    """
+
+    name = "thincdialog_cupy"
+
+    def __init__(self, device_type: DeviceTypes = "gpu", device_id: int = 0, **kwargs: Any) -> None:
+        super().__init__(device_type, device_id, **kwargs)
+        self.seed(0)
+
+    def seed(self, seed: int, step: int = 0, microbatch: int = 0) -> None:
+        """Start the random draws of one microbatch (see ``stream_seed``)."""
+        state = stream_seed(seed, step, microbatch).generate_state(1, numpy.uint64)
+        random = self.xp.random
+        self.generator = random.Generator(random.Philox4x3210(seed=int(state[0])))
+
+    def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
+        """Factors for dropout: 0 with probability ``drop``, else 1 / (1 - drop).
+
+        shape (Shape): Shape of the mask.
+        drop (Optional[float]): Probability of zeroing a cell; None or 0 for none.
+        RETURNS (FloatsXd): Shape ``shape``, float32.
+        """
+        if drop is None or drop <= 0:
+            return cast(FloatsXd, self.xp.ones(shape, dtype="f"))
+        if drop >= 1:
+            return cast(FloatsXd, self.xp.zeros(shape, dtype="f"))
+        draws = self.generator.random(size=shape, dtype=numpy.float32)
+        return cast(FloatsXd, (draws >= drop) * numpy.float32(1 / (1 - drop)))
+
+
+@contextmanager
+def exact_products(ops: Ops) -> Iterator[None]:
+    """Let the products of our ops be exact for a while; stock ops stay as they are.
+
+    ops (Ops): Those of the model.
+    """
+    if not isinstance(ops, ExactProducts):
+        yield
+        return
+    before = ops.has_exact_products
+    ops.has_exact_products = True
+    try:
+        yield
+    finally:
+        ops.has_exact_products = before
+
+
+def stream_seed(seed: int, step: int, microbatch: int) -> numpy.random.SeedSequence:
+    """Entropy for the random draws of one microbatch: the same in any process, whatever was
+    drawn before, and never that of another microbatch.
+
+    seed (int): The run's seed, 0 or more.
+    step (int): Number of the optimizer step, counted from 0.
+    microbatch (int): Number of the microbatch within the step, counted from 0.
+    RETURNS (SeedSequence): What the ops' generator is made of.
+    """
+    return numpy.random.SeedSequence((seed, step, microbatch))
+
+
+@lru_cache(maxsize=None)
+def _limit_blas_threads() -> None:
+    """One BLAS thread from now on; asked for once, as it searches the loaded libraries."""
+    threadpool_limits(1, user_api="blas")

@@ -1,0 +1,139 @@
+"""Steps of the optimizers: one pass over weights, gradient and state, in place.
+
+`<name>_dense` changes whole vectors, shape (n,), float32: the weights W and the state, by the
+gradient dW. `<name>_rows` changes some rows of tables, shape (n_rows, width): those with the
+numbers ``rows``, distinct, int64, shape (n,), whose gradient is dW, shape (n, width).
+
+``settings`` is a tuple of Python floats (each other type would be compiled anew). Its last,
+``decay``, is the share of the weights that is lost: learning rate times L2.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .kernel import kernel
+from .vectors import fetch_row
+
+
+@kernel
+def sgd_dense(W: Any, dW: Any, settings: Any) -> None:
+    """W = (1 - decay) (W - rate dW)
+
+    settings: rate (times the scale of the gradient), decay.
+    """
+    rate, decay = settings
+    r, kept = np.float32(rate), np.float32(1.0 - decay)
+    for i in range(W.shape[0]):
+        W[i] = (W[i] - r * dW[i]) * kept
+
+
+@kernel
+def sgd_rows(W: Any, dW: Any, rows: Any, settings: Any) -> None:
+    """The same over some rows."""
+    for place in range(rows.shape[0]):
+        fetch_row(W, rows, place)
+        sgd_dense(W[rows[place]], dW[place], settings)
+
+
+@kernel
+def adagrad_dense(W: Any, dW: Any, S: Any, settings: Any) -> None:
+    """S = S + g²;   g = scale dW;   W = (1 - decay) (W - rate g / (sqrt(S) + eps))
+
+    settings: scale, eps, rate, decay.
+    """
+    scale, eps, rate, decay = settings
+    s, e = np.float32(scale), np.float32(eps)
+    r, kept = np.float32(rate), np.float32(1.0 - decay)
+    for i in range(W.shape[0]):
+        g = dW[i] * s
+        total = S[i] + g * g
+        S[i] = total
+        W[i] = (W[i] - r * (g / (math.sqrt(total) + e))) * kept
+
+
+@kernel
+def adagrad_rows(W: Any, dW: Any, S: Any, rows: Any, settings: Any) -> None:
+    """The same over some rows."""
+    for place in range(rows.shape[0]):
+        fetch_row(W, rows, place)
+        fetch_row(S, rows, place)
+        row = rows[place]
+        adagrad_dense(W[row], dW[place], S[row], settings)
+
+
+@kernel
+def _adam_run(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool) -> None:
+    scale, b1, b2, least, eps, rate, momentum, newest, decay = settings
+    # From 0 to the length: a range whose ends are unknown is not turned into vectors.
+    s, k1, k2 = np.float32(scale), np.float32(b1), np.float32(b2)
+    n1, n2 = np.float32(1.0 - b1), np.float32(1.0 - b2)
+    at_least = np.float32(least)
+    e, r, kept = np.float32(eps), np.float32(rate), np.float32(1.0 - decay)
+    of_first, of_newest = np.float32(momentum), np.float32(newest)
+    for i in range(W.shape[0]):
+        g = dW[i] * s
+        first = k1 * m1[i] + n1 * g
+        second = max(k2 * m2[i] + n2 * (g * g), at_least * (first * first))
+        m1[i] = first
+        m2[i] = second
+        ahead = of_first * first + of_newest * g
+        W[i] = (W[i] - r * (ahead / (math.sqrt(second) + e))) * kept
+    if clear:
+        for i in range(W.shape[0]):
+            dW[i] = 0
+
+
+@kernel
+def adam_dense(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool = False) -> None:
+    """Adam, with the newest gradient by itself in the step if wanted:
+
+        m1 = b1 m1 + (1 - b1) g;   m2 = b2 m2 + (1 - b2) g², at least least m1²;   g = scale dW
+        W = (1 - decay) (W - rate (momentum m1 + newest g) / (sqrt(m2) + eps))
+
+    m1, m2 (Floats1d): The moments.
+    settings: scale, b1, b2, least, eps, rate, momentum, newest, decay. In step n, ``rate`` is
+        learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ), which corrects the bias. ``least`` is for moments
+        that others change, too (``least_second_moment``). Adam itself has least = 0,
+        momentum = 1, newest = 0.
+    clear (bool): Whether to set the gradient to zero.
+    """
+    # In pieces that are cleared while they are in the first-level cache.
+    n = W.shape[0]
+    for start in range(0, n, 1024):
+        now = slice(start, start + 1024)
+        _adam_run(W[now], dW[now], m1[now], m2[now], settings, clear)
+
+
+@kernel
+def adam_rows(W: Any, dW: Any, m1: Any, m2: Any, rows: Any, settings: Any) -> None:
+    """The same over some rows; their gradient stays."""
+    for place in range(rows.shape[0]):
+        fetch_row(W, rows, place)
+        fetch_row(m1, rows, place)
+        fetch_row(m2, rows, place)
+        row = rows[place]
+        _adam_run(W[row], dW[place], m1[row], m2[row], settings, False)
+
+
+@kernel
+def square_sum(X: Any) -> float:
+    """Sum of the squares of a vector, float32; the same however many threads there are."""
+    total = 0.0
+    # Short runs in single precision, added up in double.
+    for start in range(0, X.shape[0], 1024):
+        run = X[start : start + 1024]
+        part = np.float32(0)
+        for i in range(run.shape[0]):
+            part += run[i] * run[i]
+        total += part
+    return total
+
+
+@kernel
+def move_average(average: Any, values: Any, share: float) -> None:
+    """average += share (values - average); shape (n,), float32."""
+    part = np.float32(share)
+    for i in range(average.shape[0]):
+        average[i] += part * (values[i] - average[i])
