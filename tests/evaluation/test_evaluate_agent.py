@@ -169,8 +169,10 @@ def test_evaluation_asks_the_agent_itself_for_whole_batches(world):
     assert agent.n_rows == [12]
 
 
-def test_evaluation_leaves_products_fast_and_drops_what_it_computed():
-    agent = make_agent("Ranker", "BagEncoder")
-    evaluate_agent(agent, teacher_of(conversations()), batches(Fixed(16)))
-    assert not agent.model.ops.has_exact_products
-    assert agent._vectors.vectors is None
+def test_evaluation_leaves_products_fast_and_takes_nothing_of_an_earlier_one():
+    agent, found = make_agent("Ranker", "BagEncoder"), []
+    for _ in range(2):
+        evaluate_agent(agent, teacher_of(conversations()), batches(Fixed(16)))
+        assert not agent.model.ops.has_exact_products
+        found.append(agent._vectors.vectors)
+    assert found[0] is not found[1]

@@ -39,8 +39,8 @@ from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.inspection.dry_run import dry_run
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
-from thincdialog.optimizers import row_sparse
 from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.shared_state import settings_of
 from thincdialog.runners.cores import n_cores
 from thincdialog.runners.hogwild import Hogwild
@@ -347,11 +347,15 @@ def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
 def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch):
     """The other makes steps meanwhile, with moments of which one is new and one is old."""
 
-    def put_back(array, index, block, put_back=row_sparse._put_back):
-        put_back(array, index, block)
-        time.sleep(0.0)
+    class Pausing(numpy.ndarray):
+        def __setitem__(self, index, block):
+            super().__setitem__(index, block)
+            time.sleep(0.0)
 
-    monkeypatch.setattr(row_sparse, "_put_back", put_back)
+    def view(part, vector, view=Part.view):
+        return view(part, vector).view(Pausing)
+
+    monkeypatch.setattr(Part, "view", view)
     text = learner("LazyAdam")
     assert make(hogwild(text)).losses() == pytest.approx(make(text).losses(), rel=0.15)
 

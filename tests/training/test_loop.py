@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -262,6 +262,11 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
 
 
 @hypothesis_settings(max_examples=300)
+@example(  # The second epoch is over, by a batch without labels, after the evaluation at its end.
+    sizes=[1, 1, 1, 1, 1, 0],
+    is_held=False,
+    settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0), "unlabelled": 0},
+)
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=30),
     is_held=st.booleans(),

@@ -148,7 +148,10 @@ class Marks:
         return self.steps - position.step % self.steps if self.steps else math.inf
 
     def epochs_left(self, position: Position) -> float:
-        """Epochs before it is time by these; infinity without that."""
+        """Epochs before it is time by these; infinity without that. None are left where it was
+        time while no step had been made since the last: a step is all that is missing."""
+        if _passed(self._last.epoch, position.epoch, self.epochs):
+            return 0.0
         return self.epochs - position.epoch % self.epochs if self.epochs else math.inf
 
     def next_second(self) -> float:
