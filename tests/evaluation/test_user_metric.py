@@ -42,8 +42,7 @@ class LengthMetric(ExampleMetric):
         self.off += other.off
 '''
 CONFIG = RANKER.replace(
-    "[training]",
-    '[evaluation.metrics.length]\n@metrics = "my.Length.v1"\nunit = "w"\n\n[training]',
+    "[training]", '[evaluation.metrics.length]\n@metrics = "my.Length.v1"\nunit = "w"\n\n[training]'
 ).replace('"hits@1"', '"w_off"\nscore_direction = "min"')
 
 

@@ -19,7 +19,7 @@ def test_numbered_text_reads_babi_questions(written):
     path = written(
         "1 Mary moved to the bathroom.\n2 John went to the hallway.\n"
         "3 Where is Mary? \tbathroom\t1\n4 Daniel left.\n5 Where is John?\thallway\t2 4\n"
-        "1 Sandra sat down.\n2 Who sat?\tSandra|she\t1\n3 Nobody asks any more.\n",
+        "1 Sandra sat down.\n2 Who sat?\tSandra|she\t1\n3 Nobody asks any more.\n"
     )
     first = "Mary moved to the bathroom.\nJohn went to the hallway.\nWhere is Mary?"
     assert facts(path, "supporting") == [
@@ -32,7 +32,7 @@ def test_numbered_text_reads_babi_questions(written):
 def test_numbered_text_reads_fbdialog(written):
     path = written(
         "1 story\\nline\t\t0.5\n2 Q1?\tx\t1\tx|y|z\n\n3 Q2?\ty\t\n1 only a statement\n"
-        "1 Q3?\tz\t-1\n",
+        "1 Q3?\tz\t-1\n"
     )
     assert facts(path, "reward", supporting=False) == [
         ("0/0", "story\nline\nQ1?", ["x"], 1.5),

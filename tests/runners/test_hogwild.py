@@ -514,11 +514,7 @@ def test_optimizers_that_keep_something_of_their_own_are_refused():
 
 @pytest.mark.parametrize(
     "changes, is_refused",
-    [
-        ({"runner.executor": "process"}, True),
-        ({"tasks.talk.streaming": True}, True),
-        ({}, False),
-    ],
+    [({"runner.executor": "process"}, True), ({"tasks.talk.streaming": True}, True), ({}, False)],
 )
 def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
     pipe = tmp_path / "talk.jsonl"

@@ -35,9 +35,7 @@ def weights(folder):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [pytest.param(RANKER, marks=pytest.mark.slow), MANY_DRAWS],
-    ids=["plain", "many draws"],
+    "text", [pytest.param(RANKER, marks=pytest.mark.slow), MANY_DRAWS], ids=["plain", "many draws"]
 )
 def test_determinism_twice_in_two_processes_gives_the_same_bits(tmp_path, text):
     config = tmp_path / "config.cfg"

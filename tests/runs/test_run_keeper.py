@@ -12,17 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runners.resuming import (
-    CONFIGS,
-    FIXED,
-    LIVE,
-    NOTES,
-    WORDS,
-    Crash,
-    config,
-    remains,
-    same,
-)
+from tests.runners.resuming import CONFIGS, FIXED, LIVE, NOTES, WORDS, Crash, config, remains, same
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ExampleMetric, SumMetric, Teacher, TrainingError, registry
 from thincdialog.runs.checkpoints import Checkpoints

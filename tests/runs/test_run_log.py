@@ -157,10 +157,7 @@ def test_run_log_failed_run_has_no_scores(tmp_path):
 
     @registry.loggers("test.Told.v1")
     def told_of_the_end():
-        return lambda run, stdout, stderr: (
-            lambda info: None,
-            lambda: told.append(type(run.error)),
-        )
+        return lambda run, stdout, stderr: (lambda info: None, lambda: told.append(type(run.error)))
 
     wild = {"training__optimizer__learn_rate": 1e30, "training__optimizer__grad_clip": 0.0}
     with pytest.raises(TrainingError):

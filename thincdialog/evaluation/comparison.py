@@ -7,21 +7,15 @@ both cancels out. (Koehn 2004, https://aclanthology.org/W04-3250)
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 import numpy
 
 from ..errors import DataError
 from ..messages import Message
-from ..metrics import (
-    AverageMetric,
-    Metric,
-    higher_is_better,
-    is_share,
-    merge_reports,
-    merge_tasks,
-)
+from ..metrics import AverageMetric, Metric, higher_is_better, is_share, merge_reports, merge_tasks
 from ..metrics.metric import Report
+from ..training.experiment import CodeLike, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, task_values
 from .detail import evaluate_in_detail, total_report
 from .predictions import Prediction, example_report
@@ -100,12 +94,12 @@ class _Side:
 
 
 def compare(
-    a: Union[str, Path],
-    b: Union[str, Path],
+    a: PathLike,
+    b: PathLike,
     *,
     split: str = "test",
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
     n_resamples: int = N_RESAMPLES,
 ) -> Comparison:
     """Compare two models on the same examples.
@@ -188,11 +182,7 @@ def two_sided(drawn: numpy.ndarray) -> float:
 
 
 def _side(
-    path: Union[str, Path],
-    metrics: Any,
-    split: str,
-    overrides: Optional[Mapping[str, Any]],
-    code: Union[str, Path, None],
+    path: PathLike, metrics: Any, split: str, overrides: Overrides, code: CodeLike
 ) -> Tuple[_Side, Any]:
     if Path(path).is_file():
         side = _Side(str(path), _report_of_line)

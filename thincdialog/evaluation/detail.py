@@ -1,15 +1,14 @@
 """Evaluation in detail: scores with intervals, and the reply to every example."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
 
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
 from ..teachers import Teacher
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Resampled, interval, resample, task_values
 from .evaluate_agent import evaluate_agent
 from .predictions import Prediction, Recorder, example_report
@@ -69,11 +68,11 @@ class Evaluation:
 
 
 def evaluate_in_detail(
-    path: Union[str, Path],
+    path: PathLike,
     *,
     split: str = "test",
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
     n_resamples: int = N_RESAMPLES,
 ) -> Evaluation:
     """Evaluate a saved model like ``evaluate``, with intervals and every reply.

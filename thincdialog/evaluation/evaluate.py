@@ -1,19 +1,14 @@
 """``evaluate``: a saved model on one split of its data."""
 
-from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Dict, List, Tuple
 
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .evaluate_agent import evaluate_agent, sample_exchanges
 from .results import Exchange
 
 
 def evaluate(
-    path: Union[str, Path],
-    *,
-    split: str = "test",
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    path: PathLike, *, split: str = "test", overrides: Overrides = None, code: CodeLike = None
 ) -> Dict[str, float]:
     """Evaluate a saved model on one split of its task, or of each of its tasks.
 
@@ -29,12 +24,12 @@ def evaluate(
 
 
 def evaluate_with_samples(
-    path: Union[str, Path],
+    path: PathLike,
     n_samples: int,
     *,
     split: str = "test",
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
 ) -> Tuple[Dict[str, float], List[List[Exchange]]]:
     """Like ``evaluate``, and the first conversations with the model's replies too."""
     experiment = Experiment.from_model(path, overrides, code)

@@ -14,10 +14,7 @@ Measure = Callable[[str, Teacher], Dict[str, Metric]]
 
 
 def evaluate_agent(
-    agent: Agent,
-    teacher: Teacher,
-    make_world: WorldFactory,
-    recorder: Optional[Recorder] = None,
+    agent: Agent, teacher: Teacher, make_world: WorldFactory, recorder: Optional[Recorder] = None
 ) -> Dict[str, float]:
     """One pass over the teacher's examples, each exactly once.
 

@@ -28,9 +28,7 @@ class Bookmark:
     """
 
     def __init__(
-        self,
-        mark: Optional[Mapping[str, Any]] = None,
-        left_out: Optional[Counter[str]] = None,
+        self, mark: Optional[Mapping[str, Any]] = None, left_out: Optional[Counter[str]] = None
     ):
         self.path: object = ""
         self.left_out = left_out

@@ -2,13 +2,12 @@
 wrong with it."""
 
 import sys
-from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple
 
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..formats.candidates import read_list, reading_outside_labels
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
 from .data_checks import run_checks
 from .data_comparison import report_split
@@ -23,8 +22,8 @@ def debug_data(
     *,
     splits: Optional[Sequence[str]] = None,
     limits: Limits = Limits(),  # noqa: B008 - it never changes
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> DataReport:
     """Read all data of a config and report on it, without building a model's weights.

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Union
+from typing import Any, Dict, List, Optional, Sequence, TextIO
 
 import numpy as np
 from thinc.api import set_dropout_rate
@@ -13,6 +12,7 @@ from ..errors import DialogError, TrainingError
 from ..examples.batch import Batch
 from ..messages import Message
 from ..models.node_names import node_names
+from ..training.experiment import CodeLike, Overrides
 from .trial import Trial, prepared
 
 # Share of what can be learnt of the batch that must be.
@@ -65,8 +65,8 @@ def debug_overfit(
     config: ConfigLike,
     *,
     steps: int = 200,
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Overfit:
     """Train on the first training batch alone. Dropout is switched off, so that loss and

@@ -3,13 +3,13 @@
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, TextIO, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, TextIO
 
 from ..config import ConfigLike
 from ..errors import DialogError
 from ..evaluation.evaluate_agent import evaluate_agent
 from ..models.node_names import node_names
+from ..training.experiment import CodeLike, Overrides
 from .stopwatch import Spent, Stopwatch
 from .trial import Trial, prepared
 
@@ -79,8 +79,8 @@ def debug_profile(
     config: ConfigLike,
     *,
     steps: int = 50,
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Profile:
     """Train for some steps and tell where the time goes. Every second step is run without

@@ -1,14 +1,13 @@
 """Examples of a task, and a model's replies to them, for people to look at."""
 
-from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Tuple
 
 from ..config import ConfigLike
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange
 from ..messages import Message
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
 
 def display_data(
@@ -18,8 +17,8 @@ def display_data(
     n_examples: int = 10,
     shuffle: bool = False,
     tokens: bool = False,
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
 ) -> Iterator[Tuple[Message, Dict[str, List[str]]]]:
     """The first examples of a split, as the agent will observe them; of several tasks, in
     the order of their mixture.
@@ -60,12 +59,12 @@ def _tokenise(tokenizer: Any, message: Message) -> Dict[str, List[str]]:
 
 
 def display_model(
-    path: Union[str, Path],
+    path: PathLike,
     *,
     split: str = "test",
     n_conversations: int = 5,
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
 ) -> List[List[Exchange]]:
     """A saved model's replies to the first conversations of a split; of several tasks,
     as many of each.

@@ -5,7 +5,7 @@ import sys
 import tracemalloc
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
+from typing import Any, Dict, List, Optional, TextIO, Union
 
 from thinc.api import get_array_module
 from thinc.util import is_cupy_array
@@ -16,7 +16,7 @@ from ..evaluation.evaluate_agent import evaluate_agent
 from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
 from ..teachers import Teacher
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.progress import Limits
 from ..training.selection import Selection
 from ..training.step import gather, one_step
@@ -58,10 +58,10 @@ def dry_run(
     config: ConfigLike,
     *,
     output: Union[str, Path, None] = None,
-    overrides: Optional[Mapping[str, Any]] = None,
+    overrides: Overrides = None,
     force: bool = False,
     resume: bool = False,
-    code: Union[str, Path, None] = None,
+    code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> DryRun:
     """Do all that ``train`` does up to its first step, and an evaluation on a small part

@@ -5,13 +5,13 @@ https://arxiv.org/abs/1506.01186, section 3.3
 """
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, TextIO, Tuple, Union
+from typing import Any, Dict, List, Optional, TextIO, Tuple
 
 import numpy as np
 
 from ..config import ConfigLike
 from ..errors import ConfigError, DialogError, Problem, TrainingError
+from ..training.experiment import CodeLike, Overrides
 from .trial import Trial, prepared
 
 # Width of the bell that smooths the curve, as a share of all steps.
@@ -60,8 +60,8 @@ def find_lr(
     start: float = 1e-6,
     end: float = 1.0,
     steps: int = 100,
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> LearnRates:
     """Train for a few steps while the learning rate rises exponentially, and suggest one

@@ -2,13 +2,12 @@
 
 import sys
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional, TextIO, Union, cast
+from typing import Any, Iterator, Optional, TextIO, cast
 
 from ..config import ConfigLike
 from ..errors import ConfigError, DataError, Problem
 from ..teachers import Teacher
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.step import gather
 
 
@@ -58,8 +57,8 @@ class Trial(Experiment):
 @contextmanager
 def prepared(
     config: ConfigLike,
-    overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    overrides: Overrides = None,
+    code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Iterator[Trial]:
     """A trial of a config, on the device that the config names.

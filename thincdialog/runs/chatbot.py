@@ -1,11 +1,11 @@
 """A saved model to talk to."""
 
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Union
+from typing import List, Optional
 
 from ..messages import Message
 from ..protocol import Agent
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
 
 class Chatbot:
@@ -18,13 +18,7 @@ class Chatbot:
     RAISES (DialogError): If the folder is not a whole saved model.
     """
 
-    def __init__(
-        self,
-        path: Union[str, Path],
-        *,
-        overrides: Optional[Mapping[str, Any]] = None,
-        code: Union[str, Path, None] = None,
-    ):
+    def __init__(self, path: PathLike, *, overrides: Overrides = None, code: CodeLike = None):
         self.path = Path(path)
         self.experiment = Experiment.from_model(path, overrides, code)
         self.meta = self.experiment.meta

@@ -15,7 +15,7 @@ from ..config.diff import diff_config
 from ..errors import ConfigError, DialogError, OutputError, Problem
 from ..files.json_file import read_json, write_json
 from ..files.whole_file import whole_file, writing
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .run_table import RunResult, results
 from .scores_file import read_scores
 from .sweep_values import Choices, Range, grid, read_choices, run_name, sample
@@ -71,13 +71,13 @@ class Sweep:
 def sweep(
     config: ConfigLike,
     over: Mapping[str, Choices],
-    output: Union[str, Path],
+    output: PathLike,
     *,
     random: int = 0,
     seed: int = 0,
-    overrides: Optional[Mapping[str, Any]] = None,
+    overrides: Overrides = None,
     retry: bool = False,
-    code: Union[str, Path, None] = None,
+    code: CodeLike = None,
     stderr: Optional[TextIO] = None,
 ) -> Sweep:
     """Train once for each combination of some settings, and compare the scores on dev.
@@ -132,7 +132,7 @@ def _train(
     overrides: Dict[str, Any],
     folder: Path,
     run: SweepRun,
-    code: Union[str, Path, None],
+    code: CodeLike,
     stream: TextIO,
 ) -> None:
     resume = folder.is_dir() and any(folder.iterdir())

@@ -13,7 +13,7 @@ from ..evaluation.final_scores import count_training, score_split
 from ..evaluation.results import Result
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
-from ..training.experiment import Experiment
+from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.progress import Limits, Position
@@ -32,10 +32,10 @@ def train(
     config: ConfigLike,
     *,
     output: Union[str, Path, None] = None,
-    overrides: Optional[Mapping[str, Any]] = None,
+    overrides: Overrides = None,
     force: bool = False,
     resume: bool = False,
-    code: Optional[Union[str, Path]] = None,
+    code: CodeLike = None,
     stdout: Optional[TextIO] = None,
     stderr: Optional[TextIO] = None,
 ) -> Result:

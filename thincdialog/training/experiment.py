@@ -19,7 +19,10 @@ from ..teachers import MultiTask, Teacher, mix_tasks
 from ..worlds import WorldFactory
 from .reading_bar import reading_bar
 
-CodeLike = Union[str, Path, None]
+PathLike = Union[str, Path]
+CodeLike = Optional[PathLike]
+# "section.key" to value.
+Overrides = Optional[Mapping[str, Any]]
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
 EVALUATION_SEED = 0
@@ -67,7 +70,7 @@ class Experiment:
     def from_config(
         cls,
         config: Union[ConfigLike, CheckedConfig],
-        overrides: Optional[Mapping[str, Any]] = None,
+        overrides: Overrides = None,
         code: CodeLike = None,
         *,
         on_cpu: bool = False,
@@ -88,10 +91,7 @@ class Experiment:
 
     @classmethod
     def from_model(
-        cls,
-        folder: Union[str, Path],
-        overrides: Optional[Mapping[str, Any]] = None,
-        code: CodeLike = None,
+        cls, folder: PathLike, overrides: Overrides = None, code: CodeLike = None
     ) -> "Experiment":
         """Of a saved model, whose agent is loaded; it answers, and is not trained further.
 

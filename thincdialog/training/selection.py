@@ -62,11 +62,7 @@ class Selection:
 
     def state(self) -> Dict[str, Any]:
         """The best so far, as JSON values."""
-        return {
-            "best": self.best,
-            "step": self.step,
-            "without_progress": self.without_progress,
-        }
+        return {"best": self.best, "step": self.step, "without_progress": self.without_progress}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state`` gave."""
