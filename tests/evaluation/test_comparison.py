@@ -78,6 +78,7 @@ def test_compare_is_paired(tmp_path):
     assert found.winner == "B" and found.difference == pytest.approx(8 / 500)
 
 
+@pytest.mark.slow
 def test_compare_of_equal_models_seldom_finds_a_difference(tmp_path):
     """Two models that are right in 70 of 100 by chance: 5 of 100 comparisons may err."""
     chance = numpy.random.default_rng(5)

@@ -1,11 +1,11 @@
 """Arrays on a disk: the bytes of ``numpy.save``, and an error where there is no room."""
 
 import io
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
+from tests.processes import limited
 from thincdialog.files.array_file import read_array, write_array
 
 ARRAYS = [
@@ -29,23 +29,11 @@ def test_array_file_is_as_numpy_saves_it(tmp_path, array):
     assert np.array_equal(read, array)
 
 
-@contextmanager
-def room_for(n_bytes):
-    """In files of this process, as on a full disk."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 @pytest.mark.parametrize("n_missing", [1, 64, 3000])
 def test_array_file_that_does_not_fit_is_an_error(tmp_path, n_missing):
     array = np.arange(1000, dtype="f")
-    with room_for(128 + array.nbytes - n_missing), pytest.raises(OSError):
+    with limited("RLIMIT_FSIZE", 128 + array.nbytes - n_missing), pytest.raises(OSError):
         write_array(tmp_path / "a.npy", array)
-    with room_for(128 + array.nbytes):
+    with limited("RLIMIT_FSIZE", 128 + array.nbytes):
         write_array(tmp_path / "a.npy", array)
     assert read_array(tmp_path / "a.npy").tolist() == array.tolist()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.training.examples import CLASSIFIER, Terminal
 from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
 from thincdialog.errors import DataError
@@ -24,20 +25,7 @@ dev = "dev.jsonl"
 @teachers = "thincdialog.LabelledText.v1"
 train = ${paths.train}
 dev = ${paths.dev}
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Classifier.v1"
-max_context = 3
-
-[agent.model]
-@models = "thincdialog.Classifier.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-"""
+""" + CLASSIFIER.replace("[agent]", "[agent]\nmax_context = 3")
 TRAIN = [
     ("hello there", "greet"),
     ("hello there", "greet"),  # a duplicate
@@ -237,10 +225,6 @@ def test_debug_data_reads_contexts_as_the_agent_does():
 
 
 def test_debug_data_shows_progress_on_terminals_only(intents):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
     terminal, file = Terminal(), io.StringIO()
     debug_data(INTENTS, stderr=terminal)
     debug_data(INTENTS, stderr=file)

@@ -4,29 +4,18 @@ import io
 
 import pytest
 
-from tests.training.examples import RANKER
+from tests.training.examples import CLASSIFIER, RANKER
 from thincdialog.api import ConfigError, DataError, DialogError, IterableTeacher, registry
 from thincdialog.inspection.debug_overfit import debug_overfit
 
-INTENT = """
+INTENT = (
+    """
 [tasks.it]
 @teachers = "test_overfit.rows.v1"
 labels = ["x", "y"]
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Classifier.v1"
-
-[agent.model]
-@models = "thincdialog.Classifier.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 8
-token_dropout = 0.5
 """
+    + f"{CLASSIFIER}width = 8\ntoken_dropout = 0.5\n"
+)
 SMALL = {"tasks.coffee.n_train": 20}
 
 

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.training.examples import Terminal
 from thincdialog.errors import ConfigError, OutputError
 from thincdialog.loggers import LoggedRun, Progress
 from thincdialog.loggers.chain import Chain
@@ -13,13 +14,6 @@ from thincdialog.loggers.console import REFRESH_SECONDS, Console, ConsoleLogger,
 from thincdialog.loggers.jsonl import JSONL
 from thincdialog.loggers.row_file import read_rows
 from thincdialog.registry import registry
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self):
-        return True
 
 
 def make_info(step=0, **changes):
@@ -177,20 +171,6 @@ def test_console_time_left_of_a_resumed_run_counts_its_own_steps():
 def test_console_no_bar(stream, progress_bar):
     _, err = run(Console(progress_bar=progress_bar), [make_info(1)], stderr=stream())
     assert err == ""
-
-
-@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_console_step_is_cheap(stream):
-    loop = Loop(Console(), stderr=stream(), total_steps=100_000)
-    steps = [make_progress(step) for step in range(20_000)]
-    best = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        for progress in steps:
-            loop.step(progress)
-        best = min(best, (time.perf_counter() - start) / len(steps))
-    loop.finalize()
-    assert best < 20e-6
 
 
 def test_console_bar_looks_only_now_and_then():

@@ -5,9 +5,6 @@ import itertools
 import json
 import os
 import re
-import resource
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import contextmanager
@@ -17,6 +14,7 @@ import pytest
 
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import TALK
+from tests.processes import limited, start
 from tests.training.examples import RANKER
 from thincdialog.api import (
     DataError,
@@ -167,13 +165,9 @@ def test_processes_that_cannot_be_given_the_agent_say_where_it_was_to_go(tmp_pat
     n_bytes = 4 * train(text, stdout=io.StringIO()).n_parameters
     # Weights, a moment and two numbers go into shared memory, but the description of the model
     # into no file.
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64 + 2 * -(-n_bytes // 64) * 64, limits[1]))
-    try:
+    with limited("RLIMIT_FSIZE", 64 + 2 * -(-n_bytes // 64) * 64):
         with pytest.raises(DialogError) as refused:
             train(text, overrides=PROCESSES, stdout=io.StringIO())
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     pattern = rf"{folder}/thincdialog-\w+  could not be written: File too large\. Worker processes "
     assert re.match(pattern, str(refused.value))
     assert "free some space, or set TMPDIR to another folder" in str(refused.value)
@@ -195,14 +189,7 @@ def test_processes_whose_parent_is_killed_take_its_folder_away(tmp_path):
     (tmp_path / "sleeping.py").write_text(SLEEPING)
     command = ["train", "config.cfg", "--code", "sleeping.py"]
     command += [f"--{name}={value}" for name, value in PROCESSES.items()]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "thincdialog", *command],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path), "TMPDIR": str(tmp_path / "tmp")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start(tmp_path, *command, env={"TMPDIR": str(tmp_path / "tmp")})
     until = time.monotonic() + 60
     while not (tmp_path / "begun").exists() and time.monotonic() < until:
         assert process.poll() is None, process.communicate()[1]

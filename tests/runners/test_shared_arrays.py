@@ -2,12 +2,12 @@ import gc
 import multiprocessing
 import os
 import pickle
-import resource
 from pathlib import Path
 
 import numpy
 import pytest
 
+from tests.processes import limited
 from thincdialog.errors import DialogError
 from thincdialog.runners.shared_arrays import ALIGNMENT, SharedArrays
 
@@ -79,12 +79,8 @@ def test_shared_arrays_work_without_memfd(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["RLIMIT_FSIZE", "RLIMIT_NOFILE"])
 def test_shared_arrays_beyond_a_limit_say_so(kind):
-    before, limit = descriptors(), getattr(resource, kind)
-    soft, hard = resource.getrlimit(limit)
-    resource.setrlimit(limit, (4096 if kind == "RLIMIT_FSIZE" else 3, hard))
-    try:
+    before = descriptors()
+    with limited(kind, 4096 if kind == "RLIMIT_FSIZE" else 3):
         with pytest.raises(DialogError, match="^400,000 bytes .* Raise the limit .ulimit -a shows"):
             SharedArrays({"values": numpy.zeros(100_000, dtype="f")})
-    finally:
-        resource.setrlimit(limit, (soft, hard))
     assert descriptors() == before

@@ -9,13 +9,13 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.processes import start
 from tests.runners.resuming import FIXED, config
 from tests.runners.test_hogwild import AGENT, CODE
 from thincdialog.api import Interrupted, WorkerError, train
@@ -64,17 +64,11 @@ class Runs:
         (self.folder / "config.cfg").write_text(TEXT)
         notes = {"NOTES": str(self.folder / "notes"), "MISCHIEF": mischief}
         command = ["train", "config.cfg", "-o", "out", "--code", str(CODE), *more]
-        return subprocess.Popen(
-            [sys.executable, "-m", "thincdialog", *command, "--runner.executor", executor],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": ":".join(sys.path), **notes},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            # A shell's background jobs ignore SIGINT, and so would this one.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
+        options = {"stdout": subprocess.PIPE, "start_new_session": True}
+        # A shell's background jobs ignore SIGINT, and so would this one.
+        options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        command += ["--runner.executor", executor]
+        return start(self.folder, *command, env=notes, **options)
 
     def notes(self):
         path = self.folder / "notes"

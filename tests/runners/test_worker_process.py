@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import limited
 from tests.runners import toys
 from thincdialog.errors import WorkerError
 from thincdialog.runners.worker_process import worker_processes
@@ -121,15 +121,11 @@ def test_worker_processes_that_cannot_be_made():
 def test_worker_processes_that_the_system_does_not_start():
     multiprocessing.get_context("spawn").Lock()  # Starts what Python keeps.
     children = multiprocessing.active_children()
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + 9, hard))
     text = "its process could not be started: Too many open files. Set .runner. workers lower"
-    try:
+    with limited("RLIMIT_NOFILE", len(os.listdir("/dev/fd")) + 9):
         with pytest.raises(WorkerError, match=f"^Worker [0-7]: {text}, or raise the limit"):
             with worker_processes(8, toys.make_toy, {}):
                 pass
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert multiprocessing.active_children() == children
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from thincdialog.errors import OutputError
-from thincdialog.runs.model_folder import holds_something_else, save_model
+from thincdialog.runs.model_folder import save_model
 
 
 class Learnt:
@@ -44,16 +44,3 @@ def test_model_folder_survives_an_interrupt_between_the_renames(tmp_path, monkey
     with pytest.raises(KeyboardInterrupt):
         save_model(Learnt("new"), folder, "", {})
     assert (folder / "word.txt").read_text() == "old" and list(tmp_path.iterdir()) == [folder]
-
-
-def test_model_folder_tells_models_from_other_things(tmp_path):
-    folder = tmp_path / "model-best"
-    assert not holds_something_else(folder)
-    folder.mkdir()
-    assert not holds_something_else(folder)
-    (folder / "notes.txt").write_text("mine")
-    assert holds_something_else(folder)
-    save_model(Learnt("x"), tmp_path / "model-last", "", {})
-    assert not holds_something_else(tmp_path / "model-last")
-    (tmp_path / "file").write_text("x")
-    assert holds_something_else(tmp_path / "file")

@@ -1,14 +1,13 @@
 """Folders that are full, read-only, gone, or hold something else."""
 
 import os
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 
 import pytest
 
+from tests.processes import limited
 from tests.runners.resuming import remains
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ConfigError, MissingPackageError, OutputError, load, registry
@@ -30,10 +29,12 @@ def test_a_folder_that_is_not_empty_needs_force_which_replaces_models_only(tmp_p
     assert (tmp_path / BEST / "weights.npy").is_file()
     other = tmp_path / "other" / BEST
     other.mkdir(parents=True)
-    (other / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match="model-best  is no saved model"):
-        quietly_train(output=other.parent, force=True)
-    assert (other / "notes.txt").read_text() == "mine"
+    for path in (other / "notes.txt", tmp_path / "third" / BEST):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        with pytest.raises(OutputError, match="model-best  is no saved model"):
+            quietly_train(output=tmp_path / path.relative_to(tmp_path).parts[0], force=True)
+        assert path.read_text() == "mine"
 
 
 def test_a_config_found_wrong_with_the_data_leaves_the_folder_as_it_was(tmp_path):
@@ -66,15 +67,9 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path):
     folder = tmp_path / "out"
     quietly_train(WIDE, folder, **ENDS)
     before = remains(folder)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
-    try:
+    with limited("RLIMIT_FSIZE", 200_000):
         with pytest.raises(OutputError, match="/checkpoint-8  could not be written: .*--output"):
             quietly_train(WIDE, folder, resume=True, **ON)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, handler)
     assert Checkpoints(folder).steps() == [4, 6] and damage(folder / "checkpoint-6") == ""
     assert not list(folder.glob(".*"))
     for name in ("model-best/weights.npy", "model-last/weights.npy"):
@@ -154,12 +149,9 @@ def test_a_folder_that_becomes_read_only(tmp_path):
         ([], f"{out}/checkpoint-4  could not be written: Permission denied"),
         (["--resume"], f"{out}  cannot be written: Permission denied."),
     ):
-        done = subprocess.run(
-            [*AS_A_USER, *train, "-o", str(out), *more],
-            env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-            capture_output=True,
-            text=True,
-        )
+        env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+        command = [*AS_A_USER, *train, "-o", str(out), *more]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
         assert done.returncode == 1 and "Traceback" not in done.stderr
         assert said in done.stderr and "--output" in done.stderr
     out.chmod(0o755)

@@ -5,13 +5,12 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.processes import start
 from tests.runners.resuming import CONFIGS, FIXED, LIVE, NOTES, WORDS, Crash, config, remains, same
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ExampleMetric, SumMetric, Teacher, TrainingError, registry
@@ -334,19 +333,12 @@ KILLED = (
 )
 
 
-def start(folder, name):
+def start_run(folder, name):
     """A process that trains, or goes on."""
     (folder / "config.cfg").write_text(KILLED)
     notes = {"NOTES": str(folder / f"{name}.notes"), "MISCHIEF": "slow -"}
     command = ["train", "config.cfg", "-o", name, "--resume", "--code", str(NOTING)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "thincdialog", *command],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path), **notes},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start(folder, *command, env=notes)
 
 
 def learnt(path):
@@ -360,10 +352,10 @@ def learnt(path):
 
 @pytest.mark.slow
 def test_killed_at_20_moments_it_leaves_the_same_bits(tmp_path):
-    assert start(tmp_path, "whole").communicate()[1].startswith("There is no checkpoint")
+    assert start_run(tmp_path, "whole").communicate()[1].startswith("There is no checkpoint")
     expected, rng, n_saving = learnt(tmp_path / "whole.notes"), random.Random(2), 0
     for number in range(20):
-        process, folder = start(tmp_path, "killed"), tmp_path / "killed"
+        process, folder = start_run(tmp_path, "killed"), tmp_path / "killed"
         until = max(expected) * number // 20
         while max(learnt(tmp_path / "killed.notes"), default=0) < until and process.poll() is None:
             time.sleep(0.001)
@@ -376,7 +368,7 @@ def test_killed_at_20_moments_it_leaves_the_same_bits(tmp_path):
         assert process.returncode == -signal.SIGKILL, stderr
         n_saving += any(folder.glob(".*.*"))
     assert n_saving > 3, "some kills came while something was saved"
-    process = start(tmp_path, "killed")
+    process = start_run(tmp_path, "killed")
     assert "Going on from" in process.communicate()[1] and process.returncode == 0
     same(remains(tmp_path / "killed"), remains(tmp_path / "whole"))
     assert learnt(tmp_path / "killed.notes") == expected

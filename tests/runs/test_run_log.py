@@ -1,7 +1,6 @@
 """What a run leaves in its folder: log.jsonl and scores.json, through crashes and full disks."""
 
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import limited
 from tests.training.examples import quietly_train
 from thincdialog.api import OutputError, TrainingError, registry
 from thincdialog.loggers.row_file import RowFile, read_rows
@@ -89,17 +89,11 @@ def test_run_log_rows_that_found_no_room_come_with_the_next_one(tmp_path):
     path = tmp_path / "log.jsonl"
     rows = RowFile(path)
     rows.add({"step": 0})
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, hard))
-    try:
+    with limited("RLIMIT_FSIZE", path.stat().st_size + 5):
         for step in (1, 2):
             with pytest.raises(OSError):
                 rows.add({"step": step})
         assert [row["step"] for row in read_rows(path)] == [0]
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, before)
     rows.add({"step": 3})
     rows.close()
     assert [row["step"] for row in read_rows(path)] == [0, 1, 2, 3]

@@ -114,9 +114,20 @@ def test_results_of_damaged_scores_and_of_rows_of_another_kind(tmp_path):
     (tmp_path / "log.jsonl").write_text('{"step": 5, "score": "high", "epoch": 1.5}\n')
     (result,) = results([tmp_path])
     assert (result.step, result.score, result.epochs) == (5, None, 1.5)
-    (tmp_path / "scores.json").write_text('{"scores": {}}')
-    with pytest.raises(ModelError, match=r"scores.json  is damaged: 'score_name' is missing"):
-        results([tmp_path])
+    good = {"score_name": "f1", "best_step": 1, "stopped_because": "", "seconds": 1.5}
+    good.update(n_parameters=3, scores={"dev": {"f1": None}})
+    for name, value, said in (
+        ("score_name", None, "'score_name' is missing or"),
+        ("seconds", 10**400, "'seconds' is missing or no value of its kind"),
+        ("n_parameters", True, "'n_parameters' is missing or"),
+        ("scores", {"dev": {"f1": 10**400}}, "the scores on dev are no numbers"),
+        ("scores", {"dev": 3}, "the scores on dev are no numbers"),
+    ):
+        (tmp_path / "scores.json").write_text(json.dumps({**good, name: value}))
+        with pytest.raises(ModelError, match=f"scores.json  is damaged: {said}"):
+            results([tmp_path])
+    (tmp_path / "scores.json").write_text(json.dumps(good))
+    assert results([tmp_path])[0].seconds == 1.5
 
 
 def test_results_of_nothing(tmp_path):

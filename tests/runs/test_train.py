@@ -7,7 +7,7 @@ import sys
 import numpy
 import pytest
 
-from tests.training.examples import RANKER, quietly_train
+from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.api import (
     ConfigError,
     DataError,
@@ -19,7 +19,8 @@ from thincdialog.api import (
 )
 from thincdialog.runs.run_keeper import BEST, LAST
 
-LABELLED = """
+LABELLED = (
+    """
 [paths]
 train = "TRAIN"
 test = null
@@ -28,19 +29,9 @@ test = null
 @teachers = "thincdialog.LabelledText.v1"
 train = ${paths.train}
 test = ${paths.test}
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Classifier.v1"
-
-[agent.model]
-@models = "thincdialog.Classifier.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
 """
+    + CLASSIFIER
+)
 
 
 def weights(folder):

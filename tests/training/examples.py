@@ -53,6 +53,27 @@ n_samples = 1
 @optimizers = "Adam.v1"
 learn_rate = 0.01
 """
+# What follows the tasks of a config, for labelled texts.
+CLASSIFIER = """
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+"""
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
 
 
 def quietly_train(config=RANKER, output=None, *, stderr=None, force=False, resume=False, code=None,

@@ -21,26 +21,15 @@ def test_limits_total_steps(epochs, steps, per_epoch, expected):
     assert Limits(epochs, steps, 0.0).total_steps(per_epoch) == expected
 
 
-def test_every_counts_from_the_last_evaluation():
-    every = Every(0.0, 3, 0.0)
-    due = []
-    for step in range(1, 11):
-        position = Position(step=step)
-        if every.due(position, 0.0):
-            due.append(step)
-            every.done(position, 0.0)
-    assert due == [3, 6, 9]
-
-
-def test_every_fraction_of_an_epoch_does_not_drift():
-    every = Every(0.1, 0, 0.0)
-    due = 0
+@pytest.mark.parametrize("epochs, steps", [(0.0, 10), (0.1, 0)])
+def test_every_counts_from_the_last_evaluation_and_does_not_drift(epochs, steps):
+    every, due = Every(epochs, steps, 0.0), []
     for step in range(1, 101):
         position = Position(epoch=step / 100, step=step)
         if every.due(position, 0.0):
-            due += 1
+            due.append(step)
             every.done(position, 0.0)
-    assert due == 10
+    assert due == list(range(10, 101, 10))
 
 
 def test_every_is_never_due_twice_at_one_step():

@@ -2,13 +2,8 @@
 
 import io
 
-from tests.training.examples import quietly_train
+from tests.training.examples import Terminal, quietly_train
 from thincdialog.training.reading_bar import reading_bar
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_reading_bar_counts_on_a_terminal_only():

@@ -69,52 +69,30 @@ def resample(
     of_row = [numbers.setdefault(unit, len(numbers)) for unit in units]
     if len(numbers) < 2:
         return {}
-    entries = {name: _Entries() for name, metric in totals.items() if metric.sums()}
+    # Metric to its sums, of each unit: shape (n_units,), float64.
+    of_units: Dict[str, Dict[Hashable, "array[float]"]]
+    of_units = {name: {} for name, metric in totals.items() if metric.sums()}
     for unit, report in zip(of_row, reports):
-        for name, own in list(entries.items()):
+        for name, own in list(of_units.items()):
             sums = report[name].sums() if name in report else {}
-            if sums is None:
-                del entries[name]
-            else:
-                own.add(unit, sums)
+            for key, value in (sums or {}).items():
+                if key not in own:
+                    own[key] = array("d", bytes(8 * len(numbers)))
+                own[key][unit] += value
+            if sums is None or len(numbers) * len(own) > MOST_CELLS:
+                del of_units[name]
+    found = {name: Resampled(totals[name], {}) for name in of_units}
     tables = {
-        name: (own.columns, own.table(len(numbers)))
-        for name, own in entries.items()
-        if len(numbers) * len(own.columns) <= MOST_CELLS
+        name: numpy.array(list(own.values())).reshape(-1, len(numbers)).T.copy()
+        for name, own in of_units.items()
     }
-    found = {name: Resampled(totals[name], {}) for name in tables}
     parts: Dict[str, List[numpy.ndarray]] = {name: [] for name in tables}
     for weights in _draws(len(numbers), n_resamples, seed):
-        for name, (_, of_units) in tables.items():
-            parts[name].append(_products(weights, of_units))
-    for name, (columns, _) in tables.items():
-        drawn = numpy.concatenate(parts[name])
-        found[name].sums = {key: drawn[:, column] for key, column in columns.items()}
+        for name, table in tables.items():
+            parts[name].append(_products(weights, table))
+    for name, own in of_units.items():
+        found[name].sums = dict(zip(own, numpy.concatenate(parts[name]).T))
     return found
-
-
-class _Entries:
-    """The sums of examples, as compact as can be until they are a table.
-
-    columns (Dict[Hashable, int]): The column of each sum.
-    """
-
-    def __init__(self) -> None:
-        self.columns: Dict[Hashable, int] = {}
-        self.units, self.places, self.values = array("q"), array("q"), array("d")
-
-    def add(self, unit: int, sums: Mapping[Hashable, float]) -> None:
-        """Take the sums of one example."""
-        for key, value in sums.items():
-            self.units.append(unit)
-            self.places.append(self.columns.setdefault(key, len(self.columns)))
-            self.values.append(value)
-
-    def table(self, n_units: int) -> numpy.ndarray:
-        """The sums of each unit, shape (n_units, n_sums), float64."""
-        table = numpy.zeros((n_units, len(self.columns)))
-        numpy.add.at(table, (numpy.asarray(self.units), numpy.asarray(self.places)), self.values)
-        return table
 
 
 def _draws(n_units: int, n_resamples: int, seed: int) -> Iterator[numpy.ndarray]:
@@ -148,7 +126,12 @@ def task_values(
     by_task (Mapping[str, Mapping[str, Resampled]]): {"": ...} of one task.
     has_examples (Iterable[str]): The tasks that have any.
     """
-    of_tasks = {task: _values(resampled) for task, resampled in by_task.items()}
+    of_tasks: Dict[str, Values] = {task: {} for task in by_task}
+    for task, resampled in by_task.items():
+        for name, one in resampled.items():
+            drawn = one.values()
+            if drawn is not None:
+                of_tasks[task][name] = drawn
     if list(by_task) == [""]:
         return of_tasks[""]
     values: Values = {}
@@ -171,11 +154,6 @@ def task_values(
     for task, found in of_tasks.items():
         values.update({f"{task}/{name}": value for name, value in found.items()})
     return values
-
-
-def _values(resampled: Mapping[str, Resampled]) -> Values:
-    found = {name: one.values() for name, one in resampled.items()}
-    return {name: values for name, values in found.items() if values is not None}
 
 
 def interval(values: numpy.ndarray) -> Tuple[float, float]:

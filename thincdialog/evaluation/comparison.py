@@ -7,7 +7,7 @@ both cancels out. (Koehn 2004, https://aclanthology.org/W04-3250)
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy
 
@@ -187,7 +187,14 @@ def _side(
     if Path(path).is_file():
         side = _Side(str(path), _report_of_line)
         for line in read_predictions(path):
-            row = _prediction_of_line(line)
+            row = Prediction(
+                id=line["id"],
+                labels=line["labels"],
+                reply=Message(metrics=line["metrics"]),
+                task=str(line.get("task", "")),
+                conversation=str(line.get("conversation", line["id"])),
+                n_candidates=line.get("n_candidates", 0),
+            )
             side.rows.setdefault(row.task, []).append(row)
         for task, rows in side.rows.items():
             side.totals[task] = merge_reports(*map(_report_of_line, rows))
@@ -197,17 +204,6 @@ def _side(
     side = _Side(str(path), lambda row: example_report(row, metrics), found.predictions)
     side.totals = {task: total_report(rows, metrics) for task, rows in side.rows.items()}
     return side, metrics
-
-
-def _prediction_of_line(line: Mapping[str, Any]) -> Prediction:
-    return Prediction(
-        id=line["id"],
-        labels=line["labels"],
-        reply=Message(metrics=line["metrics"]),
-        task=str(line.get("task", "")),
-        conversation=str(line.get("conversation", line["id"])),
-        n_candidates=line.get("n_candidates", 0),
-    )
 
 
 def _report_of_line(row: Prediction) -> Report:

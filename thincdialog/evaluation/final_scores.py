@@ -27,11 +27,3 @@ def score_split(result: Result, split: str, experiment: Experiment, teacher: Tea
     if found.intervals:
         result.intervals[split] = found.intervals
         result.drawn[split] = f"{found.n_drawn:,} {found.drawn}, drawn {N_RESAMPLES:,} times anew"
-
-
-def count_training(result: Result, teacher: Teacher) -> None:
-    """Put the number of training examples of each task into a result, as far as known."""
-    for name, task in teacher.by_task().items():
-        n_examples = task.n_examples
-        if n_examples is not None:
-            result.train_examples[name] = n_examples

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, Sequence, Union
 
 from ..errors import DataError
+from ..files.json_file import as_json
 from ..formats.output_file import open_output
 from ..formats.text_file import read_lines
 from ..metrics import ExampleMetric
@@ -32,18 +33,9 @@ def write_predictions(
     n_lines = 0
     with open_output(path, force=True) as write:
         for prediction in predictions:
-            write(_line(prediction.as_json(metrics, n_best)))
+            write(as_json(prediction.as_json(metrics, n_best)))
             n_lines += 1
     return n_lines
-
-
-def _line(row: Dict[str, Any]) -> str:
-    text = json.dumps(row, ensure_ascii=False)
-    try:
-        text.encode("utf8")
-    except UnicodeEncodeError:  # Lone surrogates have no UTF-8 form; JSON escapes do.
-        return json.dumps(row)
-    return text
 
 
 def read_predictions(path: Union[str, Path]) -> List[Dict[str, Any]]:

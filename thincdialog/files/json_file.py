@@ -2,19 +2,24 @@
 
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping, Optional
 
 from ..errors import ModelError
 
 
+def as_json(value: Mapping[str, Any], indent: Optional[int] = None) -> str:
+    """A JSON object as text that has a UTF-8 form; non-ASCII text stays readable."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    try:
+        text.encode("utf8")
+    except UnicodeEncodeError:  # Lone surrogates (from broken input) have none; escapes do.
+        return json.dumps(value, indent=indent)
+    return text
+
+
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON object; non-ASCII text stays readable."""
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    # Lone surrogates (from broken input) have no UTF-8 form; JSON escapes do.
-    try:
-        path.write_text(text + "\n", encoding="utf8")
-    except UnicodeEncodeError:
-        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf8")
+    path.write_text(as_json(value, indent=1) + "\n", encoding="utf8")
 
 
 def read_json(path: Path, remedy: str = "Save the model again.") -> Dict[str, Any]:

@@ -27,7 +27,8 @@ def written_whole(folder: Path) -> Iterator[Path]:
     try:
         beside.mkdir()
         yield beside
-        _sync(beside)
+        for path in [*beside.rglob("*"), beside]:
+            sync(path)
         _replace(beside, folder)
     except OSError as error:
         # NumPy says only how much it could write.
@@ -38,11 +39,6 @@ def written_whole(folder: Path) -> Iterator[Path]:
         ) from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-
-
-def _sync(folder: Path) -> None:
-    for path in [*folder.rglob("*"), folder]:
-        sync(path)
 
 
 def _replace(new: Path, folder: Path) -> None:

@@ -81,11 +81,12 @@ def labelled_json_line(episode: Episode, name: str) -> List[str]:
 def table_line(episode: Episode, name: str, divider: str) -> List[str]:
     """A row of text and label; between commas, in quotes where need be."""
     (message,) = episode
-    cells = (message["text"], message["labels"][0])
-    return [divider.join(map(_quoted, cells) if divider == "," else cells)]
-
-
-def _quoted(cell: str) -> str:
-    if not cell or any(sign in cell for sign in ',"\r\n') or cell != cell.strip():
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
+    cells = [message["text"], message["labels"][0]]
+    if divider == ",":
+        cells = [
+            '"' + cell.replace('"', '""') + '"'
+            if not cell or any(sign in cell for sign in ',"\r\n') or cell != cell.strip()
+            else cell
+            for cell in cells
+        ]
+    return [divider.join(cells)]

@@ -44,7 +44,7 @@ def read_numbered_text(
             episode, statements, reward = [], [], 0.0
         previous = int(digits)
         cells = rest.split("\t")
-        statements.append(_unescaped(cells[0].strip()))
+        statements.append(cells[0].strip().replace("\\n", "\n"))
         third = cells[2].strip() if len(cells) > 2 else ""
         is_support = supporting and len(cells) < 4
         if third and not is_support:
@@ -53,14 +53,14 @@ def read_numbered_text(
             message = Message(
                 id=f"{n_episodes}/{len(episode)}",
                 text="\n".join(statements),
-                labels=_unescaped(cells[1]).split("|"),
+                labels=cells[1].replace("\\n", "\n").split("|"),
             )
             if third and is_support:
                 message["supporting"] = _support(third, at)
             elif reward:
                 message["reward"] = reward
             if len(cells) > 3 and cells[3]:
-                message["label_candidates"] = _unescaped(cells[3]).split("|")
+                message["label_candidates"] = cells[3].replace("\\n", "\n").split("|")
                 check_candidates(message, path, line_number)
             episode.append(message)
             statements, reward = [], 0.0
@@ -69,10 +69,6 @@ def read_numbered_text(
         yield episode
     elif not n_episodes:
         raise DataError(path, "holds no examples: no line has an answer behind a tab")
-
-
-def _unescaped(cell: str) -> str:
-    return cell.replace("\\n", "\n")
 
 
 def _is_number(word: str) -> bool:

@@ -2,7 +2,8 @@
 wrong with it."""
 
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Sequence, TextIO, Tuple
+from collections import Counter
+from typing import Any, Dict, Iterable, List, Optional, Sequence, TextIO, Tuple
 
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
@@ -69,10 +70,10 @@ def _report(
     surveys: Dict[Tuple[str, str], Survey] = {}
     for (name, split), teacher in teachers.items():
         if known is None and split != "train":
-            known = _gathered(surveys)
+            known = _gathered(surveys.values())
         with reading_bar(stream, f"Reading {name} {split}", "examples") as progress:
             surveys[name, split] = Survey(reading, known).read(teacher, progress)
-    n_known = len(known if known is not None else _gathered(surveys))
+    n_known = len(known if known is not None else _gathered(surveys.values()))
     train = [survey for (_, split), survey in surveys.items() if split == "train"]
     reports = [
         report_split(
@@ -96,9 +97,5 @@ def _allowed(agent: Any) -> Optional[List[str]]:
     return None if path is None else read_list(path)
 
 
-def _gathered(surveys: Mapping[Any, Survey]) -> Dict[str, int]:
-    known: Dict[str, int] = {}
-    for survey in surveys.values():
-        for word, count in survey.gathered.items():
-            known[word] = known.get(word, 0) + count
-    return known
+def _gathered(surveys: Iterable[Survey]) -> Dict[str, int]:
+    return sum((survey.gathered for survey in surveys), Counter())

@@ -108,7 +108,10 @@ def measure(trial: Trial, steps: int) -> Profile:
     steps (int): So many of each kind, after some that do not count.
     RETURNS (Profile): Without evaluation.
     """
-    wait = _waiter(trial)
+    wait: Optional[Callable[[], None]] = None
+    if trial.model.ops.device_type == "gpu":
+        # It works on while Python goes on: each time is taken when it is done.
+        wait = trial.model.ops.xp.cuda.get_current_stream().synchronize
     stopwatch = Stopwatch(wait)
     gathered = trial.steps()
     seconds = {True: 0.0, False: 0.0}
@@ -166,15 +169,6 @@ def _parts(trial: Trial, spent: Dict[str, Spent], per_step: float) -> List[PartT
             )
         )
     return sorted(parts, key=lambda part: -part.own)
-
-
-def _waiter(trial: Trial) -> Optional[Callable[[], None]]:
-    """A GPU works on while Python goes on: then each time is taken when it is done."""
-    ops: Any = trial.model.ops
-    if ops.device_type != "gpu":
-        return None
-    wait: Callable[[], None] = ops.xp.cuda.get_current_stream().synchronize
-    return wait
 
 
 def _evaluate(trial: Trial, profile: Profile) -> None:

@@ -3,9 +3,10 @@
 import math
 import sys
 import tracemalloc
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, TextIO, Union
+from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
 
 from thinc.api import get_array_module
 from thinc.util import is_cupy_array
@@ -83,19 +84,17 @@ def dry_run(
             check_output(None, force, resume)
         else:
             check_contents(Path(output), force, resume, has_checkpoint=True)
-        found = DryRun(_count(experiment))
+        found = DryRun(
+            {
+                name: {split: task.for_split(split).n_examples for split in task.splits}
+                for name, task in experiment.tasks.items()
+            }
+        )
         experiment.initialize(run.teacher, stream)
         if experiment.agent.learns:
             _take_step(experiment, run.teacher, found)
         _evaluate(experiment, found)
         return found
-
-
-def _count(experiment: Experiment) -> Dict[str, Dict[str, Optional[int]]]:
-    return {
-        name: {split: task.for_split(split).n_examples for split in task.splits}
-        for name, task in experiment.tasks.items()
-    }
 
 
 def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
@@ -104,10 +103,9 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
     n, seed = training["accumulate_gradient"], experiment.seed
     with experiment.make_world(teacher, agent) as world:
         world.start_epoch(0, seed)
-        before = _begin_measuring(agent.weights)
-        while not agent.n_gathered and not world.epoch_done():
-            gather(agent, world, seed, 1, n)
-        peak = _end_measuring(agent.weights) - before
+        with _measuring(agent.weights) as taken:
+            while not agent.n_gathered and not world.epoch_done():
+                gather(agent, world, seed, 1, n)
         if not agent.n_gathered:
             raise DataError(teacher.data_name, "no training example has a label")
         found.loss = agent.gathered_loss()
@@ -131,23 +129,25 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
         "gradients": weights * n_workers,
         "optimizer": _optimizer_bytes(optimizer, weights),
         "best weights": weights,
-        "batch": max(0, peak) * n_workers,
+        "batch": max(0, *taken) * n_workers,
     }
 
 
-def _begin_measuring(weights: Any) -> int:
+@contextmanager
+def _measuring(weights: Any) -> Iterator[List[int]]:
+    """Afterwards the list holds the most bytes that were taken meanwhile."""
+    taken: List[int] = []
     if is_cupy_array(weights):
-        return int(get_array_module(weights).get_default_memory_pool().total_bytes())
+        pool = get_array_module(weights).get_default_memory_pool()
+        before = pool.total_bytes()
+        yield taken
+        taken.append(int(pool.total_bytes() - before))
+        return
     tracemalloc.start()
-    return tracemalloc.get_traced_memory()[0]
-
-
-def _end_measuring(weights: Any) -> int:
-    if is_cupy_array(weights):
-        return int(get_array_module(weights).get_default_memory_pool().total_bytes())
-    peak = tracemalloc.get_traced_memory()[1]
+    before, _ = tracemalloc.get_traced_memory()
+    yield taken
+    taken.append(tracemalloc.get_traced_memory()[1] - before)
     tracemalloc.stop()
-    return peak
 
 
 def _optimizer_bytes(optimizer: Any, weights: int) -> int:
@@ -180,10 +180,6 @@ def split_counts(found: DryRun) -> List[List[str]]:
     splits = list(dict.fromkeys(name for counts in found.examples.values() for name in counts))
     rows = [["examples", *splits]]
     for task, counts in found.examples.items():
-        cells = ["-" if name not in counts else _number(counts[name]) for name in splits]
-        rows.append([task, *cells])
+        known = {name: "not known" if n is None else f"{n:,}" for name, n in counts.items()}
+        rows.append([task, *(known.get(name, "-") for name in splits)])
     return rows
-
-
-def _number(n: Optional[int]) -> str:
-    return "not known" if n is None else f"{n:,}"

@@ -83,16 +83,12 @@ def find_lr(
         raise DialogError(f"steps = {steps}: fewer than 10 make no curve")
     rates = np.geomspace(start, end, steps).tolist()
     with prepared(config, overrides, code, stderr) as trial:
-        _check_optimizer(trial)
+        if not hasattr(trial.optimizer, "learn_rate"):
+            where = trial.checked.where("training", "optimizer")
+            text = f"[training.optimizer] a {type(trial.optimizer).__name__} has no learn_rate"
+            raise ConfigError([Problem(where, text, "use Adam.v1 or thincdialog.LazyAdam.v1")])
         losses, diverged = _losses(trial, rates)
     return judge(rates[: len(losses)], losses, diverged, steps)
-
-
-def _check_optimizer(trial: Trial) -> None:
-    if not hasattr(trial.optimizer, "learn_rate"):
-        where = trial.checked.where("training", "optimizer")
-        text = f"[training.optimizer] a {type(trial.optimizer).__name__} has no learn_rate"
-        raise ConfigError([Problem(where, text, "use Adam.v1 or thincdialog.LazyAdam.v1")])
 
 
 def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
@@ -139,7 +135,10 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     width = max(1.0, SMOOTHING * steps)
     # One that ran off must not lift the values before it.
     clipped = np.minimum(losses, 2 * np.mean(losses[:RECENT]))
-    smoothed = _smooth(clipped, width)
+    # Weighted means around each value: no lag, unlike a running mean.
+    places = np.arange(len(clipped))
+    weights = np.exp(-0.5 * ((places[:, None] - places[None, :]) / width) ** 2)
+    smoothed: np.ndarray = weights @ clipped / weights.sum(axis=1)
     lowest = int(smoothed.argmin())
     calm = slice(None, max(lowest + 1, len(losses) // 4))
     # Of a smoothed value: each is the mean of some 3.5 widths of the bell.
@@ -180,14 +179,6 @@ def _steepest(smoothed: np.ndarray, lowest: int, fell: float) -> int:
     below = np.flatnonzero(smoothed[first:] < smoothed[lowest] + 0.25 * fell)
     last = first + int(below[0]) if len(below) else lowest
     return first + int(np.gradient(smoothed)[first : last + 1].argmin())
-
-
-def _smooth(values: np.ndarray, width: float) -> np.ndarray:
-    """Weighted means around each value: no lag, unlike a running mean."""
-    places = np.arange(len(values))
-    weights = np.exp(-0.5 * ((places[:, None] - places[None, :]) / width) ** 2)
-    smoothed: np.ndarray = weights @ values / weights.sum(axis=1)
-    return smoothed
 
 
 def _round(rate: float) -> float:

@@ -32,7 +32,12 @@ def Chain(*loggers: Setup) -> Setup:
         steps: List[LogStep] = []
         with ExitStack() as undo:
             for create in loggers:
-                one_step, one_end = _guarded(*_pair(create(run, stdout, stderr)), stderr)
+                pair: Any = create(run, stdout, stderr)
+                if not (isinstance(pair, tuple) and len(pair) == 2 and all(map(callable, pair))):
+                    given = f"a logger's setup gave {pair!r}, not the pair (log_step, finalize)"
+                    fix = "return two functions, as thincdialog.loggers.logger says"
+                    raise ConfigError([Problem("", f"[training.logger] {given}", fix)])
+                one_step, one_end = _guarded(*pair, stderr)
                 steps.append(one_step)
                 undo.callback(one_end)
             # Ends all of them, even if one fails; in reverse order.
@@ -45,14 +50,6 @@ def Chain(*loggers: Setup) -> Setup:
         return log_step, finalize
 
     return setup
-
-
-def _pair(given: Any) -> Tuple[LogStep, Finalize]:
-    if isinstance(given, tuple) and len(given) == 2 and all(map(callable, given)):
-        return given
-    text = f"[training.logger] a logger's setup gave {given!r}, not the pair (log_step, finalize)"
-    fix = "return two functions, as thincdialog.loggers.logger says"
-    raise ConfigError([Problem("", text, fix)])
 
 
 def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[LogStep, Finalize]:

@@ -33,6 +33,7 @@ def MLflow(
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         try:
             from mlflow import MlflowClient
+            from mlflow.entities import Metric
         except ImportError:
             raise MissingPackageError("mlflow-skinny", "mlflow", "thincdialog.MLflow.v1") from None
         address = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or FOLDER
@@ -49,37 +50,20 @@ def MLflow(
                 f"thincdialog.MLflow.v1 cannot begin a run at {address}: "
                 f"{' '.join(str(error).split())}. Give it another 'tracking_uri'."
             ) from error
-        there = MLflowLogger(client, run_id, run)
-        return there.log_step, there.finalize
+
+        def log_step(info: Optional[Dict[str, Any]]) -> None:
+            if info is not None:
+                now, step = int(time.time() * 1000), info["step"]
+                found = [Metric(name, value, now, step) for name, value in numbers(info).items()]
+                client.log_batch(run_id, metrics=found)
+
+        def finalize() -> None:
+            stopped = "KILLED" if isinstance(run.error, KeyboardInterrupt) else "FAILED"
+            client.set_terminated(run_id, "FINISHED" if run.error is None else stopped)
+
+        return log_step, finalize
 
     return setup
-
-
-class MLflowLogger:
-    """Sends rows to a run that has begun.
-
-    client (Any): MLflow's.
-    run_id (str): What MLflow calls the run.
-    run (LoggedRun): The run.
-    """
-
-    def __init__(self, client: Any, run_id: str, run: LoggedRun):
-        self.client, self.run_id, self.run = client, run_id, run
-
-    def log_step(self, info: Optional[Dict[str, Any]]) -> None:
-        """Send the numbers of an evaluation."""
-        if info is not None:
-            from mlflow.entities import Metric
-
-            now, step = int(time.time() * 1000), info["step"]
-            found = [Metric(name, value, now, step) for name, value in numbers(info).items()]
-            self.client.log_batch(self.run_id, metrics=found)
-
-    def finalize(self) -> None:
-        """End the run: well, as failed, or as stopped by the user."""
-        error = self.run.error
-        stopped = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-        self.client.set_terminated(self.run_id, "FINISHED" if error is None else stopped)
 
 
 def _begin(client: Any, experiment: str, name: Optional[str], run: LoggedRun) -> str:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -71,6 +72,13 @@ def read_rows(path: Path) -> List[Dict[str, Any]]:
     """
     rows = map(_parsed, path.read_bytes().splitlines())
     return [row for row in rows if isinstance(row.get("step"), (int, float))]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that can be drawn: finite, and not too large."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def finite(value: Any) -> Any:

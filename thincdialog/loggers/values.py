@@ -36,15 +36,16 @@ def settings(config: Mapping[str, Any]) -> Dict[str, str]:
 
     config (Mapping[str, Any]): Nested sections.
     """
-    return {".".join(path): json.dumps(value, default=str) for path, value in _leaves(config, ())}
+    return {name: json.dumps(value, default=str) for name, value in leaves(config)}
 
 
-def _leaves(value: Any, path: Tuple[str, ...]) -> Iterator[Tuple[Tuple[str, ...], Any]]:
+def leaves(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
+    """Dotted name and value of each setting of nested sections."""
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, (*path, str(key)))
+            yield from leaves(inner, *path, str(key))
     else:
-        yield path, value
+        yield ".".join(path), value
 
 
 def recall_id(output: Optional[str], tracker: str) -> Optional[str]:

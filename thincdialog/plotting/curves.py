@@ -2,10 +2,11 @@
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
-from ..runs.find_runs import Run, is_number
+from ..loggers.row_file import is_number
+from ..runs.find_runs import Run
 
 # What a row can be laid over, and what the axis then says.
 AGAINST = {
@@ -81,7 +82,12 @@ def make_panels(
     panels = []
     for name in chosen:
         lines = [line for run in logged for line in _lines(run, name, against)]
-        panel = Panel(name, _title(name, {line.split for line in lines}), lines)
+        splits = ", ".join(sorted({line.split for line in lines}))
+        title = TITLES.get(name) or f"{name} ({splits})"
+        split, _, rest = name.partition("/")
+        if split in (TRAIN, DEV) and rest:
+            title = f"{split} {TITLES.get(rest, rest)}"
+        panel = Panel(name, title, lines)
         if panel.lines:
             panels.append(panel)
         elif metrics:
@@ -89,13 +95,6 @@ def make_panels(
     if not panels:
         raise DataError(logged[0].path, "no number has been logged yet: neither loss nor score.")
     return panels
-
-
-def _title(name: str, splits: Set[str]) -> str:
-    split, _, rest = name.partition("/")
-    if split in (TRAIN, DEV) and rest:
-        return f"{split} {TITLES.get(rest, rest)}"
-    return TITLES.get(name) or f"{name} ({', '.join(sorted(splits))})"
 
 
 def one_split(panel: Panel) -> Panel:

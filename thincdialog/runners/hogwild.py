@@ -74,31 +74,30 @@ class Hogwild(Runner):
         self.n_workers, self.executor, self.times = workers, executor, times
 
     def problems(self, experiment: Experiment) -> List[Problem]:
-        checked, problems = experiment.checked, []
+        checked = experiment.checked
+        problems: List[Problem] = []
+
+        def refuse(text: str, hint: str, *where: str) -> None:
+            problems.append(Problem(checked.where(*where), text, hint))
+
+        alone = 'set @runners = "thincdialog.Alone.v1"'
         if checked.interpolated["system"]["gpu_id"] >= 0:
             text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
-            hint = 'set @runners = "thincdialog.Alone.v1", or --gpu-id -1'
-            problems.append(Problem(checked.where("runner"), text, hint))
+            refuse(text, f"{alone}, or --gpu-id -1", "runner")
         if not experiment.agent.learns:
             text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
-            hint = 'set @runners = "thincdialog.Alone.v1"'
-            problems.append(Problem(checked.where("runner"), text, hint))
+            refuse(text, alone, "runner")
         elif not has_known_steps(experiment.optimizer):
             text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
-            hint = 'set @runners = "thincdialog.Alone.v1", or choose another optimizer'
-            where = checked.where("training", "optimizer")
-            problems.append(Problem(where, text, hint))
+            refuse(text, f"{alone}, or choose another optimizer", "training", "optimizer")
         for name, task in experiment.tasks.items():
             is_streamed = checked.interpolated["tasks"][name].get("streaming")
             paths = task.files("train") if "train" in task.splits else []
             pipes = [path for path in paths if os.path.exists(path) and not os.path.isfile(path)]
             if pipes and (self.executor == "process" or is_streamed):
-                text = (
-                    f"{pipes[0]} is no file, and each of the [runner] workers reads it for itself"
-                )
+                each = "each of the [runner] workers reads it for itself"
                 hint = 'give a file, or set executor = "thread" and streaming = false'
-                where = checked.where("tasks", name, "train")
-                problems.append(Problem(where, text, hint))
+                refuse(f"{pipes[0]} is no file, and {each}", hint, "tasks", name, "train")
         return problems
 
     def begin(

@@ -12,9 +12,8 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 import numpy
 from thinc.api import set_current_ops
 
-from ..config import load_code, load_config, write_config
+from ..config import write_config
 from ..errors import ConfigError, DataError, DialogError, Problem
-from ..ops.choice import ops_to_train
 from ..optimizers.shared_state import lay_out_state, settings_of, use_state
 from ..optimizers.state import KEY
 from ..protocol import Learner
@@ -111,9 +110,8 @@ def make_process_worker(
     RAISES (DialogError): If the config names functions that nobody has registered here.
     RAISES (DataError): If the training data is another one here.
     """
-    load_code(code)
     try:
-        checked = load_config(config, {})
+        experiment = Experiment.from_config(config, code=code)
     except ConfigError as error:  # The parent found nothing wrong: it knows more names.
         problems = "; ".join(problem.text for problem in error.problems)
         raise DialogError(
@@ -121,8 +119,7 @@ def make_process_worker(
             'own into a file given with --code (in Python: train(..., code="FILE.py")), or set '
             '[runner] executor = "thread".'
         ) from None
-    set_current_ops(ops_to_train(checked.interpolated["system"]))
-    experiment = Experiment(checked, code)
+    set_current_ops(experiment.ops)
     teacher = experiment.training_split()
     _check_data(teacher, data)
     agent = experiment.learner

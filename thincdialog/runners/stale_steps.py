@@ -9,12 +9,6 @@ _RATE_POWER = 0.75
 _AHEAD = 1.25
 
 
-def is_adam(settings: Mapping[str, float]) -> bool:
-    """Whether an optimizer with these settings is Adam or a kin of it: it divides its steps
-    by a second moment."""
-    return settings["b2"] > 0
-
-
 def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, float]:
     """Settings for steps of n workers, each of which finds the weights about n - 1 steps
     further than where its gradient was taken.
@@ -50,7 +44,8 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
         https://arxiv.org/abs/1511.05950
     """
     changed = dict(settings)
-    if n_workers == 1 or not is_adam(settings):
+    # Adam and its kin divide their steps by a second moment.
+    if n_workers == 1 or settings["b2"] <= 0:
         return changed
     b1 = settings["b1"]
     longer = 1 - (1 - b1) / n_workers

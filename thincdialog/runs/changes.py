@@ -3,9 +3,10 @@
 import hashlib
 import os
 from fnmatch import fnmatchcase
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple
 
 from ..errors import ConfigError, DataError, Problem
+from ..loggers.values import leaves
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 
@@ -104,14 +105,11 @@ def check_data(
                 raise DataError(f"[tasks.{name}]", f"{text}{FIXED[split]}: {TO_GO_ON}")
             for path, there, here in zip(paths, old, new):
                 if there != here:
-                    made = f"{checkpoint} was made with{_sizes(there, here)}{FIXED[split]}"
+                    sizes = f" ({there[0]:,} bytes then, {here[0]:,} now)"
+                    sizes = sizes if there[0] != here[0] else ""
+                    made = f"{checkpoint} was made with{sizes}{FIXED[split]}"
                     raise DataError(path, f"is not the file that {made}: {TO_GO_ON}")
     return others
-
-
-def _sizes(there: Print, here: Print) -> str:
-    same = there[0] == here[0]
-    return "" if same else f" ({there[0]:,} bytes then, {here[0]:,} now)"
 
 
 def check_config(
@@ -127,7 +125,10 @@ def check_config(
     """
     checked, tasks = experiment.checked, experiment.tasks
     runner = [f"runner.{name}" for name in experiment.runner.harmless]
-    old, new = dict(_flat(before)), dict(_flat(checked.interpolated))
+    old, new = (
+        {name: list(value) if isinstance(value, tuple) else value for name, value in leaves(config)}
+        for config in (before, checked.interpolated)
+    )
     changes = [
         Change(name, old.get(name, MISSING), new.get(name, MISSING))
         for name in [*new, *(name for name in old if name not in new)]
@@ -151,11 +152,3 @@ def check_config(
     if problems:
         raise ConfigError(problems, checked.name)
     return changes
-
-
-def _flat(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
-    if isinstance(value, dict) and value:
-        for key, inner in value.items():
-            yield from _flat(inner, *path, key)
-    else:
-        yield ".".join(path), list(value) if isinstance(value, tuple) else value

@@ -91,7 +91,9 @@ class Checkpoints:
         """
         with written_whole(self.at(step)) as folder:
             yield folder
-            _write_manifest(folder, step)
+            paths = sorted(path for path in folder.rglob("*") if path.is_file())
+            manifest = {"format": FORMAT, "step": step, "files": checksums(folder, paths)}
+            (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf8")
         earlier = [other for other in self.steps() if other < step]
         kept = {step, *earlier[1 - N_KEPT :]}
         for other in self.steps():
@@ -119,12 +121,6 @@ def _is_ours(path: Path) -> bool:
         return False
     names = {inner.name for inner in path.iterdir()}
     return not names or bool(names & {MANIFEST, STATE, ARRAYS})
-
-
-def _write_manifest(folder: Path, step: int) -> None:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    manifest = {"format": FORMAT, "step": step, "files": checksums(folder, paths)}
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf8")
 
 
 def damage(folder: Path) -> str:

@@ -1,11 +1,11 @@
 """Finds training runs on the disk, finished or not."""
 
 import difflib
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Sequence, Union
 
 from ..errors import DataError
+from ..loggers.row_file import is_number
 from .run_log import LOG, read_log
 from .scores_file import SCORES
 
@@ -68,8 +68,10 @@ def _in_path(path: Path) -> List[Path]:
     if path.is_file():
         return [path.parent if path.name == LOG and is_run(path.parent) else path]
     if not path.is_dir():
-        near = _nearest(path)
-        hint = f" Did you mean {near}?" if near else " Give the output folder of a training run."
+        names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        hint = " Give the output folder of a training run."
+        for near in difflib.get_close_matches(path.name, names, 1):
+            hint = f" Did you mean {path.parent / near}?"
         raise DataError(path, f"does not exist.{hint}")
     if is_run(path):
         return [path]
@@ -98,13 +100,6 @@ def _below(folder: Path, depth: int) -> List[Path]:
     return [run for path in inside if path.name[0] != "." for run in _below(path, depth - 1)]
 
 
-def _nearest(path: Path) -> str:
-    folder = path.parent
-    names = [other.name for other in folder.iterdir()] if folder.is_dir() else []
-    close = difflib.get_close_matches(path.name, names, 1)
-    return str(folder / close[0]) if close else ""
-
-
 def _read(path: Path) -> List[Dict[str, Any]]:
     try:
         rows = read_log(path)
@@ -123,13 +118,6 @@ def _is_of_its_kind(key: str, value: Any) -> bool:
     if key in _NUMBERS:
         return is_number(value)
     return isinstance(value, _KINDS.get(key, object))
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number that can be drawn: finite, and not too large."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return abs(value) <= sys.float_info.max
 
 
 def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:

@@ -9,7 +9,7 @@ import platform
 import re
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 from thinc.api import Config
 
@@ -17,6 +17,7 @@ from .. import __version__
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
 from ..files.whole_file import whole_file, writing
+from ..loggers.values import leaves
 from ..registry import registry
 
 CARD = "README.md"
@@ -192,25 +193,15 @@ def _model(
     if result is not None:
         yield f"- training ended: {result.stopped_because}"
     yield from ("", "The whole config is [config.cfg](config.cfg). Its main settings:", "")
-    rows = [["setting", "value"]]
-    for name in SETTINGS:
-        value: Any = config
-        for key in name.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if value or name == "system.seed":  # A limit of 0 is none.
-            rows.append([f"`{name}`", str(value)])
-    yield from _table(rows)
+    known = dict(leaves(config))
+    # A limit of 0 is none.
+    shown = [name for name in SETTINGS if known.get(name) or name == "system.seed"]
+    yield from _table([["setting", "value"], *([f"`{n}`", str(known.get(n))] for n in shown)])
 
 
 def _registered(config: Any, kind: str) -> List[str]:
     """Names of the registered functions of a kind, in order, each once."""
-    found: Dict[str, None] = {}
-    if isinstance(config, Mapping):
-        if kind in config:
-            found[config[kind]] = None
-        for value in config.values():
-            found.update(dict.fromkeys(_registered(value, kind)))
-    return list(found)
+    return list(dict.fromkeys(v for name, v in leaves(config) if name.split(".")[-1] == kind))
 
 
 def _use(name: str) -> List[str]:

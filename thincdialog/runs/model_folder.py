@@ -1,4 +1,4 @@
-"""Writes a saved model (see ``files/saved_model.py``), and knows one when it sees it."""
+"""Writes a saved model (see ``files/saved_model.py``)."""
 
 import platform
 from pathlib import Path
@@ -35,10 +35,3 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
         }
         write_json(beside / "meta.json", facts)
         (beside / CARD).write_text(card(beside), encoding="utf8", errors="backslashreplace")
-
-
-def holds_something_else(folder: Path) -> bool:
-    """Whether there is something in a model's place that is no saved model."""
-    if not folder.exists():
-        return False
-    return not folder.is_dir() or (any(folder.iterdir()) and not (folder / "meta.json").is_file())

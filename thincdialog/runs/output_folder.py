@@ -7,7 +7,6 @@ from typing import Iterator, Optional
 from ..errors import ConfigError, DataError, MissingPackageError, OutputError, WorkerError
 from ..files.whole_file import writing
 from .checkpoints import Checkpoints
-from .model_folder import holds_something_else
 from .run_keeper import BEST, CONFIG, LAST
 from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
 
@@ -59,12 +58,14 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             "Choose another folder with --output."
         )
     for name in (BEST, LAST):
-        if holds_something_else(folder / name):
+        model = folder / name
+        is_empty = not model.exists() or (model.is_dir() and not any(model.iterdir()))
+        if not is_empty and not (model / "meta.json").is_file():
             raise OutputError(
-                f"{folder / name}  is no saved model, so --force does not replace it. "
+                f"{model}  is no saved model, so --force does not replace it. "
                 "Choose another folder with --output."
             )
-        if (folder / name).exists() and not has_checkpoint and not force:
+        if model.exists() and not has_checkpoint and not force:
             raise OutputError(
                 f"{folder}  holds {name}, but no checkpoint to go on from. Choose another folder "
                 "with --output, or add --force to begin anew."
@@ -84,14 +85,12 @@ def taken_back(folder: Optional[Path]) -> Iterator[None]:
     try:
         yield
     except (ConfigError, DataError, MissingPackageError, WorkerError):
-        if folder is not None and was_empty and folder.is_dir() and not _has_learnt(folder):
-            Checkpoints(folder).remove()
+        checkpoints = Checkpoints(folder or Path())
+        has_learnt = folder is None or (folder / LAST).exists() or any(checkpoints.steps())
+        if folder is not None and was_empty and folder.is_dir() and not has_learnt:
+            checkpoints.remove()
             for name in (CONFIG, LOG):
                 (folder / name).unlink(missing_ok=True)
             if not was_there and not any(folder.iterdir()):
                 folder.rmdir()
         raise
-
-
-def _has_learnt(folder: Path) -> bool:
-    return (folder / LAST).exists() or any(Checkpoints(folder).steps())

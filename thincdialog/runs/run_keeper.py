@@ -2,6 +2,7 @@
 
 import filecmp
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Optional
 
@@ -175,19 +176,13 @@ class RunKeeper(Keeper):
         agent, place = self.experiment.learner, self.folder / BEST
         values: Any = read_array(weights)
         self.best_weights = get_array_module(agent.weights).asarray(values)
-        try:
-            known = read_meta(place) if _is_same(weights, place / WEIGHTS) else {}
-        except ModelError:  # Damaged.
-            known = {}
+        known: Dict[str, Any] = {}
+        with suppress(ModelError, FileNotFoundError):  # Damaged, or gone.
+            if filecmp.cmp(weights, place / WEIGHTS, shallow=False):
+                known = read_meta(place)
         if any(known.get(key) != value for key, value in meta.items()):
             with agent.with_weights(self.best_weights):
                 self._save_model(BEST, meta)
-
-
-def _is_same(first: Path, second: Path) -> bool:
-    if not second.is_file():
-        return False
-    return filecmp.cmp(first, second, shallow=False)
 
 
 def _as_json(whole: Mapping[str, Any]) -> str:
@@ -198,19 +193,16 @@ def _as_json(whole: Mapping[str, Any]) -> str:
         parts = {"optimizer": whole["optimizer"], "world": whole["loop"]["runner"]}
         for name, state in whole["loop"]["callbacks"].items():
             parts[f"callback '{name}'"] = state
-        guilty = [name for name, state in parts.items() if not _is_json(state)]
+        guilty = []
+        for name, state in parts.items():
+            try:
+                json.dumps(state, default=_plain)
+            except (TypeError, ValueError):
+                guilty.append(name)
         raise TrainingError(
             f"The state of {' and '.join(guilty) or 'the run'} cannot be saved: {error}. Let its "
             "state() give JSON values only: numbers, texts, lists, and dicts with texts as keys."
         ) from None
-
-
-def _is_json(state: Any) -> bool:
-    try:
-        json.dumps(state, default=_plain)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _plain(value: Any) -> Any:

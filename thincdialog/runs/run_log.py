@@ -1,7 +1,7 @@
 """The rows of a run in its own folder, whatever logger it has: for plots and tables."""
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
@@ -91,10 +91,8 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
     try:
         yield [log]
     finally:
-        try:
+        with suppress(OSError):  # Rows that the disk has no room for: told when it happened.
             log.rows.close()
-        except OSError:  # Rows that the disk has no room for: told when it happened.
-            pass
 
 
 @contextmanager

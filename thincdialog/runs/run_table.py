@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ..config.diff import PLACES
 from ..config.source import read_source
@@ -93,7 +93,10 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
         result = _result(run)
         tasks = [name.split(".")[1] for name in config if name.startswith("tasks.")]
         result.task = ", ".join(dict.fromkeys(tasks)) or result.task
-        result.higher_is_better = _higher_is_better(result.score_name, config)
+        direction = config.get("training.score_direction", "").strip('"')
+        better = {"max": True, "min": False}.get(direction)
+        known = higher_is_better(result.score_name or "")
+        result.higher_is_better = known if better is None else better
         result.settings = {name: config.get(name) for name in differing}
         table.append(result)
     metrics = [result.score_name for result in table if result.score is not None]
@@ -105,12 +108,6 @@ def _rank(result: RunResult, metrics: List[Optional[str]]) -> Any:
         return len(metrics), 0.0
     sign = 1 if result.higher_is_better is False else -1
     return metrics.index(result.score_name), sign * result.score
-
-
-def _higher_is_better(score_name: Optional[str], config: Mapping[str, str]) -> Optional[bool]:
-    direction = config.get("training.score_direction", "").strip('"')
-    better = {"max": True, "min": False}.get(direction)
-    return higher_is_better(score_name or "") if better is None else better
 
 
 def _result(run: Run) -> RunResult:

@@ -7,7 +7,7 @@ from ..errors import ModelError
 from ..evaluation.results import Result
 from ..files.json_file import read_json, write_json
 from ..files.whole_file import whole_file, writing
-from ..loggers.row_file import finite
+from ..loggers.row_file import finite, is_number
 
 SCORES = "scores.json"
 REMEDY = "Delete it to see the run without its final scores."
@@ -39,17 +39,15 @@ def read_scores(folder: Path) -> Dict[str, Any]:
         return {}
     facts = read_json(path, REMEDY)
     for name, kind in KINDS.items():
-        if not isinstance(facts.get(name), kind):
+        value = facts.get(name)
+        if not isinstance(value, kind) or not (kind in (str, dict) or is_number(value)):
             text = f"'{name}' is missing or no value of its kind"
             raise ModelError(f"{path}  is damaged: {text}. {REMEDY}")
     for split, report in facts["scores"].items():
-        if not isinstance(report, dict) or not all(map(_is_score, report.values())):
+        values = report.values() if isinstance(report, dict) else [split]
+        if not all(value is None or is_number(value) for value in values):
             raise ModelError(f"{path}  is damaged: the scores on {split} are no numbers. {REMEDY}")
     return facts
-
-
-def _is_score(value: Any) -> bool:
-    return value is None or isinstance(value, (int, float))
 
 
 def remove_scores(folder: Path) -> None:

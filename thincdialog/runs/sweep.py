@@ -184,22 +184,13 @@ def _check(
 def _to_check(
     choices: Mapping[str, Union[Range, List]], combinations: List[Dict[str, Any]]
 ) -> List[Dict[str, Any]]:
-    first = combinations[0]
-    bounds = [
-        {**first, name: bound}
+    are_few = len(combinations) <= MAX_CHECKED
+    values = {
+        name: known.bounds() if isinstance(known, Range) else [] if are_few else known
         for name, known in choices.items()
-        if isinstance(known, Range)
-        for bound in known.bounds()
-    ]
-    if len(combinations) <= MAX_CHECKED:
-        return bounds + combinations
-    singles = [
-        {**first, name: value}
-        for name, known in choices.items()
-        if isinstance(known, list)
-        for value in known
-    ]
-    return bounds + singles
+    }
+    varied = [{**combinations[0], name: each} for name, some in values.items() for each in some]
+    return varied + combinations if are_few else varied
 
 
 def _check_trained(
@@ -232,10 +223,6 @@ def _check_trained(
             )
 
 
-def _are_runs(known: Any) -> bool:
-    return isinstance(known, dict) and all(isinstance(run, dict) for run in known.values())
-
-
 class _SweepState:
     """``sweep.json``: which runs there are, and how each of them ended."""
 
@@ -245,7 +232,8 @@ class _SweepState:
         path = folder / STATE
         if path.is_file():
             self.others = read_json(path, REMEDY).get("runs", {})
-            if not _are_runs(self.others):
+            runs = self.others.values() if isinstance(self.others, dict) else [None]
+            if not all(isinstance(run, dict) for run in runs):
                 raise OutputError(f"{path}  is damaged: it holds no runs. {REMEDY}")
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(

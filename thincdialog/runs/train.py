@@ -9,7 +9,7 @@ from ..batchers import Fixed
 from ..config import ConfigLike
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
-from ..evaluation.final_scores import count_training, score_split
+from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
@@ -96,19 +96,15 @@ class TrainingRun:
         self.interruption = Interruption()
         experiment.check_training()
         self.teacher = experiment.training_split()
-        self._check_end()
+        limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
+        if experiment.agent.learns and self.teacher.is_endless and not limits:
+            checked = experiment.checked
+            text = "[training] max_epochs ends nothing: the training data has no end"
+            where = checked.where("training", "max_epochs")
+            problem = Problem(where, text, "set max_steps or max_seconds")
+            raise ConfigError([problem], checked.name)
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
-
-    def _check_end(self) -> None:
-        training = self.experiment.training
-        if self.experiment.agent.learns and self.teacher.is_endless and not training["max_steps"]:
-            if not training["max_seconds"]:
-                checked = self.experiment.checked
-                text = "[training] max_epochs ends nothing: the training data has no end"
-                where = checked.where("training", "max_epochs")
-                problem = Problem(where, text, "set max_steps or max_seconds")
-                raise ConfigError([problem], checked.name)
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
         """What to go on from; None to begin."""
@@ -200,7 +196,8 @@ class TrainingRun:
             experiment.learner.weights[:] = self.keeper.best_weights
             experiment.learner.weights_changed()
         result.output = self.folder
-        count_training(result, self.teacher)
+        counts = {name: task.n_examples for name, task in self.teacher.by_task().items()}
+        result.train_examples = {name: n for name, n in counts.items() if n is not None}
         teachers = {"dev": dev, "test": self._split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         for split, teacher in known.items():

@@ -3,8 +3,8 @@
 import signal
 import threading
 from contextlib import contextmanager
-from types import FrameType, TracebackType
-from typing import Any, Dict, Iterator, Optional, Type
+from types import FrameType
+from typing import Any, Dict, Iterator, Optional
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # "Try again later", for schedulers that start a job anew; and as a shell says that a
@@ -64,12 +64,7 @@ class Interruption:
                     self._before[number] = signal.signal(number, self._receive)
         return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         while self._before:
             signal.signal(*self._before.popitem())
 
@@ -81,10 +76,6 @@ class Interruption:
         elif number == signal.SIGINT:
             self.is_urgent = True
             raise Interrupted(number)
-
-    def has_come(self) -> bool:
-        """Whether a signal came."""
-        return self.received is not None
 
     @contextmanager
     def waiting(self, waits: bool = True) -> Iterator[None]:
