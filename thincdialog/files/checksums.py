@@ -19,17 +19,19 @@ def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
     """What is wrong with the first file that is not as it was, or "".
 
     files (Mapping[str, Any]): From ``checksums``.
-    RAISES (OSError): If a file cannot be read.
-    RAISES (ValueError, TypeError): If these are no checksums.
+    RAISES (ValueError, TypeError, AttributeError): If these are no checksums.
     """
     for name, (size, checksum) in files.items():
         path = folder / name
-        if not path.is_file():
-            return f"{name} is missing"
-        if path.stat().st_size != size:
-            return f"{name} has {path.stat().st_size} bytes, expected {size}"
-        if _checksum(path) != checksum:
-            return f"{name} has another checksum than it was written with"
+        try:
+            if not path.is_file():
+                return f"{name} is missing"
+            if path.stat().st_size != size:
+                return f"{name} has {path.stat().st_size} bytes, expected {size}"
+            if _checksum(path) != checksum:
+                return f"{name} has another checksum than it was written with"
+        except OSError as error:
+            return f"{path.name} cannot be read ({error.strerror})"
     return ""
 
 

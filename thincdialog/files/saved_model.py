@@ -58,8 +58,6 @@ def check_files(folder: Path, meta: Mapping[str, Any]) -> None:
     """
     try:
         reason = find_damage(folder, meta.get("files", {}))
-    except OSError as error:
-        reason = f"{Path(error.filename or folder).name} cannot be read ({error.strerror})"
     except (ValueError, TypeError, AttributeError):
         reason = "meta.json has no checksums where they should be"
     if reason:

@@ -3,7 +3,7 @@ wrong with it."""
 
 import sys
 from collections import Counter
-from typing import Any, Dict, Iterable, List, Optional, Sequence, TextIO, Tuple
+from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
@@ -56,7 +56,11 @@ def _report(
     if tokenizer is not None and tokenizer.needs_texts:
         with reading_bar(stream) as progress:
             tokenizer.build(experiment.training_split().texts(), progress)
-    reading = reading_of(agent, tokenizer, _allowed(agent))
+    # The labels that the config gives the agent, if it gives any.
+    allowed, path = getattr(agent, "given_classes", None), getattr(agent, "fixed_path", None)
+    if allowed is None and path is not None:
+        allowed = read_list(path)
+    reading = reading_of(agent, tokenizer, allowed)
     known = None
     if isinstance(tokenizer, VocabularyTokenizer):
         vocabulary = tokenizer.vocabulary
@@ -86,15 +90,6 @@ def _report(
     report = DataReport(reports, reading.has_classes, n_known, limits)
     run_checks(report)
     return report
-
-
-def _allowed(agent: Any) -> Optional[List[str]]:
-    """The labels that the config gives an agent, if it gives any."""
-    classes = getattr(agent, "given_classes", None)
-    if classes is not None:
-        return list(classes)
-    path = getattr(agent, "fixed_path", None)
-    return None if path is None else read_list(path)
 
 
 def _gathered(surveys: Iterable[Survey]) -> Dict[str, int]:

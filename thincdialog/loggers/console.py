@@ -135,7 +135,9 @@ class ConsoleLogger:
         names = list(self._cells(info))
         if self.stdout.isatty() and not self.are_given:
             room = shutil.get_terminal_size().columns
-            while self.scores and len(self.scores) > 1 and _width(names) > room:
+            while self.scores and len(self.scores) > 1:
+                if sum(max(len(name), MIN_WIDTH) + 2 for name in names) - 2 <= room:
+                    break
                 self.scores.pop()
                 names = list(self._cells(info))
         return names
@@ -186,10 +188,6 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
-def _width(names: List[str]) -> int:
-    return sum(max(len(name), MIN_WIDTH) + 2 for name in names) - 2
 
 
 def _number(value: Optional[float], form: str) -> str:

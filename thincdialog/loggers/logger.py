@@ -53,15 +53,8 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, TextIO, T
 
 
 class Progress(NamedTuple):
-    """How far training is, after a step. Made anew at each step, so it is small.
-
-    step (int): Training steps done.
-    epoch (float): Epochs done.
-    examples (int): Training examples seen since the start of the run.
-    loss_per_example (Optional[float]): Mean training loss since the last row
-        (nats); None if it was not read from the device.
-    total_steps (Optional[float]): Steps of the whole run as far as is known now.
-    """
+    """How far training is, after a step; as in a row. Made anew at each step, so it is
+    small."""
 
     step: int
     epoch: float

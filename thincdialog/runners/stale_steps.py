@@ -13,22 +13,19 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     """Settings for steps of n workers, each of which finds the weights about n - 1 steps
     further than where its gradient was taken.
 
-    Adam's steps stay long where many gradients agree, so n workers go too far before the
-    first of them can see it. With a delay of d steps, rates up to some 1 / d, divided by the
-    curvature, are stable, whatever the momentum; without delay, with momentum of 0.9, rates
-    up to 38. So a gradient is to be taken where the weights will be: s = 1.25 n steps of the
-    momentum ahead. Where the weights that are kept, evaluated and saved are those ahead, as
-    with Nesterov's momentum, this is Adam with a part of the newest gradient in its steps
-    (``LazyAdam.nu``; as long as rate, momentum and second moment change slowly), and costs
-    nothing:
+    With a delay of d steps, Adam is stable with rates up to some 1 / d, divided by the
+    curvature, whatever the momentum; without delay, with momentum of 0.9, up to 38. So a
+    gradient is to be taken where the weights will be: s = 1.25 n steps of the momentum ahead.
+    Where the weights that are kept are those ahead, as with Nesterov's momentum, this is Adam
+    with a part of the newest gradient in its steps (``LazyAdam.nu``), and costs nothing:
 
         learn_rate / n ** 0.5
         1 - beta1' = (1 - beta1) / n
         nu = 1 - s (1 - beta1') / beta1'
 
-    s is near where a quadratic allows the highest rates with such a delay. Longer momentum
-    allows higher ones still: its length and the rate are a compromise of measurements with 2
-    and 4 workers at once (tests/benchmarks/bench_hogwild_quality.py).
+    s is near where a quadratic allows the highest rates with such a delay; the length of the
+    momentum and the rate are a compromise of measurements with 2 and 4 workers at once
+    (tests/benchmarks/bench_hogwild_quality.py).
 
     Thinc's own Adam cannot look ahead, nor can LazyAdam with so little momentum (below 0.2
     to 0.43) that nu would not be positive. They get learn_rate / n ** 0.75 and less momentum,

@@ -138,6 +138,6 @@ def damage(folder: Path) -> str:
             return f"{MANIFEST} is not its own"
         return find_damage(folder, files)
     except OSError as error:
-        return f"{Path(error.filename or folder).name} cannot be read ({error.strerror})"
+        return f"{MANIFEST} cannot be read ({error.strerror})"
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"{MANIFEST} is not readable"

@@ -106,18 +106,16 @@ def _read(path: Path) -> List[Dict[str, Any]]:
     except OSError as error:
         raise _unreadable(path, error) from None
     # A file may hold rows of another program, or be damaged.
-    rows = [{key: row[key] for key in row if _is_of_its_kind(key, row[key])} for row in rows]
+    for row in rows:
+        for key, value in list(row.items()):
+            is_good = is_number(value) if key in _NUMBERS else True
+            if not is_good or not isinstance(value, _KINDS.get(key, object)):
+                del row[key]
     return [row for row in rows if "step" in row]
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:
     return DataError(error.filename or path, f"cannot be read: {error.strerror}.")
-
-
-def _is_of_its_kind(key: str, value: Any) -> bool:
-    if key in _NUMBERS:
-        return is_number(value)
-    return isinstance(value, _KINDS.get(key, object))
 
 
 def _split(rows: List[Dict[str, Any]]) -> List[List[Dict[str, Any]]]:
