@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training.examples import CLASSIFIER, Terminal
+from tests.training.examples import CLASSIFIER
 from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
 from thincdialog.errors import DataError
@@ -222,13 +222,6 @@ def test_debug_data_reads_contexts_as_the_agent_does():
     assert report.splits[0].lengths["context tokens"].histogram == [
         (0, 0, 0), (1, 1, 3), (2, 2, 0), (3, 4, 0), (5, 8, 3)
     ]  # fmt: skip
-
-
-def test_debug_data_shows_progress_on_terminals_only(intents):
-    terminal, file = Terminal(), io.StringIO()
-    debug_data(INTENTS, stderr=terminal)
-    debug_data(INTENTS, stderr=file)
-    assert "Reading intents dev" in terminal.getvalue() and file.getvalue() == ""
 
 
 @given(st.lists(st.integers(0, 5)))

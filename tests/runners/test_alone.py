@@ -3,10 +3,9 @@
 import json
 import shutil
 
-import numpy
 import pytest
 
-from tests.training.examples import RANKER
+from tests.training.examples import RANKER, weights
 from thincdialog.cli.main import main
 
 CODE = """
@@ -77,10 +76,6 @@ def command(tmp_path, tmp_path_factory, monkeypatch, capsys):
 
 def rows(folder):
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-
-
-def weights(folder):
-    return numpy.load(folder / "model-last" / "weights.npy").tobytes()
 
 
 def test_a_runner_of_a_users_own_trains_evaluates_saves_and_goes_on(command, tmp_path):

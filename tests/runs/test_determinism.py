@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from tests.runners.resuming import remains, same
-from tests.training.examples import RANKER, quietly_train
+from tests.training.examples import RANKER, quietly_train, weights
 from thincdialog.api import registry
 from thincdialog.runs.run_keeper import BEST, LAST
 
@@ -28,10 +28,6 @@ MANY_DRAWS = (
     + "\n[evaluation]\nn_candidates = 9\nmax_examples = 20\n"
     + '\n[baselines.chance]\n@agents = "thincdialog.RandomCandidate.v1"\n'
 )
-
-
-def weights(folder):
-    return (folder / "weights.npy").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -90,11 +86,11 @@ def test_determinism_weights_depend_on_no_evaluation_nor_draws_before(tmp_path, 
             evaluation__world__batcher__size=batch_size,
             evaluation__n_candidates=candidates,
         )
-        found.add(weights(tmp_path / str(n) / LAST))
+        found.add(weights(tmp_path / str(n)))
     assert len(found) == 1
 
 
 def test_determinism_another_seed_gives_other_weights(tmp_path):
     for seed in (3, 4):
         quietly_train(output=tmp_path / str(seed), system__seed=seed, training__max_steps=2)
-    assert weights(tmp_path / "3" / LAST) != weights(tmp_path / "4" / LAST)
+    assert weights(tmp_path / "3") != weights(tmp_path / "4")

@@ -59,7 +59,7 @@ def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
     "name, number",
     [
         ("columns, Words, LazyAdam, averages", signal.SIGTERM),
-        ("dynamic, Batchsort, a stream", signal.SIGINT),
+        pytest.param("dynamic, Batchsort, a stream", signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
 def test_resume_after_a_signal_at_every_step_gives_the_same_bits(tmp_path, name, number):
@@ -261,6 +261,7 @@ def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):
     assert sorted(path.name for path in folder.glob(".*")) == left
 
 
+@pytest.mark.slow
 def test_killed_while_old_checkpoints_are_taken_away(trained, tmp_path, monkeypatch):
     """Whatever files are left of one, it is not in the way of going on."""
     expected, unlink = remains(trained.output), os.unlink

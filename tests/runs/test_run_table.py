@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.training.examples import RANKER, quietly_train
-from thincdialog.api import RunResult, results
-from thincdialog.errors import DataError, ModelError
+from thincdialog.api import results
+from thincdialog.errors import ModelError
 from thincdialog.runs.run_log import run_log
 
 WIDTH = "agent.model.encoder.width"
@@ -14,6 +14,12 @@ WIDTH = "agent.model.encoder.width"
 
 def run(folder, **overrides):
     return quietly_train(output=folder, training__n_samples=0, **overrides)[0]
+
+
+def write_row(folder, metric, score):
+    folder.mkdir()
+    row = {"step": 1, "score_name": metric, "score": score, "is_best": True}
+    (folder / "log.jsonl").write_text(json.dumps(row) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -69,34 +75,22 @@ def test_results_running(tmp_path):
 
 
 def test_results_lower_is_better_and_other_metrics_stand_together(tmp_path):
-    for name, metric, score in [
-        ("a", "loss", 0.5), ("b", "f1", 0.1), ("c", "loss", 0.3), ("d", "f1", 0.2),
-        ("e", "f1", None),
-    ]:  # fmt: skip
-        (tmp_path / name).mkdir()
-        row = {"step": 1, "score_name": metric, "score": score, "is_best": True}
-        (tmp_path / name / "log.jsonl").write_text(json.dumps(row) + "\n")
+    known = [("loss", 0.5), ("f1", 0.1), ("loss", 0.3), ("f1", 0.2), ("f1", None)]
+    for name, (metric, score) in zip("abcde", known):
+        write_row(tmp_path / name, metric, score)
     assert [result.name for result in results([tmp_path])] == ["c", "a", "d", "b", "e"]
 
 
 @pytest.mark.parametrize("direction, first", [("min", "a"), ("max", "b"), ("auto", "b")])
 def test_results_best_first_as_the_config_says(tmp_path, direction, first):
     for name, score in [("a", 0.1), ("b", 0.2)]:
-        (tmp_path / name).mkdir()
-        row = {"step": 1, "score_name": "hits@1", "score": score, "is_best": True}
-        (tmp_path / name / "log.jsonl").write_text(json.dumps(row) + "\n")
+        write_row(tmp_path / name, "hits@1", score)
         (tmp_path / name / "config.cfg").write_text(
             f'[training]\nscore = "hits@1"\nscore_direction = "{direction}"\n'
         )
     found = results([tmp_path])
     assert found[0].name == first
     assert {result.higher_is_better for result in found} == {direction != "min"}
-
-
-def test_results_flat():
-    more = {"scores": {"dev": {"f1": 0.5}}, "settings": {"system.seed": "1"}}
-    flat = RunResult("a", "out/a", "finished", **more).flat()
-    assert (flat["name"], flat["dev/f1"], flat["system.seed"]) == ("a", 0.5, "1")
 
 
 def test_results_of_a_saved_model_alone(runs, tmp_path):
@@ -128,8 +122,3 @@ def test_results_of_damaged_scores_and_of_rows_of_another_kind(tmp_path):
             results([tmp_path])
     (tmp_path / "scores.json").write_text(json.dumps(good))
     assert results([tmp_path])[0].seconds == 1.5
-
-
-def test_results_of_nothing(tmp_path):
-    with pytest.raises(DataError, match="does not exist"):
-        results([tmp_path / "none"])

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.training.examples import RANKER, quietly_train
+from tests.training.examples import RANKER, quietly_train, weights
 from thincdialog.api import ConfigError, DataError, DialogError, OutputError, registry
 from thincdialog.runs.sweep import sweep
 
@@ -18,10 +18,6 @@ def run_sweep(folder, over=None, config=RANKER, **options):
     stream = options.setdefault("stderr", io.StringIO())
     found = sweep(config, over or {RATE: [0.001, 0.05]}, folder, **options)
     return found, stream.getvalue()
-
-
-def weights(folder):
-    return (folder / "model-last" / "weights.npy").read_bytes()
 
 
 def test_sweep_trains_each_combination_as_if_alone(tmp_path):

@@ -69,6 +69,11 @@ CLASSIFIER = """
 """
 
 
+def weights(folder, name="model-last"):
+    """The bytes of those that a run has saved."""
+    return (folder / name / "weights.npy").read_bytes()
+
+
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 

@@ -178,18 +178,13 @@ def two_steps(config):
     return quietly_train(config, training__max_steps=2)[0]
 
 
-@pytest.mark.parametrize("is_flat", [True, False])
-def test_a_batcher_that_forgets_what_it_inherits(is_flat):
+def test_a_batcher_that_forgets_what_it_inherits():
     config, n = re.subn(
         r"\[world.batcher\]\n(@.*\n)?(\w.*\n)*",
         '[world.batcher]\n@batchers = "tests.contracts.forgetful.v1"\n',
         RANKER,
     )
     assert n == 1
-    if not is_flat:
-        config = config.replace("[tasks.coffee.mutators.*.flatten]\n", "").replace(
-            '@mutators = "thincdialog.Flatten.v1"\n', ""
-        )
     with pytest.raises(DialogError, match=r"Forgetful has no \w+: call super\(\).__init__\(siz"):
         two_steps(config)
     assert not hasattr(Forgetful(), "other")

@@ -21,19 +21,16 @@ from thincdialog.training.runner import Runner
 ROWS = []
 # 40 dialogues of the seed have 202 turns: 13 batches of 16 an epoch.
 STEPS = 13
+KEEP = """
+[training.callbacks.keep]
+@callbacks = "tests.keep_rows.v1"
+"""
 SCHEDULE = """
 [training.optimizer.learn_rate]
 @schedules = "thincdialog.WarmupLinear.v1"
 initial_rate = 0.01
 warmup_steps = 4
 total_steps = 10
-
-[training.callbacks.keep]
-@callbacks = "tests.keep_rows.v1"
-"""
-KEEP = """
-[training.callbacks.keep]
-@callbacks = "tests.keep_rows.v1"
 """
 
 
@@ -159,7 +156,7 @@ def test_loop_evaluates_and_saves_the_averaged_weights_and_trains_the_others(tmp
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_loop_schedule_takes_one_step_an_update(accumulate):
-    config = RANKER.replace("learn_rate = 0.01\n", "") + SCHEDULE
+    config = RANKER.replace("learn_rate = 0.01\n", "") + SCHEDULE + KEEP
     run(config, eval_every_steps=1, max_steps=7, accumulate_gradient=accumulate)
     seen = [row["learn_rate"] for row in ROWS[1:]]
     rates = registry.schedules.get("thincdialog.WarmupLinear.v1")(0.01, 4, 10)

@@ -5,18 +5,9 @@ from itertools import product
 
 import pytest
 
-from tests.training.examples import quietly_train
+from tests.training.examples import quietly_train, weights
 from tests.training.two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
-from thincdialog.api import (
-    Batcher,
-    ConfigError,
-    DataError,
-    Sizes,
-    display_data,
-    display_model,
-    evaluate,
-    registry,
-)
+from thincdialog.api import ConfigError, DataError, display_data, display_model, evaluate
 from thincdialog.cli.main import main
 from thincdialog.runs.run_keeper import BEST, LAST
 
@@ -42,21 +33,6 @@ def changes(world, batcher):
 FIXED = changes("BatchWorld", "Fixed")
 
 
-class Opposites(Batcher):
-    """The longest row goes with the shortest."""
-
-    def plan(self, lengths, limit, rng):
-        order = lengths.totals.argsort(kind="stable")
-        half = len(order) // 2
-        pairs = [order[[i, -1 - i]] for i in range(half)]
-        return pairs + ([order[half : half + 1]] if len(order) % 2 else [])
-
-
-@registry.batchers("tests.opposites.v1")
-def make_opposites() -> Batcher:
-    return Opposites(Sizes(2), buffer=64)
-
-
 def run(output=None, config=TWO_TASKS, **overrides):
     SEEN.clear()
     return quietly_train(config, output, **overrides)[0]
@@ -66,10 +42,6 @@ def epochs(n_examples=N_EXAMPLES):
     seen = [name for batch in SEEN for name in batch]
     assert len(seen) % n_examples == 0
     return [seen[start : start + n_examples] for start in range(0, len(seen), n_examples)]
-
-
-def weights(folder):
-    return (folder / LAST / "weights.npy").read_bytes()
 
 
 @pytest.mark.parametrize("streaming", [False, pytest.param(True, marks=pytest.mark.slow)])
@@ -205,14 +177,6 @@ def test_tasks_without_end_go_on_until_the_others_end():
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_tasks_in_batches_of_a_users_batcher(world):
-    mine = {"world.batcher.@batchers": "tests.opposites.v1"}
-    run(**{**mine, "world.@worlds": f"thincdialog.{world}.v1"})
-    assert [sorted(epoch) for epoch in epochs()] == [ids("train")] * 2
-    assert {len(batch) for batch in SEEN} == {1, 2}
-
-
-@pytest.mark.parametrize("world", WORLDS)
 def test_tasks_in_batches_that_grow(world):
     grow = {"@schedules": "compounding.v1", "start": 1.0, "stop": 8.0, "compound": 1.5}
     setup = {"world.@worlds": f"thincdialog.{world}.v1", "world.batcher.size": grow}
@@ -284,12 +248,8 @@ def test_tasks_on_the_command_line(tmp_path, capsys, monkeypatch):
     assert main("evaluate out/model-best --json scores.json".split()) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert rows[0][:2] == ["task", "hits@1"] and rows[0][-1] == "examples"
-    assert [(row[0], row[-1]) for row in rows[2:]] == [
-        ("colours", "15"),
-        ("drinks", "22"),
-        ("macro", "-"),
-        ("all", "37"),
-    ]
+    sizes = {"colours": "15", "drinks": "22", "macro": "-", "all": "37"}
+    assert {row[0]: row[-1] for row in rows[2:]} == sizes
     assert rows[3][1] == drinks[4]
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert {"hits@1", "macro/hits@1", "drinks/f1", "colours/truncated_contexts"} <= set(scores)
