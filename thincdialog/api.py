@@ -25,7 +25,7 @@ from .errors import (
 )
 from .evaluation.comparison import Comparison, MetricDifference, compare
 from .evaluation.detail import Evaluation, evaluate_in_detail
-from .evaluation.evaluate import evaluate, evaluate_with_samples
+from .evaluation.evaluate import evaluate
 from .evaluation.predictions import Prediction
 from .evaluation.predictions_file import read_predictions, write_predictions
 from .evaluation.results import Result
@@ -93,7 +93,7 @@ __all__ = [
     "TextEncoder", "Tokenizer", "TrainingError", "Turn", "WorkerError", "World",
     "check_config", "compare", "convert", "debug_data", "debug_overfit",
     "debug_profile", "diff_config", "display_data", "display_model", "dry_run", "evaluate",
-    "evaluate_in_detail", "evaluate_with_samples", "find_lr", "load", "load_config", "mix_tasks",
+    "evaluate_in_detail", "find_lr", "load", "load_config", "mix_tasks",
     "plot", "read_predictions", "registry", "resolve_config", "results", "sweep", "train",
     "write_config", "write_predictions",
 ]  # fmt: skip

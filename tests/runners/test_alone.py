@@ -7,6 +7,7 @@ import pytest
 
 from tests.training.examples import RANKER, weights
 from thincdialog.cli.main import main
+from thincdialog.runs.run_log import read_log
 
 CODE = """
 from thincdialog.api import Alone, registry
@@ -74,14 +75,10 @@ def command(tmp_path, tmp_path_factory, monkeypatch, capsys):
     return run
 
 
-def rows(folder):
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-
-
 def test_a_runner_of_a_users_own_trains_evaluates_saves_and_goes_on(command, tmp_path):
     shown = command("train mine.cfg -o whole")
     assert "two half steps\n" in shown.err
-    found = rows(tmp_path / "whole")
+    found = read_log(tmp_path / "whole")
     assert [row["step"] for row in found] == [0, 5, 10, 13, 15, 20, 25, 26]
     assert {row["learn_rate"] for row in found[1:]} == {0.005}
     state = json.loads((tmp_path / "whole" / "checkpoint-26" / "state.json").read_text())
@@ -94,7 +91,7 @@ def test_a_runner_of_a_users_own_trains_evaluates_saves_and_goes_on(command, tmp
         shutil.rmtree(tmp_path / "out" / f"checkpoint-{step}", ignore_errors=True)
     assert "Going on from out/checkpoint-12" in command("train mine.cfg -o out --resume").err
     assert weights(tmp_path / "out") == weights(tmp_path / "whole")
-    assert rows(tmp_path / "out")[-1]["loss_per_example"] == found[-1]["loss_per_example"]
+    assert read_log(tmp_path / "out")[-1]["loss_per_example"] == found[-1]["loss_per_example"]
 
 
 def test_a_runner_of_a_users_own_is_checked_as_ours_are(command):

@@ -45,6 +45,7 @@ from thincdialog.optimizers.shared_state import settings_of
 from thincdialog.runners.cores import n_cores
 from thincdialog.runners.hogwild import Hogwild
 from thincdialog.runners.stale_steps import describe_stale, stale_settings
+from thincdialog.runs.run_log import read_log
 from thincdialog.training.interruption import Interruption
 
 CODE = Path(__file__).parent / "noting.py"
@@ -74,7 +75,7 @@ class Run:
         streams = {"stdout": self.stdout, "stderr": self.stderr}
         self.result = train(text, output=output, code=CODE, **streams, **options)
         self.notes = [json.loads(line) for line in path.read_text().splitlines()]
-        self.rows = [json.loads(line) for line in (output / "log.jsonl").read_text().splitlines()]
+        self.rows = read_log(output)
 
     def values(self, *keys):
         return [tuple(row[key] for key in keys) for row in self.rows]

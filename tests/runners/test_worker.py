@@ -20,6 +20,7 @@ from tests.runners.resuming import FIXED, config
 from tests.runners.test_hogwild import AGENT, CODE
 from thincdialog.api import Interrupted, WorkerError, train
 from thincdialog.config import load_code
+from thincdialog.runs.run_log import read_log
 
 # 15 steps of an example each in an epoch; evaluated and saved at step 10, 20, ...
 TEXT = (
@@ -95,7 +96,7 @@ class Runs:
         return sorted(int(path.name.rpartition("-")[2]) for path in self.out.glob("checkpoint-*"))
 
     def rows(self):
-        return [json.loads(line) for line in (self.out / "log.jsonl").read_text().splitlines()]
+        return read_log(self.out)
 
 
 def left_over(session: int, seconds: float = 5.0):

@@ -10,28 +10,10 @@ from hypothesis import strategies as st
 
 from tests.fuzzing import mangle_bytes
 from tests.runners.resuming import remains, same
+from tests.runs.conftest import ENDS, resume
 from tests.training.examples import quietly_train
 from thincdialog.errors import ModelError, OutputError
 from thincdialog.runs.checkpoints import Checkpoints, damage
-
-ENDS = {"training__max_steps": 6, "training__checkpoint_every_steps": 2}
-
-
-def resume(folder):
-    return quietly_train(output=folder, resume=True, **ENDS)[1]
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained") / "out"
-    quietly_train(output=folder, **ENDS)
-    return folder
-
-
-@pytest.fixture
-def folder(trained, tmp_path):
-    """A copy of a run's folder."""
-    return shutil.copytree(trained, tmp_path / "out")
 
 
 def flip(path, at=-20):
@@ -65,10 +47,10 @@ DAMAGES = {
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(trained, folder, name):
     newest = folder / "checkpoint-6"
     DAMAGES[name](newest)
-    shown = resume(folder)
+    _, shown = resume(folder)
     assert f"{newest} is damaged: " in shown
     assert f"Going on from {folder / 'checkpoint-4'}." in shown
-    same(remains(folder), remains(trained))
+    same(remains(folder), remains(trained.output))
     assert damage(newest) == "" and Checkpoints(folder).steps() == [4, 6]
 
 
@@ -77,7 +59,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(trained, folde
 def test_every_damage_to_a_checkpoint_is_found(trained, tmp_path_factory, chance):
     copy = tmp_path_factory.getbasetemp() / "checkpoint-6"
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(trained / copy.name, copy)
+    shutil.copytree(trained.output / copy.name, copy)
     assert damage(copy) == ""
     path = chance.choice(sorted(path for path in copy.rglob("*") if path.is_file()))
     content = path.read_bytes()
@@ -94,7 +76,7 @@ def test_no_whole_checkpoint_is_never_a_silent_restart(trained, folder):
         flip(folder / f"checkpoint-{step}" / "weights.npy")
     with pytest.raises(ModelError, match="no whole checkpoint .*-6 is damaged: .*-4 is damaged: "):
         resume(folder)
-    weights = (place / "model-last" / "weights.npy" for place in (trained, folder))
+    weights = (place / "model-last" / "weights.npy" for place in (trained.output, folder))
     assert next(weights).read_bytes() == next(weights).read_bytes()
 
 
@@ -115,7 +97,7 @@ def test_checkpoints_of_other_versions_are_refused_in_one_line(folder, number, a
 
 def test_a_folder_without_checkpoints(tmp_path):
     folder = tmp_path / "out"
-    assert f"There is no checkpoint in {folder}: starting afresh." in resume(folder)
+    assert f"There is no checkpoint in {folder}: starting afresh." in resume(folder)[1]
     for step in Checkpoints(folder).steps():
         shutil.rmtree(folder / f"checkpoint-{step}")
     with pytest.raises(OutputError, match="holds model-best, but no checkpoint.*--force"):

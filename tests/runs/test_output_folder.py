@@ -9,6 +9,7 @@ import pytest
 
 from tests.processes import limited
 from tests.runners.resuming import remains
+from tests.runs.conftest import ENDS
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ConfigError, MissingPackageError, OutputError, load, registry
 from thincdialog.runs.checkpoints import Checkpoints, damage
@@ -16,7 +17,6 @@ from thincdialog.runs.output_folder import taken_back
 from thincdialog.runs.run_keeper import BEST
 
 WIDE = RANKER.replace("width = 16", "width = 128")
-ENDS = {"training__max_steps": 6, "training__checkpoint_every_steps": 2}
 ON = {**ENDS, "training__max_steps": 9}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.processes import start
 from tests.runners.resuming import CONFIGS, FIXED, LIVE, NOTES, WORDS, Crash, config, remains, same
+from tests.runs.conftest import ENDS, resume
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ExampleMetric, SumMetric, Teacher, TrainingError, registry
 from thincdialog.runs.checkpoints import Checkpoints
@@ -222,24 +223,6 @@ def starts_in(state):
 
 
 # --- what a killed run left half done, and other ends ---------------------------------------
-
-ENDS = {"training__max_steps": 6, "training__checkpoint_every_steps": 2}
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained") / "out"
-    return quietly_train(output=folder, **ENDS)[0]
-
-
-@pytest.fixture
-def folder(trained, tmp_path):
-    """A copy of a run's folder."""
-    return shutil.copytree(trained.output, tmp_path / "out")
-
-
-def resume(folder, **more):
-    return quietly_train(output=folder, resume=True, **{**ENDS, **more})
 
 
 def test_what_was_half_done_when_the_process_died_is_mended(trained, folder):

@@ -1,10 +1,9 @@
 """``evaluate``: a saved model on one split of its data."""
 
-from typing import Dict, List, Tuple
+from typing import Dict
 
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-from .evaluate_agent import evaluate_agent, sample_exchanges
-from .results import Exchange
+from .evaluate_agent import evaluate_agent
 
 
 def evaluate(
@@ -19,22 +18,7 @@ def evaluate(
         ``macro/<metric>`` the mean over tasks.
     RAISES (DialogError): If the model or the data cannot be used.
     """
-    report, _ = evaluate_with_samples(path, 0, split=split, overrides=overrides, code=code)
-    return report
-
-
-def evaluate_with_samples(
-    path: PathLike,
-    n_samples: int,
-    *,
-    split: str = "test",
-    overrides: Overrides = None,
-    code: CodeLike = None,
-) -> Tuple[Dict[str, float], List[List[Exchange]]]:
-    """Like ``evaluate``, and the first conversations with the model's replies too."""
     experiment = Experiment.from_model(path, overrides, code)
     with experiment.working():
-        teacher, agent = experiment.evaluation_split(split), experiment.agent
-        report = evaluate_agent(agent, teacher, experiment.evaluation["world"])
-        samples = sample_exchanges(agent, teacher, n_samples) if n_samples else []
-    return report, samples
+        teacher, make_world = experiment.evaluation_split(split), experiment.evaluation["world"]
+        return evaluate_agent(experiment.agent, teacher, make_world)

@@ -124,9 +124,15 @@ def worker_processes(
     # At the end of the program, before multiprocessing waits for processes without limit.
     atexit.register(end)
     try:
-        with _signals_blocked():
+        resource_tracker.ensure_running()  # As it starts, it would let them through again.
+        # A process that starts inherits it; so it has nothing to say to Ctrl-C before it can
+        # ignore it. Here they wait.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
             for number in range(n_workers):
                 workers.append(WorkerProcess(number, make_worker, arguments))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield workers
     finally:
         end()
@@ -146,18 +152,6 @@ def _end(workers: List[WorkerProcess]) -> None:
         if process.exitcode is not None:
             process.close()
         workers.pop()
-
-
-@contextmanager
-def _signals_blocked() -> Iterator[None]:
-    """A process that starts inherits it; so it has nothing to say to Ctrl-C before it can
-    ignore it. Here they wait."""
-    resource_tracker.ensure_running()  # As it starts, it would let them through again.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _advice() -> str:

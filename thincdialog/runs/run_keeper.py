@@ -177,7 +177,7 @@ class RunKeeper(Keeper):
         values: Any = read_array(weights)
         self.best_weights = get_array_module(agent.weights).asarray(values)
         known: Dict[str, Any] = {}
-        with suppress(ModelError, FileNotFoundError):  # Damaged, or gone.
+        with suppress(ModelError, OSError):  # Damaged, or gone.
             if filecmp.cmp(weights, place / WEIGHTS, shallow=False):
                 known = read_meta(place)
         if any(known.get(key) != value for key, value in meta.items()):

@@ -1,8 +1,5 @@
-"""Trains with many settings, one run after the other.
-
-Runs follow one another in one process: each builds all its parts anew and seeds all its
-draws, so it comes to the same bits as alone, and Python starts only once. (A run that
-brings the whole process down takes the sweep along; the same call goes on behind it.)
+"""Trains with many settings, one run after the other in one process: each comes to the same
+bits as alone. (One that brings the process down takes the sweep along; the same call goes on.)
 """
 
 import sys

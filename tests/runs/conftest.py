@@ -1,0 +1,26 @@
+"""A short run with checkpoints, to be copied and gone on with."""
+
+import shutil
+
+import pytest
+
+from tests.training.examples import quietly_train
+
+ENDS = {"training__max_steps": 6, "training__checkpoint_every_steps": 2}
+
+
+def resume(folder, **more):
+    """Go on with it; RETURNS its result and what stderr shows."""
+    return quietly_train(output=folder, resume=True, **{**ENDS, **more})
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """Its result."""
+    return quietly_train(output=tmp_path_factory.mktemp("trained") / "out", **ENDS)[0]
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    """A copy of its folder."""
+    return shutil.copytree(trained.output, tmp_path / "out")
