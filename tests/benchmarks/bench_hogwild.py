@@ -12,7 +12,9 @@ nothing and needs no GIL, on as many threads. Medians of rounds of
     python tests/benchmarks/bench_hogwild.py --off MECHANISM [part of a name ...]
 
 With --off, training with and without one mechanism (see OFF) takes turns, and the ratio of the
-two is printed: above 1, the mechanism is a gain. The picture of 4 and more cores is
+two is printed: above 1, the mechanism is a gain. Beside it stands the ratio of examples a second
+of the CPU's time, which others on the machine change little (but waiting is no part of it); with
+"--off nothing", both say how far noise goes. The picture of 4 and more cores is
 output/benchmarks/hogwild.png.
 """
 
@@ -80,6 +82,7 @@ class Work:
         self.experiment, self.runner = Experiment.from_config(config, overrides), runner
         self.off = off
         self.n_steps = self.n_epochs = 0
+        self.by_cpu: List[float] = []  # Of each burst, examples a second of the CPU's time.
         with without(self.off), self.experiment.working():
             teacher = self.experiment.training_split()
             self.experiment.initialize(teacher, io.StringIO())
@@ -91,16 +94,18 @@ class Work:
         runner, reports = self.runner, []
         # Of one worker, too, products of matrices take one core.
         with without(self.off), self.experiment.working(), side_by_side():
-            began = time.perf_counter()
+            began, cpu = time.perf_counter(), time.process_time()
             while time.perf_counter() - began < seconds:
                 if runner.epoch_done():
                     self.n_epochs += 1
                     runner.start_epoch(self.n_epochs)
                 reports += runner.take(self.n_steps + len(reports), float("inf"))
             reports += runner.settle()
-            wall = time.perf_counter() - began
+            wall, cpu = time.perf_counter() - began, time.process_time() - cpu
         self.n_steps += len(reports)
-        return sum(report.examples for report in reports) / wall
+        n_examples = sum(report.examples for report in reports)
+        self.by_cpu.append(n_examples / cpu)
+        return n_examples / wall
 
 
 class Spin:
@@ -167,8 +172,8 @@ def rounds(works: Dict[Any, Any]) -> Dict[Any, List[float]]:
     found: Dict[Any, List[float]] = {name: [] for name in works}
     for work in works.values():  # Compiles kernels, tokenizes.
         work.burst(2 * SECONDS)
-    for _ in range(N_ROUNDS):
-        for name, work in works.items():
+    for number in range(N_ROUNDS):
+        for name, work in list(works.items())[:: 1 if number % 2 else -1]:
             time.sleep(REST)
             found[name].append(work.burst(SECONDS))
     return found
@@ -195,12 +200,17 @@ def scale(name: str, config: Any, overrides: Dict[str, Any], executor: str) -> D
 
 def switch_off(off: str, name: str, config: Any, overrides: Dict[str, Any]) -> None:
     n = 2 * N_WORKERS[-1] if off == "turns" else N_WORKERS[-1]
-    with_it = Work(config, overrides, Hogwild(n, "thread"))
-    found = rounds({"on": with_it, "off": Work(config, overrides, Hogwild(n, "thread"), off)})
-    ratios = sorted(on / off for on, off in zip(found["on"], found["off"]))
-    low, middle, high = (ratios[len(ratios) * part // 4] for part in (1, 2, 3))
+    works = [Work(config, overrides, Hogwild(n, "thread"), each) for each in ("", off)]
+    found = rounds(dict(zip(("on", "off"), works)))
     rates = "".join(f"{statistics.median(found[each]):12,.0f}" for each in ("on", "off"))
-    print(f"{name:28}{n:3}{rates}{middle:8.3f}   ({low:.3f} to {high:.3f})", flush=True)
+    shown = ""
+    for on, without_it in (found.values(), (work.by_cpu[1:] for work in works)):
+        ratios = sorted(a / b for a, b in zip(on, without_it))
+        low, middle, high = (ratios[len(ratios) * part // 4] for part in (1, 2, 3))
+        shown += f"{middle:8.3f} ({low:.3f} to {high:.3f})"
+    print(f"{name:28}{n:3}{rates}{shown}", flush=True)
+    for work in works:
+        work.runner.end()
 
 
 def draw(lines: Dict[str, Dict[int, float]]) -> None:
@@ -223,7 +233,10 @@ def main() -> None:
     words = words[1:] if off else words
     print(f"{os.cpu_count()} cores; medians of {N_ROUNDS} rounds")
     if off:
-        print(f"\n{off + ' on and off':28}{'n':>3}{'on':>12}{'off':>12}{'ratio':>8}   (quartiles)")
+        print(
+            f"\n{off + ' on and off':28}{'n':>3}{'on':>12}{'off':>12}{'ratio':>8} (quartiles)"
+            f"{'by CPU':>15} (quartiles)"
+        )
     else:
         header = f"{'ex/s of 1':>12}{'workers':>9}{'work':>7}{'ceiling':>9}{'efficiency':>12}"
         print(f"\n{'':28}{header}")

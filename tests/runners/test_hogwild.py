@@ -474,43 +474,20 @@ def test_agents_and_configs_that_do_not_go_with_workers_are_refused():
             Experiment.from_config(hogwild(RANKER, workers))
 
 
-class Slow(Optimizer):
-    """Keeps weights that workers know nothing of."""
-
-    def __call__(self, key, weights, gradient, *, lr_scale=1.0):
-        self.slow = weights.copy()
-        return super().__call__(key, weights, gradient, lr_scale=lr_scale)
-
-
-class OwnSteps(Optimizer):
-    def _adam(self, ops, weights, gradient, lr_scale, key, nr_upd):
-        weights -= 2 * self.learn_rate * gradient
-        return weights, gradient
-
-
-class OwnSchedules(Optimizer):
-    def step_schedules(self):
-        super().step_schedules()
-
-
-class OwnLazyAdam(LazyAdam):
-    def step_block(self, xp, dW, state, n_updates):
-        return 2 * super().step_block(xp, dW, state, n_updates)
-
-
-class Noted(Optimizer):
-    def state(self):
-        return {"noted": 1}, {}
-
-
-def test_optimizers_that_keep_something_of_their_own_are_refused():
+@pytest.mark.parametrize(
+    "base, own, is_refused",
+    [
+        (Optimizer, "__call__", True), (Optimizer, "_adam", True), (Optimizer, "state", True),
+        (Optimizer, "note", False), (Optimizer, "step_schedules", False),
+        (LazyAdam, "step_block", False),
+    ],
+)  # fmt: skip
+def test_optimizers_that_may_keep_something_of_their_own_are_refused(base, own, is_refused):
+    """With steps, or a state, that workers know nothing of."""
     experiment = Experiment.from_config(hogwild(RANKER))
-    refused = []
-    for kind in (Slow, Noted, OwnSteps, Optimizer, OwnSchedules, OwnLazyAdam):
-        experiment.optimizer = kind(0.01)
-        problems = experiment.runner.problems(experiment)
-        refused += [kind] * any("is none of Thinc's" in each.text for each in problems)
-    assert refused == [Slow, Noted, OwnSteps]
+    experiment.optimizer = type("Own", (base,), {own: lambda *given: None})(0.01)
+    problems = experiment.runner.problems(experiment)
+    assert any("is none of Thinc's" in each.text for each in problems) == is_refused
 
 
 @pytest.mark.parametrize(
