@@ -238,21 +238,16 @@ def _check_same_examples(first: _Side, second: _Side) -> None:
         moved = [place for place in order if place is not None]
         second.rows[task] = [second.rows[task][place] for place in moved]
         for one, other in zip(rows, second.rows[task]):
-            _check_same(names, one, other)
+            what, labels = "", (list(one.labels), list(other.labels))
+            n_candidates = (one.n_candidates, other.n_candidates)
+            if labels[0] != labels[1]:
+                what = f"labels of '{one.id}' differ: {labels[0]} and {labels[1]}"
+            elif all(n_candidates) and n_candidates[0] != n_candidates[1]:
+                what = f"candidates of '{one.id}' differ: {n_candidates[0]} and {n_candidates[1]}. "
+                what += "Set the same --evaluation.n_candidates for both"
+            if what:
+                raise DataError(names, f"cannot be compared: the {what}.")
     second.rows = {task: second.rows[task] for task in first.rows}
-
-
-def _check_same(names: str, one: Prediction, other: Prediction) -> None:
-    if list(one.labels) != list(other.labels):
-        what = f"labels of '{one.id}' differ: {list(one.labels)} and {list(other.labels)}"
-    elif one.n_candidates and other.n_candidates and one.n_candidates != other.n_candidates:
-        what = (
-            f"candidates of '{one.id}' differ: {one.n_candidates} and {other.n_candidates}. "
-            "Set the same --evaluation.n_candidates for both"
-        )
-    else:
-        return
-    raise DataError(names, f"cannot be compared: the {what}.")
 
 
 def _keys(rows: Sequence[Prediction]) -> List[Tuple[str, int]]:

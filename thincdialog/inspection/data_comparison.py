@@ -1,6 +1,6 @@
 """From what was counted in a split, and in the training data, to what is reported."""
 
-from itertools import chain
+from itertools import chain, islice
 from typing import Dict, Iterable, List, Sequence
 
 import numpy as np
@@ -128,14 +128,6 @@ def _most(counts: Iterable) -> List:
 
 def _ids(teacher: Teacher, numbers: Iterable[int]) -> Dict[int, str]:
     """Ids of examples by their numbers, read once more up to the last of them."""
-    wanted = sorted(set(numbers))
-    names: Dict[int, str] = {}
-    if not wanted:
-        return names
-    missing = set(wanted)
-    for number, message in enumerate(chain.from_iterable(teacher.episodes())):
-        if number in missing:
-            names[number] = str(message.get("id", number))
-        if number >= wanted[-1]:
-            break
-    return names
+    wanted = set(numbers)
+    read = islice(chain.from_iterable(teacher.episodes()), max(wanted, default=-1) + 1)
+    return {n: str(message.get("id", n)) for n, message in enumerate(read) if n in wanted}

@@ -98,14 +98,9 @@ def make_process_worker(
     folder: str,
 ) -> Worker:
     """What the process of a worker runs first: the same as its parent, from the config.
+    What is not named here comes from ``share_with_processes``.
 
     number (int): Of the worker, from 0.
-    config (str): Its text.
-    code (Optional[str]): Python file to import first.
-    settings (Mapping[str, float]): Of the run's optimizer as they are.
-    data (Mapping[str, str]): From ``data_prints``, of the parent.
-    shared (SharedArrays): The weights, the state of the optimizer, cells of ``StepNumbers``.
-    drawing (Tuple[Any, ...]): Of ``StepNumbers``, too: all but the cells.
     folder (str): Where the agent was saved; not needed afterwards.
     RAISES (DialogError): If the config names functions that nobody has registered here.
     RAISES (DataError): If the training data is another one here.
@@ -121,7 +116,15 @@ def make_process_worker(
         ) from None
     set_current_ops(experiment.ops)
     teacher = experiment.training_split()
-    _check_data(teacher, data)
+    here = data_prints(teacher)
+    for name in (name for name in data if here[name] != data[name]):
+        text = (
+            "the training data is another one in a worker process, or in another order, than in "
+            "the one that started it: let files stay as they are while a run begins, and a teacher "
+            "give every process the same examples in the same order (a set of texts does not), or "
+            'set [runner] executor = "thread"'
+        )
+        raise DataError(teacher.by_task()[name].data_name, text)
     agent = experiment.learner
     agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
     agent.use_weights(shared.arrays[WEIGHTS])
@@ -161,17 +164,3 @@ def _begin_of_stream(task: Teacher) -> Iterator[str]:
     for path in task.files(task.split):
         facts = os.stat(path)
         yield f"{facts.st_size} {facts.st_mtime_ns}"
-
-
-def _check_data(teacher: Teacher, data: Mapping[str, str]) -> None:
-    """RAISES (DataError): If what the parent has read is another data."""
-    tasks = teacher.by_task()
-    for name, of_parent in data.items():
-        if _print_of(tasks[name]) != of_parent:
-            text = (
-                "the training data is another one in a worker process, or in another order, than "
-                "in the one that started it: let files stay as they are while a run begins, and a "
-                "teacher give every process the same examples in the same order (a set of texts "
-                'does not), or set [runner] executor = "thread"'
-            )
-            raise DataError(tasks[name].data_name, text)

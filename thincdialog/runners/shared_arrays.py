@@ -38,7 +38,14 @@ class SharedArrays:
             layout.append((name, array.shape, array.dtype.str, size))
             size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
         try:
-            self._take(_new_memory(max(1, size)), layout)
+            if hasattr(os, "memfd_create"):
+                handle = os.memfd_create("thincdialog")
+            else:
+                with tempfile.TemporaryFile() as file:
+                    handle = os.dup(file.fileno())
+            weakref.finalize(self, os.close, handle)
+            os.ftruncate(handle, max(1, size))
+            self._take(handle, layout)
         except OSError as error:  # Here a file's size, and the number of open ones, count, too.
             raise DialogError(
                 f"{size:,} bytes of memory cannot be shared with worker processes: "
@@ -50,7 +57,6 @@ class SharedArrays:
 
     def _take(self, handle: int, layout: Layout) -> None:
         self._handle, self._layout = handle, layout
-        weakref.finalize(self, os.close, handle)
         memory = mmap.mmap(handle, 0)
         self.arrays = {
             name: numpy.ndarray(shape, dtype, buffer=memory, offset=offset)
@@ -64,20 +70,7 @@ class SharedArrays:
 
 def _attach(handle: Any, layout: Layout) -> SharedArrays:
     shared = object.__new__(SharedArrays)
-    shared._take(handle.detach(), layout)
+    own = handle.detach()
+    weakref.finalize(shared, os.close, own)
+    shared._take(own, layout)
     return shared
-
-
-def _new_memory(size: int) -> int:
-    """A file descriptor of zeros that no folder knows."""
-    if hasattr(os, "memfd_create"):
-        handle = os.memfd_create("thincdialog")
-    else:
-        with tempfile.TemporaryFile() as file:
-            handle = os.dup(file.fileno())
-    try:
-        os.ftruncate(handle, size)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle

@@ -1,5 +1,6 @@
 """Many training runs in a table: what they came to, and what sets them apart."""
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Union
@@ -116,7 +117,12 @@ def _result(run: Run) -> RunResult:
     if run.path.is_dir():
         scores = read_scores(run.path)
         result.state = RUNNING if is_running(run.path) else FINISHED if scores else UNFINISHED
-        _add_meta(result, run.path)
+        for name in ("model-best", "model-last"):  # Runs without a log have only these.
+            with suppress(ModelError):
+                meta = read_meta(run.path / name)
+                result.task = result.task or meta.get("task")
+                result.best_step = result.best_step or meta.get("step")
+                result.step, result.epochs = meta.get("step"), meta.get("epoch")
     if run.rows:
         last = run.rows[-1]
         best = next((row for row in reversed(run.rows) if row.get("is_best")), last)
@@ -133,18 +139,6 @@ def _result(run: Run) -> RunResult:
         result.n_parameters = scores["n_parameters"]
         result.stopped_because = scores["stopped_because"]
     return result
-
-
-def _add_meta(result: RunResult, folder: Path) -> None:
-    """What the saved model says, for runs without a log."""
-    for name in ("model-best", "model-last"):
-        try:
-            meta = read_meta(folder / name)
-        except ModelError:
-            continue
-        result.task = result.task or meta.get("task")
-        result.best_step = result.best_step or meta.get("step")
-        result.step, result.epochs = meta.get("step"), meta.get("epoch")
 
 
 def _settings(path: Path) -> Dict[str, str]:

@@ -70,17 +70,13 @@ class Selection:
         self.without_progress = state["without_progress"]
 
     def _is_better(self, new: float, old: Optional[float]) -> bool:
-        is_higher = self._higher_is_better()
-        return old is None or (new > old if is_higher else new < old)
-
-    def _higher_is_better(self) -> bool:
         better = {"max": True, "min": False}.get(self.direction)
         better = higher_is_better(self.score) if better is None else better
         if better is None:
             text = f"[training] score = '{self.score}': higher or lower better?"
             hint = 'set score_direction to "max" or "min"'
             raise ConfigError([Problem("", text, hint)], "config")
-        return better
+        return old is None or (new > old if better else new < old)
 
 
 def _hint(score: str, names: Iterable[str]) -> str:
