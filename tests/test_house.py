@@ -9,15 +9,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, TESTS = ROOT / "thincdialog", ROOT / "tests"
 # Tests of what no single file promises.
 OF_A_WHOLE_ROOM = """
-atheris house imports readme real_scores startup agents/baselines agents/batch_lengths
-agents/history batchers/waiting cli/commands cli/exit_codes cli/mistakes cli/runs
-config/damaged_configs
-data/encode_many loggers/trackers metrics/generation_metrics models/encoders mutators/orders
-mutators/split_mutators ops/fast_ops ops/fast_ops_lstm parallel/exits parallel/stress
-teachers/bad_input teachers/damaged_data teachers/real_data
-training/changed_data training/damaged_models training/determinism training/devices
-training/faults training/kill training/resume training/resumed_streams training/signals
-training/user_code training/user_contracts training/user_metric
+atheris docs golden house imports real_scores startup agents/baselines agents/batch_lengths
+agents/history batchers/waiting cli/commands cli/mistakes cli/runs config/damaged_configs
+evaluation/user_metric formats/damaged_files loggers/trackers metrics/generation_metrics
+models/encoders mutators/orders ops/fast_ops ops/fast_ops_lstm ops/kept_memory runs/determinism
+teachers/real_data training/devices training/tasks
 """.split()
 
 

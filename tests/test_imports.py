@@ -8,10 +8,10 @@ from tests.test_house import PACKAGE, trees
 
 # Parts of the package, left to right; those between two "<" do not import each other.
 ORDER = """
-errors < columns, messages, files < protocol < registry < config < ops, metrics
-< layers, losses, schedules, optimizers, data < batchers < models, generation, mutators, teachers
-< agents < worlds < loggers, callbacks < parallel < training < evaluation < runs < inspection
-< serving, plotting < api < cli < __main__
+errors < messages, files < registry < config < ops, metrics < protocol
+< formats, batchers, mutators < examples < layers, losses, schedules, optimizers, data
+< models < teachers < agents < worlds, loggers, callbacks < training < evaluation
+< runs, runners < inspection < plotting < api < cli < __main__
 """
 GROUPS = [[part.strip() for part in group.split(",")] for group in ORDER.split("<")]
 # Nobody may import a part that is in none of them.

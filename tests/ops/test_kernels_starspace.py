@@ -73,12 +73,12 @@ class Step:
     def by_layers(self):
         """Gradient of the only example, and its loss, by the layers."""
         ((right, *wrong),) = self.candidates
-        (contexts, labels), backprop = self.model.begin_update((self.contexts, self.labels))
+        scores, backprop = self.model.begin_update((self.contexts, self.labels))
         chosen = [right, *wrong]
-        d_scores, losses = self.loss(contexts @ labels[chosen].T, np.zeros(1, dtype="i"))
-        d_labels = np.zeros_like(labels)
-        np.add.at(d_labels, chosen, d_scores.T @ contexts)
-        backprop((d_scores @ labels[chosen], d_labels))
+        d_chosen, losses = self.loss(scores[:, chosen], np.zeros(1, dtype="i"))
+        d_scores = np.zeros_like(scores)
+        np.add.at(d_scores[0], chosen, d_chosen[0])
+        backprop(d_scores)
         return self.parameters.gradients.copy(), losses
 
 

@@ -1,0 +1,129 @@
+"""README.md and docs/: every command, config and piece of code runs as it stands."""
+
+import csv
+import gzip
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.test_house import ROOT
+from thincdialog.cli.main import COMMANDS, main
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# What .ci/run runs.
+BY_THE_CI = {"make quickstart", "make test", ". .venv/bin/activate"}
+MY_CFG = """[tasks.coffee]
+@teachers = "thincdialog.CoffeeOrder.v1"
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Ranker.v1"
+candidates = "inline"
+
+[agent.model]
+@models = "thincdialog.BiEncoder.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+width = "wide"
+
+[training]
+max_stepz = 3
+"""
+
+
+def blocks(page):
+    """(language, text) of each block, in order."""
+    text = page.read_text(encoding="utf8")
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def smaller(text):
+    """A config that comes along, with less data and one epoch."""
+    text = re.sub(r"^n_(train|dev|test) = \d+", r"n_\1 = 40", text, flags=re.MULTILINE)
+    return re.sub(r"^max_epochs = .*", "max_epochs = 1", text, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the pages speak of: configs, data of several kinds, and the quickstart's run."""
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "configs").mkdir()
+    for config in (ROOT / "configs").glob("*.cfg"):
+        (folder / "configs" / config.name).write_text(smaller(config.read_text()))
+    talk = [{"speaker": who, "text": text} for who, text in zip("ABAB", ("hi", "oh", "so", "ah"))]
+    for split in ("train", "dev", "test"):
+        rows = [json.dumps({"id": f"{split}{number}", "turns": talk}) for number in range(8)]
+        (folder / f"{split}.jsonl.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    with open(folder / "intents.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("utterance", "intent"), *[("hi", "greet"), ("bye", "go")] * 9])
+    turns = [{"author": {"role": who}, "body": who} for who in ("client", "staff")]
+    (folder / "tickets.jsonl").write_text(json.dumps({"ticket": "1", "messages": turns}))
+    quickstart = folder / "configs" / "quickstart.cfg"
+    assert main(["train", str(quickstart), "-o", str(folder / "output" / "quickstart")]) == 0
+    return folder
+
+
+def sections(text):
+    """(name, text) of each section of a config."""
+    return re.findall(r"^\[([^\]]+)\]\n(.*?)(?=^\[|\Z)", text, re.MULTILINE | re.DOTALL)
+
+
+def check_fragment(text, folder):
+    """A part of a config, in the place of the quickstart's sections of these names; its tasks
+    in the place of all tasks."""
+    given = {"tasks" if name.startswith("tasks.") else name for name, _ in sections(text)}
+    whole = [
+        f"[{name}]\n{body}"
+        for name, body in sections((folder / "configs" / "quickstart.cfg").read_text())
+        if not any(f"{name}.".startswith(f"{other}.") for other in given)
+    ]
+    paths = '[paths]\ntrain = "train.jsonl.gz"\n\n'
+    (folder / "part.cfg").write_text(f"{paths}{''.join(whole)}\n{text}")
+    assert main(["debug", "config", "part.cfg"]) == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_docs_every_block_works(page, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.stdin", None)
+    for language, text in blocks(page):
+        named = re.match(r"# (\w+\.\w+)\n", text)
+        if named:
+            (folder / named[1]).write_text(text)
+        elif language == "python":
+            exec(compile(text, str(page), "exec"), {"__name__": "__main__"})
+        elif language == "ini":
+            check_fragment(text, folder)
+        elif language == "sh":
+            for line in text.replace("\\\n", " ").splitlines():
+                words = shlex.split(line)
+                if words[:3] == ["python", "-m", "thincdialog"]:
+                    assert main(words[3:]) == 0, (line, capsys.readouterr().err)
+                else:
+                    assert line in BY_THE_CI
+        else:  # What a command prints; see below.
+            assert language == "" and page.name == "README.md"
+    for name in re.findall(r"\]\(((?!http)[\w/]+\.md)\)", page.read_text(encoding="utf8")):
+        assert (page.parent / name).is_file()
+
+
+def test_docs_readme_is_short_and_shows_mistakes_as_they_are_printed(tmp_path, monkeypatch, capsys):
+    assert len(PAGES[0].read_text(encoding="utf8").splitlines()) < 180
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.cfg").write_text(MY_CFG)
+    assert main(["train", "my.cfg"]) == 1
+    # Neither where the package is installed, nor in which line the function stands.
+    shown = re.sub(r"\([^()]*(thincdialog/models[^:]*:)\d+", r"(\1", capsys.readouterr().err)
+    assert shown in [re.sub(r"(\.py:)\d+", r"\1", text) for _, text in blocks(PAGES[0])]
+
+
+def test_docs_name_every_command_and_config():
+    commands = (ROOT / "docs" / "commands.md").read_text(encoding="utf8")
+    assert not [name for name in COMMANDS if f"`{name}" not in commands]
+    readme = PAGES[0].read_text(encoding="utf8")
+    assert not [path for path in (ROOT / "configs").glob("*.cfg") if f"`{path.name}`" not in readme]

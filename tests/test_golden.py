@@ -1,0 +1,71 @@
+"""The order of examples that a seed gives stays what it is, from version to version."""
+
+import hashlib
+
+import pytest
+
+from thincdialog.api import Agent, Experiment, Message
+from thincdialog.messages import column
+
+COFFEE = """
+[tasks.coffee]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 300
+
+[tasks.coffee.mutators.*.flatten]
+@mutators = "thincdialog.Flatten.v1"
+
+[agent]
+@agents = "thincdialog.RepeatLabel.v1"
+
+[world.batcher]
+"""
+TEA = """
+[tasks.tea]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 100
+seed = 7
+
+[mixture]
+unit = "words"
+repeat = true
+
+[mixture.weights]
+coffee = 1.0
+tea = 2.5
+"""
+BATCHSORT = '@batchers = "thincdialog.Batchsort.v1"\nsize = 32\n'
+WORDS = '@batchers = "thincdialog.Words.v1"\nbudget = 700\n'
+STREAM = ("n_train = 300", "n_train = 300\nstreaming = true")
+# What every change of these orders would break: that two versions give the same weights.
+GOLDEN = {
+    "Fixed": (COFFEE + "size = 32\n", (94, "d4d182e57f2bba9d")),
+    "Batchsort": (COFFEE + BATCHSORT, (94, "3e4cbc051617b7fc")),
+    "Words": (COFFEE + WORDS, (294, "4f6d637188aeb987")),
+    "Words of a stream": (COFFEE.replace(*STREAM) + WORDS, (294, "4f6d637188aeb987")),
+    "mixture": (COFFEE + WORDS + TEA, (507, "5c6bd93776ec2633")),
+}
+
+
+class Noting(Agent):
+    """Keeps the ids of every batch."""
+
+    def __init__(self):
+        self.batches = []
+
+    def batch_act(self, observations):
+        self.batches.append(column(observations, "id"))
+        return [Message(text="")] * len(observations)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_order_of_two_epochs(name):
+    config, golden = GOLDEN[name]
+    experiment, agent = Experiment.from_config(config, {"system.seed": 3}), Noting()
+    world = experiment.make_world(experiment.training_split(), agent)
+    for epoch in (0, 1):
+        world.start_epoch(epoch, experiment.seed)
+        while not world.epoch_done():
+            world.parley()
+    digest = hashlib.sha256(repr([list(ids) for ids in agent.batches]).encode()).hexdigest()
+    assert (len(agent.batches), digest[:16]) == golden
