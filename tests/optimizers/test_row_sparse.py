@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thinc.api import SGD, NumpyOps
+from thinc.api import SGD
 
 from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.choice import get_dialog_ops

@@ -37,12 +37,6 @@ def test_run_log_has_a_row_for_each_evaluation_and_scores_come_last(tmp_path):
     assert not is_running(tmp_path / "run")
 
 
-def test_run_log_begins_anew_with_force(tmp_path):
-    for _ in range(2):
-        run(tmp_path / "run", force=True)
-        assert len(read_log(tmp_path / "run")) == 3
-
-
 def test_run_log_resumes_without_rows_beyond(tmp_path):
     with run_log(tmp_path) as [log]:
         for step in (0, 10, 20, 30):

@@ -5,9 +5,9 @@ import pytest
 from thincdialog.training.selection import Selection
 
 
-def selection(direction="max", patience=0, target=None, has_dev=True):
+def selection(direction="max", patience=0, target=None):
     training = {"score": "it", "score_direction": direction, "patience": patience}
-    return Selection({**training, "target_score": target}, has_dev)
+    return Selection({**training, "target_score": target}, has_dev=True)
 
 
 @pytest.mark.parametrize("direction, scores", [("max", [1, 3, 2, 3]), ("min", [3, 1, 2, 1])])
@@ -16,12 +16,6 @@ def test_selection_takes_the_first_of_equals_in_either_direction(direction, scor
     seen = [best.see({"it": float(score)}, step) for step, score in enumerate(scores)]
     assert seen == [True, True, False, False]
     assert (best.best, best.step) == (float(scores[1]), 1)
-
-
-def test_selection_without_dev_data_takes_the_last():
-    best = selection(has_dev=False)
-    assert best.see({}, 5) and best.see({}, 9) and best.reached() is None
-    assert (best.best, best.step) == (None, 9)
 
 
 def test_selection_gives_up_after_patience_evaluations_without_progress():
