@@ -38,6 +38,7 @@ from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.teachers import IterableTeacher
+from thincdialog.training.step import one_step
 from thincdialog.worlds.batch_world import batch_world
 
 N_EXAMPLES, N_REPEATS = 4000, 5
@@ -141,15 +142,12 @@ class Run:
         """One pass; examples a CPU second."""
         agent, world, watch = self.agent, self.world, Stopwatch()
         world.start_epoch(self.n_epochs, 0)
-        agent.reset_metrics()
         self.n_epochs += 1
         self.n_batches = self.n_cells = self.n_words = 0
         with using_ops(get_dialog_ops(-1)):
             while not world.epoch_done():
                 with watch:
-                    agent.seed(0, self.n_batches, 0)
-                    world.parley()
-                    agent.update(self.optimizer)
+                    one_step(agent, world, self.optimizer, 0, self.n_batches + 1, 1)
                 rows = [(m["text"].split(), m["labels"][0].split()) for m in world.acts[0]]
                 lengths = [(len(text), len(label)) for text, label in rows]
                 self.n_batches += 1

@@ -15,7 +15,6 @@ lies in ../shared/data, or where DATA says.
 
 import io
 import json
-import os
 import random
 import statistics
 import sys
@@ -112,7 +111,7 @@ def fasttexts(folder: Path, *numbers: float) -> Any:
 def compare(name: str, folder: Path) -> bool:
     """Print words a second, and mean accuracy of the runs' seeds, of both."""
     where, epochs, rate = CORPORA[name]
-    source = Path(os.environ.get("DATA", DATA)) / where
+    source = DATA / where
     if not source.is_dir():
         print(f"{name}: its data is not there")
         return True

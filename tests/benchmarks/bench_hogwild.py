@@ -16,7 +16,6 @@ two is printed: above 1, the mechanism is a gain. The picture of 4 and more core
 output/benchmarks/hogwild.png.
 """
 
-import gzip
 import io
 import json
 import os
@@ -27,11 +26,13 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 from unittest import mock
 
 import numpy
+from measuring import DATA, ROOT, read_rows
 
 from thincdialog.api import Experiment, load_config
 from thincdialog.ops.rows_apart import RowsApart
@@ -39,8 +40,6 @@ from thincdialog.runners import Alone, Hogwild
 from thincdialog.runners.crew import side_by_side
 from thincdialog.training.interruption import Interruption
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT.parent / "shared" / "data"
 PICTURE = ROOT / "output" / "benchmarks" / "hogwild.png"
 SECONDS, REST, N_ROUNDS = 1.0, 1.0, int(os.environ.get("BENCH_ROUNDS", "7"))
 N_WORKERS = [n for n in (1, 2, 4, 8, 16) if n <= max(2, os.cpu_count() or 1)]
@@ -134,11 +133,8 @@ def data(folder: Path, name: str, source: Path, n: int, make: Callable[..., Any]
     def text() -> str:
         return " ".join(f"w{int(20000 ** rng.random())}" for _ in range(rng.randint(3, 17)))
 
-    if source.exists():
-        with gzip.open(source, "rt", encoding="utf-8") as lines:
-            path.write_text("".join(line for line, _ in zip(lines, range(n))))
-    else:
-        path.write_text("".join(json.dumps(make(text)) + "\n" for _ in range(n)))
+    rows = islice(read_rows(source), n) if source.exists() else (make(text) for _ in range(n))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
 
 

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 from unittest import mock
 
-from bench_hogwild import DATA, ROOT, without
+from bench_hogwild import without
+from measuring import DATA, ROOT
 
 from thincdialog.api import train
 from thincdialog.runners.cores import n_cores

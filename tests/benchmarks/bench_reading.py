@@ -14,7 +14,6 @@ from thincdialog.data import TextEncoder
 from thincdialog.data.tokenizers import HashNgramTokenizer
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.text_file import read_json_lines
-from thincdialog.messages import PARTNER
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
 from thincdialog.teachers.conversations import Conversations
@@ -29,13 +28,7 @@ def encode(teacher, encoder):
     n_examples = 0
     while not teacher.epoch_done():
         batch = teacher.batch_act()
-        columns = batch.columns
-        turns = [
-            [*context, (PARTNER, text)]
-            for context, text in zip(columns["context"], columns["text"])
-        ]
-        encoder.contexts(turns)
-        encoder.labels([labels[0] for labels in columns["labels"]])
+        encoder.pairs(batch)
         teacher.batch_observe([{}] * len(batch))
         n_examples += len(batch)
     return n_examples

@@ -77,10 +77,9 @@ def make_ours(options, batches, optimizer):
     targets = np.arange(options.batch)
 
     def step(index):
-        (contexts, replies), backprop = model.begin_update(inputs[index % N_BATCHES])
-        scores = ops.gemm(contexts, replies, trans2=True)
+        scores, backprop = model.begin_update(inputs[index % N_BATCHES])
         d_scores, losses = loss(scores, targets)
-        backprop((ops.gemm(d_scores, replies), ops.gemm(d_scores, contexts, trans1=True)))
+        backprop(d_scores)
         norm = parameters.update(optimizer, 1 / options.batch)
         return float(losses.mean()), norm
 

@@ -28,17 +28,16 @@ N_EXAMPLES, N_WORDS, SIZE, N_REPEATS = 20_000, 10, 64, 5
 
 
 class IdleAgent(Agent):
-    """Observes and answers with an empty message; takes no columns."""
+    """Observes and answers with an empty message."""
 
     def batch_act(self, observations):
         return [Message() for _ in observations]
 
 
-class IdleColumnAgent(IdleAgent):
-    """The same in columns."""
+class IdleBatchAgent(IdleAgent):
+    """The same, of whole batches."""
 
-    def batch_observe(self, messages):
-        return messages
+    takes_batches = True
 
     def batch_act(self, observations):
         return MessageBatch({}, len(observations))
@@ -79,15 +78,14 @@ def make_worlds(teacher: Teacher) -> Dict[str, Dict[str, World]]:
     sort, words = Batchsort(SIZE), Words(2 * N_WORDS * SIZE)
     return {
         "batch": {
-            f"BatchWorld({SIZE}), columns": BatchWorld(teacher, IdleColumnAgent(), Fixed(SIZE)),
+            f"BatchWorld({SIZE}), whole": BatchWorld(make_teacher(), IdleBatchAgent(), Fixed(SIZE)),
             f"BatchWorld({SIZE}), copies": BatchWorld(teacher, IdleAgent(), Fixed(SIZE)),
             "PartnerWorld": PartnerWorld(teacher, IdleAgent()),
         },
         "full": {
             "DynamicBatchWorld, Batchsort": DynamicBatchWorld(teacher, IdleAgent(), sort),
             "DynamicBatchWorld, Words": DynamicBatchWorld(teacher, IdleAgent(), words),
-            # A teacher of its own: one teacher hands out one kind of batches.
-            "BatchWorld, columns, Words": batch_world(make_teacher(), IdleColumnAgent(), words),
+            "BatchWorld, whole, Words": batch_world(make_teacher(), IdleBatchAgent(), words),
         },
     }
 

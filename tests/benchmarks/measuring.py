@@ -12,13 +12,13 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
-DATA = SHARED / "data"
+DATA = Path(os.environ.get("DATA", SHARED / "data"))
 
 
 def has_data(name: str) -> bool:
-    """Whether ../shared/data has this; if not, says so."""
+    """Whether ../shared/data (or the folder DATA) has this; if not, says so."""
     if not (DATA / name).exists():
-        print(f"skipped: ../shared/data/{name} is not there")
+        print(f"skipped: {DATA / name} is not there")
     return (DATA / name).exists()
 
 
