@@ -10,7 +10,6 @@ dynamic batching, "full". The two take turns.
 """
 
 import random
-import sys
 import time
 from typing import Dict, Optional
 
@@ -90,7 +89,7 @@ def make_worlds(teacher: Teacher) -> Dict[str, Dict[str, World]]:
     }
 
 
-def main() -> int:
+def main() -> None:
     kinds = make_worlds(make_teacher())
     worlds = {name: world for kind in kinds.values() for name, world in kind.items()}
 
@@ -103,12 +102,11 @@ def main() -> int:
     names = [name for kind, ours in kinds.items() for name in (*ours, kind)]
     times = medians(in_turns(names, measure, N_REPEATS))
     print(f"{N_EXAMPLES:,} single-turn examples, idle agent, medians of {N_REPEATS} passes")
-    rows, is_fast = [["world", "examples/s", "µs/example", "x ParlAI"]], True
+    rows = [["world", "examples/s", "µs/example", "x ParlAI"]]
     for kind, ours in kinds.items():
         reference = times[kind]
         found = {name: times[name] for name in ours}
         if reference:
-            is_fast &= reference >= 10 * min(found.values())
             found[f"ParlAI 1.7.2, {kind}({SIZE})"] = reference
         for name, time_ in found.items():
             ratio = f"{reference / time_:.1f}" if reference else "-"
@@ -116,8 +114,7 @@ def main() -> int:
     print(table(rows))
     if not any(times[kind] for kind in kinds):
         print("ParlAI: not measured; name its Python in PARLAI_PYTHON")
-    return 0 if is_fast else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
