@@ -29,13 +29,8 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import compare
     from ..evaluation.results import is_of_words
 
-    found = compare(
-        arguments.a,
-        arguments.b,
-        split=arguments.split,
-        n_resamples=arguments.resamples,
-        **common(arguments),
-    )
+    options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
+    found = compare(arguments.a, arguments.b, **options)
     if arguments.json == "-":
         write_json("-", found.as_json())
         return

@@ -6,8 +6,7 @@ import inspect
 import re
 from typing import Any, Dict, Iterable, List, Tuple
 
-from .arguments import CODE, argument, json_flag
-from .errors import UsageError
+from .arguments import CODE, UsageError, argument, json_flag
 from .json_output import print_json
 from .output import messages, table
 

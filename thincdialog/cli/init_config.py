@@ -3,8 +3,7 @@
 import argparse
 from typing import Iterable
 
-from .arguments import argument, json_flag
-from .errors import UsageError
+from .arguments import UsageError, argument, json_flag
 from .json_output import print_json
 from .output import messages, table
 from .writing import write_text

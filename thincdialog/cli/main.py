@@ -11,9 +11,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
 from ..errors import ConfigError, DialogError
-from .arguments import declare
+from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
-from .errors import UsageError
 from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 

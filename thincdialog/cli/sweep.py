@@ -4,8 +4,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any, Dict, List
 
-from .arguments import CODE, CONFIG, GPU, argument, common, count, json_flag
-from .errors import UsageError
+from .arguments import CODE, CONFIG, GPU, UsageError, argument, common, count, json_flag
 from .json_output import print_json
 from .output import messages, table
 from .results import result_rows
@@ -52,15 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     over = _read_over(arguments.over)
     try:
-        found = sweep(
-            arguments.config,
-            over,
-            arguments.output,
-            random=arguments.random,
-            seed=arguments.seed,
-            retry=arguments.retry,
-            **common(arguments),
-        )
+        options = common(arguments, "random", "seed", "retry")
+        found = sweep(arguments.config, over, arguments.output, **options)
     except KeyboardInterrupt as interrupt:
         messages.warn("Interrupted; the same command goes on with what is not finished")
         return int(getattr(interrupt, "exit_code", 130))

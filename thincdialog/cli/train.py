@@ -45,13 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file_friendly:
         stdout, stderr = NoTerminal(stdout), NoTerminal(stderr)
     messages = Messages(stderr)
-    options: Dict[str, Any] = {
-        **common(arguments),
-        "output": arguments.output,
-        "force": arguments.force,
-        "resume": arguments.resume,
-        "stderr": stderr,
-    }
+    options = {"stderr": stderr, **common(arguments, "output", "force", "resume")}
     if arguments.dry_run:
         run_dry(arguments, options)
         return 0
