@@ -68,13 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _facts(result: Any) -> Dict[str, Any]:
-    facts = asdict(replace(result, samples=[]))
-    del facts["samples"]
     samples = [
         [{"message": message, "reply": reply} for message, reply in exchanges]
         for exchanges in result.samples
     ]
-    return {**facts, "samples": samples}
+    return {**asdict(replace(result, samples=[])), "samples": samples}
 
 
 def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -> str:
