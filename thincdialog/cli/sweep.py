@@ -57,7 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
         messages.warn("Interrupted; the same command goes on with what is not finished")
         return int(getattr(interrupt, "exit_code", 130))
     if arguments.json:
-        print_json(_facts(found))
+        facts = {name: list(map(asdict, getattr(found, name))) for name in ("runs", "results")}
+        best = None if found.best is None else found.best.name
+        print_json({"output": str(found.output), "best": best, **facts})
     elif found.results:
         print("\n" + table(result_rows(found.results, list(found.results[0].settings))))
     for failed in found.runs:
@@ -104,13 +106,3 @@ def _split(text: str) -> List[str]:
         else:
             values[-1] += letter
     return [value.strip() for value in values]
-
-
-def _facts(found: Any) -> Dict[str, Any]:
-    best = found.best
-    return {
-        "output": str(found.output),
-        "best": None if best is None else best.name,
-        "runs": [asdict(run) for run in found.runs],
-        "results": [asdict(result) for result in found.results],
-    }
