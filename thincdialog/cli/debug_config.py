@@ -34,12 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ..training.experiment import Experiment
 
     load_code(arguments.code)
+    found: Dict[str, Any] = {"config": arguments.config, "problems": []}
     problems = check_config(arguments.config, arguments.overrides)
     if not problems:
         checked = load_config(arguments.config, arguments.overrides)
         problems = Experiment(checked).missing_packages()
     if problems and arguments.json:
-        print_json({"config": arguments.config, "problems": [_problem(each) for each in problems]})
+        print_json({**found, "problems": list(map(_problem, problems))})
         return ConfigError.exit_code
     if problems:
         raise ConfigError(problems, arguments.config)
@@ -47,14 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     names = sorted(set(variables_in(checked.config)))
     variables = {name: reduce(getitem, name.split("."), checked.interpolated) for name in names}
     if arguments.json:
-        print_json(
-            {
-                "config": arguments.config,
-                "problems": [],
-                "functions": [dict(zip(("section", "function", "file"), f)) for f in functions],
-                "variables": variables,
-            }
-        )
+        found["functions"] = [dict(zip(("section", "function", "file"), f)) for f in functions]
+        print_json({**found, "variables": variables})
         return 0
     if arguments.functions:
         rows = [[f"[{section}]", *rest] for section, *rest in functions]

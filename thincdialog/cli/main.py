@@ -193,9 +193,9 @@ def _overview(names: List[str]) -> str:
         lines.append(f"  {titles:<26}{COMMANDS[name].about}")
     lines += ["", "Each has its own help: python -m thincdialog train --help"]
     if len(names) == len(COMMANDS):
-        lines += [
+        lines.append(
             "Results go to stdout, progress and notes to stderr; with --json, stdout is JSON."
-        ]
+        )
         lines += ["", "exit codes:", *(f"  {code:<4}{what}" for code, what in EXIT_CODES.items())]
     return "\n".join(lines)
 
