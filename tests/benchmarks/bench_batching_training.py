@@ -20,6 +20,7 @@ import itertools
 import math
 import os
 import random
+from functools import partial
 from typing import Any, Callable, Dict
 
 import numpy as np
@@ -30,6 +31,7 @@ from thinc.types import Ragged
 
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.batchers import Batcher, Batchsort, Fixed, Words
+from thincdialog.cli.output import table
 from thincdialog.data.tokenizers import WordTokenizer
 from thincdialog.layers.fill_empty import fill_empty
 from thincdialog.layers.pool import pool
@@ -38,9 +40,12 @@ from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.teachers import IterableTeacher
+from thincdialog.training.step import one_step
 from thincdialog.worlds.batch_world import batch_world
 
 N_EXAMPLES, N_REPEATS = 4000, 5
+# Of two rectangles: sums over rows and steps.
+ROWS = ((0, 1), (0, 1))
 
 
 def skewed_pairs():
@@ -84,40 +89,31 @@ def forward(model, Xr: Ragged, is_train: bool):
     X = np.zeros((*is_there.shape, QKV.shape[1]), dtype="f")
     X[is_there] = Xr.dataXd
     scale = np.float32(QKV.shape[1] ** -0.5)
-    Q, K, V = np.split(_times(X, QKV.T), 3, axis=2)
+    Q, K, V = np.split(np.tensordot(X, QKV.T, 1), 3, axis=2)
     P = Q @ K.transpose(0, 2, 1) * scale
     P += np.where(is_there, np.float32(0), np.float32(-1e9))[:, None]
     P = np.exp(P - P.max(axis=2, keepdims=True))
     P /= P.sum(axis=2, keepdims=True)
     A = X + P @ V
-    H = np.maximum(_times(A, W1.T), 0)
-    Y = A + _times(H, W2.T)
+    H = np.maximum(np.tensordot(A, W1.T, 1), 0)
+    Y = A + np.tensordot(H, W2.T, 1)
 
     def backprop(dYr: Ragged) -> Ragged:
         dY = np.zeros_like(Y)
         dY[is_there] = dYr.dataXd
-        dH = _times(dY, W2) * (H > 0)
-        dA = dY + _times(dH, W1)
+        dH = np.tensordot(dY, W2, 1) * (H > 0)
+        dA = dY + np.tensordot(dH, W1, 1)
         dP = dA @ V.transpose(0, 2, 1)
         dV = P.transpose(0, 2, 1) @ dA
         dS = P * (dP - (dP * P).sum(axis=2, keepdims=True)) * scale
         d_all = np.concatenate([dS @ K, dS.transpose(0, 2, 1) @ Q, dV], axis=2)
-        model.inc_grad("W2", _outer(dY, H))
-        model.inc_grad("W1", _outer(dH, A))
-        model.inc_grad("QKV", _outer(d_all, X))
-        dX: Any = dA + _times(d_all, QKV)
+        model.inc_grad("W2", np.tensordot(dY, H, ROWS))
+        model.inc_grad("W1", np.tensordot(dH, A, ROWS))
+        model.inc_grad("QKV", np.tensordot(d_all, X, ROWS))
+        dX: Any = dA + np.tensordot(d_all, QKV, 1)
         return Ragged(dX[is_there], Xr.lengths)
 
     return Ragged(Y[is_there], Xr.lengths), backprop
-
-
-def _times(X, W):
-    """Every cell of a rectangle times a matrix."""
-    return (X.reshape(-1, X.shape[2]) @ W).reshape(*X.shape[:2], -1)
-
-
-def _outer(left, right):
-    return left.reshape(-1, left.shape[2]).T @ right.reshape(-1, right.shape[2])
 
 
 class Run:
@@ -129,9 +125,8 @@ class Run:
     def __init__(self, pairs, batcher: Batcher, encoder: Callable[[], Model]):
         teacher = IterableTeacher({"train": pairs}).for_split("train", training=True)
         with using_ops(get_dialog_ops(-1)):
-            self.agent = RankerAgent(
-                BiEncoder(encoder()), history_size=1, max_context=200, max_label=200
-            )
+            model, most = BiEncoder(encoder()), 200
+            self.agent = RankerAgent(model, history_size=1, max_context=most, max_label=most)
             self.agent.initialize(teacher, tokenizer=WordTokenizer(), seed=0)
         self.world = batch_world(teacher, self.agent, batcher)
         self.optimizer, self.n_epochs = Adam(0.001), 0
@@ -141,15 +136,12 @@ class Run:
         """One pass; examples a CPU second."""
         agent, world, watch = self.agent, self.world, Stopwatch()
         world.start_epoch(self.n_epochs, 0)
-        agent.reset_metrics()
         self.n_epochs += 1
         self.n_batches = self.n_cells = self.n_words = 0
         with using_ops(get_dialog_ops(-1)):
             while not world.epoch_done():
                 with watch:
-                    agent.seed(0, self.n_batches, 0)
-                    world.parley()
-                    agent.update(self.optimizer)
+                    one_step(agent, world, self.optimizer, 0, self.n_batches + 1, 1)
                 rows = [(m["text"].split(), m["labels"][0].split()) for m in world.acts[0]]
                 lengths = [(len(text), len(label)) for text, label in rows]
                 self.n_batches += 1
@@ -157,10 +149,6 @@ class Run:
                 self.n_cells += len(lengths) * sum(map(max, zip(*lengths)))
         self.cells_of_a_batch = self.n_cells / self.n_batches
         return N_EXAMPLES / watch.seconds
-
-
-def bilstm(width: int) -> Callable[[], Model]:
-    return lambda: BiLSTMEncoder(width=width, dropout=0.0)
 
 
 def same_cells(pairs, encoder, cells: float) -> Run:
@@ -183,21 +171,19 @@ def compare(pairs, title: str, encoder, size: int) -> None:
     }
     rates = medians(in_turns(runs, lambda name: runs[name].epoch(), N_REPEATS))
     print(f"\nranker, {title}, {fixed.agent.parameters.n_parameters:,} weights")
-    print(
-        f"{'batches':28}{'number':>8}{'cells each':>12}{'padding':>9}{'ex/CPU-s':>10}{'ratio':>7}"
-    )
-    base = rates[f"Fixed({size}), file order"]
+    rows = [["batches", "number", "cells each", "padding", "ex/CPU-s", "ratio"]]
     for name, run in runs.items():
-        padding = 1 - run.n_words / run.n_cells
-        print(
-            f"{name:28}{run.n_batches:8}{run.cells_of_a_batch:12,.0f}{padding:9.1%}"
-            f"{rates[name]:10,.0f}{rates[name] / base:7.2f}"
+        cells, padding = f"{run.cells_of_a_batch:,.0f}", f"{1 - run.n_words / run.n_cells:.1%}"
+        ratio = rates[name] / rates[f"Fixed({size}), file order"]
+        rows.append(
+            [name, str(run.n_batches), cells, padding, f"{rates[name]:,.0f}", f"{ratio:.2f}"]
         )
+    print(table(rows))
 
 
 def beside_parlai(pairs) -> None:
     """Print ParlAI's modes beside our best one, weights alike."""
-    ours = Run(pairs, Words(12800), bilstm(68))
+    ours = Run(pairs, Words(12800), partial(BiLSTMEncoder, width=68, dropout=0.0))
     sizes: Dict[str, int] = {}
 
     def measure(mode: str) -> float:
@@ -208,9 +194,8 @@ def beside_parlai(pairs) -> None:
         return found["exs_per_cpu_s"]
 
     rates = medians(in_turns(("ours", "none", "batchsort", "full"), measure, N_REPEATS))
-    rate = rates.pop("ours")
-    n_weights = sizes["theirs"]
-    print(f"\nBeside ParlAI 1.7.2, transformer ranker of {n_weights:,} weights, batches of 32")
+    rate, n_theirs = rates.pop("ours"), sizes["theirs"]
+    print(f"\nBeside ParlAI 1.7.2, transformer ranker of {n_theirs:,} weights, batches of 32")
     for mode, theirs in rates.items():
         print(f"  ParlAI, dynamic batching {mode:10}{theirs:8,.0f} ex/CPU-s")
     n_ours = ours.agent.parameters.n_parameters
@@ -223,7 +208,8 @@ def main() -> None:
     title = "two blocks of padded attention, width 64"
     compare(pairs, title, lambda: attention_encoder(64, depth=2), 32)
     for width, size in ((32, 16), (64, 32)):
-        compare(pairs, f"BiLSTM of width {width}", bilstm(width), size)
+        encoder = partial(BiLSTMEncoder, width=width, dropout=0.0)
+        compare(pairs, f"BiLSTM of width {width}", encoder, size)
     if os.environ.get("PARLAI_PYTHON") and os.environ.get("PARLAI_BENCH"):
         beside_parlai(pairs)
     else:

@@ -15,7 +15,6 @@ lies in ../shared/data, or where DATA says.
 
 import io
 import json
-import os
 import random
 import statistics
 import sys
@@ -23,7 +22,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from measuring import DATA, ROOT, cpu_seconds, medians, read_rows, rival
+from measuring import DATA, ROOT, cpu_seconds, has_data, medians, read_rows, rival
 
 from thincdialog.api import train
 from thincdialog.data.tokenizers import WordTokenizer
@@ -44,7 +43,6 @@ short, _ = run(1)
 long, model = run(int(epochs))
 print(json.dumps([(long - short) / (int(epochs) - 1), model.test(test)[1]]))
 """
-
 
 # Folder, epochs, and learning rate.
 CORPORA = {
@@ -103,48 +101,37 @@ def ours(folder: Path, epochs: int, rate: float, n_examples: int, seed: int) -> 
     return (long - short) / (epochs - 1), result.scores["test"]["accuracy"]
 
 
-def fasttexts(folder: Path, *numbers: float) -> Any:
-    """The same of fastText; None if it is not there."""
-    texts = str(folder / "train.txt"), str(folder / "test.txt")
-    return rival("FASTTEXT_PYTHON", "-c", FASTTEXT, *texts, *map(str, numbers))
-
-
-def compare(name: str, folder: Path) -> bool:
+def compare(name: str, folder: Path) -> None:
     """Print words a second, and mean accuracy of the runs' seeds, of both."""
     where, epochs, rate = CORPORA[name]
-    source = Path(os.environ.get("DATA", DATA)) / where
-    if not source.is_dir():
-        print(f"{name}: its data is not there")
-        return True
-    n_examples, n_words = prepare(source, folder)
+    if not has_data(where):
+        return
+    n_examples, n_words = prepare(DATA / where, folder)
     found: Dict[str, List[Any]] = {"ours": [], "fastText": []}
+    texts = folder / "train.txt", folder / "test.txt"
     for seed in range(N_REPEATS):
         found["ours"].append(ours(folder, epochs, rate, n_examples, seed))
-        found["fastText"].append(fasttexts(folder, epochs, rate, WIDTH, N_ROWS, seed))
+        given = (*texts, epochs, rate, WIDTH, N_ROWS, seed)
+        found["fastText"].append(rival("FASTTEXT_PYTHON", "-c", FASTTEXT, *map(str, given)))
     times = medians({who: [run and run[0] for run in runs] for who, runs in found.items()})
-    accuracy = {
-        who: statistics.mean(run[1] for run in runs) for who, runs in found.items() if runs[0]
-    }
+    known = {who: runs for who, runs in found.items() if runs[0]}
+    accuracy = {who: statistics.mean(run[1] for run in runs) for who, runs in known.items()}
     speed = n_words / times["ours"]
     line = f"{name:10} {speed / 1e6:6.2f} M words/s, accuracy {accuracy['ours']:.4f}"
-    if times["fastText"] is None:
-        print(f"{line}; fastText: not measured, name its Python in FASTTEXT_PYTHON")
-        return True
-    reference = n_words / times["fastText"]
-    print(
-        f"{line}; fastText {reference / 1e6:6.2f} M words/s, accuracy {accuracy['fastText']:.4f}; "
-        f"x fastText {speed / reference:.2f}",
-        flush=True,
-    )
-    return speed >= 0.8 * reference and accuracy["ours"] >= accuracy["fastText"] - 0.003
+    theirs = "not measured, name its Python in FASTTEXT_PYTHON"
+    if times["fastText"] is not None:
+        reference = n_words / times["fastText"]
+        theirs = f"{reference / 1e6:.2f} M words/s, accuracy {accuracy['fastText']:.4f}"
+        theirs += f"; x fastText {speed / reference:.2f}"
+    print(f"{line}; fastText: {theirs}", flush=True)
 
 
-def main() -> int:
+def main() -> None:
     """Run all, or those data sets that are named."""
     with tempfile.TemporaryDirectory() as folder:
-        are_good = [compare(name, Path(folder)) for name in sys.argv[1:] or CORPORA]
-    return 0 if all(are_good) else 1
+        for name in sys.argv[1:] or CORPORA:
+            compare(name, Path(folder))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

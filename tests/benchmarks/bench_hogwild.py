@@ -14,26 +14,22 @@ nothing and needs no GIL, on as many threads. Medians of rounds of
 With --off, training with and without one mechanism (see OFF) takes turns, and the ratio of the
 two is printed: above 1, the mechanism is a gain. Beside it stands the ratio of examples a second
 of the CPU's time, which others on the machine change little (but waiting is no part of it); with
-"--off nothing", both say how far noise goes. The picture of 4 and more cores is
-output/benchmarks/hogwild.png.
+"--off nothing", both say how far noise goes.
 """
 
-import gzip
 import io
 import json
 import os
-import random
 import statistics
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 from unittest import mock
 
-import numpy
+from measuring import ROOT, arithmetic, burst, first_rows
 
 from thincdialog.api import Experiment, load_config
 from thincdialog.ops.rows_apart import RowsApart
@@ -41,12 +37,8 @@ from thincdialog.runners import Alone, Hogwild
 from thincdialog.runners.crew import side_by_side
 from thincdialog.training.interruption import Interruption
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = ROOT.parent / "shared" / "data"
-PICTURE = ROOT / "output" / "benchmarks" / "hogwild.png"
 SECONDS, REST, N_ROUNDS = 1.0, 1.0, int(os.environ.get("BENCH_ROUNDS", "7"))
 N_WORKERS = [n for n in (1, 2, 4, 8, 16) if n <= max(2, os.cpu_count() or 1)]
-
 
 # Mechanism to what is in its place when it is off: names, and their values.
 OFF: Dict[str, Dict[str, Any]] = {
@@ -64,6 +56,12 @@ OFF: Dict[str, Dict[str, Any]] = {
     "switch": {"thincdialog.runners.crew.SWITCH_SECONDS": 0.005},
     "tell": {"thincdialog.runners.worker.TELL_SECONDS": 0.0},
 }
+
+
+def asked() -> Tuple[str, List[str]]:
+    """The mechanism of --off, "" without it, and the other words of the command line."""
+    words = sys.argv[1:]
+    return (words[1], words[2:]) if words[:1] == ["--off"] else ("", words)
 
 
 @contextmanager
@@ -109,56 +107,36 @@ class Work:
 
 
 class Spin:
-    """Pure computing on some threads, in their cores' own caches."""
+    """Pure computing on some threads."""
 
     def __init__(self, n: int):
-        self.n, self.pool = n, ThreadPoolExecutor(n)
+        self.n, self.compute = n, arithmetic()
 
     def burst(self, seconds: float) -> float:
-        """RETURNS (float): Products of matrices a second."""
-
-        def spin(_: int) -> int:
-            a, n_done, until = numpy.full((96, 96), 0.01, "f"), 0, time.perf_counter() + seconds
-            while time.perf_counter() < until:
-                for _ in range(50):
-                    numpy.matmul(a, a, out=numpy.empty_like(a))
-                n_done += 50
-            return n_done
-
+        """RETURNS (float): Computations a second."""
         with side_by_side():
-            return sum(self.pool.map(spin, range(self.n))) / seconds
+            return burst(self.n, lambda thread: int(self.compute(100_000) > 0), seconds)
 
 
 # --- what is trained --------------------------------------------------------------------
 
 
-def data(folder: Path, name: str, source: Path, n: int, make: Callable[..., Any]) -> str:
-    """The first lines of real data, or of words drawn by Zipf's law."""
-    path, rng = folder / f"{name}.jsonl", random.Random(0)
-
-    def text() -> str:
-        return " ".join(f"w{int(20000 ** rng.random())}" for _ in range(rng.randint(3, 17)))
-
-    if source.exists():
-        with gzip.open(source, "rt", encoding="utf-8") as lines:
-            path.write_text("".join(line for line, _ in zip(lines, range(n))))
-    else:
-        path.write_text("".join(json.dumps(make(text)) + "\n" for _ in range(n)))
+def data(folder: Path, name: str, n: Optional[int] = None) -> str:
+    """A file of the first rows of real data; of all, if no number is given."""
+    path = folder / f"{name.replace('/', '_')}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in first_rows(name, n)))
     return str(path)
 
 
 def parts(folder: Path) -> Iterator[Tuple[str, Any, Dict[str, Any], str]]:
     """Name, config, overrides and executor of each training."""
-    talks = data(folder, "talks", DATA / "self_dialogue" / "train.jsonl.gz", 12000,
-                 lambda text: {"turns": [{"speaker": "ab"[n % 2], "text": text()}
-                                         for n in range(16)]})  # fmt: skip
-    texts = data(folder, "texts", DATA / "clinc150" / "full" / "train.jsonl.gz", 15000,
-                 lambda text: {"text": text(), "label": text()[:2]})  # fmt: skip
+    talks = data(folder, "self_dialogue/train.jsonl.gz", 12000)
+    texts = data(folder, "clinc150/full/train.jsonl.gz", 15000)
     bilstm = load_config(ROOT / "configs" / "ranker.cfg", {}).config
     encoder = {"@models": "thincdialog.BiLSTMEncoder.v1", "width": 128, "dropout": 0.0}
     bilstm["agent"]["model"]["encoder"] = encoder
-    for name, paths in (("ranker", talks), ("BiLSTM", talks), ("starspace", talks),
-                        ("fasttext", texts)):  # fmt: skip
+    for name in ("ranker", "BiLSTM", "starspace", "fasttext"):
+        paths = texts if name == "fasttext" else talks
         config = bilstm if name == "BiLSTM" else ROOT / "configs" / f"{name}.cfg"
         has_ops = name in ("ranker", "BiLSTM")
         for executor, ops in (("thread", "numpy"), ("thread", "fast"), ("process", "fast")):
@@ -179,7 +157,7 @@ def rounds(works: Dict[Any, Any]) -> Dict[Any, List[float]]:
     return found
 
 
-def scale(name: str, config: Any, overrides: Dict[str, Any], executor: str) -> Dict[int, float]:
+def scale(name: str, config: Any, overrides: Dict[str, Any], executor: str) -> None:
     works: Dict[Any, Any] = {}
     for n in N_WORKERS:
         works["work", n] = Work(config, overrides, Alone() if n == 1 else Hogwild(n, executor))
@@ -195,7 +173,6 @@ def scale(name: str, config: Any, overrides: Dict[str, Any], executor: str) -> D
         print(f"{name:28}{rate:12,.0f}{n:9}{work:7.2f}{spin:9.2f}{work / spin:12.2f}", flush=True)
     for n in N_WORKERS:
         works["work", n].runner.end()
-    return {n: over_one("work", n) for n in N_WORKERS}
 
 
 def switch_off(off: str, name: str, config: Any, overrides: Dict[str, Any]) -> None:
@@ -213,24 +190,8 @@ def switch_off(off: str, name: str, config: Any, overrides: Dict[str, Any]) -> N
         work.runner.end()
 
 
-def draw(lines: Dict[str, Dict[int, float]]) -> None:
-    """Save a picture of speed-ups over one worker."""
-    from matplotlib import pyplot
-
-    figure, axis = pyplot.subplots(figsize=(9, 6.5), layout="constrained")
-    for name, speedups in lines.items():
-        axis.plot(list(speedups), list(speedups.values()), marker="o", label=name)
-    axis.set(xlabel="workers", ylabel="examples a second, over one worker")
-    axis.legend(frameon=False)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=110)
-    print(f"\n{PICTURE}")
-
-
 def main() -> None:
-    words = sys.argv[1:]
-    off = words.pop(1) if words[:1] == ["--off"] else ""
-    words = words[1:] if off else words
+    off, words = asked()
     print(f"{os.cpu_count()} cores; medians of {N_ROUNDS} rounds")
     if off:
         print(
@@ -240,17 +201,14 @@ def main() -> None:
     else:
         header = f"{'ex/s of 1':>12}{'workers':>9}{'work':>7}{'ceiling':>9}{'efficiency':>12}"
         print(f"\n{'':28}{header}")
-    lines = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, config, overrides, executor in parts(Path(folder)):
             if words and not any(word in name for word in words):
                 continue
             if not off:
-                lines[name] = scale(name, config, overrides, executor)
+                scale(name, config, overrides, executor)
             elif executor == "thread":
                 switch_off(off, name, config, overrides)
-    if lines and N_WORKERS[-1] >= 4:
-        draw(lines)
 
 
 if __name__ == "__main__":

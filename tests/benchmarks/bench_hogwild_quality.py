@@ -12,19 +12,17 @@ workers are at steps at once than there are processors: with BENCH_AT_ONCE=4, fo
 processors, too. Real data is left out where ../shared/data is missing.
 """
 
-import gzip
 import io
 import os
 import statistics
-import sys
 import tempfile
 import time
-from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 from unittest import mock
 
-from bench_hogwild import DATA, ROOT, without
+from bench_hogwild import asked, data, without
+from measuring import ROOT, has_data
 
 from thincdialog.api import train
 from thincdialog.runners.cores import n_cores
@@ -41,20 +39,17 @@ def works(folder: Path) -> Iterator[Tuple[str, Dict[str, Any], str]]:
     yield "quickstart", {}, "hits@1"
     yield "quickstart, Adam", ADAM, "hits@1"
     for names, source, score in (
-        (("ranker", "starspace"), DATA / "self_dialogue", "hits@1"),
-        (("fasttext", "intent"), DATA / "clinc150" / "full", "accuracy"),
+        (("ranker", "starspace"), "self_dialogue", "hits@1"),
+        (("fasttext", "intent"), "clinc150/full", "accuracy"),
     ):
-        if not source.exists():
-            print(f"{', '.join(names)}: left out, {source} is missing")
+        if not has_data(source):
             continue
         # All test examples: of 2,000, a score is uncertain by 0.8 points, more than is lost.
-        overrides = {"training.eval_every_epochs": 2.0, "evaluation.max_examples": 0}
-        for split, name in (("train", "train"), ("valid", "dev"), ("test", "test")):
-            path = folder / f"{source.name}-{name}.jsonl"
-            n = N_DIALOGUES if names[0] == "ranker" and name == "train" else None
-            with gzip.open(source / f"{split}.jsonl.gz", "rt", encoding="utf-8") as lines:
-                path.write_text("".join(islice(lines, n)), encoding="utf-8")
-            overrides[f"paths.{name}"] = str(path)  # type: ignore[assignment]
+        overrides: Dict[str, Any] = {"training.eval_every_epochs": 2, "evaluation.max_examples": 0}
+        n_train = N_DIALOGUES if score == "hits@1" else None
+        for split, key, n in (("train", "train", n_train), ("valid", "dev", None),
+                              ("test", "test", None)):  # fmt: skip
+            overrides[f"paths.{key}"] = data(folder, f"{source}/{split}.jsonl.gz", n)
         for name in names:
             yield name, overrides, score
 
@@ -63,21 +58,19 @@ def scores(name: str, n: int, overrides: Dict[str, Any], score: str) -> List[flo
     """Test scores in percent, one for each seed."""
     found = []
     for seed in SEEDS:
-        asked = {"system.seed": seed, "system.ops": "fast", "training.n_samples": 0}
+        settings = {"system.seed": seed, "system.ops": "fast", "training.n_samples": 0}
         runner = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.workers": n}
         config = ROOT / "configs" / f"{name.split(',')[0]}.cfg"
         streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
-        result = train(config, overrides={**asked, **runner, **overrides}, **streams)
+        result = train(config, overrides={**settings, **runner, **overrides}, **streams)
         found.append(100 * result.scores["test"][score])
     return found
 
 
 def main() -> None:
-    words = sys.argv[1:]
-    off, words = (words[1], words[2:]) if words[:1] == ["--off"] else ("", words)
-    print(
-        f"{'config':18}{'workers':>8}{'at once':>8}{'mean':>8}{'to one':>8}{'seconds':>9}   seeds"
-    )
+    off, words = asked()
+    head = f"{'config':18}{'workers':>8}{'at once':>8}{'mean':>8}{'to one':>8}{'seconds':>9}"
+    print(f"{head}   seeds")
     with tempfile.TemporaryDirectory() as folder:
         for name, overrides, score in works(Path(folder)):
             if words and not any(word in name for word in words):
@@ -94,8 +87,8 @@ def main() -> None:
                     one = mean if one is None else one
                     shown = f"{name:18}{n:8}{min(n, AT_ONCE):8}{mean:8.2f}{mean - one:+8.2f}"
                     each = ", ".join(f"{value:.2f}" for value in found)
-                    tail = f"   without {mechanism}" if mechanism else ""
-                    print(f"{shown}{seconds:9.0f}   {each}{tail}", flush=True)
+                    without_it = f"   without {mechanism}" * bool(mechanism)
+                    print(f"{shown}{seconds:9.0f}   {each}{without_it}", flush=True)
 
 
 if __name__ == "__main__":

@@ -14,12 +14,11 @@ from thincdialog.data import TextEncoder
 from thincdialog.data.tokenizers import HashNgramTokenizer
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.text_file import read_json_lines
-from thincdialog.messages import PARTNER
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
 from thincdialog.teachers.conversations import Conversations
 
-N_REPEATS, BATCH = 5, 512
+N_REPEATS, BATCH, EVERY_EPOCH = 5, 512, "batches of arrays (every epoch)"
 
 
 def encode(teacher, encoder):
@@ -29,13 +28,7 @@ def encode(teacher, encoder):
     n_examples = 0
     while not teacher.epoch_done():
         batch = teacher.batch_act()
-        columns = batch.columns
-        turns = [
-            [*context, (PARTNER, text)]
-            for context, text in zip(columns["context"], columns["text"])
-        ]
-        encoder.contexts(turns)
-        encoder.labels([labels[0] for labels in columns["labels"]])
+        encoder.pairs(batch)
         teacher.batch_observe([{}] * len(batch))
         n_examples += len(batch)
     return n_examples
@@ -55,7 +48,7 @@ def one_round(path):
     first, n_examples = cpu_seconds(lambda: encode(teacher, encoder))
     again, _ = cpu_seconds(lambda: encode(teacher, encoder))
     seconds["tokenise (first epoch only)"] = first - again
-    seconds["batches of arrays (every epoch)"] = again
+    seconds[EVERY_EPOCH] = again
     return seconds, n_examples
 
 
@@ -71,9 +64,8 @@ def main():
     for stage, seconds in times.items():
         each = seconds / n_examples * 1e6
         print(f"{stage:34}{seconds:8.2f} s {100 * seconds / total:5.0f} % {each:7.2f} µs/example")
-    again = times["batches of arrays (every epoch)"]
     print(f"\nfirst epoch: {n_examples / total:,.0f} examples/s")
-    print(f"every other: {n_examples / again:,.0f} examples/s")
+    print(f"every other: {n_examples / times[EVERY_EPOCH]:,.0f} examples/s")
 
 
 if __name__ == "__main__":

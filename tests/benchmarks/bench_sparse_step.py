@@ -12,7 +12,6 @@ that take turns; with averages of the weights, too, which are of the whole table
     python tests/benchmarks/bench_sparse_step.py
 """
 
-import importlib.util
 import statistics
 from itertools import cycle
 from typing import Any, Callable, Dict, List
@@ -100,12 +99,12 @@ def dense(name: str, n_texts: int) -> Step:
     return step
 
 
-def compare(n_texts: int, names: List[str]) -> None:
+def compare(n_texts: int) -> None:
     """Print the steps of batches of one size."""
-    steps: Dict[Any, Step] = {
-        name: dense(name, n_texts) for rivals in BESIDE.values() for name in rivals
-    }
-    steps.update({(name, ops): sparse(name, ops, n_texts) for ops in names for name in BESIDE})
+    names = dict.fromkeys(name for rivals in BESIDE.values() for name in rivals)
+    steps: Dict[Any, Step] = {name: dense(name, n_texts) for name in names}
+    for ops in ("numpy", "fast"):
+        steps.update({(name, ops): sparse(name, ops, n_texts) for name in BESIDE})
 
     def milliseconds(key: Any) -> float:
         """CPU time of a step, mean of some."""
@@ -128,14 +127,6 @@ def compare(n_texts: int, names: List[str]) -> None:
     print(table(rows, n_left=3))
 
 
-def main() -> None:
-    has_numba = importlib.util.find_spec("numba") is not None
-    if not has_numba:
-        print("fast ops: left out, numba is missing")
-    names = ["numpy", "fast"] if has_numba else ["numpy"]
-    for n_texts in (32, 128):
-        compare(n_texts, names)
-
-
 if __name__ == "__main__":
-    main()
+    for size in (32, 128):
+        compare(size)

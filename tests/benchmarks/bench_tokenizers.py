@@ -43,15 +43,11 @@ def compare(make, texts):
         return [tokenizer.encode_many(texts[start : start + BATCH])[0] for start in starts]
 
     def fresh():
-        # A new one, that remembers nothing; what it learnt from texts comes along.
+        """One that remembers no text."""
         tokenizer = make()
-        if learnt is not None:
-            tokenizer._set(learnt)
+        tokenizer.build(texts)
         return tokenizer
 
-    tokenizer = make()
-    tokenizer.build(texts)
-    learnt = getattr(tokenizer, "vocabulary", None)
     assert np.array_equal(np.concatenate(one_by_one(fresh())), np.concatenate(together(fresh())))
 
     def microseconds(work):

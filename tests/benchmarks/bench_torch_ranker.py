@@ -4,18 +4,18 @@
 
 The sizes are those of configs/ranker.cfg. Both learn, from the same ids: bags of
 embeddings (one table for both sides; current turn and history side by side), for each
-side a linear layer and a residual net, cosines times a learned factor, softmax over the
-batch, the gradient's norm clipped. Printed: the median of the rounds' means, in turn.
+side a linear layer, cosines times a learned factor, softmax over the batch, the gradient's
+norm clipped. Printed: the median of the rounds' means, in turn.
 """
 
-import argparse
 import math
 import time
 
 import numpy as np
-from measuring import cpu_seconds, in_turns, medians
+from measuring import cpu_seconds, in_turns
 from thinc.api import Adam, Ragged, fix_random_seed
 
+from thincdialog.cli.output import table
 from thincdialog.losses.ranking import RankingSoftmax
 from thincdialog.models.bag_encoder import BagEncoder
 from thincdialog.models.bi_encoder import BiEncoder
@@ -24,37 +24,30 @@ from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
 
+N_IDS, WIDTH, BATCH, SCALE = 65544, 256, 512, 20.0
 N_BATCHES, LEARN_RATE, MAX_NORM = 8, 1e-3, 1.0
-OPTIONS = {
-    "n-ids": (65544, "rows of the embedding table"),
-    "width": (256, "width of all vectors"),
-    "batch": (512, "examples in a batch"),
-    "depth": (0, "residual nets of each side"),
-    "dropout": (0.0, "rate of dropout"),
-    "rounds": (7, "rounds, each with every rival"),
-    "steps": (8, "steps of one rival in a round"),
-    "threads": (2, "threads of PyTorch"),
-}
+# Rounds, each with every rival; steps of one in a round; threads of PyTorch.
+ROUNDS, STEPS, THREADS = 7, 8, 2
 
 
-def make_batches(n_ids, batch):
+def make_batches():
     """Ids by Zipf's law; contexts of 25 to 75 ids, half of them history, and replies of
     6 to 18. RETURNS for each side: ids, and the sizes of its bags, shape (batch, 2)."""
     rng = np.random.default_rng(0)
-    share = 1 / np.arange(1, n_ids + 1)
+    share = 1 / np.arange(1, N_IDS + 1)
     share /= share.sum()
 
     def side(mean, has_history):
-        lengths = rng.integers(mean // 2, mean * 3 // 2 + 1, size=batch)
+        lengths = rng.integers(mean // 2, mean * 3 // 2 + 1, size=BATCH)
         history = lengths // 2 if has_history else lengths * 0
-        ids = rng.choice(n_ids, size=lengths.sum(), p=share)
+        ids = rng.choice(N_IDS, size=lengths.sum(), p=share)
         # Two bags for each example, the current turn and the history.
         return ids, np.stack([lengths - history, history], axis=1)
 
     return [(side(50, True), side(12, False)) for _ in range(N_BATCHES)]
 
 
-def make_ours(options, batches, optimizer):
+def make_ours(batches, optimizer):
     """Returns step(i) -> loss and gradient norm, with Thinc on our ops."""
     ops = get_dialog_ops(-1)
 
@@ -67,56 +60,37 @@ def make_ours(options, batches, optimizer):
     inputs = [(ragged(contexts), ragged(replies)) for contexts, replies in batches]
     with using_ops(ops):
         fix_random_seed(0)
-        encoder = BagEncoder(
-            options.width, depth=options.depth, pooling="sqrt", dropout=options.dropout
-        )
-        model = BiEncoder(encoder, scale=20.0)
-        set_vocabulary(model, options.n_ids)
+        model = BiEncoder(BagEncoder(WIDTH, depth=0, pooling="sqrt", dropout=0.0), scale=SCALE)
+        set_vocabulary(model, N_IDS)
         model.initialize(X=inputs[0])
     parameters, loss = FlatParameters(model), RankingSoftmax()
-    targets = np.arange(options.batch)
+    targets = np.arange(BATCH)
 
     def step(index):
-        (contexts, replies), backprop = model.begin_update(inputs[index % N_BATCHES])
-        scores = ops.gemm(contexts, replies, trans2=True)
+        scores, backprop = model.begin_update(inputs[index % N_BATCHES])
         d_scores, losses = loss(scores, targets)
-        backprop((ops.gemm(d_scores, replies), ops.gemm(d_scores, contexts, trans1=True)))
-        norm = parameters.update(optimizer, 1 / options.batch)
+        backprop(d_scores)
+        norm = parameters.update(optimizer, 1 / BATCH)
         return float(losses.mean()), norm
 
     return step
 
 
-def make_torch(torch, options, batches, is_sparse=False, is_fused=False):
+def make_torch(torch, batches, is_sparse=False, is_fused=False):
     """Returns step(i) -> loss and gradient norm, with PyTorch."""
     nn, functional = torch.nn, torch.nn.functional
     torch.manual_seed(0)
 
-    width = options.width
-
-    class Residual(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.wide, self.narrow = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
-            self.dropout, self.norm = nn.Dropout(options.dropout), nn.LayerNorm(width)
-
-        def forward(self, X):
-            return self.norm(X + self.dropout(self.narrow(torch.relu(self.wide(X)))))
-
-    def tower():
-        layers = [nn.Dropout(options.dropout), nn.Linear(2 * width, width)]
-        return nn.Sequential(*layers, *(Residual() for _ in range(options.depth)))
-
     class Ranker(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed = nn.EmbeddingBag(options.n_ids, width, mode="sum", sparse=is_sparse)
+            self.embed = nn.EmbeddingBag(N_IDS, WIDTH, mode="sum", sparse=is_sparse)
             nn.init.uniform_(self.embed.weight, -0.1, 0.1)
-            self.context, self.reply = tower(), tower()
-            self.scale = nn.Parameter(torch.tensor(math.log(20.0)))
+            self.context, self.reply = (nn.Linear(2 * WIDTH, WIDTH) for _ in range(2))
+            self.scale = nn.Parameter(torch.tensor(math.log(SCALE)))
 
         def pooled(self, ids, starts, factors):
-            return (self.embed(ids, starts) * factors).reshape(-1, 2 * width)
+            return (self.embed(ids, starts) * factors).reshape(-1, 2 * WIDTH)
 
         def forward(self, contexts, replies):
             contexts = functional.normalize(self.context(self.pooled(*contexts)), dim=1)
@@ -140,7 +114,7 @@ def make_torch(torch, options, batches, is_sparse=False, is_fused=False):
     else:
         fused = {"fused": True} if is_fused else {}
         optimizers = [torch.optim.Adam(model.parameters(), lr=LEARN_RATE, **fused)]
-    targets = torch.arange(options.batch)
+    targets = torch.arange(BATCH)
 
     def step(index):
         loss = functional.cross_entropy(model(*inputs[index % N_BATCHES]), targets)
@@ -157,25 +131,21 @@ def make_torch(torch, options, batches, is_sparse=False, is_fused=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    for name, (default, text) in OPTIONS.items():
-        parser.add_argument(f"--{name}", type=type(default), default=default, help=text)
-    options = parser.parse_args()
     try:
         import torch
     except ImportError:
         print("skipped: PyTorch is not installed (pip install torch)")
         return
-    torch.set_num_threads(options.threads)
-    batches = make_batches(options.n_ids, options.batch)
+    torch.set_num_threads(THREADS)
+    batches = make_batches()
     lazy = LazyAdam(LEARN_RATE, grad_clip=MAX_NORM)
     dense = Adam(LEARN_RATE, grad_clip=MAX_NORM, use_averages=False)
     rivals = {
-        "ours, thincdialog.LazyAdam.v1": make_ours(options, batches, lazy),
-        "ours, Adam.v1 (dense)": make_ours(options, batches, dense),
-        "torch, Adam": make_torch(torch, options, batches),
-        "torch, Adam fused": make_torch(torch, options, batches, is_fused=True),
-        "torch, SparseAdam": make_torch(torch, options, batches, is_sparse=True),
+        "ours, thincdialog.LazyAdam.v1": make_ours(batches, lazy),
+        "ours, Adam.v1 (dense)": make_ours(batches, dense),
+        "torch, Adam": make_torch(torch, batches),
+        "torch, Adam fused": make_torch(torch, batches, is_fused=True),
+        "torch, SparseAdam": make_torch(torch, batches, is_sparse=True),
     }
     for step in rivals.values():
         list(map(step, range(3)))
@@ -183,29 +153,21 @@ def main():
     def measure(name):
         """Wall and CPU seconds of one step."""
         started = time.perf_counter()
-        cpu, _ = cpu_seconds(lambda: list(map(rivals[name], range(options.steps))))
-        return (time.perf_counter() - started) / options.steps, cpu / options.steps
+        cpu, _ = cpu_seconds(lambda: list(map(rivals[name], range(STEPS))))
+        return (time.perf_counter() - started) / STEPS, cpu / STEPS
 
-    found = in_turns(rivals, measure, options.rounds)
-    wall, cpu = (
-        medians({name: [pair[i] for pair in pairs] for name, pairs in found.items()})
-        for i in (0, 1)
-    )
+    found = in_turns(rivals, measure, ROUNDS)
     print(
-        f"{options.n_ids:,} ids, width {options.width}, depth {options.depth}, "
-        f"batch {options.batch}; torch {torch.__version__} with {options.threads} threads; "
-        f"median of {options.rounds} rounds"
+        f"{N_IDS:,} ids, width {WIDTH}, batch {BATCH}; torch {torch.__version__} with {THREADS} "
+        f"threads; median of {ROUNDS} rounds; ratios are those of LazyAdam.v1 to the others"
     )
-    print(f"{'':30} {'examples/s':>11} {'ms wall':>9} {'ms CPU':>9}")
-    for name in rivals:
-        rate = options.batch / wall[name]
-        print(f"{name:30} {rate:11,.0f} {1e3 * wall[name]:9.1f} {1e3 * cpu[name]:9.1f}")
-    ours, *rest = rivals
-    for name in rest:
-        print(
-            f"LazyAdam.v1 against {name}: {wall[name] / wall[ours]:.2f} times the examples/s, "
-            f"{cpu[name] / cpu[ours]:.2f} times per CPU second"
-        )
+    rows = [["", "examples/s", "ms wall", "ms CPU", "x examples/s", "x per CPU second"]]
+    ours = np.median(next(iter(found.values())), axis=0)
+    for name, seconds in found.items():
+        wall, cpu = middle = np.median(seconds, axis=0)
+        figures = (1e3 * wall, 1e3 * cpu, *(middle / ours))
+        rows.append([name, f"{BATCH / wall:,.0f}", *(f"{figure:.2f}" for figure in figures)])
+    print(table(rows))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ dynamic batching, "full". The two take turns.
 """
 
 import random
-import sys
 import time
 from typing import Dict, Optional
 
@@ -28,17 +27,16 @@ N_EXAMPLES, N_WORDS, SIZE, N_REPEATS = 20_000, 10, 64, 5
 
 
 class IdleAgent(Agent):
-    """Observes and answers with an empty message; takes no columns."""
+    """Observes and answers with an empty message."""
 
     def batch_act(self, observations):
         return [Message() for _ in observations]
 
 
-class IdleColumnAgent(IdleAgent):
-    """The same in columns."""
+class IdleBatchAgent(IdleAgent):
+    """The same, of whole batches."""
 
-    def batch_observe(self, messages):
-        return messages
+    takes_batches = True
 
     def batch_act(self, observations):
         return MessageBatch({}, len(observations))
@@ -79,20 +77,19 @@ def make_worlds(teacher: Teacher) -> Dict[str, Dict[str, World]]:
     sort, words = Batchsort(SIZE), Words(2 * N_WORDS * SIZE)
     return {
         "batch": {
-            f"BatchWorld({SIZE}), columns": BatchWorld(teacher, IdleColumnAgent(), Fixed(SIZE)),
+            f"BatchWorld({SIZE}), whole": BatchWorld(make_teacher(), IdleBatchAgent(), Fixed(SIZE)),
             f"BatchWorld({SIZE}), copies": BatchWorld(teacher, IdleAgent(), Fixed(SIZE)),
             "PartnerWorld": PartnerWorld(teacher, IdleAgent()),
         },
         "full": {
             "DynamicBatchWorld, Batchsort": DynamicBatchWorld(teacher, IdleAgent(), sort),
             "DynamicBatchWorld, Words": DynamicBatchWorld(teacher, IdleAgent(), words),
-            # A teacher of its own: one teacher hands out one kind of batches.
-            "BatchWorld, columns, Words": batch_world(make_teacher(), IdleColumnAgent(), words),
+            "BatchWorld, whole, Words": batch_world(make_teacher(), IdleBatchAgent(), words),
         },
     }
 
 
-def main() -> int:
+def main() -> None:
     kinds = make_worlds(make_teacher())
     worlds = {name: world for kind in kinds.values() for name, world in kind.items()}
 
@@ -105,12 +102,11 @@ def main() -> int:
     names = [name for kind, ours in kinds.items() for name in (*ours, kind)]
     times = medians(in_turns(names, measure, N_REPEATS))
     print(f"{N_EXAMPLES:,} single-turn examples, idle agent, medians of {N_REPEATS} passes")
-    rows, is_fast = [["world", "examples/s", "µs/example", "x ParlAI"]], True
+    rows = [["world", "examples/s", "µs/example", "x ParlAI"]]
     for kind, ours in kinds.items():
         reference = times[kind]
         found = {name: times[name] for name in ours}
         if reference:
-            is_fast &= reference >= 10 * min(found.values())
             found[f"ParlAI 1.7.2, {kind}({SIZE})"] = reference
         for name, time_ in found.items():
             ratio = f"{reference / time_:.1f}" if reference else "-"
@@ -118,8 +114,7 @@ def main() -> int:
     print(table(rows))
     if not any(times[kind] for kind in kinds):
         print("ParlAI: not measured; name its Python in PARLAI_PYTHON")
-    return 0 if is_fast else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,22 +3,24 @@
 import gzip
 import json
 import os
+import random
 import statistics
 import subprocess
 import threading
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
-DATA = SHARED / "data"
+DATA = Path(os.environ.get("DATA", SHARED / "data"))
 
 
 def has_data(name: str) -> bool:
-    """Whether ../shared/data has this; if not, says so."""
+    """Whether ../shared/data (or the folder DATA) has this; if not, says so."""
     if not (DATA / name).exists():
-        print(f"skipped: ../shared/data/{name} is not there")
+        print(f"skipped: {DATA / name} is not there")
     return (DATA / name).exists()
 
 
@@ -26,6 +28,22 @@ def read_rows(path: Path) -> Iterator[Dict[str, Any]]:
     """The rows of a zipped file of JSON lines."""
     with gzip.open(path, "rt", encoding="utf8") as lines:
         yield from map(json.loads, lines)
+
+
+def first_rows(name: str, n: Optional[int]) -> Iterator[Dict[str, Any]]:
+    """The first rows of ../shared/data; where they are not there, conversations or labelled texts
+    of words drawn by Zipf's law."""
+    rng, is_labelled = random.Random(0), not name.startswith("self_dialogue")
+
+    def text() -> str:
+        return " ".join(f"w{int(20000 ** rng.random())}" for _ in range(rng.randint(3, 17)))
+
+    def make() -> Dict[str, Any]:
+        if is_labelled:
+            return {"text": text(), "label": text()[:2]}
+        return {"turns": [{"speaker": "ab"[turn % 2], "text": text()} for turn in range(16)]}
+
+    return islice(read_rows(DATA / name) if (DATA / name).exists() else iter(make, None), n)
 
 
 def cpu_seconds(work: Callable[[], Any]) -> Tuple[float, Any]:
@@ -89,6 +107,22 @@ def in_threads(n_threads: int, work: Callable[[int], Any]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def burst(n_threads: int, work: Callable[[int], int], seconds: float) -> float:
+    """Items a second that threads do together.
+
+    work (Callable[[int], int]): Given a thread's number, gives how many items it did.
+    """
+    n_done = [0] * n_threads
+
+    def run(thread: int) -> None:
+        stop = time.perf_counter() + seconds
+        while time.perf_counter() < stop:
+            n_done[thread] += work(thread)
+
+    in_threads(n_threads, run)
+    return sum(n_done) / seconds
 
 
 def arithmetic() -> Callable[[int], float]:

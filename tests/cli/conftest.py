@@ -8,8 +8,29 @@ import pytest
 from thincdialog.cli.main import main
 from thincdialog.config import shipped_configs
 
-from .small_config import CONFIG
+CONFIG = """[tasks.coffee]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 60
 
+[tasks.coffee.mutators.*.flatten]
+@mutators = "thincdialog.Flatten.v1"
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Ranker.v1"
+
+[agent.model]
+@models = "thincdialog.BiEncoder.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+width = 16
+
+[world.batcher]
+size = 16
+"""
 # Of the coffee task: as little as shows that a command works.
 SMALL = (
     "--tasks.coffee.n_train 40 --tasks.coffee.n_dev 10 --tasks.coffee.n_test 10 "

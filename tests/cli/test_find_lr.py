@@ -34,12 +34,12 @@ def test_find_lr_draws_a_curve(run_small):
 
 def test_find_lr_draws_a_picture(run_small, tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
-    code, _, err = run_small("find-lr a.cfg --steps 30 --png rates.png")
+    code, _, err = run_small("find-lr a.cfg --steps 10 --png rates.png")
     assert code == 0 and err.endswith("Wrote rates.png\n")
     assert (tmp_path / "rates.png").read_bytes().startswith(b"\x89PNG")
-    assert run_small("find-lr a.cfg --steps 30 --png new/rates.png")[0] == 0
+    assert run_small("find-lr a.cfg --steps 10 --png new/rates.png")[0] == 0
     assert (tmp_path / "new" / "rates.png").is_file()
-    code, _, err = run_small("find-lr a.cfg --steps 30 --png rates.png/rates.png")
+    code, _, err = run_small("find-lr a.cfg --steps 10 --png rates.png/rates.png")
     assert code == 1 and "rates.png/rates.png  cannot be written" in err
 
 

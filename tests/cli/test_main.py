@@ -107,9 +107,7 @@ def reads():
         ("raise OSError('no rows')", "reading or writing failed: no rows (--verbose"),
     ],
 )
-def test_exit_code_of_files_that_a_users_code_cannot_read(
-    tmp_path, run, monkeypatch, statement, said
-):
+def test_exit_code_of_files_that_cannot_be_read(tmp_path, run, monkeypatch, statement, said):
     # The tests' own output would go nowhere.
     monkeypatch.setattr(main, "_drop_output", lambda: None)
     monkeypatch.chdir(tmp_path)

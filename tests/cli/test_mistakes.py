@@ -100,6 +100,7 @@ COMMAND_LINES = {
     "init config": (2, "init config needs OUT"),
     "init config --from nothing x.cfg": (1, "no config 'nothing' comes along - there are: "),
     "init config my.cfg": (1, "my.cfg  is there already. Choose another name, or add --force."),
+    "init config talk.jsonl/my.cfg": (1, "talk.jsonl/my.cfg  cannot be written: "),
     "debug data my.cfg --paths.train null": (1, "Give it with --paths.train FILE"),
     "debug data my.cfg --paths.train none.jsonl": (1, "none.jsonl  file not found"),
     "evaluate none": (1, "none  is not a folder. Give the folder of a saved model"),
@@ -114,6 +115,7 @@ COMMAND_LINES = {
     "find-function Ranker": (1, "function 'Ranker' - did you mean thincdialog.Ranker.v1"),
     "find-function --list agent": (2, "there is no registry 'agent' - did you mean 'agents'?"),
     "info .": (1, ".  is not a saved model"),
+    "results . --csv --json": (2, "--json: not allowed with argument --csv"),
     "info --a.b 3": (2, "--a.b: this command changes no settings"),
     "completion powershell": (2, "invalid choice: 'powershell'"),
 }  # fmt: skip

@@ -2,15 +2,8 @@ import io
 
 import pytest
 
-from thincdialog.cli.output import (
-    Messages,
-    coloured,
-    counted,
-    has_colour,
-    number_of,
-    shorten,
-    table,
-)
+from thincdialog.cli import output
+from thincdialog.cli.output import Messages, coloured, has_colour, shorten, table
 
 from .conftest import Terminal
 
@@ -49,10 +42,10 @@ def test_output_shorten():
 
 
 def test_output_counts():
-    assert [counted(n, "turn") for n in (0, 1, 2, 1200)] == [
+    assert [output.counted(n, "turn") for n in (0, 1, 2, 1200)] == [
         "0 turns", "1 turn", "2 turns", "1,200 turns",
     ]  # fmt: skip
     values = [("dev.examples", 1.0), ("tokens", 496.0), ("x/examples", 0.0), ("mine", 3.0)]
-    assert [number_of(*pair) for pair in values] == ["1", "496", "0", "3"]
+    assert [output.number_of(*pair) for pair in values] == ["1", "496", "0", "3"]
     values = [("accuracy", 1.0), ("loss", 2.5), ("loss", float("nan")), ("examples/x", 0.0)]
-    assert [number_of(*pair) for pair in values] == ["1.0000", "2.5000", "nan", "0.0000"]
+    assert [output.number_of(*pair) for pair in values] == ["1.0000", "2.5000", "nan", "0.0000"]

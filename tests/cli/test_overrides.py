@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thincdialog.cli.errors import UsageError
+from thincdialog.cli.arguments import UsageError
 from thincdialog.cli.overrides import ENVIRONMENT, environment_overrides, split_overrides
 
 

@@ -1,17 +1,5 @@
 import itertools
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    Literal,
-    Optional,
-    Set,
-    Tuple,
-    Union,
-)  # fmt: skip
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Literal, Optional, Set, Tuple
 
 import pytest
 from confection.validation import PositiveInt
@@ -25,7 +13,7 @@ from thincdialog.config.annotations import accepts_list, as_annotated, describe,
     "annotation, good, bad",
     [
         (int, [3], [3.0, True, "3", None]), (float, [3, 0.5], ["3"]), (bool, [True], [0]),
-        (Union[int, str], [3, "3"], [3.5]), (Optional[int], [None], [0.5]),
+        (int | str, [3, "3"], [3.5]), (Optional[int], [None], [0.5]),
         (Optional[float], [0.5], ["0.5"]), (List[int], [[1, 2]], [["1"]]),
         (List[str], [["ab"]], ["ab"]), (Dict[str, float], [{"a": 1}], [{"a": "1"}]),
         (Optional[Literal["a", "b"]], ["a", None], ["c"]), (Any, [3], []),
@@ -49,7 +37,7 @@ def test_annotations_fit(annotation, good, bad):
         ([[1, "a"]], List[Tuple[int, str]], [(1, "a")]),
         ([[1, 2], [3]], Tuple[List[int], ...], ([1, 2], [3])),
         ({"a": [1, 2]}, Dict[str, Tuple[int, int]], {"a": (1, 2)}),
-        ([1, 2], Union[List[int], Tuple[int, int]], [1, 2]), ([1, 2], Any, [1, 2]),
+        ([1, 2], List[int] | Tuple[int, int], [1, 2]), ([1, 2], Any, [1, 2]),
         (None, Optional[Tuple[int, int]], None), ([], Tuple[int, ...], ()),
     ],
 )  # fmt: skip
@@ -62,7 +50,7 @@ def test_annotations_lists_stand_for_what_json_lacks(value, annotation, expected
     "annotation, words",
     [
         (int, "an integer"), (Optional[float], "a number or null"),
-        (Union[str, List[str], None], "a string or a list of strings or null"),
+        (str | List[str] | None, "a string or a list of strings or null"),
         (Literal["a", "b"], '"a" or "b"'), (Dict[str, int], "a section"),
         (Model[Floats2d, Floats2d], "a block that builds a Model"),
         (Callable[..., int], "a function"), (Iterator[int], "a block that builds a schedule"),

@@ -91,11 +91,8 @@ def test_resolve_builds_all_sections():
     assert parts["training"]["max_steps"] == 10
     assert parts["training"]["callbacks"] == [] and callable(parts["training"]["logger"])
     assert list(parts["tasks"]) == ["dialogue"] and parts["tasks"]["dialogue"].splits == []
-    assert [type(m).__name__ for m in parts["evaluation"]["metrics"]] == [
-        "Accuracy",
-        "F1",
-        "Ranking",
-    ]
+    names = [type(metric).__name__ for metric in parts["evaluation"]["metrics"]]
+    assert names == ["Accuracy", "F1", "Ranking"]
     assert callable(parts["world"]) and parts["baselines"] == {}
     assert parts["system"] == {"seed": 0, "gpu_id": -1, "ops": "numpy"}
     without = GOOD[: GOOD.index("[tokenizer]")] + GOOD[GOOD.index("[agent]") :]
@@ -134,7 +131,10 @@ def test_resolve_builds_a_block_for_every_reference():
 
 def test_resolve_reports_what_functions_refuse():
     text = with_agent(f"[agent.layer]\n{PICKY.format(3)}rate = 2.0\n")
-    text = text.replace("min_freq = 2", "min_freq = -2")
+    text = text.replace("min_freq = 2", "min_freq = -2") + "\n[training]\nmax_stepz = 3\n"
+    first, second, unknown = check_config(text)
+    assert "max_stepz" in str(unknown)
+    text = text.replace("stepz", "steps")
     first, second = problems = check_config(text)
     assert "[tokenizer] thincdialog.Words.v1: min_freq = -2, expected" in str(first)
     assert "[agent.layer] test_config.Picky.v1: rate = 2.0, expected 0.0 to 1.0" in str(second)
@@ -142,13 +142,6 @@ def test_resolve_reports_what_functions_refuse():
         resolve_config(load_config(text))
     assert sorted(caught.value.problems) == sorted(problems)
     assert isinstance(caught.value.__cause__, ValueError)  # For tracebacks.
-
-
-def test_resolve_sees_that_blocks_build_what_is_wanted():
-    inner = '[agent.layer.inner]\n@optimizers = "Adam.v1"\nlearn_rate = 0.1\n'
-    (problem,) = check_config(with_agent(f"[agent.layer]\n{PICKY.format(3)}{inner}"))
-    words = "[agent.layer] 'inner' of test_config.Picky.v1 should be a block that builds a Model"
-    assert problem.text.startswith(words) and problem.text.endswith("got a Optimizer")
 
 
 # Up to where the optimizer begins.

@@ -38,8 +38,6 @@ def test_mixture_defaults_need_not_be_said():
          "'chat' should be a number, 0 or more, got -1"),
         ('[mixture.weights]\nchat = "2"\ndialogue = 1', 1,
          "'chat' should be a number, 0 or more, got \"2\" - write it without quotes"),
-        ("[mixture.weights]\nchat = true\ndialogue = 1", 1,
-         "'chat' should be a number, 0 or more, got true"),
         ("[mixture.weights]\nchat = 1\ndialogue = ${paths.much}", 2,
          "'dialogue' refers to ${paths.much}, which is not defined - did you mean ${paths}?"),
         ("[mixture]\nweights = [1, 2]", 1,

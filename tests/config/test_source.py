@@ -59,21 +59,16 @@ def test_source_reads_what_confection_reads():
 @pytest.mark.parametrize(
     "text, line, words",
     [
-        ("x = 1\n[a]\n", 1, "'x' stands before any [section]"),
         ("[a]\njust words\n", 2, "'just words' is neither a [section] nor 'key = value'"),
-        ("[a\nx = 1\n", 1, "'[a' is not a section name"),
         ("[]\nx = 1\n", 1, "'[]' is not a section name"),
         ("[a..b]\nx = 1\n", 1, "'[a..b]' is not a section name"),
         ("[a]\nx =\n", 2, "[a] 'x' has no value - write null"),
         ('[a]\nx = "b" ; one\n', 2, "a comment needs a line of its own"),
         ("[a]\nx = +3\n", 2, "write 3"),
-        ("[a]\nx = nan\n", 2, "write a finite number"),
         ("[a]\nx = [1, Infinity]\n", 2, "write a finite number"),
-        ("[a]\nx = 1\n  y = 2\n", 2, "an indented line continues the value above it"),
         ("[a]\nx = b\n  [a.c]\n", 2, "an indented line continues the value above it"),
         ("[a]\nx = [1, 2\n", 2, "which is not JSON"),
         ("[a]\nx = {1: 2}\n", 2, "which is not JSON"),
-        ('[a]\nx = "b\n', 2, "which is not JSON"),
     ],
 )
 def test_source_names_line_and_remedy(text, line, words):

@@ -1,22 +1,22 @@
 """Arguments of commands, each written as its help shows it."""
 
 import argparse
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional
+
+from ..errors import DialogError
+
+
+class UsageError(DialogError):
+    """The command line cannot be understood."""
+
+    exit_code = 2
+
 
 SPLITS = ("train", "dev", "test")
 
 
-class Argument(NamedTuple):
-    """An argument of a command.
-
-    names (List[str]): Those of an option; none of an argument by position.
-    settings (Dict[str, Any]): What else ``add_argument`` takes.
-    suggest (Optional[Callable[[], Iterable[str]]]): Gives words that a shell may offer.
-    """
-
-    names: List[str]
-    settings: Dict[str, Any]
-    suggest: Optional[Callable[[], Iterable[str]]]
+# Gives an argument to a parser, or to a group in it.
+Argument = Callable[[Any], None]
 
 
 def argument(
@@ -42,16 +42,24 @@ def argument(
     """
     names = [word for word in usage.split() if word.startswith("-")]
     value = usage.removeprefix(" ".join(names)).strip()
-    settings["help"] = about
+    name = value.strip("[].")
     if not value and "choices" not in settings:
-        return Argument(names, {**settings, "action": "store_true"}, suggest)
-    if "choices" not in settings:
-        settings["metavar"] = value.strip("[].")
+        settings["action"] = "store_true"
+    else:
+        settings = {"type": kind, "default": default, **settings}
+    if value and "choices" not in settings:
+        settings["metavar"] = name
     if not names:
-        settings.setdefault("dest", value.strip("[].").lower())
-    if value.startswith("[") or value.endswith("..."):
+        settings.setdefault("dest", name.lower())
+    if value != name:
         settings["nargs"] = "?" if value.startswith("[") else "+"
-    return Argument(names, {**settings, "type": kind, "default": default}, suggest)
+
+    def add(parser: Any) -> None:
+        action = parser.add_argument(*names, help=about, **settings)
+        if suggest is not None:
+            action.completer = lambda **_: suggest()
+
+    return add
 
 
 def declare(parser: Any, arguments: Iterable[Any]) -> None:
@@ -62,10 +70,8 @@ def declare(parser: Any, arguments: Iterable[Any]) -> None:
         those in a list, only one can be given.
     """
     for each in arguments:
-        if isinstance(each, Argument):
-            action = parser.add_argument(*each.names, **each.settings)
-            if each.suggest is not None:
-                action.completer = lambda suggest=each.suggest, **_: suggest()
+        if callable(each):
+            each(parser)
         else:
             declare(parser.add_mutually_exclusive_group(), each)
 
@@ -76,6 +82,11 @@ def count(text: str, least: int = 0) -> int:
     if number < least:
         raise argparse.ArgumentTypeError(f"should be {least} or more, got {number}")
     return number
+
+
+def listed(text: str) -> List[str]:
+    """What stands between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def positive(text: str) -> int:
@@ -122,10 +133,15 @@ def trial(steps: str, default: int) -> List[Argument]:
     return [CONFIG, n_steps, json_flag("all that was found"), CODE, GPU]
 
 
-def common(arguments: argparse.Namespace) -> Dict[str, Any]:
-    """What most of the called functions take: ``overrides``, with what ``--gpu-id`` says, and
-    ``code``."""
+def named(arguments: argparse.Namespace, *names: str) -> Dict[str, Any]:
+    """Arguments that the called function calls by the same names."""
+    return {name: getattr(arguments, name) for name in names}
+
+
+def common(arguments: argparse.Namespace, *names: str) -> Dict[str, Any]:
+    """The same, and what most of the called functions take: ``overrides``, with what
+    ``--gpu-id`` says, and ``code``."""
     overrides = dict(arguments.overrides)
     if getattr(arguments, "gpu_id", None) is not None:
         overrides["system.gpu_id"] = arguments.gpu_id
-    return {"overrides": overrides, "code": arguments.code}
+    return {"overrides": overrides, **named(arguments, "code", *names)}

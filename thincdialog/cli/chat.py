@@ -3,7 +3,7 @@
 import argparse
 import difflib
 import sys
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, Iterator, List, Optional, Tuple
 
 from .arguments import CODE, GPU, MODEL, argument, common
@@ -35,8 +35,9 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> None:
     """Load the model and talk until the input ends."""
     from ..api import load
+    from ..formats.candidates import read_list
 
-    candidates = _read_candidates(arguments.candidates) if arguments.candidates else None
+    candidates = read_list(arguments.candidates) if arguments.candidates else None
     chatbot = load(arguments.model, **common(arguments))
     is_terminal = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
     if is_terminal:
@@ -82,30 +83,11 @@ def _lines(is_terminal: bool) -> Iterator[str]:
     if not is_terminal:
         yield from sys.stdin or ()  # None if it is closed.
         return
-    try:
+    with suppress(ImportError):
         import readline  # noqa: F401 - gives input() a history and editing
-    except ImportError:
-        pass
     while True:
         try:
             yield input("you> ")
         except EOFError:
             print()
             return
-
-
-def _read_candidates(path: str) -> List[str]:
-    from ..errors import DataError
-
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(path, "there is no such file") from None
-    except UnicodeDecodeError as error:
-        raise DataError(path, f"byte {error.start} is not UTF-8") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror}") from None
-    found = [line.strip() for line in text.splitlines() if line.strip()]
-    if not found:
-        raise DataError(path, "holds no candidates")
-    return found

@@ -20,10 +20,8 @@ def show_classes(matrix: Any, arguments: argparse.Namespace, stream: TextIO) -> 
     if arguments.per_class:
         stream.write("\n" + table(class_rows(matrix)) + "\n")
     if arguments.confusion:
-        if len(matrix.classes) <= MOST_CLASSES:
-            stream.write("\n" + table(confusion_rows(matrix), n_left=2) + "\n")
-        else:
-            stream.write("\n" + table(pair_rows(matrix), n_left=2) + "\n")
+        rows_of = confusion_rows if len(matrix.classes) <= MOST_CLASSES else pair_rows
+        stream.write("\n" + table(rows_of(matrix), n_left=2) + "\n")
 
 
 def classes_as_json(matrix: Any, arguments: argparse.Namespace) -> Dict[str, Any]:

@@ -29,13 +29,8 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import compare
     from ..evaluation.results import is_of_words
 
-    found = compare(
-        arguments.a,
-        arguments.b,
-        split=arguments.split,
-        n_resamples=arguments.resamples,
-        **common(arguments),
-    )
+    options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
+    found = compare(arguments.a, arguments.b, **options)
     if arguments.json == "-":
         write_json("-", found.as_json())
         return
@@ -44,12 +39,10 @@ def run(arguments: argparse.Namespace) -> None:
     shown = [one for one in found.differences if not is_of_words(one.metric, names)]
     for one in shown:
         ends = f"{one.low:+.4f} to {one.high:+.4f}"
-        values = [f"{value:.4f}" for value in (one.a, one.b)]
-        rows.append([one.metric, *values, f"{one.difference:+.4f}", ends, f"{one.p_value:.3f}"])
+        values = [f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}"]
+        rows.append([one.metric, *values, ends, f"{one.p_value:.3f}"])
     print(table(rows) + "\n")
-    for one in shown:
-        if one.winner:
-            print(f"{one.verdict()}.")
+    print("".join(f"{one.verdict()}.\n" for one in shown if one.winner), end="")
     alike = [one.metric for one in shown if not one.winner]
     if alike:
         print(f"No difference can be told in {', '.join(alike)}.")

@@ -3,7 +3,7 @@
 import argparse
 from typing import Iterable
 
-from .arguments import argument
+from .arguments import argument, listed, named
 from .output import counted, messages
 
 EXAMPLES = [
@@ -37,8 +37,8 @@ ARGUMENTS = [
     argument("--label-field NAME", "field or column of the label in labelled text",
              default="label"),
     argument("--drop A,B", "fields to leave out; labels: all but the first; history: each turn "
-             "becomes an example of its own; blanks: at the ends of lines",
-             default="", suggest=lambda: ("labels", "history", "blanks")),
+             "becomes an example of its own; blanks: at the ends of lines", listed,
+             default=[], suggest=lambda: ("labels", "history", "blanks")),
     argument("--skip", "leave out episodes that the format cannot hold"),
     argument("--force", "replace a file that is there"),
 ]  # fmt: skip
@@ -48,18 +48,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Convert, and say what was left out."""
     from ..formats.convert import convert
 
-    done = convert(
-        arguments.source,
-        arguments.target,
-        from_format=arguments.from_format,
-        to_format=arguments.to_format,
-        label_speaker=arguments.label_speaker,
-        text_field=arguments.text_field,
-        label_field=arguments.label_field,
-        drop=[name.strip() for name in arguments.drop.split(",") if name.strip()],
-        skip=arguments.skip,
-        force=arguments.force,
-    )
+    names = ("from_format", "to_format", "label_speaker", "text_field", "label_field", "drop")
+    options = named(arguments, *names, "skip", "force")
+    done = convert(arguments.source, arguments.target, **options)
     if done.was_guessed:
         messages.info(f"{arguments.source} looks like {done.from_format}; if not, say --from")
     if done.left_out:

@@ -4,7 +4,7 @@ import argparse
 import re
 from functools import reduce
 from operator import getitem
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List
 
 from .arguments import CODE, CONFIG, argument, json_flag
 from .json_output import print_json
@@ -29,36 +29,33 @@ def run(arguments: argparse.Namespace) -> int:
     """Check the config, and show what it uses."""
     from ..config import check_config, load_code, load_config
     from ..config.values import show_value
+    from ..config.variables import variables_in
     from ..errors import ConfigError
     from ..training.experiment import Experiment
 
     load_code(arguments.code)
+    found: Dict[str, Any] = {"config": arguments.config, "problems": []}
     problems = check_config(arguments.config, arguments.overrides)
     if not problems:
         checked = load_config(arguments.config, arguments.overrides)
         problems = Experiment(checked).missing_packages()
     if problems and arguments.json:
-        print_json({"config": arguments.config, "problems": [_problem(each) for each in problems]})
+        print_json({**found, "problems": list(map(_problem, problems))})
         return ConfigError.exit_code
     if problems:
         raise ConfigError(problems, arguments.config)
     functions = list(_functions(checked.config, ""))
-    variables = _variables(checked.config, checked.interpolated)
+    names = sorted(set(variables_in(checked.config)))
+    variables = {name: reduce(getitem, name.split("."), checked.interpolated) for name in names}
     if arguments.json:
-        print_json(
-            {
-                "config": arguments.config,
-                "problems": [],
-                "functions": [dict(zip(("section", "function", "file"), f)) for f in functions],
-                "variables": dict(variables),
-            }
-        )
+        found["functions"] = [dict(zip(("section", "function", "file"), f)) for f in functions]
+        print_json({**found, "variables": variables})
         return 0
     if arguments.functions:
         rows = [[f"[{section}]", *rest] for section, *rest in functions]
         print(table([["section", "function", "file"], *rows], n_left=3))
     if arguments.variables:
-        rows = [[name, show_value(value)] for name, value in variables]
+        rows = [[name, show_value(value)] for name, value in variables.items()]
         print(table([["variable", "value"], *rows], n_left=2))
     messages.good(f"{arguments.config}: nothing is wrong")
     return 0
@@ -89,12 +86,3 @@ def _problem(problem: Any) -> Dict[str, Any]:
         "text": problem.text,
         "hint": problem.hint,
     }
-
-
-def _variables(config: Any, interpolated: Any) -> List[Tuple[str, Any]]:
-    from ..config.variables import variables_in
-
-    return [
-        (name, reduce(getitem, name.split("."), interpolated))
-        for name in sorted(set(variables_in(config)))
-    ]

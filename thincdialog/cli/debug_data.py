@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from .arguments import CODE, CONFIG, SPLITS, argument, common, json_flag
 from .histograms import PARTS, histogram
@@ -52,9 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None:
     rows = [[parts[0].task, *(part.split for part in parts)]]
-    for name, value in _ROWS:
-        cells = [value(part) for part in parts]
-        if any(cells):
+    columns = [_cells(part) for part in parts]
+    for name in columns[0]:
+        cells = [column[name] for column in columns]
+        if any(cells):  # A row that is empty for all splits is left out.
             rows.append([name, *(cell or "-" for cell in cells)])
     print(table(rows))
     print("* median / 95 % have no more / longest")
@@ -110,74 +111,55 @@ def _show_warnings(report: Any) -> None:
         messages.warn(counted(len(report.warnings), "warning"))
 
 
-def _lengths(name: str) -> Callable[[Any], str]:
-    def show(part: Any) -> str:
-        found = part.lengths.get(name)
-        if found is None:
-            return ""
-        return f"{found.median:,} / {found.most_95:,} / {found.longest:,}"
-
-    return show
-
-
-def _count(name: str) -> Callable[[Any], str]:
-    return lambda part: f"{getattr(part, name):,}" if getattr(part, name) else ""
-
-
-def _some(name: str) -> Callable[[Any], str]:
-    def show(part: Any) -> str:
-        found = getattr(part, name)
-        return f"{found.count:,} ({_percent(found.share)})" if found.count else ""
-
-    return show
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _turns(part: Any) -> str:
-    found = part.lengths["turns"]
-    return f"{found.mean:.1f} (up to {found.longest:,})" if found.longest > 1 else ""
+def _cells(part: Any) -> Dict[str, str]:
+    """A split's column of the table, by the names of its rows."""
 
+    def count(number: int) -> str:
+        return f"{number:,}" if number else ""
 
-def _unknown(part: Any) -> str:
-    return _percent(part.n_unknown / part.n_words) if part.n_unknown else ""
+    def some(found: Any) -> str:
+        return f"{found.count:,} ({_percent(found.share)})" if found.count else ""
 
+    def lengths(name: str) -> str:
+        found = part.lengths.get(name)
+        return f"{found.median:,} / {found.most_95:,} / {found.longest:,}" if found else ""
 
-def _cut(name: str) -> Callable[[Any], str]:
-    return lambda part: _percent(part.truncated[name]) if part.truncated.get(name) else ""
+    def cut(name: str) -> str:
+        return _percent(part.truncated[name]) if part.truncated.get(name) else ""
 
-
-# Rows of the table; one that is empty for all splits is left out.
-_ROWS: List[Tuple[str, Callable[[Any], str]]] = [
-    (
-        "conversations",
-        lambda p: _count("n_conversations")(p) if p.n_conversations != p.n_episodes else "",
-    ),
-    ("episodes", _count("n_episodes")),
-    ("examples", _count("n_examples")),
-    ("turns of an episode", _turns),
-    ("words of a text *", _lengths("text words")),
-    ("words of a label *", _lengths("label words")),
-    ("tokens of a context *", _lengths("context tokens")),
-    ("tokens of a label *", _lengths("label tokens")),
-    ("contexts cut", _cut("contexts")),
-    ("labels cut", _cut("labels")),
-    ("different labels", _count("n_labels")),
-    ("unknown words", _unknown),
-    ("with features", _count("n_with_features")),
-    ("without text", _some("without_text")),
-    ("empty text", _some("empty_text")),
-    ("without label", _some("without_label")),
-    ("empty label", _some("empty_label")),
-    ("label not in training", _some("new_labels")),
-    ("label no candidate", _some("outside")),
-    ("duplicates", _some("duplicates")),
-    ("same input, other label", _some("contradictions")),
-    ("also in training", _some("in_train")),
-    ("input also in training", _some("input_in_train")),
-    ("text also in training", _some("text_in_train")),
-    ("ids that repeat", _some("repeated_ids")),
-    ("conversations that repeat", _count("shared_ids")),
-]
+    turns = part.lengths["turns"]
+    is_talk = part.n_conversations != part.n_episodes
+    return {
+        "conversations": count(part.n_conversations) if is_talk else "",
+        "episodes": count(part.n_episodes),
+        "examples": count(part.n_examples),
+        "turns of an episode": (
+            f"{turns.mean:.1f} (up to {turns.longest:,})" if turns.longest > 1 else ""
+        ),
+        "words of a text *": lengths("text words"),
+        "words of a label *": lengths("label words"),
+        "tokens of a context *": lengths("context tokens"),
+        "tokens of a label *": lengths("label tokens"),
+        "contexts cut": cut("contexts"),
+        "labels cut": cut("labels"),
+        "different labels": count(part.n_labels),
+        "unknown words": _percent(part.n_unknown / part.n_words) if part.n_unknown else "",
+        "with features": count(part.n_with_features),
+        "without text": some(part.without_text),
+        "empty text": some(part.empty_text),
+        "without label": some(part.without_label),
+        "empty label": some(part.empty_label),
+        "label not in training": some(part.new_labels),
+        "label no candidate": some(part.outside),
+        "duplicates": some(part.duplicates),
+        "same input, other label": some(part.contradictions),
+        "also in training": some(part.in_train),
+        "input also in training": some(part.input_in_train),
+        "text also in training": some(part.text_in_train),
+        "ids that repeat": some(part.repeated_ids),
+        "conversations that repeat": count(part.shared_ids),
+    }

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Train on one batch, and give a verdict."""
     from ..api import debug_overfit
 
-    found = debug_overfit(arguments.config, steps=arguments.steps, **common(arguments))
+    found = debug_overfit(arguments.config, **common(arguments, "steps"))
     if arguments.json:
         print_json({"is_learnt": found.is_learnt, **dataclasses.asdict(found)})
     else:

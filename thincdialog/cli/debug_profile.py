@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Measure, and show where the time goes."""
     from ..api import debug_profile
 
-    found = debug_profile(arguments.config, steps=arguments.steps, **common(arguments))
+    found = debug_profile(arguments.config, **common(arguments, "steps"))
     if arguments.json:
         print_json({**dataclasses.asdict(found), "overhead": found.overhead})
         return

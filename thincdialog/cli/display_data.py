@@ -33,14 +33,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Show examples, as text or as JSON lines."""
     from ..inspection.display import display_data
 
-    shown = display_data(
-        arguments.config,
-        split=arguments.split,
-        n_examples=arguments.num_examples,
-        shuffle=arguments.shuffle,
-        tokens=arguments.tokens,
-        **common(arguments),
-    )
+    options = common(arguments, "split", "shuffle", "tokens")
+    shown = display_data(arguments.config, n_examples=arguments.num_examples, **options)
     n_shown = 0
     for message, pieces in shown:
         n_shown += 1

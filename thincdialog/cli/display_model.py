@@ -28,12 +28,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Show conversations with the model's replies."""
     from ..inspection.display import display_model
 
-    conversations = display_model(
-        arguments.model,
-        split=arguments.split,
-        n_conversations=arguments.num_conversations,
-        **common(arguments),
-    )
+    options = {"n_conversations": arguments.num_conversations, **common(arguments, "split")}
+    conversations = display_model(arguments.model, **options)
     if arguments.jsonl:
         for number, exchanges in enumerate(conversations):
             for message, reply in exchanges:

@@ -39,12 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
     in a row for each of several tasks."""
     from ..api import evaluate_in_detail, write_predictions
 
-    found = evaluate_in_detail(
-        arguments.model,
-        split=arguments.split,
-        n_resamples=arguments.resamples,
-        **common(arguments),
-    )
+    options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
+    found = evaluate_in_detail(arguments.model, **options)
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
     matrix = found.confusion() if wants_classes else None
     is_json_shown = arguments.json == "-"

@@ -6,8 +6,7 @@ import inspect
 import re
 from typing import Any, Dict, Iterable, List, Tuple
 
-from .arguments import CODE, argument, json_flag
-from .errors import UsageError
+from .arguments import CODE, UsageError, argument, json_flag
 from .json_output import print_json
 from .output import messages, table
 
@@ -114,12 +113,8 @@ def _describe(registry_name: str, name: str) -> Tuple[Dict[str, Any], str]:
             shown += f" -> {inspect.formatannotation(signature.return_annotation)}"
     except (TypeError, ValueError):
         signature, shown = inspect.Signature(), "its signature is not known"
-    facts = {
-        "registry": registry_name,
-        "name": name,
-        "file": info.where,
-        "parameters": {each.name: str(each) for each in signature.parameters.values()},
-        "documentation": documentation,
-    }
+    facts: Dict[str, Any] = {"registry": registry_name, "name": name, "file": info.where}
+    facts["parameters"] = {each.name: str(each) for each in signature.parameters.values()}
+    facts["documentation"] = documentation
     text = f'@{registry_name} = "{name}"\n{info.where}\n\n{shown}\n\n'
     return facts, f"{text}{documentation or 'It has no documentation.'}\n\n"

@@ -32,13 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import find_lr
     from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
 
-    found = find_lr(
-        arguments.config,
-        start=arguments.start,
-        end=arguments.end,
-        steps=arguments.steps,
-        **common(arguments),
-    )
+    found = find_lr(arguments.config, **common(arguments, "start", "end", "steps"))
     if arguments.json:
         print_json(dataclasses.asdict(found))
     else:

@@ -24,7 +24,9 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Show versions, or the facts of a saved model."""
-    facts = _of_model(arguments.model) if arguments.model else _of_installation()
+    from ..files.saved_model import read_meta
+
+    facts = read_meta(Path(arguments.model)) if arguments.model else _of_installation()
     # Checksums are for programs: --json has them.
     rows = _flatten({name: value for name, value in facts.items() if name != "files"}, "")
     if arguments.json:
@@ -53,16 +55,8 @@ def _of_installation() -> Dict[str, Any]:
     return facts
 
 
-def _of_model(folder: str) -> Dict[str, Any]:
-    from ..files.saved_model import read_meta
-
-    return read_meta(Path(folder))
-
-
 def _flatten(value: Any, name: str) -> List[List[str]]:
     if not isinstance(value, dict):
         return [[name, number_of(name, value) if isinstance(value, float) else str(value)]]
-    parts = []
-    for key, inner in value.items():
-        parts += _flatten(inner, f"{name}.{key}" if name else key)
-    return parts
+    parts = (_flatten(part, f"{name}.{key}" if name else key) for key, part in value.items())
+    return [row for rows in parts for row in rows]

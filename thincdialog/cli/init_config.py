@@ -3,8 +3,7 @@
 import argparse
 from typing import Iterable
 
-from .arguments import argument, json_flag
-from .errors import UsageError
+from .arguments import UsageError, argument, json_flag
 from .json_output import print_json
 from .output import messages, table
 from .writing import write_text
@@ -36,14 +35,12 @@ def run(arguments: argparse.Namespace) -> None:
     from ..config import find_shipped, shipped_configs
 
     if arguments.list:
-        rows = [["name", "what it is"]]
-        for name, path in shipped_configs().items():
-            first = path.read_text(encoding="utf8").split("\n", 1)[0]
-            rows.append([name, first.lstrip("# ")])
+        texts = {name: path.read_text("utf8") for name, path in shipped_configs().items()}
+        known = [[name, text.split("\n", 1)[0].lstrip("# ")] for name, text in texts.items()]
         if arguments.json:
-            print_json([dict(zip(("name", "about"), row)) for row in rows[1:]])
+            print_json([dict(zip(("name", "about"), row)) for row in known])
         else:
-            print(table(rows, n_left=2))
+            print(table([["name", "what it is"], *known], n_left=2))
         return
     if arguments.out is None:
         raise UsageError("init config needs OUT, the file to write (- for stdout), or --list")

@@ -11,9 +11,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
 from ..errors import ConfigError, DialogError
-from .arguments import declare
+from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
-from .errors import UsageError
 from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 
@@ -194,9 +193,9 @@ def _overview(names: List[str]) -> str:
         lines.append(f"  {titles:<26}{COMMANDS[name].about}")
     lines += ["", "Each has its own help: python -m thincdialog train --help"]
     if len(names) == len(COMMANDS):
-        lines += [
+        lines.append(
             "Results go to stdout, progress and notes to stderr; with --json, stdout is JSON."
-        ]
+        )
         lines += ["", "exit codes:", *(f"  {code:<4}{what}" for code, what in EXIT_CODES.items())]
     return "\n".join(lines)
 

@@ -4,7 +4,7 @@ import os
 import shlex
 from typing import Dict, List, Mapping, Tuple
 
-from .errors import UsageError
+from .arguments import UsageError
 
 ENVIRONMENT = "THINCDIALOG_CONFIG_OVERRIDES"
 

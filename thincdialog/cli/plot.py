@@ -4,7 +4,7 @@ import argparse
 import shutil
 import sys
 
-from .arguments import argument
+from .arguments import argument, listed
 from .output import can_show, has_colour, messages
 
 EXAMPLES = [
@@ -17,27 +17,22 @@ WIDEST = 100
 
 ARGUMENTS = [
     argument("RUN...", "output folder of a training run, or a log.jsonl", dest="runs"),
-    argument("--metrics A,B", "what to show; the loss and the score if not given"),
-    argument(
-        "--against",
-        "what to lay it over, step if not given",
-        default="step",
-        choices=("step", "epoch", "examples", "seconds"),
-    ),
+    argument("--metrics A,B", "what to show; the loss and the score if not given", listed),
+    argument("--against", "what to lay it over, step if not given", default="step",
+             choices=("step", "epoch", "examples", "seconds")),
     argument("--png FILE", "draw a picture instead"),
     argument("--svg FILE", "draw a picture instead"),
-]
+]  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Draw on the terminal, or into files."""
     from ..api import plot
 
-    metrics = [name.strip() for name in (arguments.metrics or "").split(",") if name.strip()]
     files = [path for path in (arguments.png, arguments.svg) if path]
     text = plot(
         arguments.runs,
-        metrics=metrics or None,
+        metrics=arguments.metrics or None,
         against=arguments.against,
         files=files,
         width=min(shutil.get_terminal_size((80, 24)).columns, WIDEST),

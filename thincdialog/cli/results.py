@@ -5,7 +5,7 @@ import csv
 import shutil
 import sys
 from dataclasses import asdict
-from typing import Any, Dict, List, Optional
+from typing import Any, List, Optional
 
 from .arguments import argument, json_flag
 from .json_output import print_json
@@ -34,14 +34,20 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([asdict(result) for result in found])
     elif arguments.csv:
-        _write_csv([result.flat() for result in found])
+        rows = [result.flat() for result in found]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
     else:
         settings = list(found[0].settings)
         room = max(shutil.get_terminal_size((80, 24)).columns, 80)
         shown = settings[:MAX_SETTINGS]
-        while len(settings) > MIN_SETTINGS and shown and _columns(found, shown) > room:
+        text = table(result_rows(found, shown))
+        while len(settings) > MIN_SETTINGS and shown and max(map(len, text.split("\n"))) > room:
             del shown[-1]
-        print(table(result_rows(found, shown)))
+            text = table(result_rows(found, shown))
+        print(text)
         if len(settings) > len(shown):
             messages.info(_differences(settings[len(shown) :]))
 
@@ -70,10 +76,6 @@ def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
     if any(each.state != "finished" for each in found):
         columns["state"] = ["" if each.state == "finished" else each.state for each in found]
     return [list(columns), *map(list, zip(*columns.values()))]
-
-
-def _columns(found: List[Any], settings: List[str]) -> int:
-    return max(map(len, table(result_rows(found, settings)).splitlines()))
 
 
 def _differences(settings: List[str]) -> str:
@@ -107,10 +109,3 @@ def _setting(value: Optional[str]) -> str:
 
 def _number(value: Optional[float], form: str) -> str:
     return "-" if value is None else format(value, form)
-
-
-def _write_csv(rows: List[Dict[str, Any]]) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)

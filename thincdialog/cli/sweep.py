@@ -4,8 +4,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any, Dict, List
 
-from .arguments import CODE, CONFIG, GPU, argument, common, count, json_flag
-from .errors import UsageError
+from .arguments import CODE, CONFIG, GPU, UsageError, argument, common, count, json_flag
 from .json_output import print_json
 from .output import messages, table
 from .results import result_rows
@@ -52,20 +51,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     over = _read_over(arguments.over)
     try:
-        found = sweep(
-            arguments.config,
-            over,
-            arguments.output,
-            random=arguments.random,
-            seed=arguments.seed,
-            retry=arguments.retry,
-            **common(arguments),
-        )
+        options = common(arguments, "random", "seed", "retry")
+        found = sweep(arguments.config, over, arguments.output, **options)
     except KeyboardInterrupt as interrupt:
         messages.warn("Interrupted; the same command goes on with what is not finished")
         return int(getattr(interrupt, "exit_code", 130))
     if arguments.json:
-        print_json(_facts(found))
+        facts = {name: list(map(asdict, getattr(found, name))) for name in ("runs", "results")}
+        best = None if found.best is None else found.best.name
+        print_json({"output": str(found.output), "best": best, **facts})
     elif found.results:
         print("\n" + table(result_rows(found.results, list(found.results[0].settings))))
     for failed in found.runs:
@@ -112,13 +106,3 @@ def _split(text: str) -> List[str]:
         else:
             values[-1] += letter
     return [value.strip() for value in values]
-
-
-def _facts(found: Any) -> Dict[str, Any]:
-    best = found.best
-    return {
-        "output": str(found.output),
-        "best": None if best is None else best.name,
-        "runs": [asdict(run) for run in found.runs],
-        "results": [asdict(result) for result in found.results],
-    }

@@ -45,13 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file_friendly:
         stdout, stderr = NoTerminal(stdout), NoTerminal(stderr)
     messages = Messages(stderr)
-    options: Dict[str, Any] = {
-        **common(arguments),
-        "output": arguments.output,
-        "force": arguments.force,
-        "resume": arguments.resume,
-        "stderr": stderr,
-    }
+    options = {"stderr": stderr, **common(arguments, "output", "force", "resume")}
     if arguments.dry_run:
         run_dry(arguments, options)
         return 0
@@ -74,13 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _facts(result: Any) -> Dict[str, Any]:
-    facts = asdict(replace(result, samples=[]))
-    del facts["samples"]
     samples = [
         [{"message": message, "reply": reply} for message, reply in exchanges]
         for exchanges in result.samples
     ]
-    return {**facts, "samples": samples}
+    return {**asdict(replace(result, samples=[])), "samples": samples}
 
 
 def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -> str:

@@ -97,22 +97,19 @@ def describe(annotation: Any) -> str:
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return " or ".join(f'"{part}"' for part in parts)
+    plural = (_PLURALS.get(parts[0]) or describe(parts[0])) if origin in _LISTS and parts else ""
     if origin is tuple and parts and parts[-1] is not ...:
         if len(set(parts)) == 1:
-            return f"a list of {len(parts)} {_plural(parts[0])}"
+            return f"a list of {len(parts)} {plural}"
         return f"a list of {len(parts)}: {', '.join(map(describe, parts))}"
     if origin in _LISTS:
-        return f"a list of {_plural(parts[0])}" if parts else "a list"
+        return f"a list of {plural}" if parts else "a list"
     if annotation in _NAMES or origin in _NAMES:
         return _NAMES.get(annotation) or _NAMES[origin]
     name = getattr(origin or annotation, "__name__", str(annotation))
     if takes_nothing(annotation):
         return f"confection's {name}"
     return f"a block that builds a {name}"
-
-
-def _plural(annotation: Any) -> str:
-    return _PLURALS.get(annotation) or describe(annotation)
 
 
 def accepts_list(annotation: Any) -> bool:

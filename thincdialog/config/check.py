@@ -46,6 +46,10 @@ class Checker:
         self.unsound.update(around(path))
         self.problems.append(Problem(self.given.where(*path), text, hint))
 
+    def add_at(self, path: KeyPath, text: str, hint: str = "") -> None:
+        """The same of a key, whose section and name come first."""
+        self.add(path, f"[{'.'.join(path[:-1])}] '{path[-1]}' {text}", hint)
+
     def is_sound(self, path: KeyPath) -> bool:
         """Whether nothing at or below a path was wrong or is unknown."""
         return path not in self.unsound
@@ -81,8 +85,7 @@ class Checker:
         for key, value in section.items():
             path, name = ("paths", key), f"paths.{key}"
             if not fits(value, _PATHS) and path not in self.given.unknown:
-                text = f"[paths] '{key}' should be a string or null, got {show_value(value)}"
-                self.add(path, text)
+                self.add_at(path, f"should be a string or null, got {show_value(value)}")
             elif name in self.given.overrides and name not in used and "paths" not in used:
                 keys = [n.split(".", 1)[1] for n in sorted(used) if n.startswith("paths.")]
                 hint = close_to(key, keys) or "it holds no ${paths...} at all"
@@ -109,7 +112,6 @@ class Checker:
     def _check_setting(self, path: KeyPath, value: Any, setting: Setting) -> None:
         if path == mixture.PATH and isinstance(value, dict):
             return  # check_weights() looks at each of them.
-        name, key = ".".join(path[:-1]), path[-1]
         wanted, hint = describe(setting.annotation), ""
         least, most = setting.least, setting.most
         if least is not None:
@@ -118,10 +120,9 @@ class Checker:
             hint = value_hint(value, setting.annotation)
         elif (least is None or value >= least) and (most is None or value <= most):
             return
-        comments = default_source().sections[name].entries[key].comments
+        comments = default_source().sections[".".join(path[:-1])].entries[path[-1]].comments
         about = " ".join(line.lstrip("# ") for line in comments).rstrip(".")
-        text = f"[{name}] '{key}' should be {wanted}, got {show_value(value)}"
-        self.add(path, text, hint or about)
+        self.add_at(path, f"should be {wanted}, got {show_value(value)}", hint or about)
 
     def _check_blocks(self, path: KeyPath, section: Any, blocks: Blocks) -> Any:
         name = ".".join(path)
@@ -178,7 +179,7 @@ class Checker:
             hint = close_to(key[1:], registries).replace("'", "'@", 1)
             self.add(inner, f"[{name}] there is no registry '{key}'", hint)
         elif not isinstance(value, str):
-            self.add(inner, f"[{name}] '{key}' should be a name, got {show_value(value)}")
+            self.add_at(inner, f"should be a name, got {show_value(value)}")
         elif wanted and key[1:] != wanted:
             text = f"[{name}] is built by '@{wanted}', got '{key}'"
             self.add(inner, text, f'write @{wanted} = "..."')
@@ -208,12 +209,12 @@ class Checker:
                 group = self._check_group(inner, value, info)
             elif key in info.arguments:
                 if key in filled:
-                    text = f"[{name}] '{key}' is filled by the first blocks of [{name}.*] already"
-                    self.add(inner, text, info.hint(key))
+                    text = f"is filled by the first blocks of [{name}.*] already"
+                    self.add_at(inner, text, info.hint(key))
                 named[key] = self._check_value(inner, value, info.arguments[key].annotation, info)
                 if self.is_sound(inner) and (wanted := info.out_of_range(key, value)):
-                    text = f"[{name}] '{key}' of {info.name} should be {wanted}"
-                    self.add(inner, f"{text}, got {show_value(value)}", info.hint(key))
+                    text = f"of {info.name} should be {wanted}, got {show_value(value)}"
+                    self.add_at(inner, text, info.hint(key))
             elif info.takes_any:
                 named[key] = self._check_value(inner, value, Any, info)
             else:
@@ -233,7 +234,7 @@ class Checker:
     def _check_group(self, path: KeyPath, value: Any, info: FunctionInfo) -> Dict[str, Any]:
         name, built = ".".join(path[:-1]), dict[str, Any]()
         if not isinstance(value, dict):
-            self.add(path, f"[{name}] '*' should hold sections [{name}.*.NAME]")
+            self.add_at(path, f"should hold sections [{name}.*.NAME]")
             return built
         arguments = info.positional(value)
         if len(value) > len(arguments):
@@ -277,9 +278,9 @@ class Checker:
         for inner, value, argument in zip(places, [*group.values(), *named.values()], arguments):
             if argument and value is not None and not fits(value, argument.annotation):
                 wanted, got = describe(argument.annotation), type(value).__name__
-                text = f"[{name}] '{inner[-1]}' of {info.name} should be {wanted}, got a {got}"
-                is_named = argument.name in info.arguments
-                self.add(inner, text, info.hint(argument.name) if is_named else f"see {info.where}")
+                hint = f"see {info.where}"
+                hint = info.hint(argument.name) if argument.name in info.arguments else hint
+                self.add_at(inner, f"of {info.name} should be {wanted}, got a {got}", hint)
         if not self.is_sound(path):
             return None
         for key in named.keys() & info.arguments.keys():
@@ -300,13 +301,12 @@ class Checker:
         return None
 
     def _add_mismatch(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
-        section, key = ".".join(path[:-1]), path[-1]
         shown = f"a list [{'.'.join(path)}.*]" if is_group(value) else show_value(value)
-        text = f"[{section}] '{key}' of {info.name} should be {describe(annotation)}, got {shown}"
-        hint = value_hint(value, annotation) or info.hint(key)
+        text = f"of {info.name} should be {describe(annotation)}, got {shown}"
+        hint = value_hint(value, annotation) or info.hint(path[-1])
         if takes_nothing(annotation):
             hint = f"no value is one: annotate int, float or bool there ({info.where})"
-        self.add(path, text, hint)
+        self.add_at(path, text, hint)
 
 
 def _where_else(registry_name: str, name: str) -> str:
