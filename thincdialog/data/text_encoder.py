@@ -13,7 +13,6 @@ from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
 from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
-from .new_turns import lay_out_turns
 from .slices import slice_places
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
@@ -23,6 +22,7 @@ from .turn_store import (
     Conversations,
     StoredTurns,
     TurnStore,
+    lay_out_turns,
 )
 
 # Conversations, each with its current turn last: those of a batch, or as lists of turns.

@@ -14,9 +14,8 @@ from .batch import Batch, gathered
 from .candidates import CandidateSampler, WithCandidates
 from .draws import block_order, in_share, sample_episodes
 from .joined_store import JoinedStore
-from .memory_store import MemoryStore
 from .split import Block, Split, Start
-from .store import Store, Unit
+from .store import MemoryStore, Store, Unit
 
 OrderT = TypeVar("OrderT", bound="Order")
 

@@ -7,9 +7,9 @@ from typing import Any, Iterator, Mapping, Optional, TextIO, Union, cast
 
 from ..config import ConfigLike
 from ..errors import ConfigError, DataError, Problem
+from ..runners.step import gather
 from ..teachers import Teacher
 from ..training.experiment import Experiment
-from ..training.step import gather
 
 
 class Trial(Experiment):
