@@ -39,10 +39,13 @@ def test_words_of_the_worked_example_without_padding():
     assert [sum(batch) for batch in expected] == [80, 51]
 
 
-@given(strategies.lengths(), st.one_of(st.integers(1, 80), st.integers(1, 10**7)), st.booleans())
-def test_words_budget_is_never_exceeded_but_by_a_row_alone(lengths, budget, is_padded):
-    batcher = Words(budget, padding=is_padded)
-    counted = Lengths(lengths.counts, (is_padded,) * lengths.counts.shape[1])
+@pytest.mark.parametrize("is_padded", [False, True, None])
+@given(strategies.lengths(), st.one_of(st.integers(1, 80), st.integers(1, 10**7)))
+def test_words_budget_is_never_exceeded_but_by_a_row_alone(is_padded, lengths, budget):
+    batcher, counted = Padded(budget), lengths
+    if is_padded is not None:
+        batcher = Words(budget, padding=is_padded)
+        counted = Lengths(lengths.counts, (is_padded,) * lengths.counts.shape[1])
     batches = plan_window(batcher, lengths, budget, np.random.default_rng(0))
     for batch, n_cells in zip(batches, batch_cells(counted, batches)):
         assert n_cells <= budget or len(batch) == 1

@@ -61,23 +61,6 @@ def run_batches(original, n_rows):
     return rows
 
 
-@given(lengths, st.integers(1, 30), st.booleans(), st.booleans(), st.integers(1, 9))
-def test_teacher_shows_each_example_exactly_once(sizes, n_copies, training, streaming, window):
-    original = teacher(sizes, training=training, streaming=streaming, window=window)
-    expected = Counter(text for episode in episodes(sizes) for text, _ in episode)
-    for epoch in range(2):
-        original.start_epoch(epoch, 7)
-        seen, texts = run(original, n_copies)
-        assert Counter(texts) == expected
-        for own in seen:  # Each copy saw whole episodes, turn by turn.
-            turns = [tuple(map(int, message["text"].split()[1].split("."))) for message in own]
-            for before, after in zip(turns, turns[1:]):
-                assert after == (before[0], before[1] + 1) or after[1] == 0
-            ends = [message["episode_done"] for message in own]
-            assert ends == [turn == sizes[number] - 1 for number, turn in turns]
-    assert original.report()["examples"].value() == 2 * sum(sizes)
-
-
 def test_teacher_evaluates_in_the_order_of_the_data():
     original = teacher([2, 1, 3], training=False)
     texts = [text for episode in episodes([2, 1, 3]) for text, _ in episode]
