@@ -9,7 +9,6 @@ from tests.batchers import strategies
 from tests.batchers.corpora import (
     QUOTES,
     batch_cells,
-    cells,
     one_field,
     order_follows_length,
     padding,
@@ -62,18 +61,6 @@ def test_words_empty_rows_take_a_cell_each(lengths, budget):
         for batch in batches:
             n_empty = int((lengths.counts[batch].sum(axis=1) == 0).sum())
             assert n_empty <= budget
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=50), st.integers(30, 90))
-def test_words_of_one_field_waste_no_batch(n_words, budget):
-    # From the longest on, each batch as full as can be: nothing needs fewer batches.
-    n_batches, batch = 1, []
-    for row in sorted(n_words, reverse=True):
-        if cells([(word,) for word in [*batch, row]], [True]) > budget:
-            n_batches, batch = n_batches + 1, []
-        batch.append(row)
-    lengths = Lengths(np.array(n_words)[:, None], (True,))
-    assert len(Words(budget).plan(lengths, budget, np.random.default_rng(0))) == n_batches
 
 
 def window(batcher, lengths):
