@@ -12,12 +12,12 @@ from ..metrics.exact import exact_sum
 from ..models.gradient_tree import GradientTree
 from ..protocol import StepReport
 
-# Means in reports, and the counts that they divide; all are better lower.
-_SHARES: Dict[str, Tuple[str, str]] = {
-    "truncated_contexts": ("truncated_contexts", "contexts"),
-    "truncated_labels": ("truncated_labels", "labels"),
-    "truncated_context_tokens": ("truncated_context_tokens", "truncated_contexts"),
-    "truncated_label_tokens": ("truncated_label_tokens", "truncated_labels"),
+# Counts that are reported as means, and what they are divided by; all are better lower.
+_SHARES = {
+    "truncated_contexts": "contexts",
+    "truncated_labels": "labels",
+    "truncated_context_tokens": "truncated_contexts",
+    "truncated_label_tokens": "truncated_labels",
 }
 
 
@@ -84,8 +84,8 @@ class Counters:
             n_tokens, n_cells = counts["tokens"], counts["cells"]
             report["tokens"] = SumMetric(n_tokens)
             report["padding_fraction"] = AverageMetric(n_cells - n_tokens, n_cells)
-            for name, (part, whole) in _SHARES.items():
-                report[name] = AverageMetric(counts[part], counts[whole])
+            for name, whole in _SHARES.items():
+                report[name] = AverageMetric(counts[name], counts[whole])
         return {
             name: metric
             for name, metric in report.items()

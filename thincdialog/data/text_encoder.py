@@ -248,7 +248,7 @@ class TextEncoder:
         """The store's number of each conversation; shape (n,), int64."""
         if not isinstance(conversations, Batch):
             return self._add_conversations(store, conversations)
-        known, rows = store.contexts_of(conversations.store), conversations.rows
+        (known, _), rows = store.known_of(conversations.store), conversations.rows
         numbers: np.ndarray = known[rows]
         new = np.flatnonzero(numbers == UNKNOWN)
         if len(new):
@@ -271,7 +271,7 @@ class TextEncoder:
         """The store's entry of each reply; shape (n,), int64."""
         if not isinstance(texts, Batch):
             return self._entries(store, [(SELF, text) for text in texts])
-        known, ids = store.labels_of(texts.store), texts.label_ids
+        (_, known), ids = store.known_of(texts.store), texts.label_ids
         numbers: np.ndarray = known[ids]
         if (numbers == UNKNOWN).any():
             new = np.unique(ids[numbers == UNKNOWN])

@@ -77,24 +77,18 @@ class TurnStore:
         self._turns = np.empty(1024, dtype=np.int32)
         self._bounds = np.zeros(256, dtype=np.int64)
         self._n_conversations = 0
-        # Of rows of examples their conversations, and of their labels the entries; forgotten
-        # with the examples, too.
-        self._contexts: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
-        self._labels: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
+        # See ``known_of``; forgotten with the examples, too.
+        self._known: MutableMapping[Store, Tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 
-    def contexts_of(self, examples: Store) -> np.ndarray:
-        """Of each row of a store of examples the number of its conversation, or ``UNKNOWN``,
-        which who adds it replaces; shape (n_examples,), int64."""
-        known = self._contexts.get(examples)
+    def known_of(self, examples: Store) -> Tuple[np.ndarray, np.ndarray]:
+        """Of each row of a store of examples the number of its conversation, shape
+        (n_examples,), and of each of its ``label_texts`` the entry, shape (n_labels,); int64.
+        ``UNKNOWN`` for new ones, which who adds them replaces."""
+        known = self._known.get(examples)
         if known is None:
-            known = self._contexts[examples] = np.full(examples.n_examples, UNKNOWN)
-        return known
-
-    def labels_of(self, examples: Store) -> np.ndarray:
-        """The same of its ``label_texts``: their entries."""
-        known = self._labels.get(examples)
-        if known is None:
-            known = self._labels[examples] = np.full(len(examples.label_texts), UNKNOWN)
+            sizes = examples.n_examples, len(examples.label_texts)
+            contexts, labels = (np.full(size, UNKNOWN) for size in sizes)
+            known = self._known[examples] = contexts, labels
         return known
 
     def trim(self) -> None:
