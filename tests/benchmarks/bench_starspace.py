@@ -34,6 +34,7 @@ from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.rows_apart import RowsApart
 from thincdialog.optimizers.sparse_sgd import SparseSGD
 from thincdialog.registry import registry
+from thincdialog.runners.step import gather
 from thincdialog.teachers.teacher import Teacher
 from thincdialog.worlds import BatchWorld
 
@@ -90,7 +91,7 @@ def training(agent: Any, teacher: Teacher) -> Dict[str, float]:
             with others if epoch else first:
                 world.start_epoch(epoch, 0)
                 while not world.epoch_done():
-                    gather_gradient(agent, world, 0, step, 1)
+                    gather(agent, world, 0, step, 1)
                     agent.update(optimizer)
                     step += 1
     return {
@@ -105,7 +106,7 @@ def kernel_alone(agent: Any, teacher: Teacher) -> float:
     optimizer, watch = SparseSGD(0.1), Stopwatch()
     with BatchWorld(teacher, agent, Fixed(SIZE)) as world:
         world.start_epoch(0, 0)
-        gather_gradient(agent, world, 0, 0, N_EXAMPLES)
+        gather(agent, world, 0, 0, N_EXAMPLES)
     with watch:
         agent.update(optimizer)
     return N_EXAMPLES / watch.seconds
@@ -149,9 +150,9 @@ def learning(examples: List[Message], loss: Any, rate: float, apart: bool) -> Wo
     with BatchWorld(teacher, agent, Fixed(128)) as world:
         world.start_epoch(0, 0)
         while not world.epoch_done():
-            gather_gradient(agent, world, 0, len(packed), 1)
-            packed += agent._packed
-            agent._packed = ()
+            gather(agent, world, 0, len(packed), 1)
+            packed += agent.counters.packs
+            agent.reset_metrics()
     replicas: List[Any] = [agent.replica() for _ in range(2)]
     batches = [cycle(packed[thread::2]) for thread in range(2)]
     if not apart:
