@@ -21,7 +21,6 @@ import zlib
 import numpy as np
 
 from thincdialog.api import Learner, Message, registry
-from thincdialog.metrics import AverageMetric
 from thincdialog.protocol import NO_STEP, StepReport
 
 
@@ -97,7 +96,8 @@ class Perceptron(Learner):
         optimizer.step_schedules()
         report = StepReport(
             self.n_gathered,
-            AverageMetric(total, n_words),
+            total,
+            n_words,
             "tokens",
             square**0.5,
             {"tokens": int(n_words), "cells": int(n_words)},

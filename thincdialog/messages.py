@@ -7,6 +7,7 @@ candidates, best first), ``episode_done``, ``reward``, ``id`` (of the example),
 ``agent`` (who speaks). Any other field travels along untouched.
 """
 
+from itertools import repeat
 from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple, Union, overload
 
 # A turn of the conversation as the observing agent sees it: who spoke, and what.
@@ -67,8 +68,10 @@ class Columns(Sequence[Message]):
         return Message((name, value) for name, value in cells if value is not None)
 
     def __iter__(self) -> Iterator[Message]:
-        for index in range(len(self)):
-            yield self[index]
+        names = list(self.names())
+        rows = zip(*map(self.column, names)) if names else repeat((), len(self))
+        for cells in rows:
+            yield Message([(name, cell) for name, cell in zip(names, cells) if cell is not None])
 
 
 class MessageBatch(Columns):

@@ -17,7 +17,7 @@ from typing import (
 
 from .errors import ProtocolError
 from .messages import Message, column
-from .metrics import AverageMetric, Metric
+from .metrics import Metric
 
 AgentT = TypeVar("AgentT", bound="Agent")
 
@@ -212,8 +212,9 @@ class StepReport(NamedTuple):
     """What came of an update of the weights.
 
     examples (int): How many it learnt from; 0: nothing was changed.
-    loss (Optional[AverageMetric]): What the step was to make smaller: a sum (nats) and on how
-        many it was measured; None if it is not known.
+    loss (Optional[float]): What the step was to make smaller, summed (nats); None if it is
+        not known.
+    n_losses (int): On how many it was measured.
     unit (str): What these are: "examples" or "tokens".
     gradient_norm (float): Of the mean gradient, before clipping.
     counts (Mapping[str, int]): What else can be added up: "tokens" that were read and the
@@ -223,7 +224,8 @@ class StepReport(NamedTuple):
     """
 
     examples: int
-    loss: Optional[AverageMetric] = None
+    loss: Optional[float] = None
+    n_losses: int = 0
     unit: str = "examples"
     gradient_norm: float = 0.0
     counts: Mapping[str, int] = {}
@@ -273,10 +275,11 @@ class Learner(Agent):
         number (int): Of the part, from 0.
         """
 
-    def learn(self, batch: Sequence[Message]) -> None:
+    def learn(self, batch: Any) -> None:
         """Gather from a batch what the next ``update`` needs, a gradient for instance.
 
-        batch (Sequence[Message]): Examples that all have ``labels``.
+        batch (Sequence[Message]): Examples that all have ``labels``, as ``batch_act`` gives
+            them: here messages, in a subclass maybe an ``examples.Batch``.
         RAISES (TrainingError): If the loss is not finite.
         """
         raise NotImplementedError

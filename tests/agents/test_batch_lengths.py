@@ -10,8 +10,7 @@ from thinc.api import Model, chain, noop, with_padded
 
 from tests.agents import colours
 from tests.agents.colours import make, teacher_of
-from thincdialog.api import IterableTeacher, Message
-from thincdialog.data.tokenizers import WordTokenizer
+from thincdialog.api import Message
 from thincdialog.examples import Batch, MemoryStore
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
@@ -188,18 +187,6 @@ def test_ranker_label_of_several_rows_has_their_lowest_limit():
     assert [words(agent, row) for row in labels[-1]] == ["one"]
 
 
-def test_agent_own_limits_hold_beside_max_tokens():
-    agent, contexts, labels = build("Ranker", max_context=3, max_label=2)
-    rows = [
-        Message(text="a b c d", labels=["one two three"], max_tokens=(9, 9)),
-        Message(text="a b c d e", labels=["one two"], max_tokens=(1, 0)),
-    ]
-    assert agent.batch_lengths(rows).counts.tolist() == [[3, 2], [1, 0]]
-    agent.batch_act(rows)
-    assert [words(agent, row) for row in contexts[-1]] == ["b c d", "e"]
-    assert [words(agent, row) for row in labels[-1]] == ["one two", ""]
-
-
 @given(
     st.lists(st.tuples(TEXTS, st.none() | st.lists(TEXTS, max_size=2)), min_size=1, max_size=8),
     st.lists(st.lists(st.integers(0, 7), max_size=6), max_size=4),
@@ -233,29 +220,6 @@ def test_ranker_lengths_of_rows_of_a_store_are_those_of_their_messages(
             allowed = [m.get("max_tokens", (99, 99))[1] for m in messages]
             expected = [min(n, limit, max_label or 99) for n, limit in zip(n_tokens, allowed)]
             assert found[:, 1].tolist() == expected
-
-
-def test_ranker_reads_texts_of_held_data_once():
-    class Counting(WordTokenizer):
-        def encode(self, text):
-            seen.append(text)
-            return super().encode(text)
-
-    seen = []
-    make_model = lambda: make("models", "BiEncoder", bag())  # noqa: E731
-    agent, _ = colours.build("Ranker", make_model, TRAIN[:1], Counting)
-    teacher = IterableTeacher({"train": [("a", "one two"), ("b", "five")]})
-    shown = teacher.for_split("train", training=True)
-    shown.set_batches(make("batchers", "Fixed", 2))
-    seen.clear()
-    for epoch in range(3):
-        shown.start_epoch(epoch, 0)
-        batch = shown.batch_act()
-        lengths = agent.batch_lengths(batch).counts[:, 1]
-        agent.learn(batch)
-        assert len(lengths) == 2
-        shown.batch_observe([Message()] * 2)
-    assert sorted(seen) == ["a", "b", "five", "one two"]
 
 
 @pytest.mark.parametrize("contexts", [bag, rectangles])

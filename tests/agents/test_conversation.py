@@ -45,40 +45,28 @@ def test_agent_use_reply_must_be_known():
 
 
 @pytest.mark.parametrize(
-    "use_reply, own", [("label", ["yes"]), ("model", ["1 turns"]), ("none", [])]
+    "use_reply, first, second, expected",
+    [
+        ("label", {"labels": ["yes", "no"]}, {"eval_labels": ["maybe"]}, [(SELF, "yes")]),
+        ("model", {"labels": ["yes", "no"]}, {"eval_labels": ["maybe"]}, [(SELF, "1 turns")]),
+        ("none", {"labels": ["yes", "no"]}, {"eval_labels": ["maybe"]}, []),
+        ("label", {}, {}, [(SELF, "1 turns")]),  # Its own reply, where there is no label.
+        ("label", {"episode_done": True}, {}, None),
+        ("label", {}, {"context": [(PARTNER, "x"), (SELF, "y")]}, [(PARTNER, "x"), (SELF, "y")]),
+    ],
 )
-def test_agent_history_holds_the_chosen_reply(use_reply, own):
+def test_agent_history_is_what_was_said_in_the_episode(use_reply, first, second, expected):
     agent = Parrot(use_reply=use_reply)
-    exchange(agent, "one", labels=["yes", "no"])
-    seen = exchange(agent, "two", eval_labels=["maybe"])
-    assert seen["turns"] == [
-        (PARTNER, "one"), *[(SELF, text) for text in own], (PARTNER, "two")
-    ]  # fmt: skip
-
-
-def test_agent_without_labels_remembers_its_own_reply():
-    agent = Parrot(use_reply="label")
-    exchange(agent, "one")
-    assert exchange(agent, "two")["turns"][1] == (SELF, "1 turns")
-
-
-def test_agent_forgets_after_the_episode_and_at_reset():
-    agent = Parrot()
-    exchange(agent, "one", episode_done=True)
-    assert exchange(agent, "two")["turns"] == [(PARTNER, "two")]
+    exchange(agent, "one", **first)
+    before = [] if "episode_done" in first or "context" in second else [(PARTNER, "one")]
+    seen = exchange(agent, "two", **second)
+    assert seen["turns"] == [*before, *(expected or []), (PARTNER, "two")]
     agent.reset()
     assert exchange(agent, "three")["turns"] == [(PARTNER, "three")]
 
 
-def test_agent_takes_a_given_context_as_its_history():
-    agent = Parrot(history_size=2)
-    exchange(agent, "one")
-    seen = exchange(agent, "two", context=[(PARTNER, "x"), (SELF, "y")])
-    assert seen["turns"] == [(SELF, "y"), (PARTNER, "two")]
-
-
 def test_agent_does_not_remember_silence():
-    agent = Parrot(use_reply="model")
+    agent = Parrot(use_reply="model", history_size=2)
     assert exchange(agent, SILENCE)["turns"] == [(PARTNER, SILENCE)]
     assert exchange(agent, "hi")["turns"] == [(SELF, "1 turns"), (PARTNER, "hi")]
 

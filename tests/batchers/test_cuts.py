@@ -1,7 +1,5 @@
 """Cuts of a line: against naive loops, and against all cuts there are."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,18 +33,6 @@ def test_cuts_sorted_is_the_greedy_loop(drawn):
             start = row
             expected.append(row)
     assert cut_sorted(np.array(rows), padded, BUDGET) == [*expected, len(rows)]
-
-
-@settings(max_examples=60)
-@given(sorted_rows(max_rows=9))
-def test_cuts_sorted_no_cut_needs_fewer_batches(drawn):
-    rows, padded = drawn
-    n_batches = len(cut_sorted(np.array(rows), padded, BUDGET)) - 1
-    for n_fewer in range(n_batches - 1):
-        for inner in itertools.combinations(range(1, len(rows)), n_fewer):
-            edges = [0, *inner, len(rows)]
-            parts = [rows[start:stop] for start, stop in zip(edges, edges[1:])]
-            assert any(cells(part, padded) > BUDGET for part in parts)
 
 
 def partitions(rows):

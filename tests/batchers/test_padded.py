@@ -5,15 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.batchers import strategies
-from tests.batchers.corpora import batch_cells, lengths_of, padding, two_fields
+from tests.batchers.corpora import lengths_of, padding, two_fields
 from thincdialog.batchers import Lengths, Padded, Words, plan_window
-
-
-@given(strategies.lengths(), st.one_of(st.integers(1, 80), st.integers(1, 10**7)))
-def test_padded_budget_is_never_exceeded_but_by_a_row_alone(lengths, budget):
-    batches = plan_window(Padded(budget), lengths, budget, np.random.default_rng(0))
-    for batch, n_cells in zip(batches, batch_cells(lengths, batches)):
-        assert n_cells <= budget or len(batch) == 1
 
 
 @given(strategies.lengths(), st.integers(1, 80))

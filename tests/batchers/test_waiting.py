@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import compounding
 
-from tests.batchers.corpora import batch_cells, lengths_of, live, skewed
+from tests.batchers.corpora import lengths_of, live
 from thincdialog.batchers import Batchsort, LiveBuffer, Padded, Words
 
 
@@ -35,16 +35,6 @@ def test_waiting_a_row_of_a_length_of_its_own_goes_after_five_buffers():
     batches = live(LiveBuffer(Batchsort(4, buffer=8), [0]), lengths, rows_of(lengths))
     (waited,) = [waited for waited, batch in batches if 0 in batch]
     assert 5 * 8 <= waited < 7 * 8
-
-
-@pytest.mark.parametrize("batcher", [Words(400, buffer=8), Padded(400, buffer=8)])
-def test_waiting_word_budgets_starve_nobody(batcher):
-    lengths = lengths_of([(150, 150)] + skewed().counts.tolist())
-    lengths = lengths.take(np.flatnonzero(lengths.totals <= 400))
-    batches = live(LiveBuffer(batcher, [0]), lengths, rows_of(lengths))
-    # Seven buffers, and the gaps that the budget leaves.
-    assert max(waited for waited, _ in batches) < 7 * 8 * 1.5
-    assert max(batch_cells(lengths, [batch for _, batch in batches])) <= 400
 
 
 KINDS = ["crossed", "lognormal", "all alike", "one giant", "long at last", "any"]

@@ -9,7 +9,6 @@ from tests.batchers import strategies
 from tests.batchers.corpora import (
     QUOTES,
     batch_cells,
-    cells,
     one_field,
     order_follows_length,
     padding,
@@ -39,10 +38,13 @@ def test_words_of_the_worked_example_without_padding():
     assert [sum(batch) for batch in expected] == [80, 51]
 
 
-@given(strategies.lengths(), st.one_of(st.integers(1, 80), st.integers(1, 10**7)), st.booleans())
-def test_words_budget_is_never_exceeded_but_by_a_row_alone(lengths, budget, is_padded):
-    batcher = Words(budget, padding=is_padded)
-    counted = Lengths(lengths.counts, (is_padded,) * lengths.counts.shape[1])
+@pytest.mark.parametrize("is_padded", [False, True, None])
+@given(strategies.lengths(), st.one_of(st.integers(1, 80), st.integers(1, 10**7)))
+def test_words_budget_is_never_exceeded_but_by_a_row_alone(is_padded, lengths, budget):
+    batcher, counted = Padded(budget), lengths
+    if is_padded is not None:
+        batcher = Words(budget, padding=is_padded)
+        counted = Lengths(lengths.counts, (is_padded,) * lengths.counts.shape[1])
     batches = plan_window(batcher, lengths, budget, np.random.default_rng(0))
     for batch, n_cells in zip(batches, batch_cells(counted, batches)):
         assert n_cells <= budget or len(batch) == 1
@@ -59,18 +61,6 @@ def test_words_empty_rows_take_a_cell_each(lengths, budget):
         for batch in batches:
             n_empty = int((lengths.counts[batch].sum(axis=1) == 0).sum())
             assert n_empty <= budget
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=50), st.integers(30, 90))
-def test_words_of_one_field_waste_no_batch(n_words, budget):
-    # From the longest on, each batch as full as can be: nothing needs fewer batches.
-    n_batches, batch = 1, []
-    for row in sorted(n_words, reverse=True):
-        if cells([(word,) for word in [*batch, row]], [True]) > budget:
-            n_batches, batch = n_batches + 1, []
-        batch.append(row)
-    lengths = Lengths(np.array(n_words)[:, None], (True,))
-    assert len(Words(budget).plan(lengths, budget, np.random.default_rng(0))) == n_batches
 
 
 def window(batcher, lengths):

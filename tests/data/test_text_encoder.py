@@ -245,6 +245,12 @@ def test_encoder_tokenizes_a_turn_once():
         encoder.label_lengths(["c", "d"])
         encoder.labels(["b", "c", "c"])
     assert seen == ["a", "b", "c", "d"]
+    batch = shown([([(PARTNER, "e")], "f"), ([(PARTNER, "f")], "f")], [None] * 2, "held")
+    for _ in range(3):
+        encoder.context_lengths(batch)
+        encoder.label_lengths(batch)
+        encoder.pairs(batch)
+    assert sorted(seen[4:]) == ["e", "f"]
 
 
 def test_encoder_memory_is_bounded_but_for_what_is_held():

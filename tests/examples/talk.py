@@ -93,14 +93,26 @@ class Case(NamedTuple):
 
 
 @st.composite
-def cases(draw):
-    """One task or a mixture of several, in memory or streamed, shuffled or not."""
+def cases(draw, shown_once=True):
+    """One task or a mixture of several, in memory or streamed, shuffled or not; maybe with a
+    task that is repeated, or has no end."""
     many_sizes = draw(st.lists(SIZES, min_size=1, max_size=3))
     names = ("training", "streaming", "flat")
     choices = {name: draw(st.booleans()) for name in names}
     choices["window"] = draw(st.integers(1, 25))
     weights, unit = draw(WEIGHTS), draw(UNITS)
-    make = lambda: mix(many_sizes, weights, unit, **choices)  # noqa: E731
+    repeat, endless_size = (not shown_once and draw(st.booleans())), None
+    if not shown_once and choices["training"]:
+        endless_size = draw(st.sampled_from([None, 6, 1]))
+
+    def make():
+        if endless_size is None:
+            return mix(many_sizes, weights, unit, repeat, **choices)
+        tasks = {name: make_teacher(each, **choices) for name, each in zip(NAMES, many_sizes)}
+        given_weights = None if weights is None else {**dict(zip(tasks, weights)), "e": 1}
+        tasks["e"] = endless("e", endless_size)
+        return mix_tasks(tasks, weights=given_weights, unit=unit, repeat=repeat)
+
     return Case(make, all_ids(many_sizes), choices["flat"])
 
 

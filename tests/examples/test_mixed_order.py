@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples.talk import (
@@ -21,7 +21,6 @@ from tests.examples.talk import (
     make_teacher,
     mix,
     rounds,
-    through_json,
 )
 from thincdialog.batchers import Fixed
 from thincdialog.errors import DataError
@@ -199,55 +198,6 @@ def test_mixed_order_endless_share_with_nothing_in_it_is_done(alone):
     for share in empty:
         share.start_epoch(1, 0)
         assert share.epoch_done() and share.state()
-
-
-@settings(max_examples=200)
-@given(
-    MANY_SIZES,
-    WEIGHTS,
-    UNITS,
-    st.booleans(),
-    st.booleans(),
-    st.integers(0, 25),
-    st.sampled_from([None, 6, 1]),
-    st.none() | BATCHERS,
-)
-def test_mixed_order_resumes_in_the_identical_order(
-    many_sizes, weights, unit, repeat, streaming, n_before, size, batcher
-):
-    """Also where a task has no end, so that some are streams and others are not."""
-
-    def make():
-        tasks = {
-            name: make_teacher(each, streaming=streaming, flat=batcher is not None)
-            for name, each in zip(NAMES, many_sizes)
-        }
-        shares = None if weights is None else dict(zip(tasks, weights))
-        if size:
-            tasks["e"] = endless("e", size)
-            shares = shares and {**shares, "e": 1}
-        mixture = mix_tasks(tasks, weights=shares, unit=unit, repeat=repeat)
-        if batcher is not None:
-            mixture.set_batches(batcher)
-        return mixture
-
-    def rest(mixture, copies):
-        return rounds(copies) if batcher is None else batches_left(mixture)
-
-    original = make()
-    original.start_epoch(1, 4)
-    copies = [original.clone() for _ in range(3)] if batcher is None else []
-    for _ in range(n_before):
-        rounds(copies, 1)
-        if batcher is not None and not original.epoch_done():
-            answer_batch(original)
-    saved = through_json([original.state(), [copy.place() for copy in copies]])
-    resumed = make()
-    resumed_copies = resumed.restore(*saved)
-    assert rest(resumed, resumed_copies) == rest(original, copies)
-    for each in (original, resumed):
-        each.start_epoch(2, 4)
-    assert rest(resumed, resumed_copies) == rest(original, copies)
 
 
 def test_mixed_order_state_of_other_tasks_is_an_error():

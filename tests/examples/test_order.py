@@ -20,6 +20,7 @@ from tests.examples.talk import (
     rounds,
     through_json,
 )
+from thincdialog.batchers import Batchsort
 from thincdialog.errors import DataError, ProtocolError
 from thincdialog.messages import Message
 from thincdialog.metrics import merge_reports
@@ -60,7 +61,7 @@ def test_order_shows_each_example_exactly_once(case, n_workers, n_copies, batche
 
 @settings(max_examples=300)
 @given(
-    cases(),
+    cases(shown_once=False),
     st.integers(0, 2),
     st.integers(1, 9),
     BATCHERS,
@@ -262,16 +263,25 @@ def test_order_of_a_stream_is_that_of_memory(sizes, n_copies, window, training, 
     assert orders[0] == orders[1]
 
 
-def test_order_is_a_function_of_seed_and_epoch():
-    def order(seed, epoch, before=()):
+@pytest.mark.parametrize("batcher", [None, Batchsort(4, buffer=5)])
+def test_order_is_a_function_of_seed_and_epoch(batcher):
+    """Whatever came before, to its end or not."""
+
+    def order(seed, epoch, before=(), n_rounds=None):
         original = make_teacher([1] * 50, window=20)
+        if batcher is not None:
+            original.set_batches(batcher)
         for done in before:
             original.start_epoch(done, seed)
-            rounds([original])
+            if batcher is None:
+                rounds([original], n_rounds)
+            while batcher is not None and n_rounds is None and not original.epoch_done():
+                answer_batch(original)
         original.start_epoch(epoch, seed)
-        return rounds([original])
+        return rounds([original]) if batcher is None else sum(batches_left(original), [])
 
     assert order(1, 2) == order(1, 2) == order(1, 2, before=(0, 1))
+    assert order(1, 2) == order(1, 2, before=(0,), n_rounds=3)
     assert len({tuple(order(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}) == 4
     # Blocks of the window stay together.
     assert set(order(1, 2)[:20]) == set(ids_of([1] * 20))

@@ -263,30 +263,6 @@ def test_seeking_goes_to_the_line_of_the_block(tmp_path, name):
     assert skips == ({0, 1} if name in ("both sides", "layout of groups") else {0})
 
 
-# A .json file is read as a whole first, and says the same otherwise.
-@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"layout in .json of lines"}))
-def test_seeking_errors_name_the_line(tmp_path, name):
-    files = Files(tmp_path, name, [[1] * 40])
-    original = files.teacher()
-    rounds([original], 20)
-    state = through_json(original.state())
-    lines = files.parts[0].split(b"\n")
-    bad = len(lines) - 4
-    files.parts = [b"\n".join([*lines[:bad], b"\xfe", *lines[bad + 1 :]])]
-    files.write(files.parts)
-    messages = []
-    for has_place in (False, True):
-        teacher = files.teacher()
-        if has_place:
-            files.spoil(state["shown"])
-            teacher.restore(state)
-        with pytest.raises(DataError) as caught:
-            rounds([teacher])
-        messages.append(str(caught.value))
-    assert f"{files.paths[0]}:{bad + 1}  not UTF-8: byte 1 is 0xfe" in messages[0]
-    assert messages[0] == messages[1]
-
-
 MALFORMED = {
     "parlai": ("text:x", "the field 'labels' is missing"),
     "babi": ("x", "expected a number, a blank and a text"),
@@ -297,28 +273,35 @@ MALFORMED = {
     "layout of conversations": ("{}", "the record has no 'conversations'"),
     "layout of a table": ('"', "not readable as csv: unexpected end of data"),
 }
+# Nothing is UTF-8 with this byte. (A .json file is read as a whole first, and says the same
+# otherwise.)
+BAD_BYTES = [
+    (name, b"\xfe", "not UTF-8: byte 1 is 0xfe")
+    for name in sorted(FORMATS.keys() - {"layout in .json of lines"})
+]
+BAD_LINES = [(name, line.encode(), text) for name, (line, text) in MALFORMED.items()]
 
 
-@pytest.mark.parametrize("name", MALFORMED)
-def test_seeking_malformed_lines_are_named_as_in_a_whole_reading(tmp_path, name):
+@pytest.mark.parametrize("name, line, problem", [*BAD_LINES, *BAD_BYTES])
+def test_seeking_bad_lines_are_named_as_in_a_whole_reading(tmp_path, name, line, problem):
     files = Files(tmp_path, name, [[1, 2] * 20])
     original = files.teacher()
     rounds([original], 20)
     state = through_json(original.state())
-    line, problem = MALFORMED[name]
-    files.parts = [files.parts[0] + f"{line}\n".encode()]
+    files.parts = [files.parts[0] + line + b"\n"]
     files.write(files.parts)
     n_lines = files.parts[0].count(b"\n")
-    whole = files.teacher()
-    with pytest.raises(DataError) as first:
-        rounds([whole])
-    files.spoil(state["shown"])
-    resumed = files.teacher()
-    resumed.restore(state)
-    with pytest.raises(DataError) as second:
-        rounds([resumed])
-    assert f"{files.paths[0]}:{n_lines}  " in str(first.value) and problem in str(first.value)
-    assert str(first.value) == str(second.value)
+    messages = []
+    for has_place in (False, True):
+        teacher = files.teacher()
+        if has_place:
+            files.spoil(state["shown"])
+            teacher.restore(state)
+        with pytest.raises(DataError) as caught:
+            rounds([teacher])
+        messages.append(str(caught.value))
+    assert f"{files.paths[0]}:{n_lines}  " in messages[0] and problem in messages[0]
+    assert messages[0] == messages[1]
 
 
 def test_seeking_reads_the_blocks_of_copies_and_nothing_before(tmp_path):

@@ -1,14 +1,11 @@
 """Batches as a batcher chooses them: seeded order, windows, schedules, oversize."""
 
-import json
-from collections import Counter
-
 import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples.talk import BATCHERS, SIZES, answer_batch, batches_left, ids_of, make_teacher
+from tests.examples.talk import answer_batch, batches_left, make_teacher
 from thincdialog.batchers import (
     Batcher,
     Batchsort,
@@ -21,24 +18,8 @@ from thincdialog.batchers import (
 )
 from thincdialog.errors import DataError, ProtocolError
 from thincdialog.messages import Message
-from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import IterableTeacher
-
-
-def test_windows_order_is_a_function_of_seed_and_epoch():
-    def order(seed, epoch, before=()):
-        teacher = make_teacher([1] * 60)
-        teacher.set_batches(Batchsort(4, buffer=5))
-        for done in before:
-            teacher.start_epoch(done, seed)
-            batches_left(teacher)
-        teacher.start_epoch(epoch, seed)
-        return batches_left(teacher)
-
-    assert order(1, 2) == order(1, 2) == order(1, 2, before=(0, 1))
-    orders = {json.dumps(order(seed, epoch)) for seed in (0, 1) for epoch in (0, 1)}
-    assert len(orders) == 4
 
 
 def test_windows_an_example_waits_no_longer_than_its_window():
@@ -198,27 +179,3 @@ def test_windows_of_a_users_batcher_are_checked():
     teacher.set_batches(Forgetful(Sizes(3)))
     with pytest.raises(ProtocolError, match=r"Forgetful.plan\(\) must give every row"):
         teacher.batch_act()
-
-
-@settings(max_examples=20)
-@given(SIZES, BATCHERS)
-def test_windows_scores_do_not_depend_on_the_batcher(sizes, batcher):
-    teacher = make_teacher(sizes, flat=True, training=False)
-    teacher.set_metrics([Accuracy()])
-    teacher.set_batches(batcher)
-    while not teacher.epoch_done():
-        batch = teacher.batch_act()
-        replies = [Message(text=f"label {int(row['id'][0]) // 2}") for row in batch]
-        teacher.batch_observe(replies)
-    ids = ids_of(sizes)
-    right = sum(name.split("/")[0] == str(int(name[0]) // 2) for name in ids)
-    assert teacher.report()["examples"].value() == len(ids)
-    assert teacher.report()["accuracy"].value() == pytest.approx(right / len(ids))
-
-
-def test_windows_of_a_new_epoch_drop_the_window():
-    teacher = make_teacher([1] * 20)
-    teacher.set_batches(Batchsort(3, 4))
-    answer_batch(teacher)
-    teacher.start_epoch(1, 0)
-    assert Counter(sum(batches_left(teacher), [])) == Counter(ids_of([1] * 20))

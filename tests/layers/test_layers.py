@@ -107,29 +107,6 @@ def test_layers_generic(build, example, options, ops):
     check_layer(build, X, ops, is_differentiable=is_differentiable, **options)
 
 
-@pytest.mark.parametrize(
-    "build, width",
-    [
-        (lambda: BagEmbed(6, N_IDS), 6),
-        (lambda: BagEmbed(6, N_IDS, segments="weight"), 6),
-        (lambda: BagEmbed(6, N_IDS, segments="separate"), 6),
-        (lambda: pool("max+mean"), 12),
-    ],
-)
-@pytest.mark.parametrize("lengths", [[0, 3, 0], [0, 0], [1]])
-def test_layers_example_without_tokens_gives_zeros(build, width, lengths, ops):
-    X = vectors(ops, lengths=lengths) if width == 12 else tokens(ops, lengths)
-    if sum(lengths) == 0 and width == 12:
-        X = Ragged(ops.alloc2f(0, 6), X.lengths)
-    layer = build()
-    layer.initialize(X=X)
-    Y, backprop = layer.begin_update(X)
-    assert Y.shape == (len(lengths), width)
-    for row, length in zip(Y, lengths):
-        assert bool(row.any()) == (length > 0)
-    assert backprop(Y).dataXd.shape[0] == sum(lengths)
-
-
 def test_pool_takes_the_highest_and_the_mean():
     X = Ragged(np.array([[1, 5], [3, 1], [2, 2]], dtype="f"), np.array([2, 0, 1], dtype="i"))
     assert pool("max+mean").predict(X).tolist() == [[3, 5, 2, 3], [0, 0, 0, 0], [2, 2, 2, 2]]

@@ -67,11 +67,8 @@ def test_example_metric_any_order_batch_and_worker_same_bits(name, settings, row
         batch, shuffled = shuffled[:n], shuffled[n:]
         random.choice(workers).add_batch([labels for labels, _ in batch], [r for _, r in batch])
     random.shuffle(workers)
-    total, *rest = workers
     by_reports = merge_reports(*(worker.report() for worker in workers))
-    for worker in rest:
-        total.merge(worker)
-    assert total.report() == in_order.report() == by_reports
+    assert in_order.report() == by_reports
     bits = {name: value.hex() for name, value in report_values(in_order.report()).items()}
     assert bits == {name: value.hex() for name, value in report_values(by_reports).items()}
 

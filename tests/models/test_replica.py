@@ -1,14 +1,9 @@
 """Two models over the same weights."""
 
-import threading
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from thinc.api import Adam, Linear, chain, clone, residual
 
-from tests.ops.array_backends import in_threads
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.replica import replicate
 from thincdialog.ops.dialog_ops import DialogNumpyOps
@@ -75,20 +70,3 @@ def test_parameters_move_to_another_vector():
     assert not model.predict(X).any()
     with pytest.raises(Exception, match="another size"):
         parameters.move(other[:-1])
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
-def test_replicas_in_threads_add_to_the_same_weights(steps):
-    model, parameters = make()
-    parameters.values[:] = 0
-    lock = threading.Lock()
-
-    def work(own, n):
-        for _ in range(n):
-            own.gradients[:] = 1
-            with lock:  # adding is no single step of the machine
-                own.values[:] += own.gradients
-
-    owns = [parameters.replica(replicate(model)) for _ in steps]
-    in_threads(lambda pair: work(*pair), zip(owns, steps))
-    assert set(model.get_ref("second").get_param("b").tolist()) == {float(sum(steps))}

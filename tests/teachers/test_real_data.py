@@ -45,7 +45,7 @@ def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
     while not teacher.epoch_done():
         batch = teacher.batch_act()
         n_examples += len(batch)
-        assert all(len(context) <= 6 for context in batch.columns["context"])
+        assert all(len(context) <= 6 for context in batch.column("context"))
         teacher.batch_observe(batch)
     # The number of pairs in the data's README.
     counted = counts(data, "self_dialogue", "test")

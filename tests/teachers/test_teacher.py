@@ -61,31 +61,6 @@ def run_batches(original, n_rows):
     return rows
 
 
-@given(lengths, st.integers(1, 30), st.booleans(), st.booleans(), st.integers(1, 9))
-def test_teacher_shows_each_example_exactly_once(sizes, n_copies, training, streaming, window):
-    original = teacher(sizes, training=training, streaming=streaming, window=window)
-    expected = Counter(text for episode in episodes(sizes) for text, _ in episode)
-    for epoch in range(2):
-        original.start_epoch(epoch, 7)
-        seen, texts = run(original, n_copies)
-        assert Counter(texts) == expected
-        for own in seen:  # Each copy saw whole episodes, turn by turn.
-            turns = [tuple(map(int, message["text"].split()[1].split("."))) for message in own]
-            for before, after in zip(turns, turns[1:]):
-                assert after == (before[0], before[1] + 1) or after[1] == 0
-            ends = [message["episode_done"] for message in own]
-            assert ends == [turn == sizes[number] - 1 for number, turn in turns]
-    assert original.report()["examples"].value() == 2 * sum(sizes)
-
-
-def test_teacher_evaluates_in_the_order_of_the_data():
-    original = teacher([2, 1, 3], training=False)
-    texts = [text for episode in episodes([2, 1, 3]) for text, _ in episode]
-    for epoch in range(2):
-        original.start_epoch(epoch, epoch)
-        assert run(original, 1)[1] == texts
-
-
 def test_teacher_drops_what_is_left_at_a_new_epoch():
     original = teacher([3, 3], training=False)
     copy = original.clone()
@@ -233,14 +208,6 @@ def test_teacher_draws_candidates_in_evaluation(streaming):
     assert {m["id"]: m["label_candidates"] for m in few.examples()}.items() <= by_batch.items()
 
 
-def test_teacher_keeps_candidates_that_an_example_has():
-    data = [[{"text": "a", "labels": "x", "label_candidates": ["x", "y"]}], [("b", "z")]]
-    original = IterableTeacher({"test": data}).for_split("test", n_candidates=50)
-    rows = list(next_batch(original, 2))
-    assert rows[0]["label_candidates"] == ["x", "y"]
-    assert sorted(rows[1]["label_candidates"]) == ["x", "z"]  # No more replies are there.
-
-
 def test_teacher_gives_fixed_candidates_to_every_message():
     original = IterableTeacher({"train": [[("a", "x"), ("b", "y")]]}, candidates=["x", "y", "z"])
     messages = list(original.for_split("train").examples())
@@ -321,19 +288,6 @@ def test_teacher_of_a_stream_that_is_not_as_declared_says_so():
     )
     with pytest.raises(DataError, match="there.*was to be a single turn"):
         next_batch(lying.for_split("train"), 1)
-
-
-def test_teacher_columns_hold_none_where_a_row_lacks_a_field():
-    data = [[{"text": "a", "labels": "x", "extra": 3}], [("b", "y")], [("c", "z")]]
-    for window in (1, 2, 9):  # Also where a batch spans blocks.
-        original = IterableTeacher({"test": data}, streaming=True, shuffle_window=window)
-        flat = IterableTeacher(
-            {"test": data}, streaming=True, shuffle_window=window, mutators=[Flatten()]
-        ).for_split("test")
-        rows = list(next_batch(flat, 3))
-        assert [row.get("extra") for row in rows] == [3, None, None]
-        assert ["extra" in row for row in rows] == [True, False, False]
-        assert [m.get("extra") for m in original.for_split("test").examples()] == [3, None, None]
 
 
 def test_teacher_without_examples_says_so():

@@ -47,24 +47,6 @@ def check_conversations(agent, lengths):
     assert sorted(map(tuple, agent.conversations)) == sorted(map(tuple, expected))
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("kind", [Listener, BatchListener, WholeListener])
-@given(lengths=episode_lengths, size=sizes, window=st.integers(1, 30), seed=st.integers(0, 99))
-def test_batch_world_every_example_once_and_in_its_conversation(
-    kind, training, streaming, lengths, size, window, seed
-):
-    agent = kind()
-    teacher = make_teacher(lengths, training, streaming=streaming, shuffle_window=window)
-    world = BatchWorld(teacher, agent, Fixed(size))
-    for epoch in range(2):
-        agent.heard.clear()
-        agent.conversations.clear()
-        run_epoch(world, epoch, seed)
-        check_conversations(agent, lengths)
-    assert report_values(world.report())["examples"] == 2 * sum(lengths)
-
-
 @pytest.mark.parametrize("training", [False, True])
 @given(lengths=episode_lengths, seed=st.integers(0, 99))
 def test_partner_world_every_example_once_and_in_its_conversation(training, lengths, seed):
@@ -72,17 +54,6 @@ def test_partner_world_every_example_once_and_in_its_conversation(training, leng
     world = PartnerWorld(make_teacher(lengths, training), agent)
     assert run_epoch(world, seed=seed) == sum(lengths)
     check_conversations(agent, lengths)
-
-
-@given(lengths=episode_lengths, sizes=st.lists(sizes, min_size=1, max_size=3))
-def test_batch_world_report_does_not_depend_on_batch_size(lengths, sizes):
-    partner = PartnerWorld(scored(make_teacher(lengths, False)), Listener())
-    run_epoch(partner)
-    for size in sizes:
-        for kind in (Listener, BatchListener, WholeListener):
-            world = BatchWorld(scored(make_teacher(lengths, False)), kind(), Fixed(size))
-            run_epoch(world)
-            assert world.report() == partner.report()
 
 
 @given(n_examples=st.integers(1, 40), size=sizes, training=st.booleans())
@@ -127,17 +98,6 @@ def test_batch_world_uses_batch_act_of_the_original_unless_told_not_to():
     run_epoch(world)
     assert agent.batches == []
     check_conversations(agent, [1, 1])
-
-
-def test_batch_world_epoch_can_be_left_in_the_middle():
-    agent = BatchListener()
-    world = BatchWorld(make_teacher([3, 3, 3], True), agent, Fixed(2))
-    world.start_epoch(0, 0)
-    world.parley()
-    agent.heard.clear()
-    agent.conversations.clear()
-    run_epoch(world, epoch=1)
-    check_conversations(agent, [3, 3, 3])
 
 
 def test_batch_world_refuses_missing_replies():

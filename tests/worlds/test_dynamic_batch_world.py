@@ -145,38 +145,6 @@ def test_dynamic_batch_world_measures_each_message_once(words, size, buffer):
     assert len(agent.n_measured) == sum(map(len, words))
 
 
-@pytest.mark.parametrize("size, buffer", [(1, 1), (4, 3), (16, 1), (8, 20)])
-def test_dynamic_batch_world_nobody_waits_longer_than_seven_buffers(size, buffer):
-    rng = np.random.default_rng(3)
-    # Among many short ones, a few rows that never find company.
-    words = [
-        [
-            (int(rng.integers(1, 4)) if rng.random() < 0.98 else int(rng.integers(100, 900)), 1)
-            for _ in range(rng.integers(1, 6))
-        ]
-        for _ in range(600)
-    ]
-
-    class Waiting(BatchListener):
-        def __init__(self):
-            super().__init__()
-            self.since, self.waits = {}, []
-
-        def observe(self, message):
-            self.since[message["id"]] = len(self.batches)
-            return super().observe(message)
-
-        def batch_act(self, observations):
-            for observation in observations:
-                self.waits.append(len(self.batches) - self.since[observation["id"]])
-            return super().batch_act(observations)
-
-    agent = Waiting()
-    run_epoch(DynamicBatchWorld(make_wordy(words, True), agent, Batchsort(size, buffer)))
-    assert len(agent.waits) == sum(map(len, words))
-    assert max(agent.waits) < 7 * buffer
-
-
 def test_dynamic_batch_world_batches_are_of_like_length_and_in_no_order_of_it():
     rng = np.random.default_rng(0)
     words = [[(int(n), 1)] for n in rng.integers(1, 60, 8000)]
@@ -339,9 +307,10 @@ def test_dynamic_batch_world_holds_nothing_back_when_no_more_can_come():
     assert len(rounds) > 2
 
 
-def test_dynamic_batch_world_epoch_can_be_left_in_the_middle():
+@pytest.mark.parametrize("batcher", [Batchsort(2, 2), Fixed(2)])
+def test_batch_world_epoch_can_be_left_in_the_middle(batcher):
     agent = BatchListener()
-    world = DynamicBatchWorld(make_teacher([3, 3, 3, 2], True), agent, Batchsort(2, 2))
+    world = batch_world(make_teacher([3, 3, 3, 2], True), agent, batcher)
     world.start_epoch(0, 0)
     world.parley()
     world.parley()

@@ -24,7 +24,6 @@ from thincdialog.errors import DataError, ProtocolError
 from thincdialog.examples import Batch
 from thincdialog.messages import Message
 from thincdialog.worlds import (
-    BatchWorld,
     DynamicBatchWorld,
     MultiAgentWorld,
     PartnerWorld,
@@ -96,7 +95,7 @@ def check_resume(make_world, seed, n_before):
 
 
 @pytest.mark.parametrize("world_kind", [PartnerWorld, DynamicBatchWorld, batch_world])
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(
     lengths=st.lists(st.integers(1, 4), min_size=1, max_size=15),
     n_tasks=st.integers(1, 3),
@@ -106,6 +105,8 @@ def check_resume(make_world, seed, n_before):
     agent_kind=st.sampled_from([SavingListener, SavingBatchListener, SavingWholeListener, Talker]),
     streaming=st.booleans(),
     training=st.booleans(),
+    is_single=st.booleans(),
+    repeat=st.booleans(),
     window=st.integers(1, 20),
     seed=st.integers(-3, 9),
     n_before=st.integers(0, 40),
@@ -120,40 +121,23 @@ def test_resume_anywhere(
     agent_kind,
     streaming,
     training,
+    is_single,
+    repeat,
     window,
     seed,
     n_before,
 ):
     def make_world():
-        settings = {"streaming": streaming, "shuffle_window": window}
-        teacher = make_tasks([lengths, [1, 1, 3], [2]][:n_tasks], training, **settings)
+        settings = {"streaming": streaming, "shuffle_window": window, "single_turn": is_single}
+        tasks = [lengths, [1, 1, 3], [2]][:n_tasks]
+        if is_single:
+            tasks = [[1] * sum(task) for task in tasks]
+        teacher = make_tasks(tasks, training, repeat=repeat, **settings)
         if world_kind is PartnerWorld:
             return PartnerWorld(teacher, agent_kind())
         return world_kind(teacher, agent_kind(), make_batcher(kind, size, buffer))
 
     check_resume(make_world, seed, n_before)
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("kind", BATCHERS)
-def test_resume_single_turns_at_every_point(kind, streaming):
-    def make_world():
-        teacher = make_teacher([1] * 23, True, streaming=streaming, single_turn=True)
-        return batch_world(teacher, SavingWholeListener(), make_batcher(kind, 3, 2))
-
-    assert isinstance(make_world(), BatchWorld)
-    for n_before in range(14):
-        check_resume(make_world, 5, n_before)
-
-
-@pytest.mark.parametrize("repeat", [False, True])
-def test_resume_a_mixture_of_all_kinds_at_every_point(repeat):
-    def make_world():
-        teacher = make_tasks([[1] * 9, [3, 2, 4], [1, 2]], True, repeat=repeat, weights=[3, 1, 1])
-        return batch_world(teacher, Talker(), Batchsort(2, 3))
-
-    for n_before in range(20):
-        check_resume(make_world, 0, n_before)
 
 
 @pytest.mark.parametrize("n_before", [0, 1, 4, 9])

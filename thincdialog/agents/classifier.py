@@ -174,8 +174,8 @@ class ClassifierAgent(ModelAgent):
             return super().batch_lengths(observations)
         return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
 
-    def learn(self, batch: Observations) -> None:
-        batch, ops = Batch.of(batch), self.model.ops
+    def learn(self, batch: Batch) -> None:
+        ops = self.model.ops
         targets = ops.asarray1i(self.targets(batch))
         # (n_examples, n_classes)
         logits, backprop = self.model.begin_update(self._input(batch))

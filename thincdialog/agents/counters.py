@@ -1,20 +1,23 @@
 """What all copies of a learning agent count together."""
 
+import math
+from array import array
 from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TrainingError
 from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
+from ..metrics.exact import exact_sum
 from ..models.gradient_tree import GradientTree
 from ..protocol import StepReport
 
-# Means in reports, and the counts that they divide; all are better lower.
-_SHARES: Dict[str, Tuple[str, str]] = {
-    "truncated_contexts": ("truncated_contexts", "contexts"),
-    "truncated_labels": ("truncated_labels", "labels"),
-    "truncated_context_tokens": ("truncated_context_tokens", "truncated_contexts"),
-    "truncated_label_tokens": ("truncated_label_tokens", "truncated_labels"),
+# Counts that are reported as means, and what they are divided by; all are better lower.
+_SHARES = {
+    "truncated_contexts": "contexts",
+    "truncated_labels": "labels",
+    "truncated_context_tokens": "truncated_contexts",
+    "truncated_label_tokens": "truncated_labels",
 }
 
 
@@ -22,7 +25,8 @@ class Counters:
     """Since the last update of the weights; in an evaluation, since the last reset.
 
     examples (int): Learnt from.
-    loss (AverageMetric): Loss per example (nats).
+    losses (array): Sums of losses (nats), of batches or of examples.
+    n_losses (int): Of how many examples.
     counts (Counter): Of the texts that were read: "tokens", the "cells" of the rectangles that
         held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
     microbatches (Optional[GradientTree]): Gradients of the step's microbatches but the last,
@@ -38,7 +42,7 @@ class Counters:
     def reset(self) -> None:
         """Start afresh."""
         self.examples = 0
-        self.loss = AverageMetric()
+        self.losses, self.n_losses = array("d"), 0
         self.counts.clear()
         self.microbatches: Optional[GradientTree] = None
         self.packs: List[Tuple[Any, int]] = []
@@ -51,13 +55,22 @@ class Counters:
 
     def add_loss(self, total: float, n: int = 1) -> None:
         """Losses of n examples are known."""
-        self.loss.numerator.add(total)
-        self.loss.denominator.add(n)
+        self.losses.append(total)
+        self.n_losses += n
+
+    def mean_loss(self) -> float:
+        """Of the examples whose losses are known, one or more."""
+        return math.fsum(self.losses) / self.n_losses
 
     def step(self, gradient_norm: float) -> StepReport:
         """The weights were updated; start afresh."""
-        counts = dict(self.counts)
-        report = StepReport(self.examples, self.loss, gradient_norm=gradient_norm, counts=counts)
+        report = StepReport(
+            self.examples,
+            math.fsum(self.losses),
+            self.n_losses,
+            gradient_norm=gradient_norm,
+            counts=dict(self.counts),
+        )
         self.reset()
         return report
 
@@ -65,13 +78,14 @@ class Counters:
         """Loss per example (nats); where text was read, tokens and padding (the share of
         cells that hold no token) and what was truncated, too. Means of nothing are left out."""
         counts = self.counts
-        report: Dict[str, Metric] = {"loss": self.loss}
+        loss = AverageMetric(exact_sum(self.losses), self.n_losses)
+        report: Dict[str, Metric] = {"loss": loss}
         if counts:
             n_tokens, n_cells = counts["tokens"], counts["cells"]
             report["tokens"] = SumMetric(n_tokens)
             report["padding_fraction"] = AverageMetric(n_cells - n_tokens, n_cells)
-            for name, (part, whole) in _SHARES.items():
-                report[name] = AverageMetric(counts[part], counts[whole])
+            for name, whole in _SHARES.items():
+                report[name] = AverageMetric(counts[name], counts[whole])
         return {
             name: metric
             for name, metric in report.items()

@@ -9,7 +9,6 @@ from ..examples.batch import Batch
 from ..ops.compiled import load_kernels
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
-from ..protocol import Observations
 from ..registry import registry
 from .classifier import ClassifierAgent
 from .compiled_steps import CompiledSteps
@@ -98,9 +97,8 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def learn(self, batch: Observations) -> None:
+    def learn(self, batch: Batch) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        batch = Batch.of(batch)
         targets = self.targets(batch).astype(np.int32)
         texts = self.text.pack(batch, has_labels=False)
         # The classes that each example is about; none where it is about all.

@@ -187,7 +187,10 @@ class ModelAgent(ConversationAgent, Learner):
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
         """Answer many conversations at once; learn from those that have ``labels``."""
-        batch = Batch.of(observations)
+        # Mostly it is a batch already, and nothing is to be asked of it.
+        batch = observations
+        if not isinstance(batch, Batch):
+            batch = Batch.of(observations)
         labelled = batch.labelled()
         if not len(labelled.rows):
             return self.answer(batch)
@@ -220,7 +223,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.parameters.clear_gradients()
 
     def gathered_loss(self) -> float:
-        return self.counters.loss.value()
+        return self.counters.mean_loss()
 
     def update(self, optimizer: Optimizer) -> StepReport:
         """Apply the gathered gradient, as a mean over its examples, and clear it."""

@@ -158,8 +158,8 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def learn(self, batch: Observations) -> None:
-        batch, ops = Batch.of(batch), self.model.ops
+    def learn(self, batch: Batch) -> None:
+        ops = self.model.ops
         X, targets, allowed = self._training_input(batch)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)

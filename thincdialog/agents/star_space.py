@@ -13,7 +13,6 @@ from ..ops.compiled import load_kernels
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from ..optimizers.state import KEY
-from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .compiled_steps import CompiledSteps
@@ -112,9 +111,8 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def learn(self, batch: Observations) -> None:
+    def learn(self, batch: Batch) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
-        batch = Batch.of(batch)
         n = len(batch.rows)
         ids = batch.label_ids
         is_batch = self.candidates == "batch" and bool((ids != ids[0]).any())

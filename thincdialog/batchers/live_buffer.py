@@ -12,7 +12,7 @@ from .lengths import Lengths
 MAX_WAIT = 5
 # Batches of like length that are compared.
 STRATUM = 32
-# Draws must not repeat those of the order of the data (teachers/order.py).
+# Draws must not repeat those of the order of the data (examples/draws.py).
 ROUNDS = 7
 
 

@@ -63,6 +63,8 @@ class BudgetBatcher(Batcher):
     def plan(self, lengths: Lengths, limit: int, rng: np.random.Generator) -> List[np.ndarray]:
         """Rows beyond the limit alone, all others divided up."""
         is_over = lengths.totals > limit
+        if not is_over.any():
+            return self._divide(lengths, limit)
         rest = np.flatnonzero(~is_over)
         batches = [np.array([row]) for row in np.flatnonzero(is_over)]
         if len(rest):

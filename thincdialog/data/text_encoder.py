@@ -13,7 +13,6 @@ from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
 from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
-from .new_turns import lay_out_turns
 from .slices import slice_places
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
@@ -23,6 +22,7 @@ from .turn_store import (
     Conversations,
     StoredTurns,
     TurnStore,
+    lay_out_turns,
 )
 
 # Conversations, each with its current turn last: those of a batch, or as lists of turns.
@@ -248,7 +248,7 @@ class TextEncoder:
         """The store's number of each conversation; shape (n,), int64."""
         if not isinstance(conversations, Batch):
             return self._add_conversations(store, conversations)
-        known, rows = store.contexts_of(conversations.store), conversations.rows
+        (known, _), rows = store.known_of(conversations.store), conversations.rows
         numbers: np.ndarray = known[rows]
         new = np.flatnonzero(numbers == UNKNOWN)
         if len(new):
@@ -271,7 +271,7 @@ class TextEncoder:
         """The store's entry of each reply; shape (n,), int64."""
         if not isinstance(texts, Batch):
             return self._entries(store, [(SELF, text) for text in texts])
-        known, ids = store.labels_of(texts.store), texts.label_ids
+        (_, known), ids = store.known_of(texts.store), texts.label_ids
         numbers: np.ndarray = known[ids]
         if (numbers == UNKNOWN).any():
             new = np.unique(ids[numbers == UNKNOWN])

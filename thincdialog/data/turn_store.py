@@ -1,13 +1,29 @@
-"""The tokens of turns already met, in one array, so that a batch is one gather."""
+"""The tokens of turns: laid out when a turn is met first, then held in one array, so that a batch
+is one gather."""
 
+from itertools import chain
 from threading import Lock
-from typing import Dict, Hashable, MutableMapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Callable,
+    Dict,
+    Hashable,
+    List,
+    MutableMapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..examples.store import Store
+from ..messages import SELF, Turn
 from .slices import slice_places
+from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
+
+EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
 
 UNKNOWN = -1
 # What to add to a token row to add 1 to its segment, on machines of either byte order.
@@ -61,24 +77,18 @@ class TurnStore:
         self._turns = np.empty(1024, dtype=np.int32)
         self._bounds = np.zeros(256, dtype=np.int64)
         self._n_conversations = 0
-        # Of rows of examples their conversations, and of their labels the entries; forgotten
-        # with the examples, too.
-        self._contexts: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
-        self._labels: MutableMapping[Store, np.ndarray] = WeakKeyDictionary()
+        # See ``known_of``; forgotten with the examples, too.
+        self._known: MutableMapping[Store, Tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 
-    def contexts_of(self, examples: Store) -> np.ndarray:
-        """Of each row of a store of examples the number of its conversation, or ``UNKNOWN``,
-        which who adds it replaces; shape (n_examples,), int64."""
-        known = self._contexts.get(examples)
+    def known_of(self, examples: Store) -> Tuple[np.ndarray, np.ndarray]:
+        """Of each row of a store of examples the number of its conversation, shape
+        (n_examples,), and of each of its ``label_texts`` the entry, shape (n_labels,); int64.
+        ``UNKNOWN`` for new ones, which who adds them replaces."""
+        known = self._known.get(examples)
         if known is None:
-            known = self._contexts[examples] = np.full(examples.n_examples, UNKNOWN)
-        return known
-
-    def labels_of(self, examples: Store) -> np.ndarray:
-        """The same of its ``label_texts``: their entries."""
-        known = self._labels.get(examples)
-        if known is None:
-            known = self._labels[examples] = np.full(len(examples.label_texts), UNKNOWN)
+            sizes = examples.n_examples, len(examples.label_texts)
+            contexts, labels = (np.full(size, UNKNOWN) for size in sizes)
+            known = self._known[examples] = contexts, labels
         return known
 
     def trim(self) -> None:
@@ -175,6 +185,49 @@ class Conversations:
         rows = self._tokens[slice_places(starts, lengths)]
         rows += (segments * ONE_SEGMENT).repeat(lengths)
         return rows.view(np.int32).reshape(-1, 2)
+
+
+def lay_out_turns(
+    encode_many: EncodeMany, segments: str, speaker_tokens: bool, turns: Sequence[Turn]
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Token rows (see ``TurnStore``) of turns, each with ``<turn>`` at its end.
+
+    encode_many (Callable): The tokenizer's.
+    segments (str): What is a unit: "turn", or "line" (those with more than white space).
+    speaker_tokens (bool): Whether each turn begins with its speaker's token.
+    turns (Sequence[Turn]): One or more.
+    RETURNS (Tuple[np.ndarray, np.ndarray, np.ndarray]): Rows of all, shape (n_tokens,),
+        and of each turn the number of its rows and of its units; int64.
+    """
+    texts = [text for _, text in turns]
+    n_units = np.ones(len(turns), dtype=np.int64)
+    if segments == "line":
+        of_turns = [_lines(text) for text in texts]
+        texts = list(chain.from_iterable(of_turns))
+        n_units = np.array(list(map(len, of_turns)), dtype=np.int64)
+    ids, lengths = encode_many(texts)
+    last = n_units.cumsum() - 1  # Unit of each turn.
+    first = last - n_units + 1
+    n_before = np.zeros(len(texts), dtype=np.int64)  # Rows before the first token.
+    n_before[first] = speaker_tokens
+    totals = lengths + n_before
+    totals[last] += 1
+    ends = totals.cumsum()
+    starts = ends - totals
+    rows = np.empty((int(ends[-1]), 2), dtype=np.int32)
+    rows[slice_places(starts + n_before, lengths), 0] = ids
+    rows[ends[last] - 1, 0] = TURN
+    if speaker_tokens:
+        rows[starts[first], 0] = [
+            SELF_SPEAKS if role == SELF else PARTNER_SPEAKS for role, _ in turns
+        ]
+    n_behind = last.repeat(n_units) - np.arange(len(texts))
+    rows[:, 1] = n_behind.repeat(totals)
+    return rows.view(np.int64).ravel(), np.add.reduceat(totals, first), n_units
+
+
+def _lines(text: str) -> List[str]:
+    return [line for line in text.split("\n") if line.strip()] or [""]
 
 
 def _sums_before(sums: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Examples on their way to an agent: stores, the order of an epoch, batches."""
 
 from .batch import Batch
-from .memory_store import MemoryStore
-from .store import Store
+from .store import MemoryStore, Store
 
 __all__ = ["Batch", "MemoryStore", "Store"]

@@ -1,12 +1,12 @@
 """Some examples of a store: what travels between teacher, world, batcher and agent."""
 
+from functools import cached_property
 from typing import Any, Iterable, List, Optional, Sequence, Union
 
 import numpy as np
 
 from ..messages import PARTNER, Columns, Message, Turn
-from .memory_store import MemoryStore
-from .store import NO_LABEL, Store
+from .store import NO_LABEL, MemoryStore, Store
 
 # Fields of an example that an agent encodes, by their places in ``max_tokens``.
 CONTEXT, LABEL = 0, 1
@@ -26,9 +26,8 @@ class Batch(Columns):
     tasks (Optional[np.ndarray]): Number of each row's task, in a mixture; shape (n,).
     is_observed (bool): Whether an agent heard these messages one by one, and put the `turns`
         that it knew into them.
+    has_next (bool): Whether it is known already that another batch follows in the epoch.
     """
-
-    __slots__ = ("store", "rows", "training", "max_tokens", "tasks", "is_observed", "_label_ids")
 
     def __init__(
         self,
@@ -40,8 +39,7 @@ class Batch(Columns):
     ):
         self.store, self.rows, self.training = store, rows, training
         self.max_tokens, self.tasks = max_tokens, tasks
-        self.is_observed = False
-        self._label_ids: Optional[np.ndarray] = None
+        self.is_observed = self.has_next = False
 
     @classmethod
     def of(cls, messages: Sequence[Message]) -> "Batch":
@@ -129,14 +127,13 @@ class Batch(Columns):
             return turns
         return [own if heard is None else heard for own, heard in zip(turns, self.column("turns"))]
 
-    @property
+    @cached_property
     def label_ids(self) -> np.ndarray:
         """Number in ``store.label_texts`` of the first label to learn of each row;
         ``NO_LABEL`` where there is none. Shape (n,), int64."""
-        if self._label_ids is None:
-            known = self.store.label_ids[self.rows] if self.training else None
-            self._label_ids = np.full(len(self.rows), NO_LABEL) if known is None else known
-        return self._label_ids
+        if not self.training:
+            return np.full(len(self.rows), NO_LABEL)
+        return self.store.label_ids[self.rows]
 
     def labelled(self) -> "Batch":
         """The rows that have `labels` to learn from."""

@@ -5,7 +5,6 @@ from typing import Any, List, Sequence
 
 import numpy as np
 
-from ..messages import Message
 from .store import Store
 
 # Draws for each wanted candidate before the rest is taken from the distinct replies:
@@ -78,10 +77,3 @@ class WithCandidates(Store):
             given or (self.sampler.candidates(str(id), answers[0]) if answers else None)
             for given, id, answers in zip(found, names, labels)
         ]
-
-    def message(self, row: int) -> Message:
-        message = self.store.message(row)
-        if "label_candidates" not in message and message.get("labels"):
-            drawn = self.sampler.candidates(str(message["id"]), message["labels"][0])
-            message["label_candidates"] = drawn
-        return message

@@ -14,9 +14,8 @@ from .batch import Batch, gathered
 from .candidates import CandidateSampler, WithCandidates
 from .draws import block_order, in_share, sample_episodes
 from .joined_store import JoinedStore
-from .memory_store import MemoryStore
 from .split import Block, Split, Start
-from .store import Store, Unit
+from .store import MemoryStore, Store, Unit
 
 OrderT = TypeVar("OrderT", bound="Order")
 
@@ -253,9 +252,9 @@ class Order:
 
     def take_one(self) -> Tuple[Block, int]:
         """The next episode's block and number; call ``is_exhausted`` before."""
-        head = self.head()
-        self._position += 1
-        return head
+        block, position = self._block, self._position
+        self._position = position + 1
+        return block, block.order.item(position)
 
     def read(self, n_rows: int) -> Batch:
         """The next single-turn examples; fewer, or none, at the end of the epoch."""

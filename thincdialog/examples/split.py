@@ -22,9 +22,8 @@ from ..formats.bookmark import Bookmark
 from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
 from ..formats.wording import short
-from .memory_store import MemoryStore, collection_paused
 from .mutating import Episode, Source, mutated, own_mutator
-from .store import Store
+from .store import MemoryStore, Store, collection_paused
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
 # the mutators make of what stands between it and the part (`skip`), the `episode`'s number

@@ -53,11 +53,16 @@ class Windows:
         return self._run is run and len(self._planned) > 0
 
     def next(self, order: Order) -> Batch:
-        """The next batch; an empty one at the end of the epoch.
+        """The next batch, which knows whether one follows; an empty one at the end of the epoch.
 
         RAISES (DataError): If a row is larger than a batch may be, and the batcher
             calls this an error.
         """
+        batch = self._next(order)
+        batch.has_next = len(self._planned) > 0 or not order.is_exhausted()
+        return batch
+
+    def _next(self, order: Order) -> Batch:
         if not self.batcher.needs_lengths:
             batch = order.read(self._size or self.batcher.sizes.at(self._step))
             self._step += len(batch.rows) > 0

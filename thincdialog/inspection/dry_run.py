@@ -14,13 +14,13 @@ from thinc.util import is_cupy_array
 from ..config import ConfigLike
 from ..errors import DataError
 from ..evaluation.evaluate_agent import evaluate_agent
+from ..runners.step import gather, one_step
 from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.progress import Limits
 from ..training.selection import Selection
-from ..training.step import gather, one_step
 
 # Examples of each task that are evaluated, at least.
 LEAST_EVALUATED = 64

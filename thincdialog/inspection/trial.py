@@ -6,9 +6,9 @@ from typing import Any, Iterator, Optional, TextIO, cast
 
 from ..config import ConfigLike
 from ..errors import ConfigError, DataError, Problem
+from ..runners.step import gather
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
-from ..training.step import gather
 
 
 class Trial(Experiment):

@@ -53,11 +53,11 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     W = cast(Floats3d, model.get_param("W"))  # (2, 4 * nH, nI)
     U = cast(Floats3d, model.get_param("U"))  # (2, 4 * nH, nH)
     b = cast(Floats2d, model.get_param("b"))  # (2, 4 * nH)
-    sizes, orders = _steps(ops, Xr.lengths)
+    sizes, orders = _steps(ops, Xr.lengths)  # n_steps numbers; 2 times (n_tokens,)
     # Kernels run all steps in one call; their products are never exact.
     kernels = ops if isinstance(ops, DialogFastOps) and not ops.has_exact_products else None
     half = _halves(ops, nH) if kernels is None else ops.xp.float32(1)
-    G = ops.alloc3f(2, X.shape[0], 4 * nH)
+    G = ops.alloc3f(2, X.shape[0], 4 * nH)  # (2, n_tokens, 4 * nH), in the order of steps
     for side, order in enumerate(orders):
         G[side] = ops.affine(X[order], W[side] * half, (b[side] * half.T).ravel())
     if kernels is None:
@@ -81,9 +81,9 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         dW, dU = ops.xp.empty_like(W), ops.xp.empty_like(U)
         dX = ops.xp.zeros_like(X)
         for side, order in enumerate(orders):
-            dW[side] = ops.gemm(dG[side], X[order], trans1=True)
-            dU[side] = ops.gemm(dG[side], before[side], trans1=True)
-            dX[order] += ops.gemm(dG[side], W[side])
+            dW[side] = ops.gemm(dG[side], X[order], trans1=True)  # (4 * nH, nI)
+            dU[side] = ops.gemm(dG[side], before[side], trans1=True)  # (4 * nH, nH)
+            dX[order] += ops.gemm(dG[side], W[side])  # (n_tokens, nI)
         model.inc_grad("W", dW)
         model.inc_grad("U", dU)
         model.inc_grad("b", ops.xp.stack([dG[side].sum(axis=0) for side in range(2)]))
@@ -142,7 +142,7 @@ def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
     last: Any = None
     for n in sizes:
         now = slice(start, start + n)
-        gates, cells = G[:, now], C[:, now]
+        gates, cells = G[:, now], C[:, now]  # (2, n, 4 * nH), (2, n, nH)
         if last is not None:
             for side in range(2):
                 gates[side] += ops.gemm(H[side, last][:n], U[side], trans2=True)
@@ -183,6 +183,7 @@ def _backward(
             stop -= n
             now = slice(stop, stop + n)
             here = slice(stop - start, stop - start + n)
+            # (2, n, nH) twice, (2, n, 4 * nH)
             d_out, d_cell, d_gates = dH[:, now], dc[:, :n], dG[:, now]
             d_out += dh[:, :n]
             d_cell += d_out * to_cell[:, here]

@@ -51,11 +51,11 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     owners = bag_numbers(model.ops, X.lengths, n_tokens)  # (n_tokens,)
     is_empty = xp.bincount(owners[stays], minlength=n_examples) == 0  # (n_examples,)
     stays |= is_empty[owners]
-    lengths = xp.bincount(owners[stays], minlength=n_examples).astype("int32")
+    lengths = xp.bincount(owners[stays], minlength=n_examples).astype("int32")  # (n_examples,)
 
     def backprop(dY: OutT) -> InT:
         dX = xp.zeros(X.dataXd.shape, dtype=dY.dataXd.dtype)
-        dX[stays] = dY.dataXd
+        dX[stays] = dY.dataXd  # (n_tokens, 2) from (n_kept, 2)
         return Ragged(dX, X.lengths)
 
     return Ragged(X.dataXd[stays], lengths), backprop  # (n_kept, 2)

@@ -30,13 +30,14 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     if n_tokens == tokens.shape[0]:
         return X, lambda dY: dY
     # Old tokens go where their example now starts, at their old distance from its start.
-    owners = bag_numbers(ops, X.lengths, tokens.shape[0])
+    owners = bag_numbers(ops, X.lengths, tokens.shape[0])  # (n_old_tokens,)
+    # (n_examples,)
     moved = (ops.xp.cumsum(lengths) - lengths) - (ops.xp.cumsum(X.lengths) - X.lengths)
     places = ops.xp.arange(tokens.shape[0]) + moved[owners]  # (n_old_tokens,)
-    filled = ops.xp.zeros((n_tokens, 2), dtype="int32")
+    filled = ops.xp.zeros((n_tokens, 2), dtype="int32")  # (n_tokens, 2)
     filled[places] = tokens
 
     def backprop(dY: OutT) -> InT:
-        return Ragged(dY.dataXd[places], X.lengths)
+        return Ragged(dY.dataXd[places], X.lengths)  # (n_old_tokens, 2)
 
     return Ragged(filled, lengths), backprop

@@ -34,7 +34,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         Y, lengths = ops.l2_normalise(X, _SHORTEST)  # (nB, nI), (nB,)
     else:
         lengths = xp.sqrt((X * X).sum(axis=1, keepdims=True))  # (nB, 1)
-        factors = 1 / xp.maximum(lengths, xp.float32(_SHORTEST))
+        factors = 1 / xp.maximum(lengths, xp.float32(_SHORTEST))  # (nB, 1)
         Y = X * factors  # (nB, nI)
     info = ArrayInfo.from_array(Y)
 
@@ -44,7 +44,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
             return ops.backprop_l2_normalise(dY, Y, lengths, _SHORTEST)
         # What lies along Y changes the length only, and is lost.
         along = (dY * Y).sum(axis=1, keepdims=True) * (lengths > _SHORTEST)  # (nB, 1)
-        return (dY - Y * along) * factors
+        return (dY - Y * along) * factors  # (nB, nI)
 
     return Y, backprop
 

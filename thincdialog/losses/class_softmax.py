@@ -43,16 +43,16 @@ class ClassSoftmax:
         at = (xp.arange(Z.shape[0]), targets)
         # Wanted probabilities: spread over all classes, the rest to the right one.
         spread = self.label_smoothing / max(1, Z.shape[1])
-        log_P = Z - Z.max(axis=1, keepdims=True)
+        log_P = Z - Z.max(axis=1, keepdims=True)  # (n_examples, n_classes)
         log_P -= xp.log(xp.exp(log_P).sum(axis=1, keepdims=True))
-        losses = -(1 - self.label_smoothing) * log_P[at]
+        losses = -(1 - self.label_smoothing) * log_P[at]  # (n_examples,)
         if spread:
             losses -= spread * log_P.sum(axis=1)
-        gradient = xp.exp(log_P)
+        gradient = xp.exp(log_P)  # (n_examples, n_classes)
         gradient -= xp.float32(spread)
         gradient[at] -= xp.float32(1 - self.label_smoothing)
         if weights is not None:
-            of_example: Any = weights[targets]
+            of_example: Any = weights[targets]  # (n_examples,)
             losses *= of_example
             gradient *= of_example[:, None]
         return gradient, losses

@@ -39,10 +39,10 @@ class RankingSoftmax:
             others: Any = allowed.copy()
             others[at] = True
             Z = xp.where(others, Z, xp.float32(-xp.inf))
-        shifted = Z - Z.max(axis=1, keepdims=True)
+        shifted = Z - Z.max(axis=1, keepdims=True)  # (n_examples, n_candidates)
         right = shifted[at]  # (n_examples,)
         gradient = xp.exp(shifted)  # (n_examples, n_candidates)
-        total = gradient.sum(axis=1, keepdims=True)
+        total = gradient.sum(axis=1, keepdims=True)  # (n_examples, 1)
         gradient /= total
         gradient[at] -= 1
         return gradient, xp.log(total[:, 0]) - right
@@ -76,6 +76,7 @@ class RankingHinge:
         rows = xp.arange(Z.shape[0])
         others: Any = xp.ones(Z.shape, dtype=bool) if allowed is None else allowed.copy()
         others[rows, targets] = False
+        # (n_examples, n_candidates)
         excess = Z - Z[rows, targets][:, None] + xp.float32(self.margin)
         excess = xp.where(others, xp.maximum(excess, 0), xp.float32(0))
         if self.negatives == "hardest" and Z.shape[1]:

@@ -29,8 +29,6 @@ class AUC(ExampleMetric):
     SOURCE: Hanley and McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747
     """
 
-    counts = ("inside", "outside")
-
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         self.add_batch([labels], [reply])

@@ -30,8 +30,6 @@ class BLEU(ExampleMetric):
         https://arxiv.org/abs/1804.08771
     """
 
-    counts = ("sums",)
-
     def __init__(
         self,
         tokenize: str = "13a",

@@ -24,8 +24,6 @@ class ClassF1(ExampleMetric):
     counts as often as it is the label; 0.0 to 1.0.
     """
 
-    counts = ("n_right", "n_found", "n_labels")
-
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         found = reply.get("text")

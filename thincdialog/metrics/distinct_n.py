@@ -25,8 +25,6 @@ class DistinctN(ExampleMetric):
     SOURCE: Li et al. 2016, https://arxiv.org/abs/1510.03055, section 5.2
     """
 
-    counts = ("n_all", "seen")
-
     def __init__(self, ns: Optional[List[int]] = None, per: Literal["words", "ngrams"] = "words"):
         ns = [1, 2] if ns is None else ns
         if not ns or min(ns) < 1:

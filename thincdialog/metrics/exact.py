@@ -1,6 +1,6 @@
 """A sum of floats without rounding, so that the order of adding never matters."""
 
-from typing import Any, List
+from typing import Any, Iterable, List
 
 # Every finite double is a whole number of 2 ** -1074, the smallest positive one.
 EXPONENT = 1074
@@ -83,3 +83,11 @@ class ExactSum:
 
     def __repr__(self) -> str:
         return f"ExactSum({float(self)!r})"
+
+
+def exact_sum(values: Iterable[float]) -> ExactSum:
+    """The sum of some numbers."""
+    total = ExactSum()
+    for value in values:
+        total.add(value)
+    return total

@@ -1,11 +1,11 @@
 """The contract of a metric that is counted example by example."""
 
 from copy import copy
-from typing import Any, Dict, List, Sequence, Tuple, TypeVar
+from typing import Any, Dict, List, Sequence, TypeVar
 
 from ..messages import Message
 from .exact import ExactSum
-from .metric import AverageMetric, Metric, merged
+from .metric import AverageMetric, Metric
 
 ExampleMetricT = TypeVar("ExampleMetricT", bound="ExampleMetric")
 
@@ -16,15 +16,10 @@ class ExampleMetric:
     The counts must be exact (ints, ``ExactSum``), so that a report never depends
     on the order of the examples or on who counted which.
 
-    A subclass gives ``add``, ``report``, ``reset`` and the names of its ``counts`` (or a
-    ``merge`` of its own); an ``__init__`` keeps settings and calls ``reset``. What is
-    reported as an ``AverageMetric`` (or another ``Metric`` with ``sums``) gets intervals and
-    is compared without more ado.
-
-    counts (Tuple[str, ...]): Names of the attributes that are counts.
+    A subclass gives ``add``, ``report`` and ``reset``; an ``__init__`` keeps settings and
+    calls ``reset``. What is reported as an ``AverageMetric`` (or another ``Metric`` with
+    ``sums``) gets intervals and is compared without more ado.
     """
-
-    counts: Tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.reset()
@@ -58,17 +53,11 @@ class ExampleMetric:
         empty.reset()
         return empty
 
-    def merge(self: ExampleMetricT, other: ExampleMetricT) -> None:
-        """Add the counts of another one with the same settings."""
-        for name in self.counts:
-            setattr(self, name, merged(getattr(self, name), getattr(other, name)))
-
 
 class ExampleAverages(ExampleMetric):
     """Base of averages over examples: a subclass gives their ``names``, and the ``scores`` of
     an example."""
 
-    counts = ("n_examples", "totals")
     names: Sequence[str] = ()
 
     def scores(self, labels: Sequence[str], reply: Message) -> Sequence[Any]:
@@ -78,9 +67,11 @@ class ExampleAverages(ExampleMetric):
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         self.n_examples += 1
-        for total, score in zip(self.totals, self.scores(labels, reply)):
-            if score:
-                total.add(score)
+        scores = self.scores(labels, reply)
+        if any(scores):
+            for total, score in zip(self.totals, scores):
+                if score:
+                    total.add(score)
 
     def report(self) -> Dict[str, Metric]:
         """The averages."""

@@ -19,8 +19,6 @@ class TokenScores(ExampleMetric):
     Reports `token_accuracy`, 0.0 to 1.0, higher is better; `perplexity`, from 1.0, lower is.
     """
 
-    counts = ("n_tokens", "n_correct", "loss")
-
     def add(self, labels: Sequence[str], reply: Message) -> None:
         """Count one example."""
         n_tokens = reply.get("n_tokens")

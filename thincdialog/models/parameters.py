@@ -2,15 +2,15 @@
 
 import copy
 import math
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from thinc.api import Model, Optimizer
 from thinc.types import Floats1d
 
 from ..errors import ModelError, TrainingError
-from ..ops.alignment import address, aligned_size, aligned_zeros
+from ..ops.alignment import aligned_size, aligned_zeros
 from ..ops.table_gradient import TableGradient, TouchedRows
-from ..optimizers.row_sparse import Part, RowSparseOptimizer
+from ..optimizers.row_sparse import Part, RowSparseOptimizer, clipped_step
 from ..optimizers.state import KEY
 
 
@@ -92,14 +92,15 @@ class FlatParameters:
     @property
     def gradients(self) -> Floats1d:
         """All gradients, to be read and changed, but not kept beyond the next backward pass."""
-        for _, table in self._tables:
-            table.write()
+        for _, table in self._stretches:
+            if table is not None:
+                table.write()
         return self._gradients
 
     def _bind(self, nodes: List[Model]) -> None:
         """Make the nodes' parameters and gradients views of the vectors."""
         self._nodes = nodes
-        self._tables = self._watch_tables(nodes)
+        self._stretches = self._watch_tables(nodes)
         for slot in self.slots:
             nodes[slot.node].set_param(slot.param, slot.of(self.values))
             nodes[slot.node].set_grad(slot.param, slot.of(self._gradients))
@@ -168,56 +169,49 @@ class FlatParameters:
         if isinstance(optimizer, RowSparseOptimizer):
             gradients, parts = self._gradients, self._parts()
         else:
-            gradients, parts = self.gradients, [Part(0, self.gradients.shape[0])]
-        square = sum(part.square_sum(gradients, self.ops) for part in parts)
-        norm = abs(scale) * math.sqrt(square)
+            gradients, parts = self.gradients, [Part(0, self._gradients.shape[0])]
+        norm = clipped_step(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
         if not math.isfinite(norm):
             raise TrainingError(
                 "the gradient is not finite (NaN or infinity). Lower the learning rate, or set "
                 "training.optimizer.grad_clip."
             )
-        if isinstance(optimizer, RowSparseOptimizer):
-            scale *= optimizer.clip_scale(norm)
-            optimizer.update_parts(KEY, self.values, gradients, parts, scale=scale, ops=self.ops)
-        else:
-            if scale != 1.0:
-                gradients *= scale
-            values, _ = optimizer(KEY, self.values, gradients)
-            if address(values) != address(self.values):  # an optimizer not in place
-                self.values[:] = values
         for part in parts:
             if part.rows is None:
-                part.view(gradients).fill(0)
-        for _, table in self._tables:
-            table.clear()
+                gradients[part.start : part.stop].fill(0)
+        for _, table in self._stretches:
+            if table is not None:
+                table.clear()
         optimizer.step_schedules()
         return norm
 
-    def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Slot, TableGradient]]:
-        """Tables whose every owner says which rows it adds to: they are kept from now on."""
+    def _watch_tables(self, nodes: List[Model]) -> List[Tuple[Part, Optional[TableGradient]]]:
+        """Stretches of the vectors, one behind the other: tables whose every owner says which
+        rows it adds to, which are kept from now on, and all that lies between."""
         owners: Dict[int, List[Slot]] = {}
         for slot in self.slots:
             owners.setdefault(slot.offset, []).append(slot)
-        tables = []
+        stretches: List[Tuple[Part, Optional[TableGradient]]] = []
+        start, end = 0, self._gradients.shape[0]
         for slots in owners.values():
+            first = slots[0]
             touched: List[Any] = [nodes[slot.node].attrs.get("touched_rows") for slot in slots]
             is_table = all(isinstance(rows, TouchedRows) for rows in touched)
             if is_table and all(slot.param == "E" for slot in slots):
-                table = TableGradient(self.ops, slots[0].of(self._gradients))
+                table = TableGradient(self.ops, first.of(self._gradients))
                 for rows in touched:
                     rows.keep_in(table)
-                tables.append((slots[0], table))
-        return tables
+                if first.offset > start:
+                    stretches.append((Part(start, first.offset), None))
+                of_table = Part(first.offset, first.offset + first.size, first.shape[1])
+                stretches.append((of_table, table))
+                start = first.offset + aligned_size(first.size)
+        return [*stretches, (Part(start, end), None)] if end > start else stretches
 
     def _parts(self) -> List[Part]:
-        """What can have a gradient: rows of tables, and all that lies between."""
-        parts, start = [], 0
-        for slot, table in self._tables:
-            if slot.offset > start:
-                parts.append(Part(start, slot.offset))
-            width = slot.shape[1]
-            parts.append(Part(slot.offset, slot.offset + slot.size, width, *table.rows()))
-            start = slot.offset + aligned_size(slot.size)
-        if self._gradients.shape[0] > start:
-            parts.append(Part(start, self._gradients.shape[0]))
+        """What can have a gradient: of tables, some rows."""
+        parts = []
+        for part, table in self._stretches:
+            rows, d_rows = table.rows() if table is not None else (None, None)
+            parts.append(part._replace(rows=rows, d_rows=d_rows))
         return parts

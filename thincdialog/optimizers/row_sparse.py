@@ -1,5 +1,6 @@
 """Optimizers that touch only those rows of embedding tables that have a gradient."""
 
+import math
 from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from thinc.api import Ops, Optimizer
@@ -7,6 +8,7 @@ from thinc.optimizers import FloatOrSeq
 from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
 from thinc.util import get_array_module, is_numpy_array
 
+from ..ops.alignment import address
 from ..ops.compiled import load_kernels
 from ..ops.dialog_fast_ops import DialogFastOps
 from .state import Key
@@ -54,7 +56,7 @@ class Part(NamedTuple):
             yield slice(start, start + size)
 
     def square_sum(self, vector: Floats1d, ops: Optional[Ops] = None) -> float:
-        """Sum of the squares of a gradient, in an order that does not depend on threads.
+        """Sum of the squares of its gradient, in an order that does not depend on threads.
 
         vector (Floats1d): All gradients.
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the sum.
@@ -236,3 +238,34 @@ class RowSparseOptimizer(Optimizer):
 def _block(array: Any, index: Union[slice, Ints1d]) -> Any:
     """A view of these, or a copy if they are numbers of rows."""
     return array[index] if isinstance(index, slice) else array.take(index, axis=0)
+
+
+def clipped_step(
+    optimizer: Optimizer,
+    key: Key,
+    values: Floats1d,
+    gradients: Floats1d,
+    parts: Sequence[Part],
+    scale: float,
+    ops: Ops,
+) -> float:
+    """One step of any optimizer, with the whole gradient clipped. Changes values in place, and
+    nothing if the gradient is not finite.
+
+    parts (Sequence[Part]): What has a gradient; all of it, if the optimizer is none of ours.
+    RETURNS (float): Norm of the scaled gradient before clipping. Other arguments: see
+        ``RowSparseOptimizer.update_parts``.
+    """
+    norm = abs(scale) * math.sqrt(sum(part.square_sum(gradients, ops) for part in parts))
+    if not math.isfinite(norm):
+        return norm
+    if isinstance(optimizer, RowSparseOptimizer):
+        scale *= optimizer.clip_scale(norm)
+        optimizer.update_parts(key, values, gradients, parts, scale=scale, ops=ops)
+        return norm
+    if scale != 1.0:
+        gradients *= scale
+    stepped, _ = optimizer(key, values, gradients)
+    if address(stepped) != address(values):  # an optimizer not in place
+        values[:] = stepped
+    return norm

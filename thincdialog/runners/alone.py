@@ -3,14 +3,14 @@
 from typing import Any, Callable, Dict, List, Mapping
 
 from ..evaluation.evaluate_agent import evaluate_agent
-from ..protocol import StepReport
+from ..protocol import Learner, StepReport
 from ..registry import registry
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 from ..training.interruption import Interruption
 from ..training.runner import Runner
-from ..training.step import one_step
 from ..worlds import World
+from .step import one_step
 
 
 @registry.runners("thincdialog.Alone.v1")
@@ -24,10 +24,11 @@ class Alone(Runner):
     """See ``build_alone``.
 
     experiment (Experiment): Its agent learns, with its optimizer.
-    world (World): Of the training teacher and the agent.
+    world (World): Of the training teacher and the agent, the ``learner``.
     """
 
     experiment: Experiment
+    learner: Learner
     world: World
 
     def begin(
@@ -38,6 +39,7 @@ class Alone(Runner):
         note: Callable[[str], None],
     ) -> None:
         self.experiment = experiment
+        self.learner = experiment.learner
         self.world = experiment.make_world(teacher, experiment.agent)
 
     def end(self) -> None:
@@ -52,7 +54,7 @@ class Alone(Runner):
     def take(self, step: int, room: float) -> List[StepReport]:
         experiment = self.experiment
         report = one_step(
-            experiment.learner,
+            self.learner,
             self.world,
             experiment.optimizer,
             experiment.seed,

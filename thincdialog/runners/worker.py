@@ -12,8 +12,8 @@ from ..optimizers.state import KEY
 from ..protocol import Learner, StepReport
 from ..teachers import Teacher
 from ..training.experiment import Experiment
-from ..training.step import one_step
 from .stale_steps import stale_settings
+from .step import one_step
 from .step_numbers import StepNumbers
 
 # How long a worker keeps what its steps report to itself: telling costs a short one more than

@@ -1,9 +1,12 @@
 """The row of an evaluation, as loggers and callbacks get it."""
 
+import math
+from array import array
 from collections import Counter
 from typing import Any, Dict, Mapping, Optional
 
 from ..metrics import AverageMetric
+from ..metrics.exact import ExactSum, exact_sum
 from ..protocol import StepReport
 from .progress import Position
 
@@ -21,20 +24,30 @@ class LogRows:
         self._begin()
 
     def _begin(self) -> None:
-        self._loss = AverageMetric(0, 0)
+        # Of single steps, and of those that are added up already.
+        self._losses, self._before = array("d"), ExactSum()
+        self._total, self._n_losses = 0.0, 0
         self._unit = "examples"
         self._counts: Counter = Counter()
 
     def count(self, report: StepReport) -> None:
         """Add a step."""
         if report.loss is not None:
-            self._loss = self._loss + report.loss
+            self._losses.append(report.loss)
+            self._total += report.loss
+            self._n_losses += report.n_losses
             self._unit = report.unit
         self._counts.update(report.counts)
 
     def loss(self) -> float:
         """Mean loss since the last row; NaN if none is known."""
-        return self._loss.value() if self._loss.denominator else float("nan")
+        return self._total / self._n_losses if self._n_losses else math.nan
+
+    def _exact_loss(self) -> ExactSum:
+        """The same as a sum that does not depend on the order of the steps."""
+        self._before = self._before + exact_sum(self._losses)
+        del self._losses[:]
+        return self._before
 
     def make(
         self,
@@ -76,8 +89,9 @@ class LogRows:
             "seconds": seconds,
             **more,
         }
-        if self._loss.denominator:
-            row[f"loss_per_{self._unit.removesuffix('s')}"] = self._loss.value()
+        if self._n_losses:
+            loss = AverageMetric(self._exact_loss(), self._n_losses)
+            row[f"loss_per_{self._unit.removesuffix('s')}"] = loss.value()
         self._begin()
         return row
 
@@ -86,7 +100,8 @@ class LogRows:
         return {
             "examples": self._examples,
             "seconds": self._seconds,
-            "loss": [self._loss.numerator.state(), self._loss.denominator.state()],
+            "loss": self._exact_loss().state(),
+            "n_losses": self._n_losses,
             "unit": self._unit,
             "counts": dict(self._counts),
         }
@@ -95,7 +110,7 @@ class LogRows:
         """Take back what ``state`` gave."""
         self._examples, self._seconds = state["examples"], state["seconds"]
         self._begin()
-        self._loss.numerator.restore(state["loss"][0])
-        self._loss.denominator.restore(state["loss"][1])
+        self._before.restore(state["loss"])
+        self._total, self._n_losses = float(self._before), state["n_losses"]
         self._unit = state["unit"]
         self._counts.update(state["counts"])

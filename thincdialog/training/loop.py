@@ -103,12 +103,10 @@ class TrainingLoop:
                 self.runner.start_epoch(self.epochs.number)
                 self.epochs.begin(self.position)
                 self._look_ahead()
+            room = self._due_step - self.position.step
+            reports = self.runner.take(self.position.step, room)
             is_over = self.runner.epoch_done()
-            if not is_over:
-                room = self._due_step - self.position.step
-                reports = self.runner.take(self.position.step, room)
-                is_over = self.runner.epoch_done()
-                self._count(reports, is_over)
+            self._count(reports, is_over)
             if is_over:
                 self._count(self.runner.settle(), is_over)
                 if not self.epochs.end(self.position):

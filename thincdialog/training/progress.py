@@ -53,6 +53,8 @@ class Epochs:
     teacher (Teacher): Of the training data; knows its size, if it is held in memory.
     number (int): Of the epoch that is under way, or comes next; from 0.
     is_running (bool): Whether it is under way.
+    n_examples (Optional[int]): Learnt from in an epoch, as far as is known; exactly after the
+        first one.
     """
 
     def __init__(self, teacher: Teacher):
@@ -60,13 +62,14 @@ class Epochs:
         self.number = 0
         self.is_running = False
         self._first_example = 0
-        self._n_examples: Optional[int] = None
+        self.n_examples: Optional[int] = None
         self._largest_step = 0
 
     def begin(self, position: Position) -> None:
         """The next epoch begins."""
         self.is_running = True
         self._first_example = position.examples
+        self._ask()
 
     def count(self, n_examples: int) -> bool:
         """A step has learnt from so many examples.
@@ -76,12 +79,17 @@ class Epochs:
         is_largest = n_examples > self._largest_step
         if is_largest:
             self._largest_step = n_examples
+            self._ask()  # Some streams know once they are read.
         return is_largest
+
+    def _ask(self) -> None:
+        if self.n_examples is None:
+            self.n_examples = self.teacher.n_examples
 
     def steps_left(self, position: Position, epochs: float) -> float:
         """The fewest steps, 1 or more, for so many epochs, if none is larger than those so
         far. Infinity if that is unknown, or beyond the end of this epoch."""
-        total = self.n_examples()
+        total = self.n_examples
         if total is None or position.epoch + epochs > self.number + ALMOST:
             return math.inf
         if not self._largest_step:
@@ -94,7 +102,7 @@ class Epochs:
         if is_over:
             position.epoch = self.number + 1.0
             return
-        total = self.n_examples()
+        total = self.n_examples
         share = (position.examples - self._first_example) / total if total else 0.0
         # A task that is shown again makes an epoch longer than the data.
         position.epoch = self.number + min(ALMOST, share)
@@ -106,18 +114,12 @@ class Epochs:
         """
         self.is_running = False
         self.number += 1
-        self._n_examples = position.examples - self._first_example
-        return self._n_examples
-
-    def n_examples(self) -> Optional[int]:
-        """Learnt from in an epoch, as far as is known; exactly after the first one."""
-        if self._n_examples is None:
-            self._n_examples = self.teacher.n_examples
-        return self._n_examples
+        n_learnt = self.n_examples = position.examples - self._first_example
+        return n_learnt
 
     def steps_per_epoch(self, position: Position) -> Optional[float]:
         """Measured so far; None before the first step."""
-        total = self.n_examples()
+        total = self.n_examples
         return position.step * total / position.examples if position.examples and total else None
 
     def state(self) -> Dict[str, Any]:
@@ -126,13 +128,13 @@ class Epochs:
             "number": self.number,
             "is_running": self.is_running,
             "first_example": self._first_example,
-            "n_examples": self.n_examples(),
+            "n_examples": self.n_examples,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take back what ``state`` gave."""
         self.number, self.is_running = state["number"], state["is_running"]
-        self._first_example, self._n_examples = state["first_example"], state["n_examples"]
+        self._first_example, self.n_examples = state["first_example"], state["n_examples"]
 
 
 class Marks:

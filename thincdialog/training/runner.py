@@ -59,7 +59,7 @@ class Runner:
         raise NotImplementedError
 
     def take(self, step: int, room: float) -> List[StepReport]:
-        """Make steps; the epoch is not known to be done.
+        """Make steps; none if the epoch is done.
 
         step (int): Steps made so far.
         room (float): How many more may be made before something else is due, 1 or more.

@@ -83,9 +83,10 @@ class BatchWorld(World):
 
     def _parley(self) -> None:
         if self.has_whole_batches:
-            messages: Sequence[Message] = self.teacher.batch_act()
-            self.heard = messages
-            replies = self.ask(self.agent, messages)
+            batch = self.teacher.batch_act()
+            messages: Sequence[Message] = batch
+            self.heard, self._has_more = batch, batch.has_next
+            replies = self.ask(self.agent, batch, len(batch.rows))
             self.teacher.batch_observe(replies)
         else:
             self._go_on()

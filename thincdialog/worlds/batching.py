@@ -42,7 +42,7 @@ def exchange(agent: Agent, talks: Sequence[Talk]) -> Sequence[Message]:
     RETURNS (Sequence[Message]): The replies.
     """
     if can_batch(agent):
-        replies = World.ask(agent, [talk.heard for talk in talks])
+        replies = World.ask(agent, [talk.heard for talk in talks], len(talks))
     else:
         replies = [talk.agent.act() for talk in talks]
     for talk, reply in zip(talks, replies):

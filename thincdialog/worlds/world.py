@@ -56,16 +56,15 @@ class World:
         raise NotImplementedError
 
     @staticmethod
-    def ask(agent: Agent, observations: Sequence[Message]) -> Sequence[Message]:
-        """The agent's replies to many observations at once.
+    def ask(agent: Agent, observations: Sequence[Message], n: int) -> Sequence[Message]:
+        """The agent's replies to n observations at once.
 
         RAISES (ProtocolError): If there is not one for each.
         """
         replies: Sequence[Message] = agent.batch_act(observations)  # type: ignore[attr-defined]
-        if len(replies) != len(observations):
+        if len(replies) != n:
             raise ProtocolError(
-                f"{agent.id}.batch_act() gave {len(replies)} replies "
-                f"to {len(observations)} observations."
+                f"{agent.id}.batch_act() gave {len(replies)} replies to {n} observations."
             )
         return replies
 
