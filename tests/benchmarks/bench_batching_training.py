@@ -39,8 +39,8 @@ from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.bilstm_encoder import BiLSTMEncoder
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.teachers import IterableTeacher
 from thincdialog.runners.step import one_step
+from thincdialog.teachers import IterableTeacher
 from thincdialog.worlds.batch_world import batch_world
 
 N_EXAMPLES, N_REPEATS = 4000, 5

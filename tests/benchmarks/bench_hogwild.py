@@ -25,16 +25,17 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 from unittest import mock
 
 from measuring import ROOT, arithmetic, burst, first_rows
+from threadpoolctl import threadpool_limits
 
 from thincdialog.api import Experiment, load_config
 from thincdialog.ops.rows_apart import RowsApart
 from thincdialog.runners import Alone, Hogwild
-from thincdialog.runners.crew import side_by_side
 from thincdialog.training.interruption import Interruption
 
 SECONDS, REST, N_ROUNDS = 1.0, 1.0, int(os.environ.get("BENCH_ROUNDS", "7"))
@@ -53,7 +54,6 @@ OFF: Dict[str, Dict[str, Any]] = {
             property(lambda self: False, lambda self, value: None)
         ),
     },
-    "switch": {"thincdialog.runners.crew.SWITCH_SECONDS": 0.005},
     "tell": {"thincdialog.runners.worker.TELL_SECONDS": 0.0},
 }
 
@@ -62,6 +62,9 @@ def asked() -> Tuple[str, List[str]]:
     """The mechanism of --off, "" without it, and the other words of the command line."""
     words = sys.argv[1:]
     return (words[1], words[2:]) if words[:1] == ["--off"] else ("", words)
+
+
+one_blas_thread = partial(threadpool_limits, 1, user_api="blas")
 
 
 @contextmanager
@@ -91,7 +94,7 @@ class Work:
         """RETURNS (float): Examples a second."""
         runner, reports = self.runner, []
         # Of one worker, too, products of matrices take one core.
-        with without(self.off), self.experiment.working(), side_by_side():
+        with without(self.off), self.experiment.working(), one_blas_thread():
             began, cpu = time.perf_counter(), time.process_time()
             while time.perf_counter() - began < seconds:
                 if runner.epoch_done():
@@ -114,7 +117,7 @@ class Spin:
 
     def burst(self, seconds: float) -> float:
         """RETURNS (float): Computations a second."""
-        with side_by_side():
+        with one_blas_thread():
             return burst(self.n, lambda thread: int(self.compute(100_000) > 0), seconds)
 
 

@@ -2,16 +2,13 @@
 
 import contextvars
 import signal
-import sys
 import threading
 import time
 
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.runners.toys import Toy, crew_of, run
 from thincdialog.errors import WorkerError
-from thincdialog.runners.crew import SWITCH_SECONDS, side_by_side
 from thincdialog.training.interruption import Interrupted
 
 
@@ -145,19 +142,3 @@ def test_crew_that_the_system_gives_no_threads_says_what_to_do():
         threading.stack_size(size)
     assert crew.busy == [0]
     crew.end()
-
-
-def test_side_by_side_has_one_blas_thread_and_switches_often():
-    def threads():
-        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
-
-    interval = sys.getswitchinterval()
-    assert interval > SWITCH_SECONDS
-    with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(ZeroDivisionError), side_by_side():
-            with side_by_side():
-                pass
-            assert threads() == {1}
-            assert abs(sys.getswitchinterval() - SWITCH_SECONDS) < 1e-5
-            raise ZeroDivisionError
-        assert threads() == {2} and sys.getswitchinterval() == interval

@@ -2,25 +2,18 @@
 for them waits in bounded time."""
 
 import contextvars
-import sys
 import threading
 import time
 import traceback
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
-
-from threadpoolctl import threadpool_limits
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from ..errors import DialogError, WorkerError
 from ..training.interruption import Interrupted, Interruption
 
 # How often one looks, while waiting, whether the run is to end.
 LOOK_SECONDS = 0.5
-# Seconds that a thread with the GIL may go on while others wait for it. With Python's 0.005,
-# workers whose steps take 10 to 50 ms, most of it without the GIL, waited 3 to 10 % of the
-# time; with this 2 to 7 %; with less, not less.
-SWITCH_SECONDS = 0.001
 # What helps where the system gives no more threads or processes.
 FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
 
@@ -201,16 +194,3 @@ class Crew:
         until = time.monotonic() + (5.0 if self.interruption.received is None else 1.0)
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
-
-
-@contextmanager
-def side_by_side() -> Iterator[None]:
-    """A stretch for threads that compute: BLAS uses one thread for each, and Python switches
-    between them more often."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(min(before, SWITCH_SECONDS))
-    try:
-        with threadpool_limits(1, user_api="blas"):
-            yield
-    finally:
-        sys.setswitchinterval(before)

@@ -25,7 +25,7 @@ from ..training.runner import Runner
 from ..worlds import World
 from .alone import Alone
 from .cores import n_cores
-from .crew import LOOK_SECONDS, Crew, side_by_side
+from .crew import LOOK_SECONDS, Crew
 from .hogwild_processes import folder_of, make_process_worker, share_with_processes
 from .stale_steps import describe_stale
 from .step_numbers import StepNumbers
@@ -118,7 +118,7 @@ class Hogwild(Runner):
                 processes = worker_processes(n, make_process_worker, shared)
                 workers = stack.enter_context(processes)
             else:
-                stack.enter_context(side_by_side())
+                stack.enter_context(threadpool_limits(1, user_api="blas"))
                 lay_out_state(experiment.optimizer, KEY, experiment.learner.weights)
                 turns = threading.BoundedSemaphore(at_once)
                 self.numbers = StepNumbers(array("q", [0, 0]), threading.Lock(), turns, at_once)
@@ -200,7 +200,7 @@ class Hogwild(Runner):
             finally:
                 crew.end()
 
-        with side_by_side():
+        with threadpool_limits(1, user_api="blas"):
             return evaluate_by(measure, experiment.agent, teacher)
 
     def state(self) -> Dict[str, Any]:

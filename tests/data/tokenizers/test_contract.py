@@ -64,23 +64,23 @@ def check(tokenizer, texts):
 @EVERY
 @given(texts=ANY_TEXTS, is_short=st.booleans())
 @settings(max_examples=60)
-def test_encode_many_gives_the_ids_of_encode(tokenizers, name, number, texts, is_short):
+def test_contract_gives_the_ids_of_encode(tokenizers, name, number, texts, is_short):
     check(tokenizers[name, number], texts if is_short else [*texts, *MANY, *texts[::-1]])
 
 
 @EVERY
-def test_encode_many_of_nothing_and_of_more_than_is_done_at_once(tokenizers, name, number):
+def test_contract_of_nothing_and_of_more_than_is_done_at_once(tokenizers, name, number):
     many = [f"{text} n{i} {i}.5" for i in range(300) for text in MANY]
     for texts in ([], [""], [" " * 3000], ["", "\n" * 3000, ""], many):
         check(tokenizers[name, number], texts)
 
 
-def test_encode_many_forgets_words_but_not_their_ids(monkeypatch):
+def test_contract_forgets_words_but_not_their_ids(monkeypatch):
     monkeypatch.setattr("thincdialog.data.tokenizers.hash_ngrams._MAX_WORDS", 2)
     check(registry.tokenizers.get("thincdialog.HashNgrams.v1")(char_ngrams=[3, 5]), MANY)
 
 
-def test_encode_many_follows_the_vocabulary():
+def test_contract_follows_the_vocabulary():
     tokenizer = WordTokenizer()
     for texts in (["a b c"], ["c", "it what"], ["nothing of it"]):
         tokenizer.build(texts)
@@ -138,7 +138,7 @@ class Own(Letters):
         return self.given
 
 
-def test_encode_many_of_a_users_tokenizer_follows_its_encode():
+def test_contract_of_a_users_tokenizer_follows_its_encode():
     ids, lengths = many_encoder_of(Letters())(["abc", "", "x" * 3000])
     assert ids.tolist() == [20] * 3003 and lengths.tolist() == [3, 0, 3000]
     assert ids.dtype == np.int32
@@ -148,7 +148,7 @@ def test_encode_many_of_a_users_tokenizer_follows_its_encode():
     Letters.n_ids = 21
 
 
-def test_encode_many_of_a_users_own_is_used_and_looked_at():
+def test_contract_of_a_users_own_is_used_and_looked_at():
     tokenizer = Own()
     encode = many_encoder_of(tokenizer)
     tokenizer.given = np.array([20, 0, 1]), np.array([1, 2])
@@ -166,7 +166,7 @@ def test_encode_many_of_a_users_own_is_used_and_looked_at():
         encode(["a", "b"])
 
 
-def test_encode_many_of_a_tokenizer_that_only_encodes():
+def test_contract_of_a_tokenizer_that_only_encodes():
     class Plain(Tokenizer):
         def encode(self, text):
             return np.arange(len(text))
