@@ -1,7 +1,6 @@
 """Hogwild's workers as processes: each makes what it needs from the config."""
 
 import hashlib
-import multiprocessing
 import os
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -21,6 +20,7 @@ from ..teachers import Teacher
 from ..training.experiment import Experiment
 from .shared_arrays import SharedArrays
 from .step_numbers import StepNumbers
+from .turns import Turns
 from .worker import Worker
 
 WEIGHTS, CELLS = "weights", "cells"
@@ -50,8 +50,7 @@ def share_with_processes(
     shared = SharedArrays({CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state})
     agent.use_weights(shared.arrays[WEIGHTS])
     use_state(optimizer, KEY, shared.arrays)
-    spawning = multiprocessing.get_context("spawn")
-    drawing = (spawning.Lock(), spawning.BoundedSemaphore(at_once), at_once)
+    drawing = (Turns(1), Turns(at_once), at_once)
     arguments = {
         "config": write_config(experiment.checked.config),
         "code": experiment.code,
