@@ -1,5 +1,4 @@
-"""Brings a config from wherever it is given into nested sections, and remembers
-where every part of it stands."""
+"""Brings a config into nested sections, and remembers where every part of it stands."""
 
 import difflib
 from copy import deepcopy
@@ -33,8 +32,7 @@ class GivenConfig:
     data (Dict[str, Any]): With defaults and overrides; variables not filled in.
     locations (Dict[str, str]): Dotted name of a section or key to where it stands.
     overrides (List[str]): Dotted names that overrides set.
-    unknown (Set[Tuple[str, ...]]): Section parts and key of values that cannot be read, or
-        whose variables cannot be filled in.
+    unknown (Set[Tuple[str, ...]]): Section parts and key of what cannot be read or filled in.
     """
 
     name: str

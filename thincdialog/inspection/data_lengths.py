@@ -18,8 +18,7 @@ class Lengths:
     median (int): Half are no longer.
     most_95 (int): 95 of 100 are no longer.
     longest (int): The longest of all.
-    histogram (List[Bin]): Bins that double: 0, 1, 2, 3-4, 5-8, ...; none beyond the
-        longest.
+    histogram (List[Bin]): Bins that double, up to the longest: 0, 1, 2, 3-4, 5-8, ...
     """
 
     mean: float

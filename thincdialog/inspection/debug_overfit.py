@@ -36,8 +36,7 @@ class Overfit:
     losses (List[float]): Mean loss per example before each update, and after the last.
     first_score (float): Share of the batch answered rightly before the first update.
     last_score (float): The same after the last.
-    best_possible (float): The highest share that can be: the same context may have
-        different labels.
+    best_possible (float): The highest share that can be: a context may have several labels.
     without_gradient (List[str]): Parameters whose gradient was zero in the first steps.
     unchanged (List[str]): Others that no update has changed.
     hints (List[str]): What may be wrong if it has not learnt, as sentences.
@@ -56,8 +55,7 @@ class Overfit:
 
     @property
     def is_learnt(self) -> bool:
-        """Whether the batch was learnt by heart, or nearly so; one label alone is nothing
-        to learn."""
+        """Whether the batch was learnt, or nearly so; one label alone is nothing to learn."""
         return self.labels > 1 and self.last_score >= ENOUGH * self.best_possible
 
 
@@ -72,8 +70,7 @@ def debug_overfit(
     """Train on the first training batch alone. Dropout is switched off, so that loss and
     score can reach their best; the rest is as in training. Writes nothing.
 
-    steps (int): Updates of the weights at most, 1 or more; it ends earlier once the loss
-        is next to nothing.
+    steps (int): Updates at most, 1 or more; it ends earlier at a loss of next to nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (Union[str, Path, None]): Python file to import first.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.

@@ -36,8 +36,7 @@ class DryRun:
         None where that is not known before all was read.
     n_parameters (int): Number of weights; 0 for an agent that has none.
     step_examples (int): Examples that the first step learns from.
-    steps_per_epoch (Optional[int]): If all steps are like the first one, or, where batches
-        are by length, like the first few.
+    steps_per_epoch (Optional[int]): If all are like the first, or (by length) the first few.
     total_steps (Optional[int]): Of the whole run, by its limits of epochs and steps.
     loss (Optional[float]): Of the first step.
     memory (Dict[str, int]): What the run will hold: weights, gradients, optimizer, best

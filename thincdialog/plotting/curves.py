@@ -87,9 +87,8 @@ def make_panels(
         split, _, rest = name.partition("/")
         if split in (TRAIN, DEV) and rest:
             title = f"{split} {TITLES.get(rest, rest)}"
-        panel = Panel(name, title, lines)
-        if panel.lines:
-            panels.append(panel)
+        if lines:
+            panels.append(Panel(name, title, lines))
         elif metrics:
             raise DataError("--metrics", _unknown(name, logged))
     if not panels:

@@ -51,8 +51,7 @@ def train(
     force (bool): Whether a run that is in the folder may be replaced.
     resume (bool): Go on from the folder's newest checkpoint, as if the run had never
         stopped; begin, if there is none.
-    code (Union[str, Path, None]): Python file to import first; it may register
-        functions that the config names.
+    code (Union[str, Path, None]): Python file to import first; it may register functions.
     stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
     stderr (Optional[TextIO]): Where loggers write progress; sys.stderr if None.
     RETURNS (Result): Scores, samples and where the model lies.
