@@ -210,5 +210,8 @@ def test_models_of_before_there_were_runners_load_and_new_runs_are_told(tmp_path
     config.write_text(text[: text.index("[runner]")] + OLD_HOGWILD)
     assert evaluate(tmp_path / "out" / BEST) == result.scores["test"]
     assert load(tmp_path / "out" / BEST).respond("Good morning!")
-    with pytest.raises(ConfigError, match=r"no section \[hogwild\] - its settings go into"):
+    with pytest.raises(
+        ConfigError,
+        match=r"no section \[hogwild\] - take it out if workers is 0",
+    ):
         quietly_train(RANKER + OLD_HOGWILD)

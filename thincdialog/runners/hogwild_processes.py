@@ -18,9 +18,9 @@ from ..optimizers.state import KEY
 from ..protocol import Learner
 from ..teachers import Teacher
 from ..training.experiment import Experiment
+from .job_slots import JobSlots
 from .shared_arrays import SharedArrays
 from .step_numbers import StepNumbers
-from .turns import Turns
 from .worker import Worker
 
 WEIGHTS, CELLS = "weights", "cells"
@@ -50,7 +50,7 @@ def share_with_processes(
     shared = SharedArrays({CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state})
     agent.use_weights(shared.arrays[WEIGHTS])
     use_state(optimizer, KEY, shared.arrays)
-    drawing = (Turns(1), Turns(at_once), at_once)
+    drawing = (JobSlots(1), JobSlots(at_once), at_once)
     arguments = {
         "config": write_config(experiment.checked.config),
         "code": experiment.code,

@@ -187,7 +187,7 @@ def _as_json(whole: Mapping[str, Any]) -> str:
     try:
         return json.dumps(whole, default=_plain)
     except (TypeError, ValueError) as error:
-        parts = {"optimizer": whole["optimizer"], "world": whole["loop"]["runner"]}
+        parts = {"optimizer": whole["optimizer"], "world or runner": whole["loop"]["runner"]}
         for name, state in whole["loop"]["callbacks"].items():
             parts[f"callback '{name}'"] = state
         guilty = []

@@ -1,4 +1,4 @@
-"""Turns that workers in several processes take."""
+"""Slots in which workers of several processes go on."""
 
 import os
 import weakref
@@ -6,7 +6,7 @@ from multiprocessing import context, reduction
 from typing import Any, Tuple
 
 
-class Turns:
+class JobSlots:
     """A pipe that holds a byte for each worker that may go on: whoever enters takes one, and
     waits where there is none. (As make's job server does. Semaphores that processes share
     have a name, which is left when the run is killed.)
@@ -34,7 +34,7 @@ class Turns:
         return _attach, tuple(map(reduction.DupFd, (self._taken, self._free)))
 
 
-def _attach(taken: Any, free: Any) -> Turns:
-    turns = object.__new__(Turns)
-    turns._take(taken.detach(), free.detach())
-    return turns
+def _attach(taken: Any, free: Any) -> JobSlots:
+    slots = object.__new__(JobSlots)
+    slots._take(taken.detach(), free.detach())
+    return slots

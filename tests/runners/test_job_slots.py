@@ -1,4 +1,4 @@
-"""Turns of workers: no more at once than are let in, in one process or in several."""
+"""Slots of workers: no more at once than are let in, in one process or in several."""
 
 import multiprocessing
 import os
@@ -7,23 +7,23 @@ import time
 
 import pytest
 
-from thincdialog.runners.turns import Turns
+from thincdialog.runners.job_slots import JobSlots
 
 
-def work(turns, pipe):
-    with turns:
+def work(slots, pipe):
+    with slots:
         pipe.send("in")
         pipe.recv()
     pipe.send("out")
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_turns_let_in_no_more_than_they_may(at_once):
-    turns, lock, inside, most = Turns(at_once), threading.Lock(), [], []
+def test_job_slots_let_in_no_more_than_they_may(at_once):
+    slots, lock, inside, most = JobSlots(at_once), threading.Lock(), [], []
 
     def go():
         for _ in range(20):
-            with turns:
+            with slots:
                 with lock:
                     inside.append(1)
                     most.append(len(inside))
@@ -39,24 +39,24 @@ def test_turns_let_in_no_more_than_they_may(at_once):
     assert max(most) == at_once and len(most) == 80
 
 
-def test_turns_are_the_same_in_a_process_and_leave_nothing_open():
+def test_job_slots_are_the_same_in_a_process_and_leave_nothing_open():
     n_open = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     spawning = multiprocessing.get_context("spawn")
-    turns, (ours, theirs) = Turns(1), spawning.Pipe()
-    process = spawning.Process(target=work, args=(turns, theirs), daemon=True)
-    with turns:
+    slots, (ours, theirs) = JobSlots(1), spawning.Pipe()
+    process = spawning.Process(target=work, args=(slots, theirs), daemon=True)
+    with slots:
         process.start()
         assert not ours.poll(1.0)
     assert ours.recv() == "in"
     ours.send("go")
-    with turns:
+    with slots:
         assert ours.recv() == "out"
     process.join()
     process.close()
     ours.close()
     theirs.close()
     with pytest.raises(RuntimeError):
-        turns.__reduce__()
-    del turns
+        slots.__reduce__()
+    del slots
     if n_open:
         assert len(os.listdir("/proc/self/fd")) <= n_open + 1  # Python's resource tracker.
