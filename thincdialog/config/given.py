@@ -17,6 +17,7 @@ from .source import Source, read_source
 from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, show_value
 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
+# "section.key" to value.
 Overrides = Optional[Mapping[str, Any]]
 # Largest file in bytes that is read as a config.
 MAX_CONFIG = 4_000_000

@@ -10,7 +10,7 @@ from ..worlds import World, WorldFactory
 from .predictions import Recorder
 
 # Shows all examples of a task, whose name comes first, and gives the report.
-Measure = Callable[[str, Teacher], Dict[str, Metric]]
+ShowTask = Callable[[str, Teacher], Dict[str, Metric]]
 
 
 def evaluate_agent(
@@ -42,10 +42,10 @@ def evaluate_agent(
     return evaluate_by(measure, agent, teacher)
 
 
-def evaluate_by(measure: Measure, agent: Agent, teacher: Teacher) -> Dict[str, float]:
+def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, float]:
     """The same, whatever measures a task.
 
-    measure (Measure): Lets the agent answer one task.
+    measure (ShowTask): Lets the agent answer one task.
     RETURNS (Dict[str, float]): Metric name to value.
     """
     # The agent may be in the middle of a conversation of its training; ``reset`` replaces

@@ -1,4 +1,4 @@
-"""Lengths of texts, from counts of each length."""
+"""LengthSurvey of texts, from counts of each length."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Bin = Tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Lengths:
+class LengthSurvey:
     """What a report says of some lengths.
 
     mean (float): Of all.
@@ -28,7 +28,7 @@ class Lengths:
     histogram: List[Bin]
 
     @classmethod
-    def of(cls, counts: "Counter[int]") -> "Lengths":
+    def of(cls, counts: "Counter[int]") -> "LengthSurvey":
         """From how often each length occurs; one does."""
         lengths = np.array(sorted(counts))
         upto = np.cumsum([counts[length] for length in lengths.tolist()])

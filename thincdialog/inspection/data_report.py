@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Tuple
 
-from .data_lengths import Lengths
+from .data_lengths import LengthSurvey
 
 # A label or word, and how often it occurs.
 Count = Tuple[str, int]
@@ -27,7 +27,7 @@ class Some:
 class SplitReport:
     """What stands in a split of a task; counts are of examples if nothing else is said.
 
-    lengths (Dict[str, Lengths]): "turns" of an episode; "text words", "label words"; and,
+    lengths (Dict[str, LengthSurvey]): "turns" of an episode; "text words", "label words"; and,
         as the agent reads them, before it cuts: "context tokens", "label tokens".
     truncated (Dict[str, float]): Shares of "contexts" and "labels" that the agent cuts.
     n_words, n_unknown (int): Words of texts (labels too), and those not in the vocabulary.
@@ -53,7 +53,7 @@ class SplitReport:
     n_episodes: int
     n_conversations: int
     n_examples: int
-    lengths: Dict[str, Lengths]
+    lengths: Dict[str, LengthSurvey]
     truncated: Dict[str, float]
     n_words: int
     n_unknown: int

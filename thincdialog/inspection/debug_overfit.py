@@ -21,7 +21,7 @@ ENOUGH = 0.95
 # layer that begins with zeros get none.
 FIRST_STEPS = 10
 # A loss that leaves nothing to learn.
-NOTHING = 1e-4
+SMALL_LOSS = 1e-4
 # Below this share of its first value a loss has moved.
 MOVED = 0.99
 
@@ -116,7 +116,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     n_steps = 0
     try:
         losses.append(_gather(agent, batch, trial.seed, 1))
-        while n_steps < steps and losses[-1] > NOTHING:
+        while n_steps < steps and losses[-1] > SMALL_LOSS:
             if n_steps < FIRST_STEPS:
                 for name, has_some in _places(agent, parameters.gradients != 0).items():
                     has_gradient[name] |= has_some

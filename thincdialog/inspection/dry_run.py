@@ -19,7 +19,7 @@ from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
-from ..training.progress import Limits
+from ..training.progress import TrainingLimits
 from ..training.selection import Selection
 
 # Examples of each task that are evaluated, at least.
@@ -120,7 +120,7 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
     found.n_parameters = agent.n_weights
     if teacher.n_examples:
         found.steps_per_epoch = math.ceil(teacher.n_examples / per_step)
-    found.total_steps = Limits.of(training).total_steps(found.steps_per_epoch)
+    found.total_steps = TrainingLimits.of(training).total_steps(found.steps_per_epoch)
     weights = int(agent.weights.nbytes)
     n_workers = experiment.runner.n_workers  # All have the same weights.
     found.memory = {

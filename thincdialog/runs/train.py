@@ -16,7 +16,7 @@ from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
-from ..training.progress import Limits, Position
+from ..training.progress import Position, TrainingLimits
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
@@ -157,7 +157,7 @@ class TrainingRun:
             experiment.checked.interpolated,
             str(self.folder) if self.folder else None,
             step,
-            Limits.of(training).total_steps(None),
+            TrainingLimits.of(training).total_steps(None),
         )
         setup = training["logger"]
         runner = experiment.runner
