@@ -7,6 +7,6 @@ from .shipped import find_shipped, shipped_configs
 from .write import write_config
 
 __all__ = [
-    "CheckedConfig", "CodeError", "ConfigLike", "Overrides", "build_block", "check_config", "find_shipped",
-    "load_code", "load_config", "resolve_config", "shipped_configs", "write_config",
+    "CheckedConfig", "CodeError", "ConfigLike", "Overrides", "build_block", "check_config",
+    "find_shipped", "load_code", "load_config", "resolve_config", "shipped_configs", "write_config",
 ]  # fmt: skip
