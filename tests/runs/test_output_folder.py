@@ -59,9 +59,6 @@ def test_a_missing_package_leaves_no_folder(tmp_path):
     assert not folder.exists()
 
 
-# --- disks ------------------------------------------------------------------------------
-
-
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path):
     """No file may be larger than 200 kB: the weights are."""
     folder = tmp_path / "out"

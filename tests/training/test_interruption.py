@@ -51,6 +51,11 @@ def signalled(model: Model, candidates: str = "inline") -> Signalled:
     return Signalled(model, loss=RankingSoftmax(), candidates=candidates)
 
 
+@registry.mutators("tests.signalled.v1")
+def signalled_data():
+    return lambda episode: called("read") or [episode]
+
+
 @registry.optimizers("tests.plain.v1")
 def plain(learn_rate: float):
     return Plain()
@@ -139,10 +144,18 @@ def test_signals_a_second_sigint_stops_at_once(command, tmp_path, whole):
 
 
 def test_signals_before_there_is_anything_to_save(command, tmp_path):
-    code, shown = command("-o", tmp_path / "out", moment="survey 1 SIGTERM")
-    assert code == 143
-    assert "Interrupted before there was anything to save. Go on with: " in shown
-    assert command("-o", tmp_path / "out", "--resume")[0] == 0
+    (tmp_path / "code.py").write_text("")
+    (tmp_path / "config.cfg").write_text(
+        f'{TEXT}\n[tasks.coffee.mutators.*.signalled]\n@mutators = "tests.signalled.v1"\n'
+    )
+    more = ["-o", tmp_path / "out", "--code", tmp_path / "code.py", "--resume"]
+    for moment in ("read 1 SIGTERM", "survey 1 SIGTERM"):
+        code, shown = command(*more, moment=moment)
+        assert code == 143
+        line = shown.splitlines()[-1]
+        assert "Interrupted before there was anything to save. Go on with: " in line
+        assert line.endswith(f"--output {tmp_path}/out --resume --code {tmp_path}/code.py")
+    assert command(line=words_of(line))[0] == 0
     code, shown = command(moment="learn 3 SIGINT")
     assert code == 130
     assert "Interrupted; nothing was saved: give a folder with --output." in shown
