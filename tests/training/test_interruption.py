@@ -2,7 +2,7 @@
 
 import json
 import signal
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -186,10 +186,6 @@ def test_signals_of_other_threads_and_ignored_ones_are_left_alone():
         assert signal.getsignal(signal.SIGTERM) == before
     finally:
         signal.signal(signal.SIGINT, of_pytest)
-    found = []
-    thread = threading.Thread(
-        target=lambda: found.append(quietly_train(RANKER, training__max_steps=2)[0])
-    )
-    thread.start()
-    thread.join()
-    assert found[0].stopped_because == "max_steps = 2 reached"
+    with ThreadPoolExecutor(1) as pool:
+        result, _ = pool.submit(quietly_train, RANKER, training__max_steps=2).result()
+    assert result.stopped_because == "max_steps = 2 reached"
