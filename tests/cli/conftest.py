@@ -1,6 +1,5 @@
 """What tests of several commands start from."""
 
-import io
 import shlex
 
 import pytest
@@ -36,15 +35,6 @@ SMALL = (
     "--tasks.coffee.n_train 40 --tasks.coffee.n_dev 10 --tasks.coffee.n_test 10 "
     "--training.max_epochs 2 --agent.model.encoder.width 8"
 )
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    encoding = "utf-8"
-
-    def isatty(self):
-        return True
 
 
 @pytest.fixture

@@ -129,8 +129,6 @@ def test_worker_processes_that_the_system_does_not_start():
     assert multiprocessing.active_children() == children
 
 
-# --- however a program ends ---------------------------------------------------------------
-
 # Says which processes there are, and then does what it was told.
 SCRIPT = """
 import os, pathlib, sys

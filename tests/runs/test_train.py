@@ -192,14 +192,6 @@ def test_load_answers_in_another_process(tmp_path):
     assert chatbot.respond("Good morning!") == here[0]
 
 
-def test_train_an_agent_without_weights(tmp_path):
-    text = RANKER[: RANKER.index("[tokenizer]")] + (
-        '[agent]\n@agents = "thincdialog.MostFrequent.v1"\n\n[training]\nscore = "hits@1"\n'
-    )
-    result, _ = quietly_train(text, tmp_path)
-    assert evaluate(tmp_path / BEST) == result.scores["test"]
-
-
 OLD_HOGWILD = '\n[hogwild]\nworkers = 2\nexecutor = "thread"\n'
 
 
