@@ -97,7 +97,8 @@ def test_batcher_fit_of_examples():
 
 
 def test_batcher_fit_that_changes_nothing_is_the_same_object():
-    lengths = lengths_of([(5, 5), (10, 10)])
+    lengths = lengths_of([(15, 5), (10, 10)])  # Rows of exactly the budget, too.
+    assert len(plan_window(Words(20), lengths, 20, np.random.default_rng(0))) == 2
     for batcher in (Words(20, oversize="truncate"), Words(20, oversize="error")):
         assert batcher.fit(lengths, 20) is lengths
     for batcher in (Words(3), Batchsort(1), Fixed(1)):
@@ -109,12 +110,6 @@ def test_batcher_fit_names_the_first_row_that_does_not():
     with pytest.raises(OversizeError, match="row 1 has 21 words, a batch holds 20") as error:
         Padded(20, oversize="error").fit(lengths, 20)
     assert (error.value.row, error.value.length, error.value.limit) == (1, 21, 20)
-
-
-def test_batcher_row_of_exactly_the_budget_is_not_beyond_it():
-    lengths = lengths_of([(15, 5), (1, 1)])
-    assert Words(20, oversize="error").fit(lengths, 20) is lengths
-    assert len(plan_window(Words(20), lengths, 20, np.random.default_rng(0))) == 2
 
 
 def test_batcher_window_of_a_number_is_the_buffer():
