@@ -9,18 +9,15 @@ from thincdialog.batchers import Lengths, count_words
 from thincdialog.messages import PARTNER, SELF, Message, MessageBatch
 
 
-def test_lengths_totals_are_at_least_one():
+def test_lengths_totals_are_at_least_one_and_cells_of_no_rows_none():
     assert lengths_of([(0, 0), (3, 0), (2, 5)]).totals.tolist() == [1, 3, 7]
+    assert Lengths(np.zeros((0, 2), dtype=np.int64), (True, True)).cells() == 0
 
 
 def test_lengths_take_keeps_order_and_fields():
     taken = lengths_of([(1, 2), (3, 4), (5, 6)], (True, False)).take(np.array([2, 0]))
     assert taken.counts.tolist() == [[5, 6], [1, 2]]
     assert taken.padded == (True, False)
-
-
-def test_lengths_cells_of_no_rows():
-    assert Lengths(np.zeros((0, 2), dtype=np.int64), (True, True)).cells() == 0
 
 
 @given(strategies.lengths())
