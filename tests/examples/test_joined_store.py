@@ -32,10 +32,7 @@ def mixture(tasks, weights, streaming, *, training=True, repeat=False, window=5)
 
     shown = {
         name: Teacher(
-            {"train": source(rows)},
-            streaming=streaming,
-            single_turn=True,
-            shuffle_window=window,
+            {"train": source(rows)}, streaming=streaming, single_turn=True, shuffle_window=window
         ).for_split("train", training=training)
         for name, rows in zip("abc", tasks)
     }

@@ -59,11 +59,7 @@ LAYERS = {
     "thincdialog.L2Normalise.v1": [(L2Normalise, matrix, {})],
     "thincdialog.LayerNorm.v1": [(LayerNorm, matrix, {})],
     "thincdialog.LineEmbed.v1": [
-        (
-            lambda: LineEmbed(6, N_IDS, n_positions=4, n_segments=3),
-            tokens,
-            {"n_outputs": len},
-        ),
+        (lambda: LineEmbed(6, N_IDS, n_positions=4, n_segments=3), tokens, {"n_outputs": len})
     ],
     "thincdialog.MemoryHops.v1": [
         (lambda: MemoryHops(n_hops=2), vectors, {}),

@@ -58,8 +58,7 @@ def test_parameters_keep_their_values_and_become_aligned_views(ops):
 
 @EACH_OPS
 @pytest.mark.parametrize(
-    "make, options",
-    [(Adam, {}), (Adam, {"L2": 0.1}), (SGD, {}), (LazyAdam, {"average_every": 1})],
+    "make, options", [(Adam, {}), (Adam, {"L2": 0.1}), (SGD, {}), (LazyAdam, {"average_every": 1})]
 )
 def test_parameters_views_stay_views_through_training(make, options, ops):
     model = text_net(ops)

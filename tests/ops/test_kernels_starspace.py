@@ -135,11 +135,7 @@ def test_kernels_starspace_any_texts(context, labels, loss, similarity, share, d
     np.testing.assert_allclose(before - step.parameters.values, gradient, atol=1e-5, rtol=1e-4)
 
 
-MANY = (
-    [[3, 4], [0, 2, 11], [], [7] * 9],
-    LABELS,
-    [[0, 1, 2], [3, 0, 1], [2, 3, 3], [1, 0, 2]],
-)
+MANY = ([[3, 4], [0, 2, 11], [], [7] * 9], LABELS, [[0, 1, 2], [3, 0, 1], [2, 3, 3], [1, 0, 2]])
 
 
 def test_kernels_starspace_examples_come_one_after_another():

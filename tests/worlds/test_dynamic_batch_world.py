@@ -93,9 +93,7 @@ def test_dynamic_batch_world_every_example_once_and_in_its_conversation(
 @pytest.mark.parametrize("kind", BATCHERS)
 @settings(max_examples=20)
 @given(
-    tasks=st.lists(episode_lengths, min_size=1, max_size=2),
-    size=st.integers(1, 12),
-    buffer=buffers,
+    tasks=st.lists(episode_lengths, min_size=1, max_size=2), size=st.integers(1, 12), buffer=buffers
 )
 def test_evaluation_is_the_same_for_all_worlds_and_batchers(kind, tasks, size, buffer):
     partner = PartnerWorld(scored(make_tasks(tasks, False)), Listener())

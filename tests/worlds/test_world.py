@@ -23,12 +23,7 @@ from thincdialog.batchers import Batchsort, Fixed, Words
 from thincdialog.errors import DataError, ProtocolError
 from thincdialog.examples import Batch
 from thincdialog.messages import Message
-from thincdialog.worlds import (
-    DynamicBatchWorld,
-    MultiAgentWorld,
-    PartnerWorld,
-    batch_world,
-)
+from thincdialog.worlds import DynamicBatchWorld, MultiAgentWorld, PartnerWorld, batch_world
 
 
 class Saving:
