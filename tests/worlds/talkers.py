@@ -8,7 +8,25 @@ from thincdialog.batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Siz
 from thincdialog.examples import Batch
 from thincdialog.messages import Message
 from thincdialog.protocol import Agent
+from thincdialog.registry import registry
 from thincdialog.teachers import Teacher, mix_tasks
+
+METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
+
+
+def run_epoch(world, epoch=0, seed=0):
+    """RETURNS the number of parleys."""
+    world.start_epoch(epoch, seed)
+    n_parleys = 0
+    while not world.epoch_done():
+        world.parley()
+        n_parleys += 1
+    return n_parleys
+
+
+def scored(teacher):
+    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
+    return teacher
 
 
 def make_episodes(lengths: List[int]) -> List[List[Message]]:

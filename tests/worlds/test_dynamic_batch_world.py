@@ -21,15 +21,14 @@ from tests.worlds.talkers import (
     make_tasks,
     make_teacher,
     make_wordy,
+    run_epoch,
+    scored,
 )
 from thincdialog.batchers import Batchsort, Fixed, Lengths, Padded, Words
 from thincdialog.errors import ConfigError, DataError, ProtocolError
 from thincdialog.metrics import report_values
-from thincdialog.registry import registry
 from thincdialog.teachers import mix_tasks
 from thincdialog.worlds import BatchWorld, DynamicBatchWorld, PartnerWorld, batch_world
-
-METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
 
 episode_lengths = st.lists(st.integers(1, 5), min_size=1, max_size=30)
 buffers = st.integers(1, 40)
@@ -38,17 +37,6 @@ wordy = st.lists(
     min_size=1,
     max_size=40,
 )
-
-
-def run_epoch(world, epoch=0, seed=0):
-    world.start_epoch(epoch, seed)
-    while not world.epoch_done():
-        world.parley()
-
-
-def scored(teacher):
-    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
-    return teacher
 
 
 def batches_of(world, epoch=0, seed=0):
@@ -317,21 +305,3 @@ def test_batch_world_epoch_can_be_left_in_the_middle(batcher):
     run_epoch(world, epoch=1)
     assert sorted(agent.conversations) == sorted(expected_conversations([3, 3, 3, 2]))
     assert len(agent.heard) == 11
-
-
-def test_dynamic_batch_world_builds_from_a_config_and_refuses_missing_replies():
-    config = {
-        "world": {
-            "@worlds": "thincdialog.DynamicBatchWorld.v1",
-            "batcher": {"@batchers": "thincdialog.Words.v1", "budget": 30},
-        }
-    }
-
-    class Forgetful(BatchListener):
-        def batch_act(self, observations):
-            return super().batch_act(observations)[1:]
-
-    world = registry.resolve(config)["world"](make_teacher([1, 2], False), Forgetful())
-    assert isinstance(world, DynamicBatchWorld)
-    with pytest.raises(ProtocolError, match=r"batch_act\(\) gave 1 replies to 2 observations"):
-        world.parley()

@@ -98,30 +98,16 @@ def check_resume(make_world, seed, n_before):
     size=st.integers(1, 6),
     buffer=st.integers(1, 12),
     agent_kind=st.sampled_from([SavingListener, SavingBatchListener, SavingWholeListener, Talker]),
-    streaming=st.booleans(),
-    training=st.booleans(),
-    is_single=st.booleans(),
-    repeat=st.booleans(),
+    flags=st.tuples(*[st.booleans()] * 4),
     window=st.integers(1, 20),
     seed=st.integers(-3, 9),
     n_before=st.integers(0, 40),
 )
 def test_resume_anywhere(
-    world_kind,
-    lengths,
-    n_tasks,
-    kind,
-    size,
-    buffer,
-    agent_kind,
-    streaming,
-    training,
-    is_single,
-    repeat,
-    window,
-    seed,
-    n_before,
+    world_kind, lengths, n_tasks, kind, size, buffer, agent_kind, flags, window, seed, n_before
 ):
+    streaming, training, is_single, repeat = flags
+
     def make_world():
         settings = {"streaming": streaming, "shuffle_window": window, "single_turn": is_single}
         tasks = [lengths, [1, 1, 3], [2]][:n_tasks]
