@@ -87,13 +87,19 @@ def order_follows_length(lengths: Lengths, batches: Sequence[Sequence[int]]) -> 
     return float(np.corrcoef(np.arange(len(means)), means)[0, 1])
 
 
-def live(buffer, lengths: Lengths, order: Sequence[int]) -> List[Tuple[int, List[int]]]:
-    """Feed rows to a live buffer as there is room, until all went out.
+def rows_of(lengths: Lengths) -> List[int]:
+    return list(range(len(lengths.counts)))
+
+
+def live(buffer, lengths: Lengths, order: Sequence[int] = ()) -> List[Tuple[int, List[int]]]:
+    """Feed rows to a live buffer as there is room, until all went out; in an order, or as they
+    come.
 
     RETURNS (List[Tuple[int, List[int]]]): For each batch: how many batches its rows have
         waited at most, and their numbers.
     """
     since, batches, fed = {}, [], 0
+    order = order or rows_of(lengths)
     while True:
         while fed < len(order) and buffer.missing():
             rows = order[fed : fed + buffer.missing()]

@@ -26,11 +26,8 @@ def batchers(draw):
     return draw(
         st.sampled_from(
             [
-                Fixed(limit),
-                Batchsort(limit, buffer=buffer),
-                Words(limit, buffer=buffer),
-                Words(limit, padding=False, buffer=buffer),
-                Padded(limit, buffer=buffer),
+                Fixed(limit), Batchsort(limit, buffer=buffer), Words(limit, buffer=buffer),
+                Words(limit, padding=False, buffer=buffer), Padded(limit, buffer=buffer),
             ]
         )
-    )
+    )  # fmt: skip

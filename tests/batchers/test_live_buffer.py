@@ -17,6 +17,7 @@ from tests.batchers.corpora import (
     one_field,
     order_follows_length,
     padding,
+    rows_of,
     skewed,
     two_fields,
 )
@@ -24,13 +25,9 @@ from thincdialog.batchers import Batchsort, Fixed, Lengths, LiveBuffer, Padded, 
 from thincdialog.batchers.batcher import Batcher
 
 
-def rows_of(lengths):
-    return list(range(len(lengths.counts)))
-
-
 @given(strategies.lengths(), strategies.batchers())
 def test_live_buffer_gives_every_row_once(lengths, batcher):
-    batches = live(LiveBuffer(batcher, [0]), lengths, rows_of(lengths))
+    batches = live(LiveBuffer(batcher, [0]), lengths)
     assert Counter(row for _, batch in batches for row in batch) == Counter(rows_of(lengths))
     limit, _ = batcher.window(0)
     for _, batch in batches:
@@ -55,7 +52,7 @@ def test_live_buffer_pads_little_on_skewed_lengths(batcher, most):
 
 def test_live_buffer_batches_that_are_hardly_filled_wait():
     lengths = two_fields(20_000)
-    batches = [batch for _, batch in live(LiveBuffer(Words(4096), [0]), lengths, rows_of(lengths))]
+    batches = [batch for _, batch in live(LiveBuffer(Words(4096), [0]), lengths)]
     # By padding alone they would be 722.
     assert len(batches) < 705
 
@@ -63,7 +60,7 @@ def test_live_buffer_batches_that_are_hardly_filled_wait():
 @pytest.mark.parametrize("batcher", [Batchsort(32), Words(4096)], ids=["rows", "words"])
 def test_live_buffer_order_does_not_follow_length(batcher):
     lengths = two_fields(20_000)
-    batches = [batch for _, batch in live(LiveBuffer(batcher, [0]), lengths, rows_of(lengths))]
+    batches = [batch for _, batch in live(LiveBuffer(batcher, [0]), lengths)]
     assert len(batches) > 500
     assert abs(order_follows_length(lengths, batches)) < 0.1
     # Nor does a batch tell the length of the next one.
@@ -79,7 +76,7 @@ def test_live_buffer_is_deterministic_by_seed(batcher):
     lengths = two_fields(400)
 
     def run(*seed):
-        return [batch for _, batch in live(LiveBuffer(batcher, seed), lengths, rows_of(lengths))]
+        return [batch for _, batch in live(LiveBuffer(batcher, seed), lengths)]
 
     assert run(1, 2) == run(1, 2)
     if batcher.needs_lengths:
@@ -173,7 +170,7 @@ def test_live_buffer_is_not_flooded_where_short_rows_are_followed_by_long_ones(b
         stream.fill()
         assert len(stream.buffer) <= n_short + 2 * n_short
         stream.next()
-    batches = live(LiveBuffer(stream.buffer.batcher, [0]), lengths, rows_of(lengths))
+    batches = live(LiveBuffer(stream.buffer.batcher, [0]), lengths)
     assert max(waited for waited, _ in batches) < 7 * buffer + n_short
 
 
@@ -198,7 +195,7 @@ def test_live_buffer_keeps_to_a_falling_schedule():
     batcher = Padded(compounding(2000.0, 300.0, 0.995), buffer=64)
     lengths = two_fields(3000)
     lengths = lengths.take(np.flatnonzero(lengths.totals < 300))
-    batches = live(LiveBuffer(batcher, [0]), lengths, rows_of(lengths))
+    batches = live(LiveBuffer(batcher, [0]), lengths)
     assert sorted(row for _, batch in batches for row in batch) == rows_of(lengths)
     n_cells = batch_cells(lengths, [batch for _, batch in batches])
     assert all(n <= batcher.sizes.at(step) for step, n in enumerate(n_cells))
@@ -216,7 +213,7 @@ class Threes(Batcher):
 def test_live_buffer_batcher_that_never_fills_a_batch_chooses_among_many():
     lengths = one_field(600)
     buffer = LiveBuffer(Threes(Sizes(4), buffer=30), [0])
-    batches = [batch for _, batch in live(buffer, lengths, rows_of(lengths))]
+    batches = [batch for _, batch in live(buffer, lengths)]
     assert sorted(row for batch in batches for row in batch) == rows_of(lengths)
     assert padding(lengths, batches) < 0.15
 
@@ -225,6 +222,6 @@ def test_live_buffer_lengths_of_other_fields_than_two():
     for padded in [(True,), (True, False, True)]:
         counts = np.random.default_rng(0).integers(0, 40, (300, len(padded)))
         lengths = Lengths(counts, padded)
-        batches = live(LiveBuffer(Padded(200, buffer=5), [0]), lengths, rows_of(lengths))
+        batches = live(LiveBuffer(Padded(200, buffer=5), [0]), lengths)
         assert sorted(row for _, batch in batches for row in batch) == rows_of(lengths)
         assert max(batch_cells(lengths, [batch for _, batch in batches])) <= 200

@@ -12,10 +12,6 @@ from tests.batchers.corpora import lengths_of, live
 from thincdialog.batchers import Batchsort, LiveBuffer, Padded, Words
 
 
-def rows_of(lengths):
-    return list(range(len(lengths.counts)))
-
-
 @settings(max_examples=40)
 @given(
     st.lists(st.integers(1, 40), min_size=1, max_size=400),
@@ -26,13 +22,13 @@ def rows_of(lengths):
 def test_waiting_a_row_waits_for_less_than_seven_buffers(words, size, buffer, seed):
     # The argument is in the docstring of LiveBuffer; it holds for any lengths.
     lengths = lengths_of([(n_words, n_words % 7) for n_words in words])
-    batches = live(LiveBuffer(Batchsort(size, buffer=buffer), [seed]), lengths, rows_of(lengths))
+    batches = live(LiveBuffer(Batchsort(size, buffer=buffer), [seed]), lengths)
     assert max(waited for waited, _ in batches) < 7 * buffer
 
 
 def test_waiting_a_row_of_a_length_of_its_own_goes_after_five_buffers():
     lengths = lengths_of([(500, 500)] + [(1 + row % 3, 1) for row in range(5000)])
-    batches = live(LiveBuffer(Batchsort(4, buffer=8), [0]), lengths, rows_of(lengths))
+    batches = live(LiveBuffer(Batchsort(4, buffer=8), [0]), lengths)
     (waited,) = [waited for waited, batch in batches if 0 in batch]
     assert 5 * 8 <= waited < 7 * 8
 
