@@ -2,7 +2,11 @@
 
 import io
 
+from thinc.api import chain, noop, with_padded
+
 from thincdialog.api import BatchWorld, Fixed, IterableTeacher, Message, registry, train
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 
 PLACES = ("here", "there", "yonder")
@@ -54,6 +58,15 @@ def reply(agent, text, **fields):
 
 def answer(agent, text, **fields):
     return reply(agent, text, **fields)["text"]
+
+
+def bag():
+    return make("models", "BagEncoder", width=4)
+
+
+def rectangles():
+    """An encoder that pads."""
+    return chain(TokenEmbed(4), with_padded(noop()), pool("max"))
 
 
 def messages(rows):

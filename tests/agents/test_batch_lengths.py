@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thinc.api import Model, chain, noop, with_padded
+from thinc.api import Model, chain, with_padded
 
 from tests.agents import colours
-from tests.agents.colours import make, teacher_of
+from tests.agents.colours import bag, make, rectangles, teacher_of
 from thincdialog.api import Message
 from thincdialog.examples import Batch, MemoryStore
 from thincdialog.layers.pool import pool
@@ -31,14 +31,6 @@ def recorder(seen):
         return X, lambda dX: dX
 
     return Model("recorder", forward)
-
-
-def bag():
-    return make("models", "BagEncoder", width=4)
-
-
-def rectangles():
-    return chain(TokenEmbed(4), with_padded(noop()), pool("max"))
 
 
 def build(kind, contexts=bag, labels=bag, *, reads="text", **options):

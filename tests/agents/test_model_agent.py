@@ -5,25 +5,14 @@ import time
 
 import numpy as np
 import pytest
-from thinc.api import chain, noop, with_padded
 
 from thincdialog.api import Message, ProtocolError
-from thincdialog.layers.pool import pool
-from thincdialog.layers.token_embed import TokenEmbed
 
 from . import colours
-from .colours import make
+from .colours import bag, make, rectangles
 
 ROWS = [("red red", "stop"), ("green green green green", "go")]
 EXAMPLES = [Message(text=text, labels=[label], id=label) for text, label in ROWS]
-
-
-def bag():
-    return make("models", "BagEncoder", width=8)
-
-
-def padding():
-    return chain(TokenEmbed(8), with_padded(noop()), pool("max"))
 
 
 def build(make_encoder=bag, **options):
@@ -50,7 +39,7 @@ def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
 
 def test_model_agent_counts_the_padding_of_layers_that_pad():
     # A rectangle of 2 rows of 4 cells holds 2 + 4 tokens.
-    for make_encoder, share in ((bag, 0.0), (padding, 1 - 6 / 8)):
+    for make_encoder, share in ((bag, 0.0), (rectangles, 1 - 6 / 8)):
         agent = build(make_encoder)
         agent.batch_act(EXAMPLES)
         report = agent.report()

@@ -110,13 +110,10 @@ def test_retrieval_without_anything_learnt_says_nothing():
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"method": "lsa"}, "method = 'lsa'"),
-        ({"k1": -1.0}, "k1 = -1.0"),
-        ({"b": 1.5}, "b = 1.5"),
-        ({"ngrams": 0}, "ngrams = 0"),
-        ({"history_size": 0}, "history_size = 0"),
+        ({"method": "lsa"}, "method = 'lsa'"), ({"k1": -1.0}, "k1 = -1.0"), ({"b": 1.5}, "b = 1.5"),
+        ({"ngrams": 0}, "ngrams = 0"), ({"history_size": 0}, "history_size = 0"),
     ],
-)
+)  # fmt: skip
 def test_retrieval_settings_out_of_range_are_errors(settings, message):
     with pytest.raises(ValueError, match=message):
         RetrievalAgent(**settings)
