@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import TALK
-from tests.processes import limited, start
+from tests.processes import limited, slow, start
 from tests.training.examples import RANKER
 from thincdialog.api import (
     DataError,
@@ -50,10 +50,6 @@ def set_of_texts(streaming: bool = False):
 ONE = '[tasks.own]\n@teachers = "tests.set.v1"\n'
 COFFEE = '[tasks.coffee]\n@teachers = "thincdialog.CoffeeOrder.v1"\nn_train = 9\n'
 STREAM = f"{ONE}streaming = true\n"
-
-
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("tasks", [ONE, slow(STREAM), slow(ONE + COFFEE), slow(STREAM + COFFEE)])

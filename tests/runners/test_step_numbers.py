@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.processes import in_threads
 from thincdialog.runners.step_numbers import StepNumbers
 
 
@@ -60,12 +61,8 @@ def test_step_numbers_make_as_many_steps_as_there_is_room_or_work(room, shares, 
     while True:  # As the runner does: again, while there is room and work.
         numbers.begin(n_before, room - n_before)
         rngs = [random.Random(seed + n_before + n) for n in range(len(left))]
-        threads = [threading.Thread(target=work, args=each) for each in zip(left, rngs)]
-        left = []
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        shares, left = list(zip(left, rngs)), []
+        in_threads(lambda share: work(*share), shares)
         n_before = len(made)
         assert n_before <= room
         if n_before == room or not any(left):
@@ -78,13 +75,9 @@ def test_step_numbers_are_each_given_once(room):
     numbers, drawn = make_numbers(), []
     numbers.begin(0, 1000 * room)
 
-    def draw():
+    def draw(_):
         while (number := numbers.draw()) is not None:
             drawn.append(number)
 
-    threads = [threading.Thread(target=draw) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(draw, range(4))
     assert sorted(drawn) == list(range(1, 1000 * room + 1))

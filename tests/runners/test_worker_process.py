@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import limited
+from tests.processes import limited, slow
 from tests.runners import toys
 from thincdialog.errors import WorkerError
 from thincdialog.runners.worker_process import worker_processes
@@ -219,9 +219,7 @@ def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
     "is_file, said",
     [
         (True, r'put all .* does under `if __name__ == "__main__":`, or set executor = "thread"$'),
-        pytest.param(
-            False, "is no file, as from standard input: save it as one, or", marks=pytest.mark.slow
-        ),
+        slow(False, "is no file, as from standard input: save it as one, or"),
     ],
 )
 def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, is_file, said):
