@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from .conftest import Terminal
+from tests.training.examples import Terminal
 
 CONFIG = """[tasks.coffee]
 @teachers = "thincdialog.CoffeeOrder.v1"

@@ -2,10 +2,9 @@ import io
 
 import pytest
 
+from tests.training.examples import Terminal
 from thincdialog.cli import output
 from thincdialog.cli.output import Messages, coloured, has_colour, shorten, table
-
-from .conftest import Terminal
 
 
 def test_output_has_colour_on_terminals_only(monkeypatch):

@@ -10,7 +10,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from .conftest import SMALL, Terminal
+from tests.training.examples import Terminal
+
+from .conftest import SMALL
 
 
 def test_results_table(runs, run):

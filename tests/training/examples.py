@@ -77,6 +77,8 @@ def weights(folder, name="model-last"):
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
+    encoding = "utf-8"
+
     def isatty(self):
         return True
 
