@@ -2,12 +2,12 @@
 
 import json
 import signal
-import threading
 from types import SimpleNamespace
 
 import pytest
 from thinc.api import Model
 
+from tests.processes import in_threads
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents.ranker import RankerAgent
@@ -105,17 +105,12 @@ def words_of(line):
 @pytest.mark.parametrize(
     "moment, step",
     [
-        ("learn 5 SIGTERM", 5),
-        ("learn 13 SIGINT", 13),
-        ("learn 18 SIGTERM+SIGTERM", 18),
-        ("answer 2 SIGTERM", 0),
-        ("answer 6 SIGINT", 7),
-        ("answer 16 SIGTERM", 18),
+        ("learn 5 SIGTERM", 5), ("learn 13 SIGINT", 13), ("learn 18 SIGTERM+SIGTERM", 18),
+        ("answer 2 SIGTERM", 0), ("answer 6 SIGINT", 7), ("answer 16 SIGTERM", 18),
         ("answer 18 SIGTERM", 18),  # Of the scores at the end.
-        ("to_disk 1 SIGTERM", 0),
-        ("to_disk 5 SIGINT", 7),
+        ("to_disk 1 SIGTERM", 0), ("to_disk 5 SIGINT", 7),
     ],
-)
+)  # fmt: skip
 def test_signals_end_the_step_and_tell_how_to_go_on(command, tmp_path, whole, moment, step):
     out = tmp_path / "out"
     code, shown = command("-o", out, "--resume", moment=moment)
@@ -174,9 +169,5 @@ def test_signals_of_other_threads_and_ignored_ones_are_left_alone():
     finally:
         signal.signal(signal.SIGINT, of_pytest)
     found = []
-    thread = threading.Thread(
-        target=lambda: found.append(quietly_train(RANKER, training__max_steps=2)[0])
-    )
-    thread.start()
-    thread.join()
+    in_threads(lambda _: found.append(quietly_train(training__max_steps=2)[0]), [0])
     assert found[0].stopped_because == "max_steps = 2 reached"

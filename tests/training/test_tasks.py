@@ -81,15 +81,12 @@ def saved(tmp_path_factory):
     return folder / BEST, run(folder, **FIXED, training__max_epochs=6.0)
 
 
-def test_tasks_scores_depend_neither_on_world_nor_batches(saved):
+def test_tasks_are_evaluated_each_with_its_own_sample_and_candidates(saved):
     path, result = saved
+    # Scores depend neither on the world nor on its batches.
     own = changes("DynamicBatchWorld", "Words").items()
     own = {f"evaluation.{name}": value for name, value in own}
     assert evaluate(path, overrides=own) == result.scores["test"]
-
-
-def test_tasks_are_evaluated_each_with_its_own_sample_and_candidates(saved):
-    path, result = saved
     report = evaluate(path, overrides={"evaluation.max_examples": 5})
     # Whole conversations until there are 5 examples.
     assert report["drinks/examples"] == 5 and 5 <= report["colours/examples"] <= 8
