@@ -28,7 +28,7 @@ format: .venv/dev ## Put the code into its form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/test ## Time the hot paths, draw batches into output/benchmarks
+bench: .venv/test ## Time the hot paths
 	@set -e; for file in tests/benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
 
 clean: ## Remove .venv, caches and builds; trained models in output/ stay

@@ -1,12 +1,10 @@
-"""What tests do to processes: limits for this one, and others that train; threads
-that work at once; cases that are slow."""
+"""What tests do to processes: limits for this one, others that train, and cases that take long."""
 
 import os
 import resource
 import subprocess
 import sys
 from contextlib import contextmanager
-from threading import Thread
 
 import pytest
 
@@ -14,15 +12,6 @@ import pytest
 def slow(*values):
     """A slow case of a parametrised test."""
     return pytest.param(*values, marks=pytest.mark.slow)
-
-
-def in_threads(work, arguments):
-    """Call the work with each argument at once."""
-    threads = [Thread(target=work, args=(argument,)) for argument in arguments]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
 
 
 @contextmanager

@@ -95,6 +95,8 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
         named = re.match(r"# (\w+\.\w+)\n", text)
         if named:
             (folder / named[1]).write_text(text)
+        elif language == "csv":
+            (folder / "replies.csv").write_text(text)
         elif language == "python":
             exec(compile(text, str(page), "exec"), {"__name__": "__main__"})
         elif language == "ini":
@@ -103,6 +105,7 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
             for line in text.replace("\\\n", " ").splitlines():
                 words = shlex.split(line)
                 if words[:3] == ["python", "-m", "thincdialog"]:
+                    words += ["--training.max_epochs", "1"] * (words[3] == "train")
                     assert main(words[3:]) == 0, (line, capsys.readouterr().err)
                 else:
                     assert line in BY_THE_CI

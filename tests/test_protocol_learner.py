@@ -186,13 +186,39 @@ def test_learner_of_a_users_own_is_trained_saved_and_asked_by_the_commands(
         assert run_well(run, f"chat whole/model-best --code {code}").strip() == "go"
 
 
-@pytest.mark.parametrize("executor", ["thread", "process"])
-def test_learner_of_a_users_own_learns_with_several_workers(run, code, folder, executor):
-    workers = '\n[runner]\n@runners = "thincdialog.Hogwild.v1"\nworkers = 2\n'
-    (folder / "own.cfg").write_text(f'{CONFIG}{workers}executor = "{executor}"\n')
+WORKERS = """
+[runner]
+@runners = "thincdialog.Hogwild.v1"
+workers = 2
+executor = "%s"
+"""
+
+
+@pytest.mark.parametrize(
+    "executor, optimizer",
+    # It never calls the optimizer: there are no averages of its weights.
+    [("thread", 'Adam.v1"\nuse_averages = true'), ("process", 'thincdialog.SparseSGD.v1"')],
+)
+def test_learner_of_a_users_own_learns_with_several_workers(run, code, folder, executor, optimizer):
+    config = CONFIG.replace('thincdialog.SparseSGD.v1"', optimizer) + WORKERS % executor
+    (folder / "own.cfg").write_text(config)
     run_well(run, f"train own.cfg --code {code} -o two")
     scores = json.loads((folder / "two" / "scores.json").read_text())["scores"]["dev"]
     assert scores["accuracy"] == 1.0
+    weights = np.load(folder / "two" / "model-best" / "weights.npy")
+    assert np.abs(weights).max() > 0.3
+
+
+def test_learner_that_leaves_the_weights_that_workers_share_is_told_so(run, folder):
+    last = "        self.batches = []\n        return report"
+    text = CODE.replace(last, f"        self.weights = self.weights * 1\n{last}")
+    text = text.replace("perceptron.v1", "leaving.v1")
+    (folder / "leaving.py").write_text(text)
+    config = CONFIG.replace("perceptron.v1", "leaving.v1") + WORKERS % "thread"
+    (folder / "own.cfg").write_text(config)
+    exit_code, _, err = run("train own.cfg --code leaving.py -o two")
+    assert exit_code == 1 and "Perceptron.update put another array in the place of weights" in err
+    assert "change them in place" in err and "Traceback" not in err
 
 
 class Noting(Learner):

@@ -120,13 +120,6 @@ def test_registry_package_cannot_take_a_name_that_is_taken(known, monkeypatch):
     assert issubclass(DuplicateNameError, DialogError)
 
 
-def test_registry_finds_our_names_without_further_imports():
-    code = "print(registry.mutators.get('thincdialog.Flatten.v1').__name__)"
-    command = [sys.executable, "-c", f"from thincdialog.api import registry; {code}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("Flatten\n", "")
-
-
 PACKAGE = '''
 from typing import Optional
 from thinc.api import Linear, Model

@@ -52,7 +52,7 @@ from .runs.sweep import Sweep, SweepRun, sweep
 from .runs.train import train
 from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
 from .training.experiment import Experiment
-from .training.interruption import Interrupted
+from .training.interruption import Interrupted, Interruption
 from .training.runner import Runner
 from .worlds import (
     BatchWorld,

@@ -245,8 +245,9 @@ class Learner(Agent):
             def update(self, optimizer): ...       # changes self.weights, clears the gradient
             def answer(self, batch): ...           # replies
 
-    weights (Floats1d): All that is learnt step by step, one float32 vector. Whoever writes
-        into it changes the agent, and calls ``weights_changed``.
+    weights (Floats1d): All that is learnt step by step, one float32 vector, which ``update``
+        changes in place: workers may share it. Whoever else writes into it calls
+        ``weights_changed``.
     n_gathered (int): Examples learnt since the last update.
     """
 

@@ -169,16 +169,6 @@ def test_ranker_reads_no_more_than_max_tokens(candidates):
     assert report["truncated_label_tokens"].value() == 1
 
 
-def test_ranker_label_of_several_rows_has_their_lowest_limit():
-    agent, _, labels = build("Ranker")
-    rows = [
-        Message(text="a", labels=["one two three"], max_tokens=limits)
-        for limits in ((9, 9), (9, 1), None)
-    ]
-    agent.batch_act(rows)
-    assert [words(agent, row) for row in labels[-1]] == ["one"]
-
-
 @given(
     st.lists(st.tuples(TEXTS, st.none() | st.lists(TEXTS, max_size=2)), min_size=1, max_size=8),
     st.lists(st.lists(st.integers(0, 7), max_size=6), max_size=4),

@@ -23,24 +23,16 @@ KINDS = {"StarSpace": test_star_space, "FastText": test_fast_text}
 both = pytest.mark.parametrize("kind", KINDS)
 
 
-def build(kind, **options):
-    return KINDS[kind].build(**options)
-
-
 def some(kind, *numbers):
     rows = KINDS[kind].EXAMPLES
     return messages([{"id": str(number), **rows[number]} for number in numbers])
-
-
-def values_of(agent):
-    return agent.weights.copy()
 
 
 @both
 def test_compiled_steps_learn_the_same_from_the_same_seed(kind):
     runs = []
     for _ in range(2):
-        agent, teacher = build(kind, negatives=1)
+        agent, teacher = KINDS[kind].build(negatives=1)
         learn(agent, teacher, make("optimizers", SGD, 0.1), epochs=3)
         runs.append(agent.weights.tobytes())
     assert runs[0] == runs[1]
@@ -48,11 +40,11 @@ def test_compiled_steps_learn_the_same_from_the_same_seed(kind):
 
 @both
 def test_compiled_steps_count_loss_and_examples_of_all_microbatches(kind):
-    agent, _ = build(kind)
+    agent, _ = KINDS[kind].build()
     for rows in (some(kind, *range(4)), some(kind, *range(4, 9))):
         agent.batch_act(rows)
     assert agent.n_gathered == 9 and "loss" not in agent.report()
-    before = values_of(agent)
+    before = agent.weights.copy()
     report = agent.update(make("optimizers", SGD, 0.01))
     assert report.gradient_norm > 0 and not np.array_equal(before, agent.weights)
     assert report.examples == report.n_losses == 9
@@ -64,9 +56,9 @@ def test_compiled_steps_count_loss_and_examples_of_all_microbatches(kind):
 
 @both
 def test_compiled_steps_tell_the_loss_of_what_is_gathered(kind):
-    agent, teacher = build(kind, negatives=2)
+    agent, teacher = KINDS[kind].build(negatives=2)
     learn(agent, teacher, make("optimizers", SGD, 0.1), epochs=5)
-    before = values_of(agent)
+    before = agent.weights.copy()
     agent.batch_act(some(kind, *range(4)))
     agent.reset_metrics()  # Given up.
     for number in (4, 5):
@@ -79,11 +71,11 @@ def test_compiled_steps_tell_the_loss_of_what_is_gathered(kind):
 
 @both
 def test_compiled_steps_take_the_learning_rate_of_the_schedule(kind):
-    agent, _ = build(kind)
+    agent, _ = KINDS[kind].build()
     optimizer = make("optimizers", SGD, make("schedules", "WarmupLinear", 0.5, 0, 2))
     changed = []
     for _ in range(4):
-        before = values_of(agent)
+        before = agent.weights.copy()
         agent.batch_act(some(kind, *range(4)))
         agent.update(optimizer)
         changed.append(not np.array_equal(before, agent.weights))
@@ -95,9 +87,9 @@ def test_compiled_steps_take_the_learning_rate_of_the_schedule(kind):
 
 @both
 def test_compiled_steps_refuse_other_optimizers(kind):
-    agent, _ = build(kind)
+    agent, _ = KINDS[kind].build()
     agent.batch_act(some(kind, *range(4)))
-    before = values_of(agent)
+    before = agent.weights.copy()
     hint = {"FastText": "SparseSGD.v1", "StarSpace": 'SparseAdagrad.v1" or "thincdialog.SparseSGD'}
     with pytest.raises(ConfigError) as error:
         agent.update(Adam(0.01))
@@ -112,8 +104,8 @@ def test_compiled_steps_refuse_other_optimizers(kind):
 
 
 @both
-def test_compiled_steps_refuse_other_optimizers_before_data_is_read(kind, tmp_path):
-    text = config_of(kind, tmp_path / "missing.jsonl").replace(SGD, "Adam.v1")
+def test_compiled_steps_refuse_other_optimizers_before_data_is_read(kind):
+    text = CONFIG.format(kind=kind, path="missing.jsonl").replace(SGD, "Adam.v1")
     line = text.split("\n").index("[training.optimizer]") + 1
     with pytest.raises(ConfigError) as error:
         run(text)
@@ -123,7 +115,7 @@ def test_compiled_steps_refuse_other_optimizers_before_data_is_read(kind, tmp_pa
 @both
 def test_compiled_steps_a_loss_that_is_not_finite_names_its_example(kind):
     options = {"StarSpace": {"model": {"similarity": "dot", "share": "nothing"}}}.get(kind, {})
-    agent, _ = build(kind, **options)
+    agent, _ = KINDS[kind].build(**options)
     row = agent.tokenizer.encode("blue")[0]
     table = {"StarSpace": "context_table", "FastText": "table"}[kind]
     agent.model.get_ref(table).get_param("E")[row] = np.inf
@@ -139,8 +131,8 @@ def test_compiled_steps_a_loss_that_is_not_finite_names_its_example(kind):
 @both
 @pytest.mark.parametrize("negatives", [1, 3])
 def test_compiled_steps_of_replicas_are_of_their_own_batches(kind, negatives):
-    agent, _ = build(kind, negatives=negatives)
-    alone, _ = build(kind, negatives=negatives)
+    agent, _ = KINDS[kind].build(negatives=negatives)
+    alone, _ = KINDS[kind].build(negatives=negatives)
     replicas = [agent.replica(), agent.replica()]
     batches = some(kind, *range(4)), some(kind, *range(4, 10))
     agent.batch_act(batches[0])
@@ -195,16 +187,12 @@ learn_rate = 0.3
 """
 
 
-def config_of(kind, path):
-    return CONFIG.format(kind=kind, path=path.as_posix())
-
-
 @pytest.fixture()
 def config(kind, tmp_path):
     file = tmp_path / "data.jsonl"
     rows = [{"text": row["text"], "label": row["labels"][0]} for row in KINDS[kind].EXAMPLES]
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
-    return config_of(kind, file)
+    return CONFIG.format(kind=kind, path=file.as_posix())
 
 
 @both

@@ -87,19 +87,14 @@ def order_follows_length(lengths: Lengths, batches: Sequence[Sequence[int]]) -> 
     return float(np.corrcoef(np.arange(len(means)), means)[0, 1])
 
 
-def rows_of(lengths: Lengths) -> List[int]:
-    return list(range(len(lengths.counts)))
-
-
 def live(buffer, lengths: Lengths, order: Sequence[int] = ()) -> List[Tuple[int, List[int]]]:
-    """Feed rows to a live buffer as there is room, until all went out; in an order, or as they
-    come.
+    """Feed rows to a live buffer as there is room, until each went out once.
 
     RETURNS (List[Tuple[int, List[int]]]): For each batch: how many batches its rows have
         waited at most, and their numbers.
     """
+    order = order or range(len(lengths.counts))
     since, batches, fed = {}, [], 0
-    order = order or rows_of(lengths)
     while True:
         while fed < len(order) and buffer.missing():
             rows = order[fed : fed + buffer.missing()]
@@ -107,6 +102,7 @@ def live(buffer, lengths: Lengths, order: Sequence[int] = ()) -> List[Tuple[int,
             since.update(dict.fromkeys(rows, len(batches)))
             buffer.add(rows, lengths.take(np.array(rows)))
         if not len(buffer):
+            assert sorted(row for _, batch in batches for row in batch) == sorted(order)
             return batches
         batch = buffer.next_batch(fed < len(order))
         batches.append((len(batches) - min(since[row] for row in batch), batch))

@@ -1,5 +1,7 @@
 """What hypothesis draws for batchers."""
 
+from functools import partial
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -23,11 +25,5 @@ def batchers(draw):
     """Any registered batcher."""
     limit = draw(st.one_of(st.integers(1, 60), st.sampled_from([1, 2, 10**4, 10**7])))
     buffer = draw(st.integers(1, 50))
-    return draw(
-        st.sampled_from(
-            [
-                Fixed(limit), Batchsort(limit, buffer=buffer), Words(limit, buffer=buffer),
-                Words(limit, padding=False, buffer=buffer), Padded(limit, buffer=buffer),
-            ]
-        )
-    )  # fmt: skip
+    make = draw(st.sampled_from([Fixed, Batchsort, Words, partial(Words, padding=False), Padded]))
+    return make(limit) if make is Fixed else make(limit, buffer=buffer)

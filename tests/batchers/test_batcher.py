@@ -97,11 +97,10 @@ def test_batcher_fit_of_examples():
 
 
 def test_batcher_fit_that_changes_nothing_is_the_same_object():
-    lengths = lengths_of([(5, 5), (10, 10)])
-    exact = lengths_of([(15, 5), (1, 1)])  # Not beyond the budget.
+    lengths = lengths_of([(15, 5), (10, 10)])  # Rows of exactly the budget, too.
+    assert len(plan_window(Words(20), lengths, 20, np.random.default_rng(0))) == 2
     for batcher in (Words(20, oversize="truncate"), Words(20, oversize="error")):
-        assert batcher.fit(lengths, 20) is lengths and batcher.fit(exact, 20) is exact
-    assert len(plan_window(Words(20), exact, 20, np.random.default_rng(0))) == 2
+        assert batcher.fit(lengths, 20) is lengths
     for batcher in (Words(3), Batchsort(1), Fixed(1)):
         assert batcher.fit(lengths, batcher.window(0)[0]) is lengths
 
@@ -169,24 +168,26 @@ class Given(Batcher):
         return self.batches
 
 
-# Batches that lose or repeat a row, and what the error says of them.
-BAD_PLANS = [
-    [], [[0, 1], [2]], [[0, 1], [2, 2]], [[0, 1], [2, 4]], [[0, 1], [2, -1]],
-    [[True, True, False, False]], [[[0, 1], [2, 3]]], [0, 1, 2, 3], ["0123"], None,
-    ([row] for row in range(4)),
-]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "batches, words",
     [
-        *((batches, "") for batches in BAD_PLANS),
+        ([], ""),
         ([[0, 1]], "it got 4 rows and gave 2 in 1 batches: 2 are missing, such as row 2"),
+        ([[0, 1], [2]], ""),
         ([[0, 1], [2, 3], [3]], "1 are given more than once, such as row 3"),
+        ([[0, 1], [2, 2]], ""),
         ([[1, 2], [3, 4]], "there is no row 4, they are counted from 0"),
+        ([[0, 1], [2, -1]], ""),
         ([[0, 1], [2, 3], []], "and no batch without rows: 1 have none"),
         ([[0.0, 1.0], [2.0, 3.0]], "as a list of arrays of whole numbers (int)"),
+        ([[True, True, False, False]], ""),
+        ([[[0, 1], [2, 3]]], ""),
+        ([0, 1, 2, 3], ""),
+        (["0123"], ""),
+        (None, ""),
+        (([row] for row in range(4)), ""),
     ],
+    ids=lambda value: "generator" if hasattr(value, "send") else str(value),
 )
 def test_batcher_plan_that_loses_or_repeats_a_row_is_an_error(batches, words):
     with pytest.raises(ProtocolError, match=r"Given.plan\(\) must give every row") as caught:
@@ -195,19 +196,16 @@ def test_batcher_plan_that_loses_or_repeats_a_row_is_an_error(batches, words):
     assert isinstance(caught.value, DialogError) and words in str(caught.value)
 
 
-def test_batcher_without_a_plan_says_so():
+def test_batcher_without_a_plan_or_a_buffer_is_refused():
     with pytest.raises(DialogError, match=r"Batcher has no plan\(lengths, limit, rng\)"):
         plan_window(Batcher(Sizes(2)), one_field(4), 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="1 batch or more, not 0"):
+        Batcher(Sizes(2), buffer=0)
 
 
 def test_batcher_plan_may_be_of_lists():
     batches = plan_window(Given([[2, 0], [3, 1]]), one_field(4), 2, np.random.default_rng(0))
     assert sorted(batch.tolist() for batch in batches) == [[2, 0], [3, 1]]
-
-
-def test_batcher_without_a_buffer_is_refused():
-    with pytest.raises(ValueError, match="1 batch or more, not 0"):
-        Batcher(Sizes(2), buffer=0)
 
 
 def test_batcher_example_of_the_docstring_works():
@@ -225,24 +223,28 @@ def test_batcher_example_of_the_docstring_works():
     assert pairs == [[1, 9], [3, 7], [5]]
 
 
+NO_SIZE = "'size' of thincdialog.Batchsort.v1 should be an integer or a"
+
+
 @pytest.mark.parametrize(
     "block, text",
     [
-        ('size = "x"', "should be an integer or a"),
-        ("size = 2.5", "should be an integer or a"),
-        ("size = true", "should be an integer or a"),
-        ("size = 0", "is 0"),
-        ('[{}.size]\n@batchers = "thincdialog.Fixed.v1"\nsize = 2', "should be an integer or a"),
-        ('[{}.size]\n@schedules = "constant.v1"\nrate = 0.5', "at batch 0 is 0.5"),
-        ("size = 2\nbuffer = 0", "is 0"),
+        ('size = "x"', NO_SIZE),
+        ("size = 2.5", NO_SIZE),
+        ("size = true", NO_SIZE),
+        ("size = 0", "'size' of thincdialog.Batchsort.v1 is 0"),
+        ("size = 2\nbuffer = 0", "'buffer' of thincdialog.Batchsort.v1 is 0"),
+        ('[world.batcher.size]\n@batchers = "thincdialog.Fixed.v1"\nsize = 2', NO_SIZE),
+        (
+            '[world.batcher.size]\n@schedules = "constant.v1"\nrate = 0.5',
+            "'size' of thincdialog.Batchsort.v1 at batch 0 is 0.5",
+        ),
     ],
 )
 def test_batcher_config_errors_say_what_is_wanted(root, tmp_path, block, text):
-    name = "buffer" if "buffer" in block else "size"
     with pytest.raises(ConfigError) as error:
-        built(root, tmp_path, block.format("world.batcher"))
-    assert "[world.batcher]" in str(error.value)
-    assert f"'{name}' of thincdialog.Batchsort.v1 {text}" in str(error.value)
+        built(root, tmp_path, block)
+    assert "[world.batcher]" in str(error.value) and text in str(error.value)
 
 
 def test_batcher_takes_a_schedule_from_a_config(root, tmp_path):

@@ -59,6 +59,8 @@ def test_cuts_sorted_of_one_padded_field_no_batches_at_all_are_fewer(words):
 
 
 def cost(rows, edges, padded, budget):
+    """That of a line cut up whole, within the budget."""
+    assert edges[0] == 0 and edges[-1] == len(rows) and edges == sorted(set(edges))
     parts = [rows[start:stop] for start, stop in zip(edges, edges[1:])]
     assert all(cells(part, padded) <= budget for part in parts)
     return sum(cells(part, padded) for part in parts) + cuts.OVERHEAD * budget * len(parts)
@@ -90,20 +92,15 @@ def line(draw, longest=10, shortest=0):
 
 @given(line(shortest=2))
 def test_cuts_line_is_exact_where_each_row_is_a_block(drawn):
-    rows, padded = drawn
-    # No row is shorter than a twelfth of the budget.
-    budget = BUDGET
-    edges = cut_line(np.array(rows), padded, budget)
-    assert edges[0] == 0 and edges[-1] == len(rows) and edges == sorted(set(edges))
-    assert cost(rows, edges, padded, budget) == pytest.approx(cheapest(rows, padded, budget))
+    rows, padded = drawn  # No row is shorter than a twelfth of the budget.
+    edges = cut_line(np.array(rows), padded, BUDGET)
+    assert cost(rows, edges, padded, BUDGET) == pytest.approx(cheapest(rows, padded, BUDGET))
 
 
 @given(line(longest=60), st.integers(180, 2000))
 def test_cuts_line_of_blocks_keeps_the_budget(drawn, budget):
     rows, padded = drawn
-    edges = cut_line(np.array(rows), padded, budget)
-    assert edges[0] == 0 and edges[-1] == len(rows) and edges == sorted(set(edges))
-    cost(rows, edges, padded, budget)  # checks the budget
+    cost(rows, cut_line(np.array(rows), padded, budget), padded, budget)
 
 
 @given(line(longest=8, shortest=2), st.integers(1, 7))
@@ -115,7 +112,6 @@ def test_cuts_line_in_stretches_is_whole(drawn, n_blocks):
         edges = cut_line(np.array(rows), padded, BUDGET)
     finally:
         cuts.BLOCKS_OF_A_STRETCH = before
-    assert edges[0] == 0 and edges[-1] == len(rows) and edges == sorted(set(edges))
     cost(rows, edges, padded, BUDGET)
 
 

@@ -19,23 +19,19 @@ from tests.batchers.corpora import (
 from thincdialog.batchers import Lengths, Padded, Words, missing_rows, plan_window
 
 
-def words(batcher, lengths, limit):
-    batches = batcher.plan(lengths, limit, np.random.default_rng(0))
-    return [[QUOTES[row] for row in batch] for batch in batches]
-
-
-def test_words_of_the_worked_example_with_padding():
-    expected = [[38, 17], [13, 12, 12, 10, 8, 6], [6, 5, 2, 2]]
-    assert words(Words(80), quotes(), 80) == expected
-    assert [len(batch) * max(batch) for batch in expected] == [76, 78, 24]
-    # By tokens really padded, for an agent that pads: the same.
-    assert words(Padded(80), quotes(), 80) == expected
-
-
-def test_words_of_the_worked_example_without_padding():
-    expected = [[38, 17, 13, 12], [12, 10, 8, 6, 6, 5, 2, 2]]
-    assert words(Words(80, padding=False), quotes(), 80) == expected
-    assert [sum(batch) for batch in expected] == [80, 51]
+@pytest.mark.parametrize(
+    "batcher, expected",
+    [
+        (Words(80), [[38, 17], [13, 12, 12, 10, 8, 6], [6, 5, 2, 2]]),
+        # By tokens really padded, for an agent that pads: the same.
+        (Padded(80), [[38, 17], [13, 12, 12, 10, 8, 6], [6, 5, 2, 2]]),
+        (Words(80, padding=False), [[38, 17, 13, 12], [12, 10, 8, 6, 6, 5, 2, 2]]),
+    ],
+    ids=["padded", "as padded", "not padded"],
+)
+def test_words_of_the_worked_example(batcher, expected):
+    batches = batcher.plan(quotes(), 80, np.random.default_rng(0))
+    assert [[QUOTES[row] for row in batch] for batch in batches] == expected
 
 
 @pytest.mark.parametrize("is_padded", [False, True, None])

@@ -1,4 +1,4 @@
-"""Padding in batches, and what it costs to choose them; saves a picture of batches.
+"""Padding in batches, and what it costs to choose them.
 
 Generated lengths (those of tests/batchers/corpora.py) and, where they are, the real
 conversations of ../shared/data: three turns of context and the reply, two fields that
@@ -7,17 +7,12 @@ the same number of rows, and by ``Words`` with a budget of cells; every row once
 are CPU time a row, median of 7.
 
     python tests/benchmarks/bench_batching.py
-
-The table is printed; the picture is output/benchmarks/batching.png.
 """
 
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from measuring import DATA, ROOT, Stopwatch, has_data, in_turns, medians, read_rows
 
 from thincdialog.batchers import Batcher, Batchsort, Lengths, LiveBuffer, Words
@@ -26,12 +21,7 @@ from thincdialog.batchers.batcher import missing_rows, plan_window
 sys.path.insert(0, str(ROOT))
 from tests.batchers import corpora  # noqa: E402
 
-PICTURE = ROOT / "output" / "benchmarks" / "batching.png"
 N_ROWS, N_REPEATS, CONTEXT_TURNS = 100_000, 7, 3
-# Rows drawn of each panel, cells between the two fields, lines between two batches.
-N_LINES, GAP, RULE = 420, 10, 3
-# Nothing, padding, context, label.
-COLOURS = ["#ffffff", "#f3d4cd", "#2f6690", "#e0912f"]
 Batches = List[np.ndarray]
 
 
@@ -141,14 +131,10 @@ def against(value: float, goal: Optional[float]) -> str:
     return "-" if goal is None else f"<= {goal:g} % {'reached' if is_met else 'MISSED'}"
 
 
-def print_padding(found: Dict[str, Corpus]) -> Dict[str, Tuple[Batches, Batches]]:
-    """One line for each corpus.
-
-    RETURNS (Dict[str, Tuple[Batches, Batches]]): Batches in file order, and ours.
-    """
+def print_padding(found: Dict[str, Corpus]) -> None:
+    """One line for each corpus."""
     print(f"{'':32}{'file order':>24}{'Batchsort':>26}{'Words':>26}   goal for Words")
     print(f"{'':32}{'  '.join(['padding  batches largest'] * 3)}")
-    kept = {}
     for corpus in found.values():
         before = corpus.in_file_order()
         fixed, _ = in_windows(Batchsort(corpus.size), corpus.lengths)
@@ -158,8 +144,6 @@ def print_padding(found: Dict[str, Corpus]) -> Dict[str, Tuple[Batches, Batches]
             f"{f'{corpus.name}, {corpus.size} / {corpus.budget:,}':32}{'  '.join(cells)}"
             f"   {against(corpus.padding(ours), corpus.goal)}"
         )
-        kept[corpus.name] = (before, ours)
-    return kept
 
 
 def print_live(corpus: Corpus) -> None:
@@ -193,55 +177,11 @@ def print_costs(found: Dict[str, Corpus]) -> None:
         print(f"  {name:38}{micros_a_row:6.2f}")
 
 
-def image(corpus: Corpus, batches: Batches, widths: Tuple[int, int]) -> np.ndarray:
-    """The rows of batches as they lie in memory: numbers of colours, shape
-    (N_LINES, cells of both fields)."""
-    lines: List[np.ndarray] = []
-    for batch in batches:
-        parts = []
-        for field, width in enumerate(widths):
-            counts, places = corpus.lengths.counts[batch, field], np.arange(width)
-            strip = (places < counts.max()).astype(int)
-            parts.append(np.where(places < counts[:, None], 2 + field, strip))
-        lines.append(np.hstack([parts[0], np.zeros((len(batch), GAP), dtype=int), parts[1]]))
-        lines.append(np.zeros((RULE, lines[-1].shape[1]), dtype=int))
-        if sum(map(len, lines)) >= N_LINES:
-            break
-    return np.vstack(lines)[:N_LINES]
-
-
-def draw(found: Dict[str, Corpus], kept: Dict[str, Tuple[Batches, Batches]]) -> None:
-    """A line for each corpus: batches in file order, and ours."""
-    figure = Figure(figsize=(13, 12.8), layout="constrained")
-    look: Dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
-    look.update(cmap=ListedColormap(COLOURS), vmin=0, vmax=len(COLOURS) - 1)
-    for line, name in zip(figure.subplots(2, 2), ("context + label", "skewed.jsonl")):
-        corpus = found[name]
-        one, two = corpus.lengths.counts.max(axis=0).tolist()
-        ways = (f"file order, {corpus.size} rows a batch", f"Words({corpus.budget:,})")
-        for axis, way, batches in zip(line, ways, kept[name]):
-            title = f"{name}: {way}, {corpus.padding(batches):.0f} % padding"
-            axis.imshow(image(corpus, batches, (one, two)), **look)
-            axis.set_title(title, fontsize=13, loc="left", pad=8)
-            axis.set_xticks([one // 2, one + GAP + two // 2], [f"{one} words", f"{two} words"])
-            axis.set_yticks([])
-            axis.tick_params(length=0, labelcolor="#666666")
-            axis.spines[:].set_visible(False)
-        line[0].set_ylabel("a line for each row, a gap between batches", color="#666666")
-    parts = ((2, "context"), (3, "label"), (1, "padding"))
-    handles = [Patch(color=COLOURS[number], label=name) for number, name in parts]
-    figure.legend(handles=handles, loc="outside upper right", ncols=3, frameon=False, fontsize=12)
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(PICTURE, dpi=110)
-    print(f"\npicture: {PICTURE.relative_to(ROOT)}")
-
-
 def main() -> None:
     found = all_corpora()
-    kept = print_padding(found)
+    print_padding(found)
     print_live(found["skewed.jsonl"])
     print_costs(found)
-    draw(found, kept)
 
 
 if __name__ == "__main__":

@@ -50,15 +50,6 @@ def test_results_csv_and_json(runs, run):
     assert float(rows[0]["test"]) == found[0]["scores"]["test"]["hits@1"]
 
 
-@pytest.mark.parametrize("command", ["results", "plot"])
-def test_results_and_plot_of_what_is_no_run(command, runs, run, tmp_path):
-    (tmp_path / "replies.jsonl").write_text('{"id": "1", "reply": "yes"}\n')
-    code, _, err = run(f"{command} {tmp_path}/replies.jsonl")
-    assert code == 1 and "holds no rows of a training run" in err
-    code, _, err = run(f"{command} {runs}/0.02")
-    assert code == 1 and "does not exist. Did you mean" in err and err.count("\n") == 1
-
-
 def test_plot_on_the_terminal(runs, run, monkeypatch):
     pytest.importorskip("plotille")
     monkeypatch.setenv("COLUMNS", "80")
@@ -75,11 +66,6 @@ def test_plot_into_files(runs, run, tmp_path):
     assert (code, out) == (0, "") and f"Wrote {png}" in err and f"Wrote {svg}" in err
     assert png.read_bytes().startswith(b"\x89PNG")
     ElementTree.parse(svg)
-
-
-def test_plot_unknown_metric(runs, run):
-    code, _, err = run(f"plot {runs} --metrics hits@55")
-    assert code == 1 and "did you mean 'hits@5'?" in err
 
 
 @pytest.fixture

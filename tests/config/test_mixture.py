@@ -69,10 +69,14 @@ def test_mixture_tasks_must_be_there_and_one_may_have_any_name():
     assert check_config(GOOD.replace("tasks.dialogue", "tasks.macro")) == []
 
 
-def test_mixture_weight_of_no_task_in_an_override():
+def test_mixture_weight_of_no_task_in_an_override_and_beside_one_that_is_missing():
     weights, name = "[mixture.weights]\nchat = 1\ndialogue = 1\n", "mixture.weights.chta"
     (problem,) = problems(weights, **{name: 2})
     assert problem.startswith(f"--{name}  [mixture.weights] there is no task 'chta'")
+    missing, unknown = problems(weights.replace("chat", "bank"))
+    assert missing.startswith(f"config:{LINE}  [mixture.weights] has no weight for the task 'chat'")
+    words = "[mixture.weights] there is no task 'bank' - there is: chat"
+    assert unknown == f"config:{LINE + 1}  {words}"
 
 
 def test_batchers_take_a_number_or_a_schedule():
@@ -91,10 +95,3 @@ def test_evaluation_world_is_that_of_training_unless_given():
     checked = load_config(TWO, {"evaluation.world.@worlds": "thincdialog.PartnerWorld.v1"})
     assert checked.config["evaluation"]["world"] == {"@worlds": "thincdialog.PartnerWorld.v1"}
     assert resolve_config(checked)["evaluation"]["world"] is not parts["world"]
-
-
-def test_mixture_weights_that_miss_one_task_and_name_another():
-    missing, unknown = problems("[mixture.weights]\ndialogue = 1\nbank = 1\n")
-    assert missing.startswith(f"config:{LINE}  [mixture.weights] has no weight for the task 'chat'")
-    words = "[mixture.weights] there is no task 'bank' - there is: chat"
-    assert unknown == f"config:{LINE + 2}  {words}"

@@ -90,10 +90,9 @@ def test_source_allows_hash_inside_strings():
 
 
 def test_source_value_and_section_of_one_name():
-    problems = read_config("[a]\nb = 1\n\n[a.b]\nc = 2\n").problems
-    assert [str(problem) for problem in problems] == [
-        "config:2  [a] 'b' is both a value and a section - see [a.b] at line 4: keep one"
-    ]
+    (problem,) = read_config("[a]\nb = 1\n\n[a.b]\nc = 2\n").problems
+    wanted = "[a] 'b' is both a value and a section - see [a.b] at line 4: keep one"
+    assert str(problem) == f"config:2  {wanted}"
 
 
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)

@@ -123,12 +123,28 @@ def answer_batch(teacher):
     return batch.ids()
 
 
+def whole_batches(teacher, reply="reply"):
+    """Each batch to the end of the epoch, answered after it was looked at."""
+    while not teacher.epoch_done():
+        batch = teacher.batch_act()
+        yield batch
+        teacher.batch_observe([Message(text=reply)] * len(batch))
+
+
 def batches_left(teacher):
     """The ids of each batch to the end of the epoch."""
-    batches = []
-    while not teacher.epoch_done():
-        batches.append(answer_batch(teacher))
-    return batches
+    return [batch.ids() for batch in whole_batches(teacher)]
+
+
+def check_goes_on(make, n_rounds, n_copies, n_more=None):
+    """That copies of a teacher made anew go on from a state as those it was taken from."""
+    original = make()
+    copies = [original.clone() for _ in range(n_copies)]
+    rounds(copies, n_rounds)
+    state, places = through_json([original.state(), [copy.place() for copy in copies]])
+    again = make().restore(state, places)
+    assert rounds(again, n_more) == rounds(copies, n_more)
+    return state
 
 
 def rounds(copies, n_rounds=None):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples.talk import batches_left, whole_batches
 from thincdialog.api import Message, registry
 from thincdialog.batchers import Batchsort, Fixed, Padded, Words
 from thincdialog.metrics.accuracy import Accuracy
@@ -60,10 +61,8 @@ def test_mixture_in_memory_has_the_batches_of_streams(
         batches = []
         for epoch in range(2):
             teacher.start_epoch(epoch, 3)
-            while not teacher.epoch_done():
-                batch = teacher.batch_act()
+            for batch in whole_batches(teacher, "a b"):
                 batches.append(list(batch))
-                teacher.batch_observe([Message(text="a b")] * len(batch))
                 assert batch.store.is_held is not streaming
         shown.append((batches, {k: metric.value() for k, metric in teacher.report().items()}))
     assert shown[0] == shown[1]
@@ -75,8 +74,7 @@ def test_mixture_counts_the_examples_of_each_task(with_metrics):
     teacher = mixture([rows, rows[:2]], [3, 1], False)
     teacher.set_metrics([Accuracy()] if with_metrics else [])
     teacher.set_batches(Fixed(3))
-    while not teacher.epoch_done():
-        teacher.batch_observe([Message(text="x")] * len(teacher.batch_act()))
+    batches_left(teacher)
     report = teacher.report()
     counts = {name: report[name].value() for name in report if name.endswith("examples")}
     assert counts == {"examples": 8, "a/examples": 6, "b/examples": 2}

@@ -130,13 +130,6 @@ def test_mixed_order_of_given_weights_is_periodic():
     assert Counter(order[:10]) == {"a": 5, "b": 3, "c": 2}
 
 
-def test_mixed_order_without_weights_all_end_together():
-    mixture = mix([[1] * 300, [2] * 50, [1] * 20])
-    said = rounds([mixture])
-    last = {task: max(i for i, name in enumerate(said) if name[0] == task) for task in NAMES}
-    assert min(last.values()) > 0.9 * len(said)
-
-
 @given(MANY_SIZES, UNITS)
 def test_mixed_order_sizes_are_counted_in_the_unit(many_sizes, unit):
     mixture = mix(many_sizes, None, unit)

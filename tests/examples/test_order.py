@@ -12,6 +12,7 @@ from tests.examples.talk import (
     answer_batch,
     batches_left,
     cases,
+    check_goes_on,
     endless,
     episodes,
     ids_of,
@@ -204,27 +205,12 @@ def test_order_says_acts_without_a_reply_again(sizes, streaming, n_rounds):
     assert rounds(again) == rounds(waiting)
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_order_of_other_data_is_an_error(streaming):
-    original = make_teacher([1] * 20, streaming=streaming)
-    rounds([original], 17)
-    state = through_json(original.state())
-    with pytest.raises(DataError, match="task/train .*not what it was when the state was saved"):
-        make_teacher([1] * 5, streaming=streaming).restore(state)
-
-
 @pytest.mark.parametrize("share", [(0, 1), (1, 2)])
 def test_order_of_endless_data_goes_on_in_a_later_showing(share):
     def make():
         return make_teacher([1, 3, 2], endless=True, window=2).share_of(*share)
 
-    original = make()
-    copies = [original.clone() for _ in range(3)]
-    rounds(copies, 7)
-    state, places = through_json([original.state(), [copy.place() for copy in copies]])
-    assert state["shown"]["again"] > 0
-    resumed_copies = make().restore(state, places)
-    assert rounds(resumed_copies, 20) == rounds(copies, 20)
+    assert check_goes_on(make, 7, 3, n_more=20)["shown"]["again"] > 0
 
 
 def test_order_of_endless_data_never_ends_and_is_never_sampled():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.examples.talk import batches_left, rounds, through_json
+from tests.examples.talk import batches_left, check_goes_on, rounds, through_json
 from thincdialog.batchers import Fixed, Words
 from thincdialog.errors import DataError
 from thincdialog.examples.split import Split
@@ -176,7 +176,6 @@ class Files:
             + (part if number > first[0] else part[first[1] :] if number == first[0] else b"")
             for number, part in enumerate(self.parts)
         )
-        return first
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -302,86 +301,40 @@ def test_seeking_bad_lines_are_named_as_in_a_whole_reading(tmp_path, name, line,
     assert messages[0] == messages[1]
 
 
-def test_seeking_reads_the_blocks_of_copies_and_nothing_before(tmp_path):
-    files = Files(tmp_path, "conversations", [[40, *[1] * 60]])
-    original = files.teacher()
-    copies = [original.clone() for _ in range(2)]
-    rounds(copies, 4)
-    # One is in the first block still, the other in one behind it.
-    while sum(copy.place() is not None for copy in copies) < 1:
-        rounds(copies, 1)
-    state, places = through_json([original.state(), [copy.place() for copy in copies]])
-    blocks = {place["block"] for place in places if place}
-    assert blocks == {0} and state["shown"]["block"] > 0
-    expected = rounds(copies)
-    assert files.spoil(state["shown"], *places) == (0, 0)
-    resumed = files.teacher()
-    assert rounds(resumed.restore(state, places)) == expected
-
-
-@pytest.mark.parametrize("n_rounds", range(0, 40, 3))
-def test_seeking_a_file_read_as_a_whole_gives_the_same(tmp_path, n_rounds):
-    path = tmp_path / "all.json"
+def whole_file(folder, window):
+    path = folder / "all.json"
     path.write_text(json.dumps([json.loads(line) for line in sharegpt([2, 1, 3] * 5) if line]))
-
-    def make():
-        made = JSONLayout("sharegpt", str(path), label_speaker="B", streaming=True)
-        made._data["train"].window = 4
-        return made.for_split("train", training=True)
-
-    original = make()
-    rounds([original], n_rounds)
-    state = through_json(original.state())
-    resumed = make()
-    resumed.restore(state)
-    assert rounds([resumed]) == rounds([original])
+    made = JSONLayout("sharegpt", str(path), label_speaker="B", streaming=True)
+    made._data["train"].window = window
+    return made.for_split("train", training=True)
 
 
-@given(st.integers(0, 30), st.integers(1, 4))
-@slowly
-def test_seeking_behind_mutators_that_count_gives_the_same(tmp_path, n_rounds, window):
-    path = tmp_path / "data.jsonl"
+def behind_mutators_that_count(folder, window):
+    path = folder / "data.jsonl"
     path.write_text("".join(conversations([2, 1, 3] * 5)))
-
-    def make():
-        made = Conversations(
-            str(path), streaming=True, mutators=[Flatten(), Limit(n_examples=23), Flatten()]
-        )
-        made._data["train"].window = window
-        return made.for_split("train", training=True)
-
-    original = make()
-    first = rounds([original], n_rounds)
-    state = through_json(original.state())
-    resumed = make()
-    resumed.restore(state)
-    rest = rounds([original])
-    assert rounds([resumed]) == rest
-    assert len(first + rest) == 23
+    mutators = [Flatten(), Limit(n_examples=23), Flatten()]
+    made = Conversations(str(path), streaming=True, mutators=mutators)
+    made._data["train"].window = window
+    shown = made.for_split("train", training=True)
+    assert len(list(shown.examples())) == 23
+    return shown
 
 
-@given(st.integers(1, 200), st.integers(1, 4))
-@slowly
-def test_seeking_in_endless_data_of_several_tasks(tmp_path, n_rounds, n_copies):
-    several = {}
+def endless_tasks(folder, window):
+    parts = {}
     for name in ("parlai", "csv"):
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        several[name] = Files(folder, name, [[1, 2, 1, 3], [2, 2]])
+        (folder / name).mkdir(exist_ok=True)
+        parts[name] = Files(folder / name, name, [[1, 2, 1, 3], [2, 2]]).teacher(window=window)
+        parts[name]._order.data.endless = parts[name]._order.is_endless = True
+    return MultiTask(parts)
 
-    def make():
-        parts = {name: files.teacher() for name, files in several.items()}
-        for part in parts.values():
-            part._order.data.endless = part._order.is_endless = True
-        return MultiTask(parts)
 
-    original = make()
-    copies = [original.clone() for _ in range(n_copies)]
-    rounds(copies, n_rounds)
-    state, places = through_json([original.state(), [copy.place() for copy in copies]])
-    resumed = make()
-    again = resumed.restore(state, places)
-    assert rounds(again, 20) == rounds(copies, 20)
+@pytest.mark.parametrize("make", [whole_file, behind_mutators_that_count, endless_tasks])
+@given(st.integers(0, 30) | st.integers(1, 200), st.integers(1, 4), st.integers(1, 4))
+@slowly
+def test_seeking_in_all_that_is_read_otherwise(tmp_path, make, n_rounds, n_copies, window):
+    n_more = 20 if make is endless_tasks else None
+    check_goes_on(lambda: make(tmp_path, window), n_rounds, n_copies, n_more)
 
 
 def test_seeking_a_pipe_is_read_up_to_the_place(tmp_path):

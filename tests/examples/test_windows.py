@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples.talk import answer_batch, batches_left, make_teacher
+from tests.examples.talk import answer_batch, batches_left, make_teacher, whole_batches
 from thincdialog.batchers import (
     Batcher,
     Batchsort,
@@ -17,7 +17,6 @@ from thincdialog.batchers import (
     count_words,
 )
 from thincdialog.errors import DataError, ProtocolError
-from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import IterableTeacher
 
@@ -65,12 +64,10 @@ def test_windows_order_does_not_follow_length(batcher):
     teacher = IterableTeacher({"train": data}).for_split("train", training=True)
     teacher.set_batches(batcher)
     means, totals = [], []
-    while not teacher.epoch_done():
-        batch = teacher.batch_act()
+    for batch in whole_batches(teacher):
         counts = count_words(batch).counts[:, 0]
         means.append(counts.mean())
         totals.append(counts.sum())
-        teacher.batch_observe([Message()] * len(batch))
     # Every length was there, and neither early nor late.
     assert sum(totals) == n_words.sum()
     assert abs(numpy.corrcoef(numpy.arange(len(means)), means)[0, 1]) < 0.15
@@ -126,11 +123,7 @@ def test_windows_of_a_falling_budget_keep_to_it_where_they_are_more_than_foresee
     data = [[("a " * (52 + n % 40), "x " * (n % 7))] for n in range(300)]
     teacher = IterableTeacher({"train": data}).for_split("train", training=True)
     teacher.set_batches(batcher)
-    n_cells = []
-    while not teacher.epoch_done():
-        batch = teacher.batch_act()
-        n_cells.append(count_words(batch).cells())
-        teacher.batch_observe([Message()] * len(batch))
+    n_cells = [count_words(batch).cells() for batch in whole_batches(teacher)]
     assert len(n_cells) > 200
     assert all(n <= most for n, most in zip(n_cells, schedule))
 
@@ -161,11 +154,9 @@ def test_windows_truncated_rows_are_told_how_much_to_read():
     teacher.set_batches(Words(20, padding=False, oversize="truncate"))
     told = {}
     n_columns = []
-    while not teacher.epoch_done():
-        batch = teacher.batch_act()
+    for batch in whole_batches(teacher):
         n_columns.append("max_tokens" in batch.names())
         told.update((row["id"], row.get("max_tokens")) for row in batch)
-        teacher.batch_observe([Message()] * len(batch))
     assert told == {"0/0": None, "1/0": (12, 8), "2/0": None}
     assert sorted(n_columns) == [False, True]
 

@@ -14,7 +14,7 @@ from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
 from thincdialog.errors import DataError
 from thincdialog.inspection.data_comparison import contradictions, repeats
-from thincdialog.inspection.data_lengths import Lengths, bin_of, bounds_of
+from thincdialog.inspection.data_lengths import LengthSurvey, bin_of, bounds_of
 
 INTENTS = """
 [paths]
@@ -244,7 +244,7 @@ def test_debug_data_contradictions(rows):
 
 @given(st.lists(st.integers(0, 300), min_size=1))
 def test_debug_data_lengths(values):
-    summary = Lengths.of(Counter(values))
+    summary = LengthSurvey.of(Counter(values))
     assert summary.mean == pytest.approx(np.mean(values)) and summary.longest == max(values)
     assert summary.median == np.quantile(values, 0.5, method="inverted_cdf")
     assert summary.most_95 == np.quantile(values, 0.95, method="inverted_cdf")

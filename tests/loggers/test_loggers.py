@@ -186,11 +186,8 @@ def test_console_bar_looks_only_now_and_then():
     loop.finalize()
 
 
-@pytest.mark.parametrize(
-    "seconds, text", [(0, "0:00"), (59.9, "0:59"), (60, "1:00"), (3600, "1:00:00")]
-)
-def test_duration(seconds, text):
-    assert duration(seconds) == text
+def test_duration():
+    assert list(map(duration, (0, 59.9, 60, 3600))) == ["0:00", "0:59", "1:00", "1:00:00"]
 
 
 def test_jsonl_adds_rows(tmp_path):
@@ -211,13 +208,6 @@ def test_jsonl_resumed_run_writes_no_row_twice(tmp_path):
         file.write('{"step": 4')
     run(JSONL(str(path)), [make_info(20)], first_step=15)
     assert [row["step"] for row in read_rows(path)] == [0, 10, 20, 30, 0, 10, 20]
-
-
-def test_jsonl_half_a_line_before_is_no_part_of_the_first_row(tmp_path):
-    path = tmp_path / "log.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2, "ep')
-    run(JSONL(str(path)), [make_info(0)])
-    assert [row["step"] for row in read_rows(path)] == [1, 0]
 
 
 def test_jsonl_unwritable_is_one_error(tmp_path):

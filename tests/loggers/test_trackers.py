@@ -60,9 +60,6 @@ def test_trackers_settings():
     }
 
 
-# --- TensorBoard ------------------------------------------------------------------
-
-
 def read_events(folder):
     """Scalars and texts, and steps at which earlier ones were withdrawn."""
     from tensorboardX.proto.event_pb2 import Event
@@ -107,9 +104,6 @@ def test_tensorboard_unwritable_is_one_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="TensorBoard.v1 cannot write there"):
         log(TensorBoard(str(tmp_path / "file" / "tb")), [])
-
-
-# --- Weights & Biases -------------------------------------------------------------
 
 
 @pytest.fixture
@@ -191,9 +185,6 @@ def test_wandb_what_it_refuses_is_one_error_with_a_way_out(tmp_path, wandb, monk
         log(WandB("cafe", mode=mode), [], output=tmp_path)
 
 
-# --- MLflow -----------------------------------------------------------------------
-
-
 @pytest.fixture
 def client(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
@@ -249,9 +240,6 @@ def test_mlflow_unwritable_is_one_error(tmp_path, client):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="MLflow.v1 cannot begin a run at file://.*tracking_uri"):
         log(MLflow("cafe", str(tmp_path / "file")), [])
-
-
-# --- without the packages -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 there is a GPU."""
 
 from contextlib import contextmanager
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -46,6 +47,15 @@ def ragged(examples, ops=None):
     data = np.array(pairs, dtype="i").reshape(-1, 2)
     lengths = np.array([len(example) for example in examples], dtype="i")
     return Ragged(data, lengths) if ops is None else Ragged(ops.asarray(data), ops.asarray(lengths))
+
+
+def in_threads(work, arguments):
+    """Call the work with each argument at once."""
+    threads = [Thread(target=work, args=(argument,)) for argument in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
 
 
 def made(layer, X=None):

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.array_backends import ragged
-from tests.processes import in_threads
+from tests.ops.array_backends import in_threads, ragged
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.models.fast_text import FastText
 from thincdialog.models.parameters import FlatParameters

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ops.array_backends import ragged
-from tests.processes import in_threads
+from tests.ops.array_backends import in_threads, ragged
 from thincdialog.losses.ranking import RankingHinge, RankingSoftmax
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.star_space import StarSpace
@@ -96,11 +95,14 @@ ONE = ([[3, 4, 4, 10, 0, 2]], LABELS, [[0, 1, 2, 3, 2]])
 @pytest.mark.parametrize(
     "options",
     [
-        {}, {"share": "all"}, {"n_segments": 2, "share": "nothing"}, {"similarity": "dot"},
+        {},
+        {"share": "all"},
+        {"n_segments": 2, "share": "nothing"},
+        {"similarity": "dot"},
         {"similarity": "dot", "pooling": "mean", "share": "all"},
         {"similarity": "dot", "pooling": "sum", "scale": 0.3},
     ],
-)  # fmt: skip
+)
 def test_kernels_starspace_step_is_the_gradient_of_the_layers(loss, options):
     step = Step(*ONE, loss=loss, **options)
     gradient, expected = step.by_layers()

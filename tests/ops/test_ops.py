@@ -4,14 +4,13 @@ import sys
 
 import numpy as np
 import pytest
-from thinc.api import CupyOps, NumpyOps, get_current_ops
+from thinc.api import NumpyOps, get_current_ops
 from thinc.compat import has_cupy, has_cupy_gpu
 
 from tests.ops.array_backends import BACKENDS, EACH_OPS, backend, new_ops
 from thincdialog.errors import DialogError
 from thincdialog.ops.choice import get_dialog_ops, using_ops
-from thincdialog.ops.dialog_ops import DialogNumpyOps, exact_products
-from thincdialog.registry import registry
+from thincdialog.ops.dialog_ops import exact_products
 
 
 def masks(ops, *position, n=3):
@@ -109,13 +108,6 @@ def test_ops_use_one_blas_thread():
     )
     n_found, *threads = map(int, done.stdout.split())
     assert n_found and set(threads) == {1}
-
-
-def test_ops_are_registered():
-    registry.ensure_populated()
-    assert registry.ops.get("thincdialog_numpy") is DialogNumpyOps
-    assert registry.ops.get("NumpyOps") is NumpyOps
-    assert registry.ops.get("CupyOps") is CupyOps
 
 
 def test_ops_using_ops_restores_the_former():

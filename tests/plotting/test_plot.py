@@ -54,9 +54,6 @@ def large(tmp_path):
     return write_run(tmp_path / "large", [make_row(step, step / 40) for step in (0, 10, 20)])
 
 
-# --- which runs -----------------------------------------------------------------------
-
-
 def test_runs_of_a_folder_of_folders_each_once(small, large, tmp_path):
     (tmp_path / "empty").mkdir()
     runs = find_runs([tmp_path, small, small / "log.jsonl"])
@@ -67,7 +64,10 @@ def test_runs_of_a_folder_of_folders_each_once(small, large, tmp_path):
 def test_runs_that_are_named_in_two_ways_are_there_once(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link").symlink_to(small)
-    assert [run.name for run in find_runs([small, "small", "link"])] == ["small"]
+    (small / "model-best").mkdir()
+    (small / "model-best" / "meta.json").write_text("{}")
+    assert [run.name for run in find_runs([small, "small", "link", "link/model-best"])] == ["small"]
+    assert [run.path for run in find_runs([small / "model-best"])] == [small]
     assert [run.name for run in find_runs(["link"])] == ["small"]
 
 
@@ -86,19 +86,14 @@ def test_runs_one_after_another_in_a_file(tmp_path):
     assert [(run.name, len(run.rows)) for run in runs] == [("mine.jsonl#1", 2), ("mine.jsonl#2", 3)]
 
 
-def test_runs_by_the_folder_of_a_model_in_it(small):
-    model = small / "model-best"
-    model.mkdir()
-    (model / "meta.json").write_text("{}")
-    assert [run.path for run in find_runs([model])] == [small]
-
-
 def test_runs_that_are_none(small, tmp_path):
     with pytest.raises(DataError, match=r"smal  does not exist\. Did you mean .*small\?"):
         find_runs([tmp_path / "smal"])
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match="is no training run, and holds none"):
         find_runs([tmp_path / "other"])
+    with pytest.raises(DataError, match=r"x{300}.*  cannot be read: File name too long"):
+        find_runs([tmp_path / ("x" * 300)])
 
 
 def test_runs_of_a_pattern_leave_out_pictures_and_other_files(small, large, tmp_path):
@@ -135,14 +130,6 @@ def test_runs_with_odd_rows_or_scores_are_shown_or_one_error(tmp_path_factory, d
     (folder / "scores.json").write_text(json.dumps(facts))
     for command in ("results", "results --csv", "results --json", "plot --against epoch"):
         assert main([*command.split(), str(folder)]) in (0, 1)
-
-
-def test_runs_that_cannot_be_read(tmp_path):
-    with pytest.raises(DataError, match=r"x{300}.*  cannot be read: File name too long"):
-        find_runs([tmp_path / ("x" * 300)])
-
-
-# --- what is drawn --------------------------------------------------------------------
 
 
 def lines_of(panel):
@@ -212,9 +199,6 @@ def test_ticks_labels():
     assert tick_labels(round_ticks(0, 25000, 4)) == ["0", "10,000", "20,000"]
 
 
-# --- on the terminal ------------------------------------------------------------------
-
-
 def test_plot_terminal_of_one_run(small):
     text = plot([small], width=80)
     lines = text.splitlines()
@@ -252,9 +236,6 @@ def test_plot_terminal_of_odd_values(tmp_path, scores):
     rows = [make_row(10 * step, score) for step, score in enumerate(scores)]
     text = plot([write_run(tmp_path / "run", rows)])
     assert "hits@1 (dev)" in text and max(map(len, text.splitlines())) <= 80
-
-
-# --- in files -------------------------------------------------------------------------
 
 
 def test_plot_svg_holds_the_curves(small, large, tmp_path):

@@ -143,6 +143,7 @@ SIZES = (
     '\n[world.batcher.size]\n@schedules = "compounding.v1"\n'
     "start = 1.0\nstop = 8.0\ncompound = 1.1",
 )
+SAMPLE = ("n_candidates = 4", "n_candidates = 4\nmax_examples = 9")
 # Name to text, ids of an epoch, number of workers.
 EPOCHS = {
     "columns, Fixed": (config(FIXED, flat=True, tasks=1), COLOURS, 2),
@@ -157,6 +158,7 @@ EPOCHS = {
     "some labels missing": (config(FIXED, NO_LABELS, tasks=1), LABELLED, 2),
     "accumulated": (config(WORDS, ACCUMULATE, flat=True), BOTH, 2),
     "sizes by a schedule": (config(FIXED, SIZES, flat=True), BOTH, 4),
+    "evaluated on a sample": (config(FIXED, SAMPLE), BOTH, 3),
 }
 IN_PROCESSES = "dynamic, Batchsort, a stream"
 
@@ -173,6 +175,7 @@ def test_epochs_show_every_example_once(make, name, executor, capfd):
     workers = workers if executor == "thread" else min(workers, 4)
     run = make(hogwild(text, workers, executor))
     check_epochs(run, expected)
+    assert "sample" not in name or run.result.scores["dev"]["examples"] == 18
     assert executor == "thread" or len({note["pid"] for note in run.notes}) > 1
     # Only the parent says something: the table has each row once.
     shown = run.stdout.getvalue().splitlines()
@@ -287,13 +290,6 @@ def test_endless_data_ends_at_max_steps(make):
     run = make(hogwild(config(FIXED, endless, limited, tasks=1), 3))
     assert len(run.notes) == run.rows[-1]["step"] == 25
     assert run.rows[-1]["examples"] == 100
-
-
-def test_evaluation_takes_a_sample_as_one_worker_does(make):
-    text = config(FIXED).replace("n_candidates = 4", "n_candidates = 4\nmax_examples = 9")
-    run = make(hogwild(text, 3))
-    check_epochs(run, BOTH)
-    assert run.result.scores["dev"]["examples"] == 18
 
 
 # --- weights, optimizers, going on ----------------------------------------------------

@@ -53,15 +53,16 @@ STREAM = f"{ONE}streaming = true\n"
 
 
 @pytest.mark.parametrize("tasks", [ONE, slow(STREAM), slow(ONE + COFFEE), slow(STREAM + COFFEE)])
-def test_processes_refuse_data_in_another_order(tmp_path, monkeypatch, tasks):
+def test_processes_refuse_data_in_another_order(tmp_path, tmp_path_factory, monkeypatch, tasks):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    (tmp_path / "own.py").write_text(OWN)
+    # One path for the whole session: a file is imported once in a process.
+    code = tmp_path_factory.getbasetemp() / "set_of_texts.py"
+    code.write_text(OWN)
     text = RANKER[: RANKER.index("[tasks.coffee]")] + RANKER[RANKER.index("[tokenizer]") :]
     text = text.replace('"inline"', '"batch"') + tasks
     streams = {"stdout": io.StringIO(), "stderr": io.StringIO()}
     with pytest.raises(WorkerError) as refused:
-        train(text, output=tmp_path / "out", code=tmp_path / "own.py", overrides=PROCESSES,
-              **streams)  # fmt: skip
+        train(text, output=tmp_path / "out", code=code, overrides=PROCESSES, **streams)
     said = str(refused.value)
     assert "the training data is another one in a worker process, or in another order" in said
     assert '(a set of texts does not), or set [runner] executor = "thread"' in said

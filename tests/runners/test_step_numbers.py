@@ -2,12 +2,12 @@
 
 import random
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.processes import in_threads
 from thincdialog.runners.step_numbers import StepNumbers
 
 
@@ -61,8 +61,9 @@ def test_step_numbers_make_as_many_steps_as_there_is_room_or_work(room, shares, 
     while True:  # As the runner does: again, while there is room and work.
         numbers.begin(n_before, room - n_before)
         rngs = [random.Random(seed + n_before + n) for n in range(len(left))]
-        shares, left = list(zip(left, rngs)), []
-        in_threads(lambda share: work(*share), shares)
+        shares, left = left, []
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, shares, rngs))
         n_before = len(made)
         assert n_before <= room
         if n_before == room or not any(left):
@@ -75,9 +76,10 @@ def test_step_numbers_are_each_given_once(room):
     numbers, drawn = make_numbers(), []
     numbers.begin(0, 1000 * room)
 
-    def draw(_):
+    def draw(worker):
         while (number := numbers.draw()) is not None:
             drawn.append(number)
 
-    in_threads(draw, range(4))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(draw, range(4)))
     assert sorted(drawn) == list(range(1, 1000 * room + 1))

@@ -118,9 +118,6 @@ def runs(tmp_path, monkeypatch):
     return Runs(tmp_path, monkeypatch)
 
 
-# --- errors ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "what, executor",
     [
@@ -187,9 +184,6 @@ def test_processes_need_to_know_the_users_code(tmp_path):
     )
     # Nothing is in the way of the next try.
     assert not (tmp_path / "out").exists()
-
-
-# --- signals --------------------------------------------------------------------------
 
 
 def interrupt(runs, executor, number, is_enough, mischief, times=1):

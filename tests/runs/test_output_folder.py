@@ -59,9 +59,6 @@ def test_a_missing_package_leaves_no_folder(tmp_path):
     assert not folder.exists()
 
 
-# --- disks ------------------------------------------------------------------------------
-
-
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path):
     """No file may be larger than 200 kB: the weights are."""
     folder = tmp_path / "out"
@@ -76,41 +73,6 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path):
         assert (folder / name).read_bytes() == before[name]
     assert load(folder / "model-best").respond("Good morning!")
     quietly_train(WIDE, folder, resume=True, **ON)
-
-
-@pytest.fixture
-def disk(tmp_path):
-    """A disk of its own, of 8 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
-    try:
-        subprocess.run(mount, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("only root may mount a disk")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-@pytest.mark.parametrize("kind", ["full", "read-only"])
-def test_a_disk_that_becomes(disk, kind):
-    out = disk / "out"
-    quietly_train(WIDE, out, **ENDS)
-    if kind == "full":
-        (disk / "filler").write_bytes(bytes(shutil.disk_usage(disk).free - 100_000))
-        said = f"{out}/checkpoint-8  could not be written: "
-    else:
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        said = f"{out}  cannot be written: Read-only file system."
-    with pytest.raises(OutputError, match=said):
-        quietly_train(WIDE, out, resume=True, **ON)
-    assert damage(out / "checkpoint-6") == ""
-    if kind == "full":
-        (disk / "filler").unlink()
-    else:
-        subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
-    quietly_train(WIDE, out, resume=True, **ON)
-    assert Checkpoints(out).steps() == [8, 9]
 
 
 @registry.callbacks("tests.vanishing.v1")

@@ -168,12 +168,3 @@ def test_sweep_draws_runs_at_random_and_finds_them_again(tmp_path):
     more, shown = run_sweep(tmp_path, over, random=3, seed=5)
     assert [run.name for run in more.runs[:2]] == [run.name for run in found.runs]
     assert shown.count("\nRun ") == 1 and len(more.results) == 3
-
-
-def test_sweep_ranks_as_the_config_says(tmp_path):
-    overrides = {"training.score": "loss", "training.max_steps": 20}
-    found, _ = run_sweep(tmp_path / "a", {RATE: [1e-6, 0.03]}, overrides=overrides)
-    assert found.best.name == "learn_rate=0.03"
-    overrides["training.score_direction"] = "max"
-    found, _ = run_sweep(tmp_path / "b", {RATE: [1e-6, 0.03]}, overrides=overrides)
-    assert found.best.name == "learn_rate=1e-06"

@@ -6,6 +6,7 @@ import tarfile
 
 import pytest
 
+from tests.examples.talk import whole_batches
 from thincdialog.batchers import Fixed
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
@@ -42,11 +43,9 @@ def test_self_dialogue_every_turn_but_the_openings_is_a_reply(data, streaming):
     teacher = conversations(data, "self_dialogue", mutators=mutators, streaming=streaming)
     teacher.set_batches(Fixed(256))
     n_examples = 0
-    while not teacher.epoch_done():
-        batch = teacher.batch_act()
+    for batch in whole_batches(teacher):
         n_examples += len(batch)
         assert all(len(context) <= 6 for context in batch.column("context"))
-        teacher.batch_observe(batch)
     # The number of pairs in the data's README.
     counted = counts(data, "self_dialogue", "test")
     assert n_examples == 19463 == counted["turns"] - counted["dialogues"]

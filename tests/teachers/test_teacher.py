@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples.talk import whole_batches
 from thincdialog.batchers import Fixed
 from thincdialog.errors import DataError, ProtocolError
-from thincdialog.examples import Batch
 from thincdialog.messages import Message, MessageBatch
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.mutators.flatten import Flatten
@@ -49,16 +49,6 @@ def run(original, n_copies):
 def next_batch(original, n_rows):
     original.set_batches(Fixed(n_rows))
     return original.batch_act()
-
-
-def run_batches(original, n_rows):
-    rows = []
-    while not original.epoch_done():
-        batch = next_batch(original, n_rows)
-        assert isinstance(batch, Batch) and 0 < len(batch) <= n_rows
-        rows.extend(batch)
-        original.batch_observe([Message()] * len(batch))
-    return rows
 
 
 def test_teacher_drops_what_is_left_at_a_new_epoch():
@@ -191,7 +181,9 @@ def test_teacher_draws_candidates_in_evaluation(streaming):
     choices = {"streaming": streaming, "n_candidates": 10, "seed": 4, "mutators": [Flatten()]}
     labels = {label for episode in episodes([1] * 30) for _, label in episode}
     original = teacher([1] * 30, training=False, **choices)
-    by_batch = {row["id"]: row["label_candidates"] for row in run_batches(original, 7)}
+    original.set_batches(Fixed(7))
+    rows = (row for batch in whole_batches(original) for row in batch)
+    by_batch = {row["id"]: row["label_candidates"] for row in rows}
     original.start_epoch(1, 99)
     assert {m["id"]: m["label_candidates"] for m in run(original, 4)[0][2]}.items() <= (
         by_batch.items()
@@ -208,14 +200,11 @@ def test_teacher_draws_candidates_in_evaluation(streaming):
     assert {m["id"]: m["label_candidates"] for m in few.examples()}.items() <= by_batch.items()
 
 
-def test_teacher_gives_fixed_candidates_to_every_message():
+def test_teacher_gives_fixed_candidates_to_every_message_and_refuses_other_labels():
     original = IterableTeacher({"train": [[("a", "x"), ("b", "y")]]}, candidates=["x", "y", "z"])
     messages = list(original.for_split("train").examples())
     assert [message["label_candidates"] for message in messages] == [["x", "y", "z"]] * 2
     assert messages[0]["label_candidates"] is messages[1]["label_candidates"]
-
-
-def test_teacher_refuses_a_label_outside_the_fixed_candidates():
     original = IterableTeacher({"train": [[("a", "x"), ("b", "q")]]}, candidates=["x"], task="t")
     with pytest.raises(DataError, match="'q' of example '0/1' is not among the 1 fixed"):
         original.for_split("train").act()

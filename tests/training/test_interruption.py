@@ -2,12 +2,12 @@
 
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 from thinc.api import Model
 
-from tests.processes import in_threads
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.agents.ranker import RankerAgent
@@ -49,6 +49,11 @@ class Signalled(RankerAgent):
 @registry.agents("tests.signalled.v1")
 def signalled(model: Model, candidates: str = "inline") -> Signalled:
     return Signalled(model, loss=RankingSoftmax(), candidates=candidates)
+
+
+@registry.mutators("tests.signalled.v1")
+def signalled_data():
+    return lambda episode: called("read") or [episode]
 
 
 @registry.optimizers("tests.plain.v1")
@@ -134,10 +139,18 @@ def test_signals_a_second_sigint_stops_at_once(command, tmp_path, whole):
 
 
 def test_signals_before_there_is_anything_to_save(command, tmp_path):
-    code, shown = command("-o", tmp_path / "out", moment="survey 1 SIGTERM")
-    assert code == 143
-    assert "Interrupted before there was anything to save. Go on with: " in shown
-    assert command("-o", tmp_path / "out", "--resume")[0] == 0
+    (tmp_path / "code.py").write_text("")
+    (tmp_path / "config.cfg").write_text(
+        f'{TEXT}\n[tasks.coffee.mutators.*.signalled]\n@mutators = "tests.signalled.v1"\n'
+    )
+    more = ["-o", tmp_path / "out", "--code", tmp_path / "code.py", "--resume"]
+    for moment in ("read 1 SIGTERM", "survey 1 SIGTERM"):
+        code, shown = command(*more, moment=moment)
+        assert code == 143
+        line = shown.splitlines()[-1]
+        assert "Interrupted before there was anything to save. Go on with: " in line
+        assert line.endswith(f"--output {tmp_path}/out --resume --code {tmp_path}/code.py")
+    assert command(line=words_of(line))[0] == 0
     code, shown = command(moment="learn 3 SIGINT")
     assert code == 130
     assert "Interrupted; nothing was saved: give a folder with --output." in shown
@@ -168,6 +181,6 @@ def test_signals_of_other_threads_and_ignored_ones_are_left_alone():
         assert signal.getsignal(signal.SIGTERM) == before
     finally:
         signal.signal(signal.SIGINT, of_pytest)
-    found = []
-    in_threads(lambda _: found.append(quietly_train(training__max_steps=2)[0]), [0])
-    assert found[0].stopped_because == "max_steps = 2 reached"
+    with ThreadPoolExecutor(1) as pool:
+        result, _ = pool.submit(quietly_train, RANKER, training__max_steps=2).result()
+    assert result.stopped_because == "max_steps = 2 reached"

@@ -186,9 +186,6 @@ def test_loop_rows_hold_what_the_issue_of_metrics_lists():
     assert last["loss_per_example"] > 0
 
 
-# --- look-ahead --------------------------------------------------------------------------
-
-
 class Scripted(Runner):
     """Its steps learn from batches of given sizes, the same in each epoch; some have no
     label."""

@@ -2,11 +2,11 @@
 
 import pytest
 
-from thincdialog.training.progress import Every, Limits, Position
+from thincdialog.training.progress import Every, Position, TrainingLimits
 
 
 def test_limits_name_the_one_that_is_reached():
-    limits = Limits(1.5, 10, 60.0)
+    limits = TrainingLimits(1.5, 10, 60.0)
     assert limits.reached(Position(epoch=1.4, step=9), 59.0) is None
     assert "max_steps = 10" in limits.reached(Position(epoch=0.1, step=10), 0.0)
     assert "max_epochs = 1.5" in limits.reached(Position(epoch=1.5, step=9), 0.0)
@@ -18,7 +18,7 @@ def test_limits_name_the_one_that_is_reached():
     [(2.0, 0, 7.0, 14), (1.5, 0, 7.0, 11), (2.0, 5, 7.0, 5), (2.0, 0, None, None), (0, 5, None, 5)],
 )
 def test_limits_total_steps(epochs, steps, per_epoch, expected):
-    assert Limits(epochs, steps, 0.0).total_steps(per_epoch) == expected
+    assert TrainingLimits(epochs, steps, 0.0).total_steps(per_epoch) == expected
 
 
 @pytest.mark.parametrize("epochs, steps", [(0.0, 10), (0.1, 0)])

@@ -81,9 +81,8 @@ def saved(tmp_path_factory):
     return folder / BEST, run(folder, **FIXED, training__max_epochs=6.0)
 
 
-def test_tasks_are_evaluated_each_with_its_own_sample_and_candidates(saved):
+def test_tasks_are_evaluated_each_with_its_own_sample_and_candidates_in_any_world(saved):
     path, result = saved
-    # Scores depend neither on the world nor on its batches.
     own = changes("DynamicBatchWorld", "Words").items()
     own = {f"evaluation.{name}": value for name, value in own}
     assert evaluate(path, overrides=own) == result.scores["test"]

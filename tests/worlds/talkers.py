@@ -7,26 +7,11 @@ import numpy as np
 from thincdialog.batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes, Words
 from thincdialog.examples import Batch
 from thincdialog.messages import Message
+from thincdialog.metrics.accuracy import Accuracy
+from thincdialog.metrics.f1 import F1
+from thincdialog.metrics.ranking import Ranking
 from thincdialog.protocol import Agent
-from thincdialog.registry import registry
 from thincdialog.teachers import Teacher, mix_tasks
-
-METRICS = ("thincdialog.Accuracy.v1", "thincdialog.F1.v1", "thincdialog.Ranking.v1")
-
-
-def run_epoch(world, epoch=0, seed=0):
-    """RETURNS the number of parleys."""
-    world.start_epoch(epoch, seed)
-    n_parleys = 0
-    while not world.epoch_done():
-        world.parley()
-        n_parleys += 1
-    return n_parleys
-
-
-def scored(teacher):
-    teacher.set_metrics([registry.metrics.get(name)() for name in METRICS])
-    return teacher
 
 
 def make_episodes(lengths: List[int]) -> List[List[Message]]:
@@ -143,6 +128,13 @@ class Listener(Agent):
         super().reset()
         self.turns = []
 
+    def conversation_state(self):
+        return self.turns if self.observation is None else self.turns[:-1]
+
+    def set_conversation_state(self, value):
+        self.reset()
+        self.turns = value
+
 
 class BatchListener(Listener):
     """Answers many at once; ``batches`` are the sizes of its batches."""
@@ -220,6 +212,14 @@ class TruncatingListener(BatchListener):
         super().reset()
         self.said = ()
 
+    def conversation_state(self):
+        turns = super().conversation_state()
+        return [turns, self.said[: len(turns)]]
+
+    def set_conversation_state(self, value):
+        super().set_conversation_state(value[0])
+        self.said = tuple(value[1])
+
 
 class WholeListener(BatchListener):
     """Takes whole batches of single turns."""
@@ -231,6 +231,21 @@ class WholeTruncatingListener(TruncatingListener):
     """The same of one that shortens."""
 
     takes_batches = True
+
+
+def scored(teacher: Teacher) -> Teacher:
+    teacher.set_metrics([Accuracy(), F1(), Ranking()])
+    return teacher
+
+
+def run_epoch(world, epoch: int = 0, seed: int = 0) -> int:
+    """The number of its parleys."""
+    world.start_epoch(epoch, seed)
+    n_parleys = 0
+    while not world.epoch_done():
+        world.parley()
+        n_parleys += 1
+    return n_parleys
 
 
 def expected_conversations(lengths: List[int], task: str = "") -> List[List[str]]:

@@ -86,6 +86,17 @@ def test_batch_world_uses_batch_act_of_the_original_unless_told_not_to():
     check_conversations(agent, [1, 1])
 
 
+@pytest.mark.parametrize("make_world", [BatchWorld, DynamicBatchWorld])
+def test_batch_world_refuses_missing_replies(make_world):
+    class Forgetful(BatchListener):
+        def batch_act(self, observations):
+            return super().batch_act(observations)[1:]
+
+    world = make_world(make_teacher([1, 1], False), Forgetful(), Fixed(2))
+    with pytest.raises(ProtocolError, match=r"batch_act\(\) gave 1 replies to 2 observations"):
+        world.parley()
+
+
 def test_batch_world_acts_are_messages_and_replies():
     world = BatchWorld(make_teacher([1, 1], False), WholeListener(), Fixed(2))
     world.parley()
@@ -156,24 +167,14 @@ def test_world_report_first_agent_wins():
     assert report["loss"] == "its own"
 
 
-def test_registered_worlds_build_from_a_config():
-    config = {
-        "batch": {
-            "@worlds": "thincdialog.BatchWorld.v1",
-            "batcher": {"@batchers": "thincdialog.Fixed.v1", "size": 3},
-        },
-        "dynamic": {
-            "@worlds": "thincdialog.DynamicBatchWorld.v1",
-            "batcher": {"@batchers": "thincdialog.Words.v1", "budget": 30},
-        },
-        "partner": {"@worlds": "thincdialog.PartnerWorld.v1"},
-    }
-    built = registry.resolve(config)
-    teacher, agent = make_teacher([1, 2], False), BatchListener()
-    world = built["batch"](teacher, agent)
-    assert isinstance(world, BatchWorld) and world.batcher.sizes.at(0) == 3
-    assert isinstance(built["dynamic"](teacher, agent), DynamicBatchWorld)
-    assert isinstance(built["partner"](teacher, agent), PartnerWorld)
+@pytest.mark.parametrize("kind", [BatchWorld, DynamicBatchWorld, PartnerWorld])
+def test_registered_worlds_build_from_a_config(kind):
+    config = {"@worlds": f"thincdialog.{kind.__name__}.v1"}
+    if kind is not PartnerWorld:
+        config["batcher"] = {"@batchers": "thincdialog.Fixed.v1", "size": 3}
+    built = registry.resolve({"world": config})["world"]
+    world = built(make_teacher([1, 2], False), BatchListener())
+    assert type(world) is kind and (kind is PartnerWorld or world.batcher.sizes.at(0) == 3)
 
 
 class Speaker(Agent):

@@ -71,17 +71,6 @@ def test_batching_takes_any_kind_of_whole_numbers(make_world):
         assert run(make_world, lengths, batcher) == 20
 
 
-@pytest.mark.parametrize("make_world", [BatchWorld, DynamicBatchWorld])
-def test_batching_refuses_missing_replies(make_world):
-    class Forgetful(BatchListener):
-        def batch_act(self, observations):
-            return super().batch_act(observations)[1:]
-
-    world = make_world(make_teacher([1, 1], False), Forgetful(), Fixed(2))
-    with pytest.raises(ProtocolError, match=r"batch_act\(\) gave 1 replies to 2 observations"):
-        world.parley()
-
-
 def test_batching_truncation_is_refused_for_either_batcher_of_a_config():
     with pytest.raises(ConfigError) as caught:
         batch_world(make_teacher([1], False), WholeListener(), Words(9, oversize="truncate"))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import compounding
 
+from tests.examples.talk import through_json
 from tests.worlds.talkers import (
     BATCHERS,
     BatchListener,
@@ -24,29 +25,6 @@ from thincdialog.errors import DataError, ProtocolError
 from thincdialog.examples import Batch
 from thincdialog.messages import Message
 from thincdialog.worlds import DynamicBatchWorld, MultiAgentWorld, PartnerWorld, batch_world
-
-
-class Saving:
-    """What a copy knows can be saved."""
-
-    def conversation_state(self):
-        return self.turns if self.observation is None else self.turns[:-1]
-
-    def set_conversation_state(self, value):
-        self.reset()
-        self.turns = value
-
-
-class SavingListener(Saving, Listener):
-    pass
-
-
-class SavingBatchListener(Saving, BatchListener):
-    pass
-
-
-class SavingWholeListener(Saving, WholeListener):
-    pass
 
 
 class Talker(ConversationAgent):
@@ -76,10 +54,10 @@ def check_resume(make_world, seed, n_before):
     for _ in range(n_before):
         if not unbroken.epoch_done():
             record(unbroken)
-    state = json.loads(json.dumps(unbroken.state()))
+    state = through_json(unbroken.state())
     resumed = make_world()
     resumed.restore(state)
-    assert json.loads(json.dumps(resumed.state())) == state
+    assert through_json(resumed.state()) == state
     for epoch in (4, 5):
         while not unbroken.epoch_done():
             assert not resumed.epoch_done()
@@ -97,23 +75,27 @@ def check_resume(make_world, seed, n_before):
     kind=st.sampled_from(BATCHERS),
     size=st.integers(1, 6),
     buffer=st.integers(1, 12),
-    agent_kind=st.sampled_from([SavingListener, SavingBatchListener, SavingWholeListener, Talker]),
-    flags=st.tuples(*[st.booleans()] * 4),
-    window=st.integers(1, 20),
+    agent_kind=st.sampled_from([Listener, BatchListener, WholeListener, Talker]),
+    data=st.fixed_dictionaries(
+        {
+            "repeat": st.booleans(),
+            "streaming": st.booleans(),
+            "single_turn": st.booleans(),
+            "shuffle_window": st.integers(1, 20),
+        }
+    ),
+    training=st.booleans(),
     seed=st.integers(-3, 9),
     n_before=st.integers(0, 40),
 )
 def test_resume_anywhere(
-    world_kind, lengths, n_tasks, kind, size, buffer, agent_kind, flags, window, seed, n_before
+    world_kind, lengths, n_tasks, kind, size, buffer, agent_kind, data, training, seed, n_before
 ):
-    streaming, training, is_single, repeat = flags
-
     def make_world():
-        settings = {"streaming": streaming, "shuffle_window": window, "single_turn": is_single}
         tasks = [lengths, [1, 1, 3], [2]][:n_tasks]
-        if is_single:
+        if data["single_turn"]:
             tasks = [[1] * sum(task) for task in tasks]
-        teacher = make_tasks(tasks, training, repeat=repeat, **settings)
+        teacher = make_tasks(tasks, training, **data)
         if world_kind is PartnerWorld:
             return PartnerWorld(teacher, agent_kind())
         return world_kind(teacher, agent_kind(), make_batcher(kind, size, buffer))
@@ -125,18 +107,9 @@ def test_resume_anywhere(
 def test_resume_schedules_and_what_is_cut(n_before):
     words = [[(5 * n % 43, n % 7)] * (1 + n % 2) for n in range(40)]
 
-    class SavingTruncating(Saving, TruncatingListener):
-        def conversation_state(self):
-            return [super().conversation_state(), self.said[: len(super().conversation_state())]]
-
-        def set_conversation_state(self, value):
-            super().set_conversation_state(value[0])
-            self.said = tuple(value[1])
-
     def make_world():
-        budget = compounding(12, 60, 1.1)
-        batcher = Words(budget, buffer=3, oversize="truncate")
-        return DynamicBatchWorld(make_wordy(words, True), SavingTruncating(), batcher)
+        batcher = Words(compounding(12, 60, 1.1), buffer=3, oversize="truncate")
+        return DynamicBatchWorld(make_wordy(words, True), TruncatingListener(), batcher)
 
     check_resume(make_world, 1, n_before)
 
@@ -150,7 +123,7 @@ def test_resume_schedules_and_what_is_cut(n_before):
 
 def test_state_holds_no_texts_of_the_data():
     words = [[(400, 300)] * 2] * 50
-    world = DynamicBatchWorld(make_wordy(words, True), SavingBatchListener(), Batchsort(4, 4))
+    world = DynamicBatchWorld(make_wordy(words, True), BatchListener(), Batchsort(4, 4))
     world.start_epoch(0, 0)
     for _ in range(3):
         world.parley()
@@ -162,24 +135,24 @@ def test_states_that_do_not_fit_are_refused():
     world = MultiAgentWorld([make_teacher([2], True), Listener()])
     with pytest.raises(ProtocolError, match=r"MultiAgentWorld.state\(\).*cannot be saved"):
         world.state()
-    partner = PartnerWorld(make_teacher([2], True), SavingListener())
-    dynamic = DynamicBatchWorld(make_teacher([9] * 9, True), SavingListener(), Batchsort(2, 2))
+    partner = PartnerWorld(make_teacher([2], True), Listener())
+    dynamic = DynamicBatchWorld(make_teacher([9] * 9, True), Listener(), Batchsort(2, 2))
     with pytest.raises(ProtocolError, match="given the state of a PartnerWorld"):
         dynamic.restore(partner.state())
     dynamic.parley()
     dynamic.parley()
     with pytest.raises(ProtocolError, match="given the state of a DynamicBatchWorld"):
         partner.restore(dynamic.state())
-    fewer = DynamicBatchWorld(make_teacher([1], True), SavingListener(), Batchsort(2, 2))
-    with pytest.raises(DataError, match="not what it was when the state was saved"):
+    fewer = DynamicBatchWorld(make_teacher([1], True), Listener(), Batchsort(2, 2))
+    with pytest.raises(DataError, match="task .*not what it was when the state was saved"):
         fewer.restore(dynamic.state())
 
 
 WORLDS = {
-    "whole": lambda teacher: batch_world(teacher, SavingWholeListener(), Batchsort(2, 4)),
-    "rows": lambda teacher: batch_world(teacher, SavingListener(), Fixed(3)),
-    "dynamic": lambda teacher: DynamicBatchWorld(teacher, SavingListener(), Batchsort(2, 4)),
-    "partner": lambda teacher: PartnerWorld(teacher, SavingListener()),
+    "whole": lambda teacher: batch_world(teacher, WholeListener(), Batchsort(2, 4)),
+    "rows": lambda teacher: batch_world(teacher, Listener(), Fixed(3)),
+    "dynamic": lambda teacher: DynamicBatchWorld(teacher, Listener(), Batchsort(2, 4)),
+    "partner": lambda teacher: PartnerWorld(teacher, Listener()),
 }
 
 
@@ -187,7 +160,7 @@ def saved_after(world, n_before, epoch=0):
     world.start_epoch(epoch, 0)
     for _ in range(n_before):
         world.parley()
-    return json.loads(json.dumps(world.state()))
+    return through_json(world.state())
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -216,7 +189,7 @@ def test_state_of_conversations_that_end_elsewhere_is_refused(lengths, n_tasks):
 
 def test_state_in_a_window_of_another_batcher_is_refused():
     def make_world(batcher):
-        return batch_world(make_teacher([1] * 30, True), SavingWholeListener(), batcher)
+        return batch_world(make_teacher([1] * 30, True), WholeListener(), batcher)
 
     state = saved_after(make_world(Batchsort(2, 4)), 3)
     for batcher in (Batchsort(3, 4), Batchsort(2, 3), Batchsort(8, 1), Words(20, buffer=4)):

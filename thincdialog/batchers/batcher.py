@@ -16,8 +16,7 @@ MAX_CHANGE = 0.1
 class Batcher:
     """Policy of a batching world; register one with ``registry.batchers``.
 
-    A batcher looks at as many rows as make ``buffer`` batches and divides them up. A
-    subclass gives ``plan``:
+    It looks at as many rows as make ``buffer`` batches. A subclass divides them by ``plan``:
 
         class Opposites(Batcher):
             # The longest row goes with the shortest.
@@ -38,10 +37,8 @@ class Batcher:
 
     sizes (Sizes): What a batch may hold at each step, in ``unit``.
     buffer (int): Batches' worth of rows to choose from, 1 or more.
-    unit (str): What the size counts: "rows", or "words" (tokens, padding among them
-        if the batcher counts it).
-    needs_lengths (bool): Whether ``plan`` looks at lengths. Without, rows are taken in
-        the order they come and nothing is measured.
+    unit (str): What the size counts: "rows", or "words" (tokens, maybe with the padding).
+    needs_lengths (bool): Whether ``plan`` looks at lengths; else rows come as they are.
     oversize (str): What becomes of a row with more words than the limit (see ``fit``):
         "alone" in a batch of its own, "truncate", or "error".
     """
@@ -136,8 +133,7 @@ class OversizeError(ValueError):
 
 
 def missing_rows(batcher: Batcher, step: int, n_rows: int, n_words: int) -> int:
-    """How many rows to read before planning, as far as can be told; 0 if there are
-    enough for the window of a step.
+    """How many rows to read before planning, as far as can be told; 0 if there are enough.
 
     n_rows (int): Rows there are.
     n_words (int): Their words, each row counted with at least one.

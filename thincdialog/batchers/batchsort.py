@@ -13,8 +13,7 @@ from .sizes import SizeT, check_size
 
 @registry.batchers("thincdialog.Batchsort.v1")
 def Batchsort(size: SizeT, buffer: int = 256) -> Batcher:
-    """Batches of ``size`` rows of like length. (ParlAI's batchsort, with context and
-    label as two lengths.)
+    """Batches of ``size`` rows of like length. (ParlAI's batchsort, with two lengths.)
 
     Twelve quotes of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words make, by 3, the
     batches (2, 2, 5) (6, 6, 8) (10, 12, 12) (13, 17, 38), in random order.

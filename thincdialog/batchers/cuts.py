@@ -17,9 +17,8 @@ _NEVER = 1e18
 
 
 def cut_sorted(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[int]:
-    """Cut rows of which at most one padded field varies, longest first: each batch as
-    full as can be. No cut of this line needs fewer batches, and with a padded field
-    alone no other batches either.
+    """Cut rows of which at most one padded field varies, longest first: each batch as full
+    as can be. No cut of this line needs fewer; with a padded field alone, no other batches.
 
     counts (np.ndarray): Shape (n_rows, n_fields), int64, never rising in the padded
         fields; no row is empty or beyond the budget.
@@ -52,8 +51,7 @@ def cut_line(counts: np.ndarray, padded: Sequence[bool], budget: int) -> List[in
     cells, and a tenth of the budget for each batch, by dynamic programming over blocks
     of neighbouring rows. The line is cut in stretches, all at the same time.
 
-    counts (np.ndarray): Shape (n_rows, n_fields), int64, neighbours alike; no row is
-        empty or beyond the budget.
+    counts (np.ndarray): As for ``cut_sorted``, but neighbours are alike.
     padded (Sequence[bool]): Which fields take a rectangle.
     budget (int): Cells of a batch.
     RETURNS (List[int]): Where each batch begins, and the number of rows.

@@ -12,8 +12,7 @@ from .sizes import SizeT, check_size
 
 @registry.batchers("thincdialog.Fixed.v1")
 def Fixed(size: SizeT) -> Batcher:
-    """Batches of ``size`` conversations in the order they come; fewer only where no more
-    are left.
+    """Batches of ``size`` conversations in the order they come; fewer only at the end.
 
     size (SizeT): Conversations in a batch, 1 or more, or a schedule of it.
     RAISES (ConfigError): If size is less than 1.

@@ -4,8 +4,7 @@ from typing import List, Optional
 
 import numpy as np
 
-# How much longer than square the patches of a strip are; tuned on four corpora, flat
-# between 1 and 2.
+# How much longer than square a strip's patches are; tuned on four corpora, flat from 1 to 2.
 ASPECT = 1.25
 
 

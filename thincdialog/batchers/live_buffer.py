@@ -21,16 +21,14 @@ class LiveBuffer:
 
     Choosing goes in rounds: all waiting rows are planned, and the better half of the
     batches (those with the least padding among batches of like length) is handed out, in
-    random order; the rows of the others wait for better company among those that come
-    meanwhile. A row that has waited for ``MAX_WAIT`` buffers when a round begins goes in
-    this round whatever its company.
+    random order; the rows of the others wait for better company. A row that has waited for
+    ``MAX_WAIT`` buffers when a round begins goes in this round whatever its company.
 
     So a row waits for less than seven buffers: it is due in the first round that begins
     5 buffers or more after it came, which begins before 6 buffers are over, since no
-    round is longer than the buffer, and goes within this round. This holds where no more
-    is due than a round takes: for batchers that fill their batches with rows, and a
-    caller that adds no more than are ``missing``. A word budget leaves gaps, and its
-    missing rows are estimated, so more batches may be due at once; these go oldest first.
+    round is longer than the buffer. This holds where no more is due than a round takes: for
+    batchers that fill their batches with rows, and a caller that adds no more than are
+    ``missing``. With a word budget more batches may be due at once; these go oldest first.
     A row then waits for less than seven buffers and as many batches as there were rows in
     the buffer when it came: no row due is passed over but for older ones or its equals.
 
@@ -81,8 +79,7 @@ class LiveBuffer:
     def next_batch(self, more_to_come: bool) -> List[int]:
         """The rows that go next; they do not wait any more.
 
-        more_to_come (bool): Whether rows may still be added; without, nothing is held
-            back for better company.
+        more_to_come (bool): Whether rows may still be added; without, none is held back.
         RAISES (IndexError): If no row waits.
         """
         if not self._chosen:
@@ -97,7 +94,10 @@ class LiveBuffer:
 
     def _choose(self, more_to_come: bool) -> None:
         """Begin a round."""
-        rows = _join(self._waiting)
+        slots, lengths, since = zip(*self._waiting)
+        counts = np.concatenate([each.counts for each in lengths])
+        joined = Lengths(counts, lengths[0].padded)
+        rows = _Rows(np.concatenate(slots), joined, np.concatenate(since))
         limit, n_batches = self.batcher.window(self.step)
         rng = np.random.Generator(
             np.random.PCG64(np.random.SeedSequence([ROUNDS, *self.seed, self._round]))
@@ -181,12 +181,3 @@ class _Rows(NamedTuple):
 
     def take(self, rows: np.ndarray) -> "_Rows":
         return _Rows(self.slots[rows], self.lengths.take(rows), self.since[rows])
-
-
-def _join(parts: List[_Rows]) -> _Rows:
-    counts = np.concatenate([rows.lengths.counts for rows in parts])
-    return _Rows(
-        np.concatenate([rows.slots for rows in parts]),
-        Lengths(counts, parts[0].lengths.padded),
-        np.concatenate([rows.since for rows in parts]),
-    )

@@ -19,11 +19,9 @@ class Sizes:
     """The size at each step.
 
     size (SizeT): A number, or a schedule: an iterator of numbers, such as Thinc's
-        ``compounding.v1``; of each the whole part counts. A schedule that ends stays at
-        its last number.
+        ``compounding.v1``. The whole part counts; a schedule that ends keeps its last number.
     name (str): What the size is, for errors.
-    RAISES (ConfigError): If the size, or the first of a schedule, is no number or less
-        than 1.
+    RAISES (ConfigError): If the size, or a schedule's first, is no number or less than 1.
     """
 
     def __init__(self, size: SizeT, name: str = "the size of batches"):

@@ -23,14 +23,12 @@ def Words(
 
     Words are counted as the agent reads them, tokens if it has any, in context and label.
     With padding (the default) a batch takes its rows times its longest context, and the
-    same of the label: the cells of its rectangles, which are what memory and time pay
-    for. Without, only the words themselves count, and long rows with short ones can
-    make rectangles of any size.
+    same of the label: the cells of its rectangles, which memory and time pay for. Without,
+    only the words count, and long rows with short ones can make rectangles of any size.
 
-    Twelve quotes of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words and a budget of 80
-    give, with padding, (38, 17) (13, 12, 12, 10, 8, 6) (6, 5, 2, 2), which is 76, 78 and
-    24 cells; without, (38, 17, 13, 12) and (12, 10, 8, 6, 6, 5, 2, 2), which is 80 and 51
-    words, but 152 and 96 cells.
+    Quotes of 8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13 and 5 words and a budget of 80 give, with
+    padding, (38, 17) (13, 12, 12, 10, 8, 6) (6, 5, 2, 2): 76, 78 and 24 cells; without,
+    (38, 17, 13, 12) (12, 10, 8, 6, 6, 5, 2, 2): 80 and 51 words, but 152 and 96 cells.
 
     budget (SizeT): Words of a batch, 1 or more, or a schedule of it.
     padding (bool): Whether padding counts.
@@ -47,8 +45,7 @@ class BudgetBatcher(Batcher):
     """Batches within a budget of cells, each filled with rows of like length.
 
     sizes (Sizes): The budget.
-    padding (Optional[bool]): Whether all fields count as rectangles, or none; None: as the
-        agent says of each.
+    padding (Optional[bool]): Whether all fields count as rectangles; None: as the agent says.
     buffer (int): Batches' worth of rows to choose from.
     oversize (str): What becomes of a row beyond the budget.
     """

@@ -36,8 +36,7 @@ def argument(
     about (str): What the help says of it.
     kind (Optional[Callable[[str], Any]]): Reads the value; a text if None.
     default (Any): What it is if it is not given.
-    suggest (Optional[Callable[[], Iterable[str]]]): Gives words that a shell may offer;
-        called when a shell asks.
+    suggest (Optional[Callable[[], Iterable[str]]]): Gives words that a shell asks for.
     settings: More settings of ``add_argument``.
     """
     names = [word for word in usage.split() if word.startswith("-")]
@@ -139,8 +138,7 @@ def named(arguments: argparse.Namespace, *names: str) -> Dict[str, Any]:
 
 
 def common(arguments: argparse.Namespace, *names: str) -> Dict[str, Any]:
-    """The same, and what most of the called functions take: ``overrides``, with what
-    ``--gpu-id`` says, and ``code``."""
+    """The same, with ``code`` and ``overrides``, to which ``--gpu-id`` belongs."""
     overrides = dict(arguments.overrides)
     if getattr(arguments, "gpu_id", None) is not None:
         overrides["system.gpu_id"] = arguments.gpu_id

@@ -4,7 +4,7 @@ import argparse
 import re
 from functools import reduce
 from operator import getitem
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict
 
 from .arguments import CODE, CONFIG, argument, json_flag
 from .json_output import print_json
@@ -28,9 +28,11 @@ ARGUMENTS = [
 def run(arguments: argparse.Namespace) -> int:
     """Check the config, and show what it uses."""
     from ..config import check_config, load_code, load_config
+    from ..config.functions import describe_function
     from ..config.values import show_value
     from ..config.variables import variables_in
     from ..errors import ConfigError
+    from ..loggers.values import leaves
     from ..training.experiment import Experiment
 
     load_code(arguments.code)
@@ -44,7 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
         return ConfigError.exit_code
     if problems:
         raise ConfigError(problems, arguments.config)
-    functions = list(_functions(checked.config, ""))
+    functions = []
+    for name, value in leaves(checked.config):
+        section, _, key = name.rpartition(".")
+        if key.startswith("@"):
+            functions.append([section, value, describe_function(key[1:], value).where])
     names = sorted(set(variables_in(checked.config)))
     variables = {name: reduce(getitem, name.split("."), checked.interpolated) for name in names}
     if arguments.json:
@@ -61,19 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _functions(section: Dict[str, Any], path: str) -> Iterator[List[str]]:
-    from ..config.functions import describe_function
-
-    for key, value in section.items():
-        if key.startswith("@"):
-            yield [path, value, describe_function(key[1:], value).where]
-        elif isinstance(value, dict):
-            yield from _functions(value, f"{path}.{key}" if path else key)
-
-
 def _problem(problem: Any) -> Dict[str, Any]:
-    """A problem in parts: a line of a file or an option is at fault; the section is the
-    one that the text names."""
+    """A problem in parts: a file's line or an option is at fault, in the section of the text."""
     file, colon, line = problem.where.rpartition(":")
     has_line = bool(colon) and line.isdigit()
     is_option = problem.where.startswith("--")

@@ -35,8 +35,7 @@ ARGUMENTS = [
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Evaluate, and show or write the scores: all of them for one task, the usual ones
-    in a row for each of several tasks."""
+    """Evaluate, and show or write all scores; of several tasks, the usual ones in a row."""
     from ..api import evaluate_in_detail, write_predictions
 
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}

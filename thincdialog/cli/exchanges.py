@@ -1,15 +1,12 @@
 """Shows conversations with a model's replies."""
 
-from typing import Any, Sequence, Tuple
+from typing import Any, Sequence
 
 from .output import shorten
 
-Exchange = Tuple[Any, Any]
 
-
-def show_exchanges(conversations: Sequence[Sequence[Exchange]], limit: int = 200) -> None:
-    """Print conversations: what the partner said, the model's reply, and the label
-    where the reply differs from it.
+def show_exchanges(conversations: Sequence[Sequence[Any]], limit: int = 200) -> None:
+    """Print conversations: what the partner said, the reply, and the label if it differs.
 
     limit (int): Letters of a text that are shown; 0 for all.
     """

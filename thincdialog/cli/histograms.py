@@ -20,8 +20,7 @@ def bar(share: float, width: int, blocks: bool) -> str:
 
 
 def histogram(title: str, columns: Mapping[str, List], blocks: bool) -> str:
-    """Bins as lines, one bar and the share for each column; at most 80 letters wide for
-    three columns.
+    """Bins as lines, one bar and the share for each column; three take 80 letters at most.
 
     title (str): What is counted.
     columns (Mapping[str, List]): Name to bins: first length, last length, how many.

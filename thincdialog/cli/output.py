@@ -90,8 +90,7 @@ def table(rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
     """Rows in columns, with a line under the header.
 
     rows (Sequence[Sequence[str]]): The header first.
-    n_left (int): So many columns stand to the left of their width, the others to
-        the right.
+    n_left (int): So many columns stand to the left of their width, others to the right.
     """
     widths = [max(map(_width, column)) for column in zip(*rows)]
     lines = []

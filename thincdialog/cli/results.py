@@ -57,6 +57,8 @@ def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
 
     settings (List[str]): Those that get a column.
     """
+    from ..runs.sweep_values import short_name
+
     metrics = list(dict.fromkeys(result.score_name for result in found if result.score_name))
     one_metric = len(metrics) == 1
     dev, test = (f"{metrics[0]} {split}" if one_metric else split for split in ("dev", "test"))
@@ -71,8 +73,10 @@ def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
     columns["epochs"] = [_number(each.epochs, ".2f") for each in found]
     columns["seconds"] = [_number(each.seconds, ",.0f") for each in found]
     columns["parameters"] = [_number(each.n_parameters, ",") for each in found]
-    for setting, name in zip(settings, _short_names(settings, [*columns, "state"])):
-        columns[name] = [_setting(each.settings[setting]) for each in found]
+    taken = [*columns, "state"]
+    for setting in settings:
+        cells = [_setting(each.settings[setting]) for each in found]
+        columns[short_name(setting, settings, taken)] = cells
     if any(each.state != "finished" for each in found):
         columns["state"] = ["" if each.state == "finished" else each.state for each in found]
     return [list(columns), *map(list, zip(*columns.values()))]
@@ -86,21 +90,6 @@ def _differences(settings: List[str]) -> str:
         sections = dict.fromkeys(name.split(".")[0] for name in settings)
         where = f"{len(settings)} settings of {', '.join(f'[{name}]' for name in sections)}"
     return f"The runs differ in more (--csv shows all): {where}"
-
-
-def _short_names(settings: List[str], taken: List[str]) -> List[str]:
-    """As much of the end of each name as tells it from the others, and from other columns."""
-    names = []
-    for setting in settings:
-        parts = setting.split(".")
-        length = 1
-        while length < len(parts) and (
-            ".".join(parts[-length:]) in taken
-            or any(o != setting and o.split(".")[-length:] == parts[-length:] for o in settings)
-        ):
-            length += 1
-        names.append(".".join(parts[-length:]))
-    return names
 
 
 def _setting(value: Optional[str]) -> str:

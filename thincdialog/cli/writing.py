@@ -10,8 +10,7 @@ from ..files.whole_file import whole_file
 def write_text(output: str, text: str, force: bool) -> None:
     """Write a text to a file, or to stdout if it is called "-".
 
-    RAISES (OutputError): If the file is there already and ``force`` is not set, or if
-        it cannot be written.
+    RAISES (OutputError): If the file is there and ``force`` is not set, or cannot be written.
     """
     if output == "-":
         sys.stdout.write(text)

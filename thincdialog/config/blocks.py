@@ -35,9 +35,8 @@ def function_of(section: Dict[str, Any]) -> Optional[FunctionInfo]:
 
 
 def fill_functions(data: Dict[str, Any]) -> Dict[str, Any]:
-    """A copy in which every block of a registered function has all its arguments, in
-    the order of the function's signature. Defaults that JSON cannot hold stay unsaid,
-    as do those of unknown functions.
+    """A copy in which every block of a registered function has all its arguments, in their
+    order. Defaults that JSON cannot hold stay unsaid, as do those of unknown functions.
 
     data (Dict[str, Any]): Nested sections; variables may stand in them.
     """

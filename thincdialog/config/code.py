@@ -21,8 +21,7 @@ def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
 
     path (Optional[Union[str, Path]]): The file; None does nothing.
     RETURNS (Optional[ModuleType]): The module.
-    RAISES (CodeError): If there is no such file, or if importing it fails; names the
-        file's line that failed.
+    RAISES (CodeError): If there is no such file, or importing it fails; names the line.
     """
     if path is None:
         return None

@@ -23,8 +23,7 @@ class Difference(NamedTuple):
 
     section (str): Dotted name of its section.
     key (str): Its name in the section.
-    kind (str): "same", "changed", "added" (only the config has it) or "removed" (only
-        what it is compared to has it).
+    kind (str): "same", "changed", "added" (only the config has it) or "removed".
     new (Optional[str]): The value in the config, as it is written in a file.
     old (Optional[str]): The value in what it is compared to.
     """
@@ -46,8 +45,7 @@ def diff_config(
     """Compare two complete configs setting by setting: what is not written in a file
     counts with its default. Variables are compared as they are written.
 
-    config (ConfigLike): A path, a config's text, a Config or a dict; also the folder of a
-        saved model or of a run.
+    config (ConfigLike): A path, a text, a Config, a dict; a saved model's or run's folder.
     compare_to (ConfigLike): The same; None for the defaults: those of the sections, and
         those of the functions that the config names.
     overrides (Optional[Mapping[str, Any]]): Changes to ``config``.
@@ -62,7 +60,16 @@ def diff_config(
         other = _defaults_for(checked.config, fill_functions(default_data()))
     else:
         other = load_config(in_folder(compare_to)).config
-    return _compare(_lines(checked.config), _lines(other))
+    new, old = _lines(checked.config), _lines(other)
+    places = list(dict.fromkeys([*new, *old]))
+    sections = list(dict.fromkeys(section for section, _ in places))
+    found = []
+    for place in sorted(places, key=lambda place: sections.index(place[0])):
+        kind: Kind = "added" if place not in old else "removed"
+        if place in new and place in old:
+            kind = "same" if new[place] == old[place] else "changed"
+        found.append(Difference(*place, kind, new.get(place), old.get(place)))
+    return found
 
 
 def in_folder(config: AnyConfig) -> AnyConfig:
@@ -106,15 +113,3 @@ def _lines(config: Mapping[str, Any]) -> Dict[Tuple[str, str], str]:
     """Section and key to the text of the value, in the order of a written config."""
     sections = read_source(write_config(config)).sections.values()
     return {(s.name, key): entry.raw for s in sections for key, entry in s.entries.items()}
-
-
-def _compare(new: Dict[Tuple[str, str], str], old: Dict[Tuple[str, str], str]) -> List[Difference]:
-    places = list(dict.fromkeys([*new, *old]))
-    sections = list(dict.fromkeys(section for section, _ in places))
-    found = []
-    for place in sorted(places, key=lambda place: sections.index(place[0])):
-        kind: Kind = "added" if place not in old else "removed"
-        if place in new and place in old:
-            kind = "same" if new[place] == old[place] else "changed"
-        found.append(Difference(*place, kind, new.get(place), old.get(place)))
-    return found

@@ -1,5 +1,4 @@
-"""Brings a config from wherever it is given into nested sections, and remembers
-where every part of it stands."""
+"""Brings a config into nested sections, and remembers where every part of it stands."""
 
 import difflib
 from copy import deepcopy
@@ -18,6 +17,7 @@ from .source import Source, read_source
 from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, show_value
 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
+# "section.key" to value.
 Overrides = Optional[Mapping[str, Any]]
 # Largest file in bytes that is read as a config.
 MAX_CONFIG = 4_000_000
@@ -33,8 +33,7 @@ class GivenConfig:
     data (Dict[str, Any]): With defaults and overrides; variables not filled in.
     locations (Dict[str, str]): Dotted name of a section or key to where it stands.
     overrides (List[str]): Dotted names that overrides set.
-    unknown (Set[Tuple[str, ...]]): Section parts and key of values that cannot be read, or
-        whose variables cannot be filled in.
+    unknown (Set[Tuple[str, ...]]): Section parts and key of what cannot be read or filled in.
     """
 
     name: str

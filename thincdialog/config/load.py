@@ -1,5 +1,4 @@
-"""From a config as a user writes it to one that is complete and free of mistakes, and to
-the objects that it describes."""
+"""From a config as a user writes it to one that is complete and good, and to its objects."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -79,12 +78,11 @@ def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
     """Build the objects of all sections. No data is read.
 
     checked (CheckedConfig): From ``load_config``.
-    RETURNS (Dict[str, Any]): ``paths`` and ``system`` (dicts); ``tasks`` (name to
-        teacher); ``tokenizer`` (None if the config has none); ``agent``; ``world`` (a
-        function of teacher and agent); ``mixture`` (its settings); ``evaluation`` (its
-        settings, ``world``, that of the whole config if it has none of its own, and
-        ``metrics``, a list); ``training`` (its settings, ``optimizer``, ``logger``, and
-        ``callbacks``, a list); ``baselines`` (name to agent).
+    RETURNS (Dict[str, Any]): ``paths`` and ``system`` (dicts); ``tasks`` (name to teacher);
+        ``tokenizer`` (None if there is none); ``agent``; ``world`` (a function of teacher and
+        agent); ``mixture`` (its settings); ``evaluation`` (its settings, ``world``, its own or
+        that of the whole config, and ``metrics``, a list); ``training`` (its settings,
+        ``optimizer``, ``logger``, and ``callbacks``, a list); ``baselines`` (name to agent).
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
     builder = Checker(checked.given, checked.interpolated.copy(), builds=True)

@@ -95,7 +95,8 @@ ELSEWHERE = {
     "evaluation.batch_size": f"{_TRAINING_BATCHES}; for the evaluation alone, in "
     "[evaluation.world.batcher]",
     "evaluation.batcher": "it goes into [evaluation.world.batcher]",
-    "hogwild": 'its settings go into [runner] under @runners = "thincdialog.Hogwild.v1"',
+    "hogwild": "take it out if workers is 0; else its settings go into [runner] under "
+    '@runners = "thincdialog.Hogwild.v1"',
 }
 
 # A sub-section whose keys are free: names of tasks.

@@ -21,8 +21,7 @@ def close_to(name: str, names: Iterable[str]) -> str:
 
 
 def close_functions(name: str, names: Iterable[str], n: int = 1) -> List[str]:
-    """Registered names nearest to a name; what all have in common ("thincdialog.", the
-    version) does not count."""
+    """Registered names nearest to a name; "thincdialog." and the version do not count."""
     # Of names with one core, the first.
     cores = {_core(known): known for known in reversed(list(names))}
     return [cores[core] for core in difflib.get_close_matches(_core(name), cores, n, cutoff=0.6)]

@@ -33,8 +33,7 @@ def has_variable(text: str) -> bool:
 
 
 def parse_value(raw: str) -> Any:
-    """The value that a text stands for. A string with variables stays as written,
-    quotes included, until they are filled in."""
+    """The value that a text stands for. A string with variables stays as written, quotes too."""
     try:
         value = _load(raw)
     except ValueError:
@@ -94,8 +93,7 @@ def read_override(value: Any) -> Any:
 
 
 def find_value_mistake(raw: str) -> Optional[Tuple[str, str]]:
-    """What is wrong with a value that JSON cannot read, and that was surely not
-    meant as a plain string.
+    """What is wrong with a value that JSON cannot read, and that is surely no plain string.
 
     RETURNS (Optional[Tuple[str, str]]): What is wrong, and what to do; None if nothing.
     """

@@ -8,13 +8,15 @@ conversations, because turns of one are alike. A metric that is a function of su
 
 from array import array
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Dict, Hashable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
 from ..metrics import Metric
 from ..metrics.macro_metric import COUNTS, MACRO
-from ..metrics.metric import Report
+from ..metrics.metric import Report, merged
 
 N_RESAMPLES = 1000
 # Cells of the tables that are held: weights of one block of resamples, sums of a metric.
@@ -62,8 +64,7 @@ def resample(
     units (Sequence[Hashable]): What each example belongs to and is drawn with.
     totals (Mapping[str, Metric]): The metrics of all examples together.
     seed (int): The same seed and number of units give the same draws, for comparisons.
-    RETURNS (Dict[str, Resampled]): Metrics that are functions of sums; none if there are
-        fewer than two units.
+    RETURNS (Dict[str, Resampled]): Metrics that are functions of sums; none of fewer than 2 units.
     """
     numbers: Dict[Hashable, int] = {}
     of_row = [numbers.setdefault(unit, len(numbers)) for unit in units]
@@ -120,18 +121,15 @@ def _products(weights: numpy.ndarray, table: numpy.ndarray) -> numpy.ndarray:
 def task_values(
     by_task: Mapping[str, Mapping[str, Resampled]], has_examples: Iterable[str]
 ) -> Values:
-    """The values of all metrics in the resamples, by the names that ``merge_tasks`` gives;
-    every task is resampled by itself.
+    """Values of all metrics in resamples of each task, by the names that ``merge_tasks`` gives.
 
     by_task (Mapping[str, Mapping[str, Resampled]]): {"": ...} of one task.
     has_examples (Iterable[str]): The tasks that have any.
     """
-    of_tasks: Dict[str, Values] = {task: {} for task in by_task}
-    for task, resampled in by_task.items():
-        for name, one in resampled.items():
-            drawn = one.values()
-            if drawn is not None:
-                of_tasks[task][name] = drawn
+    of_tasks: Dict[str, Values] = {
+        task: {name: drawn for name, one in found.items() if (drawn := one.values()) is not None}
+        for task, found in by_task.items()
+    }
     if list(by_task) == [""]:
         return of_tasks[""]
     values: Values = {}
@@ -140,12 +138,8 @@ def task_values(
     for name in names:
         own = [by_task[task][name] for task in known if name in by_task[task]]
         if len(own) == len(known):
-            together = Resampled(own[0].metric, dict(own[0].sums))
-            for other in own[1:]:
-                together.metric = together.metric + other.metric
-                for key, sums in other.sums.items():
-                    together.sums[key] = together.sums[key] + sums if key in together.sums else sums
-            micro = together.values()
+            metric = reduce(add, (one.metric for one in own))
+            micro = Resampled(metric, reduce(merged, (one.sums for one in own))).values()
             if micro is not None:
                 values[name] = micro
             parts = [of_tasks[task][name] for task in known if name in of_tasks[task]]

@@ -34,8 +34,7 @@ class MetricDifference:
     high (float): Its upper end.
     p_value (float): How probable a difference this far from 0, or farther, would be
         without any; two-sided, and never below 2 / (n_resamples + 1).
-    winner (str): "A" or "B" if the interval does not hold 0, else "". "?" if they differ
-        and it is not known what is better.
+    winner (str): "A", "B", or "?" (which is not known) if the interval is without 0, else "".
     """
 
     metric: str
@@ -172,8 +171,7 @@ def _differences(first: _Side, second: _Side, values: Sequence[Values]) -> List[
 
 
 def two_sided(drawn: numpy.ndarray) -> float:
-    """p-value of differences in resamples: twice the share of those on the rarer side of
-    0, the observed one counted in."""
+    """p-value of differences: twice the share on the rarer side of 0, with the observed one."""
     rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (rarer + 1) / (len(drawn) + 1))
 

@@ -22,11 +22,9 @@ class Evaluation:
 
     split (str): "train", "dev" or "test".
     scores (Dict[str, float]): Metric name to value, as ``evaluate`` gives them.
-    intervals (Intervals): Metric name to the ends of its 95 % interval (percentile
-        bootstrap). None have metrics that are no function of sums over examples, and those
-        that are the same for every example.
-    drawn (str): What was drawn for them: "examples", or "conversations" where examples
-        are turns of these.
+    intervals (Intervals): Metric name to the ends of its 95 % interval (percentile bootstrap),
+        if it is a function of sums over examples, and not the same for all of them.
+    drawn (str): What was drawn: "examples", or "conversations" if examples are their turns.
     n_drawn (int): How many of them there are.
     n_resamples (int): How often that was done.
     predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.

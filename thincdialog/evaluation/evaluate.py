@@ -13,9 +13,8 @@ def evaluate(
 
     split (str): "train", "dev" or "test".
     overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
-    RETURNS (Dict[str, float]): Metric name to value. Of several tasks, a metric has the
-        value over all examples; ``<task>/<metric>`` has that of one task, and
-        ``macro/<metric>`` the mean over tasks.
+    RETURNS (Dict[str, float]): Metric name to value. Of several tasks, that of all examples;
+        ``<task>/<metric>`` has that of one task, ``macro/<metric>`` the mean over tasks.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)

@@ -10,7 +10,7 @@ from ..worlds import World, WorldFactory
 from .predictions import Recorder
 
 # Shows all examples of a task, whose name comes first, and gives the report.
-Measure = Callable[[str, Teacher], Dict[str, Metric]]
+ShowTask = Callable[[str, Teacher], Dict[str, Metric]]
 
 
 def evaluate_agent(
@@ -18,13 +18,11 @@ def evaluate_agent(
 ) -> Dict[str, float]:
     """One pass over the teacher's examples, each exactly once.
 
-    The result depends neither on the world nor on its batches: products are exact, sums
-    too. (Only padding_fraction, of models that pad, tells of the batches; and a batcher
-    that truncates makes the agent read less.)
+    The result depends neither on the world nor on its batches: products and sums are exact.
+    (But padding_fraction tells of batches; with one that truncates, the agent reads less.)
 
-    Of several tasks, each is shown whole and by itself, one after the other. A metric then
-    has the value over all examples; ``<task>/<metric>`` has that of one task, and
-    ``macro/<metric>`` the mean over tasks.
+    Of several tasks, each is shown whole and by itself. A metric then has the value over all
+    examples; ``<task>/<metric>`` that of one task, ``macro/<metric>`` the mean over tasks.
 
     make_world (WorldFactory): Gives the world to evaluate in.
     recorder (Optional[Recorder]): Is filled with every reply.
@@ -44,10 +42,10 @@ def evaluate_agent(
     return evaluate_by(measure, agent, teacher)
 
 
-def evaluate_by(measure: Measure, agent: Agent, teacher: Teacher) -> Dict[str, float]:
+def evaluate_by(measure: ShowTask, agent: Agent, teacher: Teacher) -> Dict[str, float]:
     """The same, whatever measures a task.
 
-    measure (Measure): Lets the agent answer one task.
+    measure (ShowTask): Lets the agent answer one task.
     RETURNS (Dict[str, float]): Metric name to value.
     """
     # The agent may be in the middle of a conversation of its training; ``reset`` replaces
@@ -77,8 +75,7 @@ def _acts(world: World) -> Iterator[Sequence]:
 def sample_exchanges(
     agent: Agent, teacher: Teacher, n_conversations: int
 ) -> List[List[Tuple[Message, Message]]]:
-    """Plays the first conversations of a split, one by one; of several tasks, as many of
-    each, as far as that is possible.
+    """Plays the first conversations of a split; of several tasks, as many of each if possible.
 
     Turns of a conversation that was flattened into single examples stand together.
 
@@ -89,28 +86,22 @@ def sample_exchanges(
     conversations: List[List[Tuple[Message, Message]]] = []
     for place, task in enumerate(tasks.values()):
         n_wanted = (n_conversations + len(tasks) - 1 - place) // len(tasks)
-        conversations += _played(agent, task, n_wanted)
+        enough, name = len(conversations) + n_wanted, None
+        task.start_epoch(0, 0)
+        player = agent.clone()
+        while n_wanted and not task.epoch_done():
+            message = task.act()
+            conversation = str(message["id"]).rpartition("/")[0]
+            if conversation != name or not conversation:
+                if len(conversations) == enough:
+                    break
+                conversations.append([])
+                name = conversation
+            player.observe(message)
+            reply = player.act()
+            task.observe(reply)
+            player.self_observe(reply)
+            conversations[-1].append((message, reply))
+        task.reset_metrics()
     agent.reset_metrics()
-    return conversations
-
-
-def _played(agent: Agent, teacher: Teacher, n_wanted: int) -> List[List[Tuple[Message, Message]]]:
-    conversations: List[List[Tuple[Message, Message]]] = []
-    name = None
-    teacher.start_epoch(0, 0)
-    player = agent.clone()
-    while n_wanted and not teacher.epoch_done():
-        message = teacher.act()
-        conversation = str(message["id"]).rpartition("/")[0]
-        if conversation != name or not conversation:
-            if len(conversations) == n_wanted:
-                break
-            conversations.append([])
-            name = conversation
-        player.observe(message)
-        reply = player.act()
-        teacher.observe(reply)
-        player.self_observe(reply)
-        conversations[-1].append((message, reply))
-    teacher.reset_metrics()
     return conversations

@@ -91,8 +91,7 @@ def is_mean_of_examples(metric: Metric) -> bool:
 class Recorder:
     """Keeps what is said in an evaluation; see ``evaluate_agent``.
 
-    predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to what was
-        replied, in the order of the data.
+    predictions (Dict[str, List[Prediction]]): Task ("" of one) to replies, in the data's order.
     """
 
     predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
@@ -153,6 +152,5 @@ def _conversation_of(example: str) -> str:
 
 
 def both_sides(name: str) -> str:
-    """The name of a conversation of which both speakers' turns are labels: its two episodes
-    are `<name>#first` and `<name>#second`."""
+    """The name of a conversation whose two episodes are `<name>#first` and `<name>#second`."""
     return name.removesuffix("#first").removesuffix("#second")

@@ -41,8 +41,7 @@ def write_predictions(
 def read_predictions(path: Union[str, Path]) -> List[Dict[str, Any]]:
     """The lines of a file of predictions.
 
-    RETURNS (List[Dict[str, Any]]): Each has `id` (str), `labels` (list) and `metrics`
-        (name to number).
+    RETURNS (List[Dict[str, Any]]): With `id` (str), `labels` (list), `metrics` (name to number).
     RAISES (DataError): If the file cannot be read, or is not such a file.
     """
     lines = read_lines(path)

@@ -29,11 +29,9 @@ class Result:
     n_parameters (int): Number of weights.
     samples (List[List[Exchange]]): A few conversations with the model's replies.
     output (Optional[Path]): Folder that holds model-best and model-last.
-    intervals (Dict[str, Dict[str, Tuple[float, float]]]): Split to metric to the ends of its
-        95 % interval; of runs that are saved.
+    intervals (Dict[str, Dict[str, Tuple[float, float]]]): Split to metric to interval, if saved.
     drawn (Dict[str, str]): Split to what the bootstrap drew for them, "500 conversations".
-    train_examples (Dict[str, int]): Task ("" of one) to its training examples, where they
-        are counted.
+    train_examples (Dict[str, int]): Task ("" of one) to its training examples, if counted.
     """
 
     score_name: str
@@ -69,8 +67,7 @@ class Result:
 
 
 def report_parts(report: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
-    """The parts of a report on several tasks: each task's, "macro" and "all"; of one task,
-    "all" alone."""
+    """The parts of a report on several tasks: each task's, "macro" and "all"; of one, "all"."""
     tasks = [name[: -len(COUNT) - 1] for name in report if name.endswith(f"/{COUNT}")]
     prefixes = {f"{name}/": name for name in tasks}
     if prefixes:
@@ -85,8 +82,7 @@ def report_parts(report: Mapping[str, float]) -> Dict[str, Dict[str, float]]:
 def task_table(
     report: Mapping[str, float], intervals: Optional[Mapping[str, Tuple[float, float]]] = None
 ) -> List[List[str]]:
-    """Header and rows of a report on several tasks: each task, their mean ("macro"), and
-    all examples alike.
+    """Header and rows of a report on several tasks: each task, their mean ("macro"), "all".
 
     intervals (Optional[Mapping]): Metric name to the ends of its interval, to be shown.
     """
@@ -112,8 +108,7 @@ def shown_metrics(reports: Sequence[Mapping[str, float]], first: str, most: int 
 
 
 def is_of_words(name: str, names: Container[str]) -> bool:
-    """Whether a score is one of single words where there are ones of classes, of which it
-    would seem to be.
+    """Whether a score is one of single words where there are scores of classes, too.
 
     names (Container[str]): Of all scores; of several tasks, each task has its own.
     """

@@ -39,7 +39,8 @@ class Store:
     is_held: bool = True
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
-        """One field of some rows; None where a row lacks it.
+        """One field of some rows; None where a row lacks it. A `text` is a string, `labels`
+        are a list of strings, and an `id`, which no other row has, is a string.
 
         name (str): Of any field, also of one that no row has.
         rows (np.ndarray): Shape (n_rows,), int64.

@@ -1,18 +1,19 @@
 """Whole batches of single-turn data, as a batcher chooses them."""
 
 import zlib
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
 from ..batchers import Batcher, Lengths, OversizeError, missing_rows, plan_window
 from ..errors import DataError
+from ..messages import Message
 from .batch import NO_LIMIT, Batch, gathered
 from .draws import window_generator
 from .order import Order
 
 # Tells what the rows of a batch take up.
-Measure = Callable[[Batch], Lengths]
+Measure = Callable[[Sequence[Message]], Lengths]
 
 
 class Windows:

@@ -23,8 +23,7 @@ class Bookmark:
     columns (Optional[List[str]]): A table's column names, which stand at its beginning.
     begin, end (Spot): Where the line or row begins and ends that was read last.
     path (object): The file that it was read from.
-    left_out (Optional[Counter]): How often what was no part of an episode, by its kind;
-        None if nobody asks.
+    left_out (Optional[Counter]): Kind of what was no part of an episode to how often it came.
     """
 
     def __init__(

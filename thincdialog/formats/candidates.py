@@ -53,9 +53,9 @@ def read_list(path: Union[str, Path], numbered: bool = False) -> List[str]:
     RAISES (DataError): As ``read_lines``, or if all lines are blank.
     """
     lines = [line for _, line in read_lines(path) if line and not line.isspace()]
-    if numbered and lines and lines[0].startswith("1 "):
-        lines = [line.partition(" ")[2] for line in lines]
     if numbered:
+        if lines and lines[0].startswith("1 "):
+            lines = [line.partition(" ")[2] for line in lines]
         lines = [line.replace("\\n", "\n") for line in lines]
     if not lines:
         raise DataError(path, "holds no candidates: expected one a line")

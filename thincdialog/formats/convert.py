@@ -59,19 +59,16 @@ def convert(
 ) -> Conversion:
     """Write a data file in another format, episode by episode, whole or not at all.
 
-    What travels are episodes: texts, labels, candidates, rewards, ids and, where the
-    format has a place, any other field. Whatever of an episode the format cannot hold
-    is an error. Between the two formats of conversations, every turn travels with its
-    speaker and all other fields.
+    What travels are episodes: texts, labels, candidates, rewards, ids and, where the format
+    has a place, any other field; what it cannot hold is an error. Between the two formats of
+    conversations, every turn travels with its speaker and all other fields.
 
     source (Union[str, Path]): The file, plain or gzip'd.
     target (Union[str, Path]): The file to write; gzip'd if its name ends in .gz.
     from_format (Optional[str]): A name in ``FORMATS``, or a layout of
-        `thincdialog.JSONLayout.v1` (a name, or the path of its file); None to tell by the
-        file.
+        `thincdialog.JSONLayout.v1` (a name, or its file's path); None to tell by the file.
     to_format (Optional[str]): A name in ``FORMATS``; None only for .csv and .tsv.
-    label_speaker (Optional[str]): Whose turns are the labels, see ``Conversations``;
-        "second" if None, or as the layout says.
+    label_speaker (Optional[str]): Whose turns are labels; "second", or the layout's, if None.
     text_field (str): Name of the text's field in labelled text that is read.
     label_field (str): Name of the label's field in labelled text that is read.
     drop (Sequence[str]): Fields to leave out. "labels": all labels but the first;

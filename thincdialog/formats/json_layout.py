@@ -29,8 +29,7 @@ def read_layout_file(
     layout (CorpusLayout): Where things stand in it.
     split (str): The split, where one file holds several.
     label_speaker (Optional[str]): Whose turns are the labels; as the layout says if None.
-    at (Optional[Bookmark]): Lies where to begin, and is moved along. Of a JSON file that
-        is no lines it stays at the beginning.
+    at (Optional[Bookmark]): Lies where to begin; moved along, unless the file is one value.
     RAISES (DataError): With the line and the place in it, if something is not there.
     """
     where = layout.records

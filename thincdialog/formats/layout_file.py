@@ -25,22 +25,19 @@ class CorpusLayout:
     file or table, an element of a JSON list, a value of a JSON object.
 
     about (str): What it is for, in a few words.
-    records (Union[Where, Dict]): Where in a JSON file the list or object of records is,
-        or that for each split.
+    records (Union[Where, Dict]): Where in a JSON file the records are, or that of each split.
     id (Where): In a record, its name; `$key` for its name in an object; "" for none.
     turns (Where): In a record, the list of turns of a conversation.
     group (Where): In a row, what all rows of one conversation have in common; they stand
         one after the other, and each row is a turn.
     turn_id (Where): In a row of a group, its name.
-    reply_to (Where): In a row of a group, the name of the row that it answers: the turns
-        are put into this order.
+    reply_to (Where): In a row of a group, the row that it answers: turns go in this order.
     speaker (Where): In a turn, who speaks; "" for two who take turns.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     background (Where): In a record, a text or list of texts to stand before the first turn.
     background_speakers (List[str]): Speakers whose turns do, too, such as a system's prompt.
     examples (Where): In a record, the list of examples of an episode; "" for one example.
-    text (Union[Where, List]): In a turn or example, the text; of several places, those
-        that hold anything are joined by line ends.
+    text (Union[Where, List]): In a turn or example, the text; several are joined by line ends.
     label (Where): In an example, the label or list of labels.
     label_candidates (Where): In an example, the list of candidates; "" for none.
     replace (Dict[str, str]): What to put in texts for what.

@@ -13,9 +13,8 @@ from ..files.whole_file import whole_file
 def open_output(path: Union[str, Path], force: bool = False) -> Iterator[Callable[[str], object]]:
     """A function that writes one line; the file is there when all went well.
 
-    What was there before stays as it was until then. A name that ends in .gz is
-    compressed, the same bytes for the same lines. What is no plain file (/dev/stdout)
-    is written to as it is.
+    What was there stays as it was until then. A name that ends in .gz is compressed, the same
+    bytes for the same lines. What is no plain file (/dev/stdout) is written to as it is.
 
     path (Union[str, Path]): The file; missing folders are made.
     force (bool): Whether a file that is there may be replaced.

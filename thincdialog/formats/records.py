@@ -94,8 +94,7 @@ def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) ->
 
     path (str): The file, plain or gzip'd.
     records (str): Where in a JSON file the list or object of records is.
-    at (Optional[Bookmark]): Of a file that is read by lines, where to begin; is told
-        where each record begins and ends.
+    at (Optional[Bookmark]): Of lines, where to begin; is told where each begins and ends.
     RAISES (DataError): If it cannot be read, or there are no records.
     """
     suffix = suffix_of(path)

@@ -90,8 +90,7 @@ def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
 
     path (Union[str, Path]): The file.
     most (int): Largest number of bytes.
-    RAISES (DataError): If the file is missing, a directory, empty, unreadable, damaged
-        or too large.
+    RAISES (DataError): If it is missing, a directory, empty, unreadable, damaged or too large.
     """
     content = bytearray()
     with _opened(path) as stream:
@@ -134,8 +133,7 @@ def read_json_lines(
 
 
 def check_surrogates(value: Any, path: object, line: Optional[int] = None) -> None:
-    """See that a value from JSON has no half of a surrogate pair, which JSON can spell
-    and no file can be written with.
+    """See that a value from JSON has no half of a surrogate pair, which no file can hold.
 
     RAISES (DataError): If it has one.
     """

@@ -6,7 +6,7 @@ from typing import Dict, Iterable, List, Sequence
 import numpy as np
 
 from ..teachers import Teacher
-from .data_lengths import Lengths
+from .data_lengths import LengthSurvey
 from .data_report import Some, SplitReport
 from .data_survey import UNLABELLED, Survey
 
@@ -69,7 +69,9 @@ def report_split(
         n_episodes=survey.n_episodes,
         n_conversations=len(conversations) - n_shared,
         n_examples=survey.n_examples,
-        lengths={name: Lengths.of(counts) for name, counts in survey.lengths.items() if counts},
+        lengths={
+            name: LengthSurvey.of(counts) for name, counts in survey.lengths.items() if counts
+        },
         truncated={
             name: sum(n for length, n in counts.items() if 0 < limits[name] < length)
             / counts.total()

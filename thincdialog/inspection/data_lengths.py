@@ -1,4 +1,4 @@
-"""Lengths of texts, from counts of each length."""
+"""LengthSurvey of texts, from counts of each length."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,15 +11,14 @@ Bin = Tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Lengths:
+class LengthSurvey:
     """What a report says of some lengths.
 
     mean (float): Of all.
     median (int): Half are no longer.
     most_95 (int): 95 of 100 are no longer.
     longest (int): The longest of all.
-    histogram (List[Bin]): Bins that double: 0, 1, 2, 3-4, 5-8, ...; none beyond the
-        longest.
+    histogram (List[Bin]): Bins that double, up to the longest: 0, 1, 2, 3-4, 5-8, ...
     """
 
     mean: float
@@ -29,7 +28,7 @@ class Lengths:
     histogram: List[Bin]
 
     @classmethod
-    def of(cls, counts: "Counter[int]") -> "Lengths":
+    def of(cls, counts: "Counter[int]") -> "LengthSurvey":
         """From how often each length occurs; one does."""
         lengths = np.array(sorted(counts))
         upto = np.cumsum([counts[length] for length in lengths.tolist()])

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Tuple
 
-from .data_lengths import Lengths
+from .data_lengths import LengthSurvey
 
 # A label or word, and how often it occurs.
 Count = Tuple[str, int]
@@ -27,19 +27,17 @@ class Some:
 class SplitReport:
     """What stands in a split of a task; counts are of examples if nothing else is said.
 
-    lengths (Dict[str, Lengths]): "turns" of an episode; "text words", "label words"; and,
+    lengths (Dict[str, LengthSurvey]): "turns" of an episode; "text words", "label words"; and,
         as the agent reads them, before it cuts: "context tokens", "label tokens".
     truncated (Dict[str, float]): Shares of "contexts" and "labels" that the agent cuts.
-    n_words, n_unknown (int): Words of texts (and of labels that are texts), and how many
-        of them the training vocabulary does not hold.
+    n_words, n_unknown (int): Words of texts (labels too), and those not in the vocabulary.
     unknown_words (List[Count]): The most frequent ones.
     n_labels (int): Different first labels.
     frequent_labels, rare_labels (List[Count]): The most and the least frequent, in order.
     n_rare_classes (int): Classes with fewer examples than ``Limits.min_of_class``.
     without_text, empty_text (Some): With neither text nor features; with white space only.
     without_label, empty_label (Some): Likewise.
-    new_labels (Some): Whose first label never occurs in the training data; names of the
-        labels for ids.
+    new_labels (Some): Whose first label is not in the training data; labels for ids.
     outside (Some): With a label that is not among the candidates; likewise.
     outside_examples (List[str]): Ids of the first of these.
     duplicates (Some): Read and answered before, in this split.
@@ -55,7 +53,7 @@ class SplitReport:
     n_episodes: int
     n_conversations: int
     n_examples: int
-    lengths: Dict[str, Lengths]
+    lengths: Dict[str, LengthSurvey]
     truncated: Dict[str, float]
     n_words: int
     n_unknown: int

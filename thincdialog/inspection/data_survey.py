@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -29,10 +29,15 @@ MAX_WORDS = 100_000
 N_FAULTY = 3
 # Token rows that are remembered, about 16 bytes each.
 _MAX_CACHED = 1 << 20
+_Cut = Callable[[str], List[str]]
 
 
-class Reading(NamedTuple):
+class Reading:
     """How the agent of a config reads its data.
+
+    agent (Agent): Any; one that says nothing of its reading reads all turns whole.
+    tokenizer (Optional[Tokenizer]): Built already.
+    allowed (Optional[Sequence[str]]): All labels that the agent knows.
 
     history_size (int): Turns, as of the agent.
     use_reply (str): What becomes of its own turns, as of the agent.
@@ -40,62 +45,37 @@ class Reading(NamedTuple):
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
     has_classes (bool): Whether labels are names of classes; else they are texts, too.
-    pieces (Optional[Callable]): Cuts a text into what stands in the vocabulary; None where
-        this is words.
+    pieces (Optional[Callable]): Cuts a text into what the vocabulary holds; None for words.
     words (Callable): Cuts a text into words and punctuation marks.
-    allowed (Optional[FrozenSet[str]]): The labels that the agent knows, if its config
-        lists them.
+    allowed (Optional[FrozenSet[str]]): The labels that the agent's config lists, if any.
     """
 
-    history_size: int
-    use_reply: str
-    encoder: Optional[TextEncoder]
-    max_context: int
-    max_label: int
-    has_classes: bool
-    pieces: Optional[Callable[[str], List[str]]]
-    words: Callable[[str], List[str]]
-    allowed: Optional[FrozenSet[str]]
-
-
-def reading_of(
-    agent: Any, tokenizer: Optional[Tokenizer], allowed: Optional[Sequence[str]]
-) -> Reading:
-    """How an agent reads.
-
-    agent (Agent): Any; one that says nothing of its reading reads all turns whole.
-    tokenizer (Optional[Tokenizer]): Built already.
-    allowed (Optional[Sequence[str]]): All labels that the agent knows.
-    """
-    options = dict(getattr(agent, "text_options", {}))
-    max_context, max_label = options.pop("max_context", 0), options.pop("max_label", 0)
-    has_classes = hasattr(agent, "classes")
-    lower = getattr(tokenizer, "lower", True)
-    words, pieces = (lambda text: split_words(normalise(text, "NFC", lower))), None
-    if isinstance(tokenizer, WordTokenizer):
-        words = tokenizer.split
-    elif isinstance(tokenizer, VocabularyTokenizer):
-        pieces = tokenizer.split
-    encoder = None
-    if tokenizer is not None:
-        limits = {"max_context": 0, "max_label": 0, "max_cached": _MAX_CACHED}
-        encoder = TextEncoder(tokenizer, **{**options, **limits})
-    return Reading(
-        getattr(agent, "history_size", -1),
-        getattr(agent, "use_reply", "label"),
-        encoder,
-        max_context,
-        0 if has_classes else max_label,
-        has_classes,
-        pieces,
-        words,
-        None if allowed is None else frozenset(allowed),
-    )
+    def __init__(
+        self, agent: Any, tokenizer: Optional[Tokenizer], allowed: Optional[Sequence[str]]
+    ):
+        options = dict(getattr(agent, "text_options", {}))
+        self.history_size: int = getattr(agent, "history_size", -1)
+        self.use_reply: str = getattr(agent, "use_reply", "label")
+        self.has_classes = hasattr(agent, "classes")
+        self.max_context: int = options.pop("max_context", 0)
+        max_label = options.pop("max_label", 0)
+        self.max_label: int = 0 if self.has_classes else max_label
+        self.allowed = None if allowed is None else frozenset(allowed)
+        lower = getattr(tokenizer, "lower", True)
+        self.words: _Cut = lambda text: split_words(normalise(text, "NFC", lower))
+        self.pieces: Optional[_Cut] = None
+        if isinstance(tokenizer, WordTokenizer):
+            self.words = tokenizer.split
+        elif isinstance(tokenizer, VocabularyTokenizer):
+            self.pieces = tokenizer.split
+        self.encoder: Optional[TextEncoder] = None
+        if tokenizer is not None:
+            limits = {"max_context": 0, "max_label": 0, "max_cached": _MAX_CACHED}
+            self.encoder = TextEncoder(tokenizer, **{**options, **limits})
 
 
 class Survey:
-    """What was counted in one split. Memory: 48 bytes for each example, and what is
-    different in lengths, words and labels.
+    """What was counted in one split. Memory: 48 bytes an example; different words and labels.
 
     reading (Reading): How the agent reads.
     known (Optional[Mapping[str, int]]): The vocabulary; None to gather it here.

@@ -1,5 +1,4 @@
-"""``debug data``: reads all data of a config and says what is in it, and what may be
-wrong with it."""
+"""``debug data``: reads all data of a config; says what is in it, and what may be wrong."""
 
 import sys
 from collections import Counter
@@ -13,7 +12,7 @@ from ..training.reading_bar import reading_bar
 from .data_checks import run_checks
 from .data_comparison import report_split
 from .data_report import DataReport, Limits
-from .data_survey import Survey, reading_of
+from .data_survey import Reading, Survey
 
 SPLITS = ("train", "dev", "test")
 
@@ -60,7 +59,7 @@ def _report(
     allowed, path = getattr(agent, "given_classes", None), getattr(agent, "fixed_path", None)
     if allowed is None and path is not None:
         allowed = read_list(path)
-    reading = reading_of(agent, tokenizer, allowed)
+    reading = Reading(agent, tokenizer, allowed)
     known = None
     if isinstance(tokenizer, VocabularyTokenizer):
         vocabulary = tokenizer.vocabulary

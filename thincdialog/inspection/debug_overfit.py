@@ -21,7 +21,7 @@ ENOUGH = 0.95
 # layer that begins with zeros get none.
 FIRST_STEPS = 10
 # A loss that leaves nothing to learn.
-NOTHING = 1e-4
+SMALL_LOSS = 1e-4
 # Below this share of its first value a loss has moved.
 MOVED = 0.99
 
@@ -36,8 +36,7 @@ class Overfit:
     losses (List[float]): Mean loss per example before each update, and after the last.
     first_score (float): Share of the batch answered rightly before the first update.
     last_score (float): The same after the last.
-    best_possible (float): The highest share that can be: the same context may have
-        different labels.
+    best_possible (float): The highest share that can be: a context may have several labels.
     without_gradient (List[str]): Parameters whose gradient was zero in the first steps.
     unchanged (List[str]): Others that no update has changed.
     hints (List[str]): What may be wrong if it has not learnt, as sentences.
@@ -56,8 +55,7 @@ class Overfit:
 
     @property
     def is_learnt(self) -> bool:
-        """Whether the batch was learnt by heart, or nearly so; one label alone is nothing
-        to learn."""
+        """Whether the batch was learnt, or nearly so; one label alone is nothing to learn."""
         return self.labels > 1 and self.last_score >= ENOUGH * self.best_possible
 
 
@@ -72,8 +70,7 @@ def debug_overfit(
     """Train on the first training batch alone. Dropout is switched off, so that loss and
     score can reach their best; the rest is as in training. Writes nothing.
 
-    steps (int): Updates of the weights at most, 1 or more; it ends earlier once the loss
-        is next to nothing.
+    steps (int): Updates at most, 1 or more; it ends earlier at a loss of next to nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (Union[str, Path, None]): Python file to import first.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
@@ -119,7 +116,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     n_steps = 0
     try:
         losses.append(_gather(agent, batch, trial.seed, 1))
-        while n_steps < steps and losses[-1] > NOTHING:
+        while n_steps < steps and losses[-1] > SMALL_LOSS:
             if n_steps < FIRST_STEPS:
                 for name, has_some in _places(agent, parameters.gradients != 0).items():
                     has_gradient[name] |= has_some

@@ -55,8 +55,7 @@ class Profile:
     plain_ms (float): The same without.
     eval_ms_per_example (Optional[float]): Of an evaluation; None without dev data.
     eval_examples (Optional[int]): Of a whole evaluation, if known.
-    eval_share (Optional[float]): Of the time of a run, as often as the config evaluates,
-        if that can be told.
+    eval_share (Optional[float]): Of a run's time, as often as the config evaluates, if known.
     """
 
     parts: List[PartTime]
@@ -70,8 +69,7 @@ class Profile:
 
     @property
     def overhead(self) -> float:
-        """What measuring adds, as a share of a step without it; noise can make it
-        negative."""
+        """What measuring adds, as a share of a step without it; below 0 by noise."""
         return self.step_ms / self.plain_ms - 1
 
 
@@ -84,8 +82,7 @@ def debug_profile(
     stderr: Optional[TextIO] = None,
 ) -> Profile:
     """Train for some steps and tell where the time goes. Every second step is run without
-    measuring, to see what measuring costs. Results are those of training, and nothing is
-    written.
+    measuring, to see what measuring costs. Steps are those of training; writes nothing.
 
     steps (int): Steps to measure, 1 or more; as many more are not measured.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.

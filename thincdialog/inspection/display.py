@@ -20,8 +20,7 @@ def display_data(
     overrides: Overrides = None,
     code: CodeLike = None,
 ) -> Iterator[Tuple[Message, Dict[str, List[str]]]]:
-    """The first examples of a split, as the agent will observe them; of several tasks, in
-    the order of their mixture.
+    """The first examples of a split, as the agent observes them; of several tasks, mixed.
 
     n_examples (int): How many; 0 for all.
     shuffle (bool): In the order of the first training epoch, else in the data's.
@@ -66,11 +65,9 @@ def display_model(
     overrides: Overrides = None,
     code: CodeLike = None,
 ) -> List[List[Exchange]]:
-    """A saved model's replies to the first conversations of a split; of several tasks,
-    as many of each.
+    """A saved model's replies to the first conversations of a split, or of each task.
 
-    RETURNS (List[List[Exchange]]): For each conversation the teacher's messages and
-        the model's replies, in order.
+    RETURNS (List[List[Exchange]]): Of each conversation the messages and the replies to them.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)

@@ -19,7 +19,7 @@ from ..runs.output_folder import check_contents, check_output
 from ..runs.train import TrainingRun, measure_baselines
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
-from ..training.progress import Limits
+from ..training.progress import TrainingLimits
 from ..training.selection import Selection
 
 # Examples of each task that are evaluated, at least.
@@ -36,8 +36,7 @@ class DryRun:
         None where that is not known before all was read.
     n_parameters (int): Number of weights; 0 for an agent that has none.
     step_examples (int): Examples that the first step learns from.
-    steps_per_epoch (Optional[int]): If all steps are like the first one, or, where batches
-        are by length, like the first few.
+    steps_per_epoch (Optional[int]): If all are like the first, or (by length) the first few.
     total_steps (Optional[int]): Of the whole run, by its limits of epochs and steps.
     loss (Optional[float]): Of the first step.
     memory (Dict[str, int]): What the run will hold: weights, gradients, optimizer, best
@@ -121,7 +120,7 @@ def _take_step(experiment: Experiment, teacher: Teacher, found: DryRun) -> None:
     found.n_parameters = agent.n_weights
     if teacher.n_examples:
         found.steps_per_epoch = math.ceil(teacher.n_examples / per_step)
-    found.total_steps = Limits.of(training).total_steps(found.steps_per_epoch)
+    found.total_steps = TrainingLimits.of(training).total_steps(found.steps_per_epoch)
     weights = int(agent.weights.nbytes)
     n_workers = experiment.runner.n_workers  # All have the same weights.
     found.memory = {

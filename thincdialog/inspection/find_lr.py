@@ -145,7 +145,7 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     noise = float(np.std((clipped - smoothed)[calm])) / (3.5 * width) ** 0.5
     # The first rates are meant to be too low to learn anything.
     fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
-    steepest: Optional[float] = rates[_steepest(smoothed, lowest, fell)]
+    steepest = rates[_steepest(smoothed, lowest, fell)]
     margin = max(CLEARLY * noise, min(LOST * fell, ABOVE_LOWEST * float(smoothed[lowest])))
     rises = np.flatnonzero(smoothed[lowest:] > smoothed[lowest] + margin)
     turn = rates[lowest + int(rises[0])] if len(rises) else rates[-1] if diverged else None
@@ -155,7 +155,6 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
             "The loss did not fall clearly at any rate, so nothing can be suggested: try more "
             "--steps, or larger batches."
         )
-        steepest = None
     elif turn is not None:
         suggestion = _round(turn / BELOW_TURN)
         why = (
@@ -163,17 +162,15 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
             f"{steepest:.2g}, but a slope is the noisier sign.)"
         )
     else:
-        assert steepest is not None
         suggestion = _round(steepest)
         why = "There the loss fell fastest. It does not rise again: a higher --end may show where."
-    return LearnRates(
-        rates, losses, smoothed.tolist(), reason, diverged, turn, steepest, suggestion, why
-    )
+    steep = None if suggestion is None else steepest
+    found = (reason, diverged, turn, steep, suggestion, why)
+    return LearnRates(rates, losses, smoothed.tolist(), *found)
 
 
 def _steepest(smoothed: np.ndarray, lowest: int, fell: float) -> int:
-    """Where the curve falls fastest, in the middle half of its fall: before that, slopes
-    are chance."""
+    """Where the curve falls fastest, in the middle half of its fall: before, slopes are chance."""
     above = np.flatnonzero(smoothed[: lowest + 1] > smoothed[lowest] + 0.75 * fell)
     first = int(above[-1]) if len(above) else 0
     below = np.flatnonzero(smoothed[first:] < smoothed[lowest] + 0.25 * fell)

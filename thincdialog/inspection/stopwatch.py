@@ -1,7 +1,7 @@
 """Tells how long calls take, and how much of it is spent in other timed calls."""
 
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -26,8 +26,7 @@ class Spent:
 class Stopwatch:
     """Times calls that lie within each other.
 
-    wait (Optional[Callable]): Waits until the device has done what it was given; None
-        for the CPU, which does it at once.
+    wait (Optional[Callable]): Waits until the device is done; None for the CPU.
     """
 
     def __init__(self, wait: Optional[Callable[[], None]] = None):
@@ -57,21 +56,15 @@ class Stopwatch:
 
     @contextmanager
     def timing_nodes(self, model: Model, names: List[str]) -> Iterator[None]:
-        """Time every node of a model for a while. A node that stands in several places is
-        timed in all of them, under one name.
+        """Time every node of a model for a while, in all places where it stands.
 
-        names (List[str]): For each node of ``model.walk()``; backward passes go to
-            "NAME backward".
+        names (List[str]): Of ``model.walk()``; backward passes go to "NAME backward".
         """
-        nodes: List[Any] = list(model.walk())
-        functions = [node._func for node in nodes]
-        for node, name in zip(nodes, names):
-            node._func = partial(self._forward, node._func, name)
-        try:
+        with ExitStack() as stack:
+            for node, name in zip(list(model.walk()), names):
+                stack.callback(setattr, node, "_func", node._func)
+                node._func = partial(self._forward, node._func, name)
             yield
-        finally:
-            for node, function in zip(nodes, functions):
-                node._func = function
 
     def _forward(self, function: Callable, name: str, model: Model, X: Any, is_train: bool) -> Any:
         Y, backprop = self.time(name, function, model, X, is_train)

@@ -19,8 +19,7 @@ class DistinctN(ExampleMetric):
     bytes each. Reports `distinct_<n>` for each n, 0.0 to 1.0.
 
     ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.
-    per (str): What they are a share of: all "words", as in the paper, or all "ngrams" of
-        the same n, as in ParlAI's interdistinct.
+    per (str): Of what a share: all "words", as in the paper, or "ngrams" of that n, as in ParlAI.
     RAISES (ConfigError): If an n is less than 1.
     SOURCE: Li et al. 2016, https://arxiv.org/abs/1510.03055, section 5.2
     """

@@ -55,8 +55,7 @@ class ExampleMetric:
 
 
 class ExampleAverages(ExampleMetric):
-    """Base of averages over examples: a subclass gives their ``names``, and the ``scores`` of
-    an example."""
+    """Base of averages over examples: a subclass gives ``names``, and an example's ``scores``."""
 
     names: Sequence[str] = ()
 

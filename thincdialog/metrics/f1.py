@@ -33,12 +33,7 @@ def overlap(guess: str, label: str) -> Tuple[float, float, float]:
     """Precision, recall and F1 of a guess against one label, each 0.0 to 1.0."""
     guess_words = normalize_answer(guess).split()
     label_words = normalize_answer(label).split()
-    unmatched = Counter(label_words)
-    n_same = 0
-    for word in guess_words:
-        if unmatched.get(word):
-            unmatched[word] -= 1
-            n_same += 1
+    n_same = (Counter(guess_words) & Counter(label_words)).total()
     if n_same == 0:
         return 0.0, 0.0, 0.0
     n_words = len(guess_words) + len(label_words)

@@ -36,11 +36,6 @@ class Ranking(ExampleAverages):
 
     def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
         """Whether a label is among the first k, for each k; the inverse of its place."""
-        place = self._best_place(labels, reply)
-        return () if place is None else [*(place <= k for k in self.ks), 1 / place]
-
-    def _best_place(self, labels: Sequence[str], reply: Message) -> Optional[int]:
-        """Place, counted from 1, of the first candidate that is a label."""
         ranked = reply.get("text_candidates")
         if ranked is None:
             text = reply.get("text")
@@ -49,5 +44,6 @@ class Ranking(ExampleAverages):
             labels = list(map(normalize_answer, labels))
             ranked = map(normalize_answer, ranked)
         ranked = list(ranked)
-        places = [ranked.index(label) + 1 for label in labels if label in ranked]
-        return min(places) if places else None
+        # Of the first candidate that is a label, counted from 1.
+        place = min((ranked.index(label) + 1 for label in labels if label in ranked), default=0)
+        return [*(place <= k for k in self.ks), 1 / place] if place else ()

@@ -10,8 +10,7 @@ from .words import word_list
 
 @registry.metrics("thincdialog.RougeL.v1")
 class RougeL(ExampleAverages):
-    """Words that reply and label have in common in the same order, gaps allowed, averaged
-    over examples; higher is better.
+    """Mean share of words in the same order in reply and label, with gaps; higher is better.
 
     Words are runs of letters and digits in lower case, without stemming. With several
     labels all three scores are those against the label with the best F1.

@@ -14,8 +14,7 @@ def EpisodeReverse(keep_context: bool = True) -> Mutator:
 
     Put it before `thincdialog.Flatten.v1`: an episode of one turn stays as it is.
 
-    keep_context (bool): Leave the first text's lines but its last, such as a persona,
-        at the beginning.
+    keep_context (bool): Leave the first text's lines but its last (a persona) where they are.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
     return lambda episode: [with_texts_moved(episode, keep_context, lambda texts: texts[::-1])]

@@ -17,8 +17,7 @@ def EpisodeShuffle(seed: int = 0, keep_context: bool = True) -> Mutator:
     `thincdialog.Flatten.v1`: an episode of one turn stays as it is.
 
     seed (int): Of the draws, together with the id of the episode's first example.
-    keep_context (bool): Leave the first text's lines but its last, such as a persona,
-        at the beginning.
+    keep_context (bool): Leave the first text's lines but its last (a persona) where they are.
     RETURNS (Mutator): Episode to an episode of as many turns.
     """
 

@@ -16,8 +16,7 @@ class Flatten:
     x1 x2 x3 x4 -> y4. Of several labels the first stands in the context. Silence
     (`__SILENCE__`) before an opening is no turn and is left out of contexts.
 
-    context_length (int): Number of the partner's turns, the current one counted,
-        1 or more; -1 for all.
+    context_length (int): Turns of the partner, 1 or more, the current one counted; -1 for all.
     include_labels (bool): Whether the answers given so far are part of the context.
     RAISES (ConfigError): If context_length is 0 or less than -1.
     """

@@ -10,14 +10,12 @@ from .mutator import Episodes, random_of
 
 @registry.mutators("thincdialog.LabelNoise.v1")
 class LabelNoise:
-    """Replace the labels of some examples by one wrong label, to see how much of it a
-    model can bear.
+    """Replace the labels of some examples by a wrong one, to see how much a model can bear.
 
-    An example is wrong, or not, in the same way in every epoch, and stays wrong when
-    `share` is raised. All wrong labels are equally likely: those of the example's own
-    `label_candidates` if it has any, else `labels`, else all that the split has; to
-    know these, it is read once more (in a stream, once altogether; they are held). Of
-    data without an end, give them.
+    An example is wrong, or not, in the same way in every epoch, and stays wrong when `share`
+    is raised. All wrong labels are equally likely: those of the example's `label_candidates`
+    if it has any, else `labels`, else all that the split has; to know these, it is read once
+    more (in a stream, once altogether; they are held). Of data without an end, give them.
 
     share (float): Share of the examples, each by a seeded draw, 0.0 to 1.0.
     labels (Optional[List[str]]): Labels to put; those of the split if None.

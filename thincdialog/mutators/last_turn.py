@@ -8,11 +8,9 @@ from ..registry import registry
 
 @registry.mutators("thincdialog.LastTurn.v1")
 class LastTurn:
-    """Make of each turn an episode that knows nothing of the turns before, to see how
-    much a model makes of them.
+    """Make of each turn an episode of its own, to see how much a model makes of those before.
 
-    keep_context (bool): Put the first text's lines but its last, such as a persona,
-        before every other turn's text.
+    keep_context (bool): Put the first text's lines but its last (a persona) before each text.
     """
 
     single_turn = True

@@ -17,8 +17,7 @@ class Limit:
     evaluation, see `max_examples` in `[evaluation]`.
 
     n_episodes (int): Episodes to keep; 0 for any number.
-    n_examples (int): Examples to keep; the last episode is cut off where there are
-        enough. 0 for any number.
+    n_examples (int): Examples to keep, the last episode cut off there; 0 for any number.
     splits (Optional[List[str]]): Splits to cut, such as ["train"]; all if None.
     RAISES (ConfigError): If a number is negative, or both are 0.
     """

@@ -7,9 +7,8 @@ from .mutator import Mutator
 
 @registry.mutators("thincdialog.WithoutOpenings.v1")
 def WithoutOpenings() -> Mutator:
-    """Drop turns that answer silence, such as the first turn of a conversation that
-    the label side opens. Put it behind `thincdialog.Flatten.v1`, so that the opening
-    stays in the context of the turns that follow.
+    """Drop turns that answer silence, such as the first turn of a conversation that the label
+    side opens. Behind `thincdialog.Flatten.v1`, the opening stays in the later contexts.
 
     RETURNS (Mutator): Episode to the same episode without those turns.
     """

@@ -10,9 +10,8 @@ from .word_reverse import with_words
 def WordShuffle(seed: int = 0) -> Mutator:
     """Shuffle the words of every line, to see how much a model makes of their order.
 
-    An example is shuffled alike in every epoch. Labels stay as they are. Before
-    `thincdialog.Flatten.v1` only the partner's turns are changed; behind it all of the
-    context is, the answers given so far among it.
+    An example is shuffled alike in every epoch. Labels stay. Before `thincdialog.Flatten.v1`
+    only the partner's turns are changed; behind it all of the context is, with the answers.
 
     seed (int): Of the draws, together with the example's id.
     RETURNS (Mutator): Episode to an episode of as many turns.

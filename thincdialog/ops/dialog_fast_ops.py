@@ -94,7 +94,8 @@ class DialogFastOps(CompiledActivations, CompiledSequences, CompiledLSTM, Dialog
         if not (are_plain(table, ndim=2) and are_plain(indices, dtype=INT32, ndim=2)):
             return super().gather_add(table, indices)
         Y = numpy.zeros((indices.shape[0], table.shape[1]), dtype="f")
-        if not load_kernels("tables").gather_add(table, indices, Y):
+        lengths = numpy.full(indices.shape[0], indices.shape[1], dtype="i")
+        if not load_kernels("tables").sum_bags(table, indices.reshape(-1), lengths, Y):
             raise beyond(table)
         return Y
 

@@ -30,8 +30,8 @@ def averages_of(optimizer: Any) -> Any:
     """
     averages = getattr(optimizer, "averages", None) or {}
     # Workers have room for one before the first is taken: it holds the weights of the start.
-    first = getattr(optimizer, "average_every", 0)
-    if KEY not in averages or (first and optimizer.nr_update[KEY] < first):
+    first = getattr(optimizer, "average_every", 1)
+    if KEY not in averages or optimizer.nr_update[KEY] < first:
         return None
     return averages[KEY]
 

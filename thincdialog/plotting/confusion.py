@@ -8,8 +8,7 @@ import numpy
 from ..metrics.confusion import ConfusionMatrix
 from .picture import drawing, save_figure
 
-# Classes up to which every cell shows its count, and up to which all are named; of more, so
-# many are shown.
+# Classes up to which every cell shows its count, and all are named; of more, N_SHOWN are shown.
 MOST_COUNTS = 40
 MOST_NAMES = 80
 N_SHOWN = 30

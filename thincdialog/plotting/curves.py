@@ -87,9 +87,8 @@ def make_panels(
         split, _, rest = name.partition("/")
         if split in (TRAIN, DEV) and rest:
             title = f"{split} {TITLES.get(rest, rest)}"
-        panel = Panel(name, title, lines)
-        if panel.lines:
-            panels.append(panel)
+        if lines:
+            panels.append(Panel(name, title, lines))
         elif metrics:
             raise DataError("--metrics", _unknown(name, logged))
     if not panels:
@@ -109,7 +108,7 @@ def measured(row: Mapping[str, Any]) -> Dict[str, float]:
     """Every number of a row: "train/..." for those of training, "dev/..." for the scores."""
     found = {f"{TRAIN}/{name}": value for name, value in row.items() if name != "score"}
     if "loss_per_example" in row:
-        found[f"{TRAIN}/{LOSS}"] = row["loss_per_example"]
+        found[f"{TRAIN}/{LOSS}"] = row.get("loss_per_token", row["loss_per_example"])
     found.update({f"{DEV}/{name}": value for name, value in (row.get("scores") or {}).items()})
     return {name: float(value) for name, value in found.items() if is_number(value)}
 

@@ -75,8 +75,7 @@ def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
     ax.set_title(panel.title, fontsize=11, loc="left")
     ax.grid(color="#DDDDDD", linewidth=0.6)
     ax.set_axisbelow(True)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    ax.spines[["top", "right"]].set_visible(False)
 
 
 def _legend(figure: Any, panels: List[Panel], runs: List[str], columns: int) -> None:

@@ -11,19 +11,17 @@ from .picture import drawing, save_figure
 BLANK = "\u2800"
 
 
-def terminal_curve(found: LearnRates, width: int = 60, height: int = 15) -> Optional[str]:
+def terminal_curve(found: LearnRates) -> Optional[str]:
     """The losses over the learning rates, for a terminal; None without plotille.
 
     found (LearnRates): From ``find_lr``.
-    width (int): Columns of the picture, without its axis.
-    height (int): Lines of it.
     """
     try:
         import plotille
     except ImportError:
         return None
     figure = plotille.Figure()
-    figure.width, figure.height = width, height
+    figure.width, figure.height = 60, 15  # Without its axes.
     figure.with_colors = False
     figure.origin = False
     figure.x_label, figure.y_label = "learn_rate", "loss"

@@ -25,8 +25,7 @@ def plot(
     metrics (Optional[Sequence[str]]): What to show: "loss", a score such as "hits@1", or
         what else a row has, such as "learn_rate"; None for the loss and the score.
     against (str): What to lay it over: "step", "epoch", "examples" or "seconds".
-    files (Sequence[Union[str, Path]]): Pictures to write, such as "curves.png" and
-        "curves.svg"; with any, no text is made.
+    files (Sequence[Union[str, Path]]): Pictures to write (.png, .svg); then no text is made.
     width (int): Columns of the text.
     colour (bool): Whether the terminal shows colours.
     braille (bool): Whether the terminal shows Braille.

@@ -44,12 +44,9 @@ def draw_terminal(
         for i, key in enumerate(keys)
     }
     parts = [_draw(panel, against, width, style, runs) for panel in shown]
-    legend: List[str] = []
     if len(keys) > 1:
-        for key, (letter, number) in style.items():
-            line = f"{letter}  {key}"
-            legend.append(line if number is None else f"\x1b[38;5;{number}m{line}\x1b[0m")
-        parts.append("\n".join(legend))
+        legend = [(f"{letter}  {key}", number) for key, (letter, number) in style.items()]
+        parts.append("\n".join(t if n is None else f"\x1b[38;5;{n}m{t}\x1b[0m" for t, n in legend))
     text = "\n\n".join(parts)
     if braille:
         return text

@@ -177,10 +177,11 @@ class Hogwild(Runner):
             if told.is_answer:
                 self.is_done[told.worker] = told.value
             else:
-                reports += told.value
+                made, n_calls = told.value
+                reports += made
+                optimizer.nr_update[KEY] += n_calls
         for _ in reports:
             optimizer.step_schedules()
-        optimizer.nr_update[KEY] += len(reports)
         return reports
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:

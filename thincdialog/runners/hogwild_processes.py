@@ -1,7 +1,6 @@
 """Hogwild's workers as processes: each makes what it needs from the config."""
 
 import hashlib
-import multiprocessing
 import os
 import tempfile
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ from ..optimizers.state import KEY
 from ..protocol import Learner
 from ..teachers import Teacher
 from ..training.experiment import Experiment
+from .job_slots import JobSlots
 from .shared_arrays import SharedArrays
 from .step_numbers import StepNumbers
 from .worker import Worker
@@ -50,8 +50,7 @@ def share_with_processes(
     shared = SharedArrays({CELLS: numpy.zeros(2, dtype="q"), WEIGHTS: agent.weights, **state})
     agent.use_weights(shared.arrays[WEIGHTS])
     use_state(optimizer, KEY, shared.arrays)
-    spawning = multiprocessing.get_context("spawn")
-    drawing = (spawning.Lock(), spawning.BoundedSemaphore(at_once), at_once)
+    drawing = (JobSlots(1), JobSlots(at_once), at_once)
     arguments = {
         "config": write_config(experiment.checked.config),
         "code": experiment.code,

@@ -1,7 +1,9 @@
 """One step of training: parleys of a world, and an update of the weights."""
 
+import math
 from typing import Any
 
+from ..errors import TrainingError
 from ..protocol import Learner, StepReport
 from ..worlds import World
 
@@ -32,4 +34,12 @@ def one_step(
     gather(agent, world, seed, step, n)
     learn_rate = getattr(optimizer, "learn_rate", None)
     report = agent.update(optimizer)
-    return report._replace(learn_rate=None if learn_rate is None else float(learn_rate))
+    if report.loss is not None and not math.isfinite(report.loss):
+        raise TrainingError(f"the loss of step {step} is {report.loss}: try a lower learn_rate")
+    # A user's agent may count with NumPy's numbers, which JSON does not know.
+    return report._replace(
+        examples=int(report.examples),
+        loss=None if report.loss is None else float(report.loss),
+        gradient_norm=float(report.gradient_norm),
+        learn_rate=None if learn_rate is None else float(learn_rate),
+    )

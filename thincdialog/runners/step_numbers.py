@@ -5,7 +5,7 @@ from typing import Any, MutableSequence, Optional
 
 # The cells that are shared.
 LAST, LIMIT = 0, 1
-NO_LIMIT = 1 << 62
+ENDLESS = 1 << 62
 
 
 class StepNumbers:
@@ -36,7 +36,7 @@ class StepNumbers:
         last (int): Steps made so far.
         room (float): How many more; may be infinity.
         """
-        self.cells[LAST], self.cells[LIMIT] = last, int(min(NO_LIMIT, last + room))
+        self.cells[LAST], self.cells[LIMIT] = last, int(min(ENDLESS, last + room))
 
     def end_at(self, number: float) -> None:
         """Give out no later one, as far as they are not drawn yet."""

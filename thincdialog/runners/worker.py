@@ -1,12 +1,13 @@
 """One of several workers that learn the same weights."""
 
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from threadpoolctl import threadpool_limits
 
 from ..config import build_block
-from ..errors import ProtocolError
+from ..errors import ProtocolError, TrainingError
+from ..ops.alignment import address
 from ..optimizers.shared_state import StepSettings, for_a_worker
 from ..optimizers.state import KEY
 from ..protocol import Learner, StepReport
@@ -19,7 +20,9 @@ from .step_numbers import StepNumbers
 # How long a worker keeps what its steps report to itself: telling costs a short one more than
 # a tenth of its time.
 TELL_SECONDS = 0.05
-Tell = Callable[[List[StepReport]], None]
+# Reports of steps, and in how many of these the optimizer was called (by some agents never).
+Told = Tuple[List[StepReport], int]
+Tell = Callable[[Told], None]
 
 
 class Worker:
@@ -48,6 +51,7 @@ class Worker:
         schedules = build_block(experiment.checked, "training.optimizer")
         self.settings = StepSettings(schedules, settings)
         self.world = experiment.make_world(teacher.share_of(number, n_workers), self.agent)
+        self._shared = address(self.agent.weights)
 
     def start_epoch(self, epoch: int) -> bool:
         """Begin a pass over the share.
@@ -64,7 +68,7 @@ class Worker:
         RETURNS (bool): Whether the share is done.
         """
         reports: List[StepReport] = []
-        told = time.monotonic()
+        n_calls, told = 0, time.monotonic()
         # Some libraries (OpenMP, MKL, BLIS) keep a number of threads for each thread.
         threadpool_limits(1, user_api="blas")
         with self.experiment.working(), self.numbers.turns:
@@ -75,12 +79,13 @@ class Worker:
                 report = self._step(number)
                 if report.examples:
                     reports.append(report)
+                    n_calls += self.optimizer.nr_update[KEY] == number
                 else:
                     self.numbers.give_back()
                 if time.monotonic() - told > TELL_SECONDS:
-                    tell(reports)
-                    reports, told = [], time.monotonic()
-        tell(reports)
+                    tell((reports, n_calls))
+                    reports, n_calls, told = [], 0, time.monotonic()
+        tell((reports, n_calls))
         return self.world.epoch_done()
 
     def _step(self, number: int) -> StepReport:
@@ -90,7 +95,14 @@ class Worker:
         for name, value in settings.items():
             setattr(optimizer, name, value)
         n_microbatches = experiment.training["accumulate_gradient"]
-        return one_step(self.agent, self.world, optimizer, experiment.seed, number, n_microbatches)
+        report = one_step(
+            self.agent, self.world, optimizer, experiment.seed, number, n_microbatches
+        )
+        if address(self.agent.weights) != self._shared:
+            text = f"{type(self.agent).__name__}.update put another array in the place of weights"
+            hint = "which workers share: change them in place (weights[:] = ...)"
+            raise TrainingError(f"{text}, {hint}")
+        return report
 
     def state(self) -> Optional[Dict[str, Any]]:
         """Where the world is (see ``World.state``); None if this kind cannot tell."""

@@ -62,8 +62,7 @@ def fingerprints(tasks: Mapping[str, Teacher]) -> Dict[str, Dict[str, List[Print
 
 
 def _fingerprint(path: str) -> Print:
-    """Files of up to 4 MB are read whole, of others pieces from begin to end. What is no
-    file (a pipe) cannot be read once more."""
+    """Up to 4 MB are read whole, of more some pieces; of what is no file (a pipe) nothing."""
     if not os.path.isfile(path):
         return [0, ""]
     found = hashlib.sha256()
@@ -81,8 +80,7 @@ def _fingerprint(path: str) -> Print:
 def check_data(
     tasks: Mapping[str, Teacher], before: Prints, now: Prints, checkpoint: Any
 ) -> List[str]:
-    """See that the training and dev data is that of the run; dev data may be added where
-    there was none at all.
+    """See that training and dev data is that of the run; where no dev was, it may be added.
 
     before (Prints): From ``fingerprints``, when the run was saved.
     now (Prints): From ``fingerprints``, now.

@@ -12,8 +12,7 @@ class Chatbot:
     """A saved model to talk to; keeps the conversation.
 
     path (Path): Folder of the saved model.
-    overrides (Optional[Mapping[str, Any]]): Changes to its config, such as
-        {"system.gpu_id": 0}.
+    overrides (Optional[Mapping[str, Any]]): Changes to its config: {"system.gpu_id": 0}.
     code (Union[str, Path, None]): Python file that registers what the config names.
     RAISES (DialogError): If the folder is not a whole saved model.
     """
@@ -26,13 +25,10 @@ class Chatbot:
         self._talker = self.agent.clone()
 
     def respond(self, text: str, candidates: Optional[List[str]] = None) -> str:
-        """The model's reply to what a user says next. If none can be given, the error
-        starts a new conversation.
+        """The model's reply to what a user says next; an error starts a new conversation.
 
-        candidates (Optional[List[str]]): Replies to choose from, for a ranker; what
-            it was trained with if None.
-        RAISES (TypeError): If text or candidates are something else; the conversation
-            stays.
+        candidates (Optional[List[str]]): Replies to choose from; those of training if None.
+        RAISES (TypeError): If either is something else; the conversation stays.
         """
         if not isinstance(text, str):
             raise TypeError(f"text should be a string, got {text!r}")

@@ -83,8 +83,7 @@ class Checkpoints:
 
     @contextmanager
     def writing(self, step: int) -> Iterator[Path]:
-        """A checkpoint to be filled, which is there at the end, whole or not at all. Older
-        ones than the one before it go.
+        """A checkpoint to be filled, written whole or not at all; all but the last two go.
 
         YIELDS (Path): The folder to write into.
         RAISES (OutputError): If something cannot be written; the others stay.

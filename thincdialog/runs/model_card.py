@@ -39,8 +39,7 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
     """Write the card of a saved model, from what lies in its folder.
 
     folder (Path): Of the model.
-    result (Optional[Result]): Outcome of the training, once it is over; its scores must
-        be those of this model.
+    result (Optional[Result]): Outcome of the training, once it is over, with this model's scores.
     RAISES (OutputError): If it cannot be written; an old one stays as it was.
     """
     text = card(folder, result)

@@ -20,9 +20,8 @@ def check_output(
     force (bool): Whether the run that it holds may be replaced.
     resume (bool): Whether it shall go on.
     has_checkpoint (bool): False once it is known that it cannot.
-    RAISES (OutputError): If it holds something and neither is set, if it cannot be
-        written, if a model would take the place of what is none, or if a run is going on
-        in it now.
+    RAISES (OutputError): If it holds something and neither is set, if it cannot be written,
+        if a model would take the place of what is none, or if a run is going on in it.
     """
     if folder is None:
         if resume:

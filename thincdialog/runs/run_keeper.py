@@ -37,8 +37,7 @@ class RunKeeper(Keeper):
 
     experiment (Experiment): Whose agent and optimizer are saved; of an agent without weights
         there are no checkpoints, nor with an optimizer whose state cannot be told.
-    folder (Optional[Path]): The run's folder; None to keep only the best weights, and
-        only in memory.
+    folder (Optional[Path]): The run's; None to keep the best weights alone, in memory.
     """
 
     def __init__(self, experiment: Experiment, folder: Optional[Path]):
@@ -73,8 +72,7 @@ class RunKeeper(Keeper):
             beside.write_text(write_config(self.checked.config), encoding="utf8")
 
     def evaluated(self, position: Position, report: Mapping[str, float], is_best: bool) -> None:
-        """Save the weights in place (averaged ones, if any) as model-last, and as
-        model-best if they are."""
+        """Save the weights in place (averaged, if any) as model-last, maybe as model-best."""
         meta = self._meta(position, report)
         if is_best:
             if self.agent.learns:
@@ -134,8 +132,7 @@ class RunKeeper(Keeper):
 
         note (Callable): Called with lines for the user.
         RETURNS (Optional[Dict[str, Any]]): Its state, for ``restore``; None if there is none.
-        RAISES (DialogError): If all are damaged, or config or data have changed so that it
-            would be another run.
+        RAISES (DialogError): If all are damaged, or config or data are those of another run.
         """
         if self.checkpoints is None:
             note("There are no checkpoints of such an agent or optimizer: starting afresh.")
@@ -190,7 +187,7 @@ def _as_json(whole: Mapping[str, Any]) -> str:
     try:
         return json.dumps(whole, default=_plain)
     except (TypeError, ValueError) as error:
-        parts = {"optimizer": whole["optimizer"], "world": whole["loop"]["runner"]}
+        parts = {"optimizer": whole["optimizer"], "world or runner": whole["loop"]["runner"]}
         for name, state in whole["loop"]["callbacks"].items():
             parts[f"callback '{name}'"] = state
         guilty = []

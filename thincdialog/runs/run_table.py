@@ -28,8 +28,7 @@ class RunResult:
     state (str): "finished", "running", or "not finished": interrupted, failed or killed.
     task (Optional[str]): Names of its tasks.
     score_name (Optional[str]): The metric that it optimised.
-    higher_is_better (Optional[bool]): Whether larger values of it are better, by the run's
-        config or else by its name.
+    higher_is_better (Optional[bool]): Of the metric, by the run's config or else by its name.
     score (Optional[float]): The best so far, on dev.
     best_step (Optional[int]): Where that was.
     step (Optional[int]): Steps so far.
@@ -74,10 +73,8 @@ class RunResult:
 def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
     """What training runs came to, the best first.
 
-    runs (Sequence[Union[str, Path]]): Output folders of runs, finished or not, folders that
-        hold such, or files of rows.
-    RETURNS (List[RunResult]): Those with the same metric together, by their score; runs that
-        have none yet stand last.
+    runs (Sequence[Union[str, Path]]): Output folders of runs, folders of such, files of rows.
+    RETURNS (List[RunResult]): By metric, then by score; runs that have none yet stand last.
     RAISES (DataError): If there is no run where one should be.
     """
     found = find_runs(runs)

@@ -49,8 +49,7 @@ class Sweep:
 
     output (Path): The folder that holds the runs.
     runs (List[SweepRun]): In the order in which they are trained.
-    results (List[RunResult]): What the finished ones came to, the best first; in the order
-        of training where there is no dev score.
+    results (List[RunResult]): Of the finished ones, the best first; without dev scores as trained.
     """
 
     output: Path

@@ -127,15 +127,15 @@ def run_name(overrides: Mapping[str, Any], names: Sequence[str]) -> str:
     overrides alone, so that a sweep finds its runs again.
 
     overrides (Mapping[str, Any]): "section.key" to value.
-    names (Sequence[str]): All settings of the sweep: of each, so much is shown as tells it
-        from the others.
+    names (Sequence[str]): All settings of the sweep, from which each must be told.
     """
     parts, is_exact = [], True
     for name, value in overrides.items():
         text = _text(value)
         shown = re.sub(r"[^\w.+-]+", "-", text).strip("-.") if text != "" else "empty"
         is_exact = is_exact and shown == text and len(shown) <= _LONGEST_VALUE
-        parts.append(f"{_short(name, names)}={shown[:_LONGEST_VALUE]}")
+        called = re.sub(r"[^\w.+-]+", "", short_name(name, names))
+        parts.append(f"{called}={shown[:_LONGEST_VALUE]}")
     whole = ",".join(parts)
     if is_exact and len(whole) <= _LONGEST_NAME:
         return whole
@@ -144,13 +144,19 @@ def run_name(overrides: Mapping[str, Any], names: Sequence[str]) -> str:
     return f"{whole[:_LONGEST_NAME]}-{hashlib.sha1(exact.encode()).hexdigest()[:6]}"
 
 
-def _short(name: str, names: Sequence[str]) -> str:
+def short_name(name: str, names: Sequence[str], taken: Sequence[str] = ()) -> str:
+    """As much of the end of a setting's name as tells it from the others.
+
+    names (Sequence[str]): Of all settings, each once.
+    taken (Sequence[str]): What else it must not be.
+    """
     parts = name.split(".")
     for length in range(1, len(parts)):
         end = parts[-length:]
-        if sum(other.split(".")[-length:] == end for other in names) == 1:
-            return re.sub(r"[^\w.+-]+", "", ".".join(end))
-    return re.sub(r"[^\w.+-]+", "", name)
+        is_alone = sum(other.split(".")[-length:] == end for other in names) == 1
+        if is_alone and ".".join(end) not in taken:
+            return ".".join(end)
+    return name
 
 
 def _text(value: Any) -> str:

@@ -16,7 +16,7 @@ from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
-from ..training.progress import Limits, Position
+from ..training.progress import Position, TrainingLimits
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
@@ -51,8 +51,7 @@ def train(
     force (bool): Whether a run that is in the folder may be replaced.
     resume (bool): Go on from the folder's newest checkpoint, as if the run had never
         stopped; begin, if there is none.
-    code (Union[str, Path, None]): Python file to import first; it may register
-        functions that the config names.
+    code (Union[str, Path, None]): Python file to import first; it may register functions.
     stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
     stderr (Optional[TextIO]): Where loggers write progress; sys.stderr if None.
     RETURNS (Result): Scores, samples and where the model lies.
@@ -158,7 +157,7 @@ class TrainingRun:
             experiment.checked.interpolated,
             str(self.folder) if self.folder else None,
             step,
-            Limits.of(training).total_steps(None),
+            TrainingLimits.of(training).total_steps(None),
         )
         setup = training["logger"]
         runner = experiment.runner

@@ -2,12 +2,19 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Union, cast
+from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
 
 import numpy
 from thinc.api import get_current_ops
 
-from ..config import CheckedConfig, ConfigLike, load_code, load_config, resolve_config
+from ..config import (
+    CheckedConfig,
+    ConfigLike,
+    Overrides,
+    load_code,
+    load_config,
+    resolve_config,
+)
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, read_meta
 from ..metrics import ExampleMetric
@@ -21,8 +28,6 @@ from .reading_bar import reading_bar
 
 PathLike = Union[str, Path]
 CodeLike = Optional[PathLike]
-# "section.key" to value.
-Overrides = Optional[Mapping[str, Any]]
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
 EVALUATION_SEED = 0

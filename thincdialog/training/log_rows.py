@@ -39,8 +39,10 @@ class LogRows:
             self._unit = report.unit
         self._counts.update(report.counts)
 
-    def loss(self) -> float:
-        """Mean loss since the last row; NaN if none is known."""
+    def loss_per_example(self) -> Optional[float]:
+        """Mean loss since the last row; None if it is measured per token."""
+        if self._unit != "examples":
+            return None
         return self._total / self._n_losses if self._n_losses else math.nan
 
     def _exact_loss(self) -> ExactSum:

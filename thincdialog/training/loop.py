@@ -24,7 +24,7 @@ from .experiment import Experiment
 from .interruption import Interrupted, Interruption
 from .keeper import Keeper
 from .log_rows import LogRows
-from .progress import Clock, Epochs, Every, Limits, Position
+from .progress import Clock, Epochs, Every, Position, TrainingLimits
 from .random_state import random_state, set_random_state
 from .runner import Runner
 from .selection import Selection
@@ -61,7 +61,7 @@ class TrainingLoop:
         self.experiment, self.runner, self.dev = experiment, runner, dev
         self.log, self.keeper, self.interruption = log, keeper, interruption
         training = self.training = experiment.training
-        self.limits = Limits.of(training)
+        self.limits = TrainingLimits.of(training)
         self.every = Every(*(training[f"eval_every_{unit}"] for unit in UNITS))
         self.every_checkpoint = Every(0.0, *(training[f"checkpoint_every_{u}"] for u in UNITS[1:]))
         self.position = Position()
@@ -151,7 +151,7 @@ class TrainingLoop:
             step=self.position.step,
             epoch=self.position.epoch,
             examples=self.position.examples,
-            loss_per_example=self.rows.loss(),
+            loss_per_example=self.rows.loss_per_example(),
             total_steps=self._total_steps(),
         )
 

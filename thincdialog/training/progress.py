@@ -161,11 +161,11 @@ class Marks:
         return self._last_seconds + self.seconds if self.seconds else math.inf
 
 
-class Limits(Marks):
+class TrainingLimits(Marks):
     """Ends training by epochs, steps or seconds, whichever comes first; 0 = no limit."""
 
     @classmethod
-    def of(cls, training: Mapping[str, Any]) -> "Limits":
+    def of(cls, training: Mapping[str, Any]) -> "TrainingLimits":
         """Those of ``[training]``."""
         return cls(training["max_epochs"], training["max_steps"], training["max_seconds"])
 

@@ -1,18 +1,17 @@
 """What batching worlds have in common: conversations of copies, and what they ask of an agent
 before they batch."""
 
-from typing import Callable, List, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 import numpy as np
 
 from ..batchers import Batcher, Lengths, count_words
 from ..errors import ConfigError, Problem, ProtocolError
+from ..examples.windows import Measure
 from ..messages import Message
 from ..protocol import Agent, can_batch
 from ..teachers.teacher import Teacher
 from .world import World
-
-Measure = Callable[[Sequence[Message]], Lengths]
 
 
 class Talk:

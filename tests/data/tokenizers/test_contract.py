@@ -76,8 +76,13 @@ def test_contract_of_nothing_and_of_more_than_is_done_at_once(tokenizers, name, 
 
 
 def test_contract_forgets_words_but_not_their_ids(monkeypatch):
+    make = registry.tokenizers.get("thincdialog.HashNgrams.v1")
+    expected = [make(char_ngrams=[3, 5]).encode(text).tolist() for text in MANY]
     monkeypatch.setattr("thincdialog.data.tokenizers.hash_ngrams._MAX_WORDS", 2)
-    check(registry.tokenizers.get("thincdialog.HashNgrams.v1")(char_ngrams=[3, 5]), MANY)
+    tokenizer = make(char_ngrams=[3, 5])
+    for _ in range(2):
+        assert [tokenizer.encode(text).tolist() for text in MANY] == expected
+    check(tokenizer, MANY)
 
 
 def test_contract_follows_the_vocabulary():

@@ -18,6 +18,7 @@ from thincdialog.registry import registry
 
 TEXTS = ["Hello there, how are you?", "I'm fine, thank you.", "你好吗", "naïve café"] * 3
 NAMES = ["Bytes", "Characters", "HashNgrams", "Subwords", "Whitespace", "WordNgrams", "Words"]
+SETTINGS = {"Subwords": {"size": 300}}
 ENCODABLE = st.text(st.characters(exclude_categories=["Cs"]))
 
 
@@ -29,7 +30,7 @@ def make(name, **settings):
 
 @pytest.fixture(scope="module")
 def built():
-    return {name: make(name, **({"size": 300} if name == "Subwords" else {})) for name in NAMES}
+    return {name: make(name, **SETTINGS.get(name, {})) for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,7 +49,7 @@ def test_tokenizer_ids_are_in_range(built, name, text):
 def test_tokenizer_survives_the_disk(built, tmp_path, name):
     tokenizer = built[name]
     tokenizer.to_disk(tmp_path / "tokenizer")
-    loaded = type(tokenizer)(**({"size": 300} if name == "Subwords" else {}))
+    loaded = type(tokenizer)(**SETTINGS.get(name, {}))
     loaded.from_disk(tmp_path / "tokenizer")
     assert loaded.n_ids == tokenizer.n_ids
     for text in TEXTS[:4]:
@@ -131,14 +132,11 @@ def test_subwords_too_few_for_the_characters_are_an_error():
         SubwordTokenizer(size=258).build(["abcdefgh" * 9])
 
 
-def test_words_limits():
+def test_words_limits_and_normal_form():
     tokenizer = WordTokenizer(max_size=2)
     tokenizer.build(["a a b b c"])
     assert tokenizer.n_ids == N_SPECIAL + 2
     assert tokenizer.encode("a b c").tolist() == [N_SPECIAL, N_SPECIAL + 1, UNKNOWN]
-
-
-def test_words_lower_and_normal_form():
     tokenizer = WordTokenizer()
     tokenizer.build(["CAFÉ"])
     assert tokenizer.encode("cafe\u0301").tolist() == [N_SPECIAL]
@@ -200,14 +198,6 @@ def test_hash_ngrams_spread_over_their_rows():
         counts = np.bincount(part - N_SPECIAL, minlength=1024)
         # Chi-square has a mean of 1023 and a deviation of 45.
         assert ((counts - counts.mean()) ** 2 / counts.mean()).sum() < 1300
-
-
-def test_hash_ngrams_forget_words_but_not_their_ids(monkeypatch):
-    text = "the cat sat on the mat"
-    expected = HashNgramTokenizer(char_ngrams=[3, 5]).encode(text).tolist()
-    monkeypatch.setattr("thincdialog.data.tokenizers.hash_ngrams._MAX_WORDS", 2)
-    tokenizer = HashNgramTokenizer(char_ngrams=[3, 5])
-    assert tokenizer.encode(text).tolist() == expected == tokenizer.encode(text).tolist()
 
 
 def murmur3(data, seed):

@@ -29,8 +29,7 @@ class HashNgramTokenizer(Tokenizer):
 
     n_rows (int): Number of rows, 1 or more.
     ngrams (int): Longest word n-gram, 1 or more.
-    char_ngrams (Optional[List[int]]): Shortest and longest character n-gram within
-        a word, as in [3, 5]; None for none.
+    char_ngrams (Optional[List[int]]): Shortest and longest n-gram in a word ([3, 5]), or None.
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".
     RAISES (ValueError): If a number is out of range.

@@ -27,8 +27,7 @@ class SubwordTokenizer(Tokenizer):
     With ``byte_fallback``, ``normalize = "none"`` and ``lower = false``, ``decode`` gives back
     every text that UTF-8 can hold, but for the sign U+2581, which stands for a space.
 
-    size (int): Subwords to learn; with byte fallback, 256 of them are the bytes.
-        Fewer if the texts are too small.
+    size (int): Subwords to learn at most; with byte fallback, 256 of them are the bytes.
     algorithm (str): "unigram" (Kudo 2018, https://arxiv.org/abs/1804.10959) or "bpe"
         (Sennrich et al. 2016, https://arxiv.org/abs/1508.07909), which trains faster.
     lower (bool): Whether to put everything into lower case.
@@ -101,10 +100,7 @@ class SubwordTokenizer(Tokenizer):
             raise DataError(
                 "subwords", f"cannot learn {self.size} subwords from these texts: {error}"
             ) from None
-        self._load(model.getvalue())
-
-    def _load(self, model: bytes) -> None:
-        self._processor = self._package.SentencePieceProcessor(model_proto=model)
+        self._processor = self._package.SentencePieceProcessor(model_proto=model.getvalue())
 
     def _parts(self, texts: Iterable[str]) -> Iterator[str]:
         for text in texts:
@@ -157,6 +153,6 @@ class SubwordTokenizer(Tokenizer):
                 "were saved; train again or restore the file"
             )
         try:
-            self._load(model)
+            self._processor = self._package.SentencePieceProcessor(model_proto=model)
         except RuntimeError:
             raise ModelError(f"{folder / _MODEL}: not a model of sentencepiece") from None

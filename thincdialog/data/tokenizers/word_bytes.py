@@ -150,8 +150,7 @@ def _ascii_words(kinds: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 def _take_others(
     data: bytes, kinds: np.ndarray, ends: np.ndarray
 ) -> Tuple[np.ndarray, List[bytes]]:
-    """Words of what is not all ASCII between two spaces, and where each is (in order);
-    in ``kinds``, that becomes space."""
+    """Words of what is not all ASCII, and where each is; in ``kinds``, that becomes space."""
     high = np.flatnonzero(kinds == _NOT_ASCII)
     if not len(high):
         return high, []

@@ -25,8 +25,7 @@ class WordNgramTokenizer(HasVocabulary, HashNgramTokenizer):
 
     n_rows (int): Rows of the n-grams, 1 or more.
     ngrams (int): Longest word n-gram, 1 or more.
-    char_ngrams (Optional[List[int]]): Shortest and longest character n-gram within
-        a word, as in [3, 5]; None for none.
+    char_ngrams (Optional[List[int]]): Shortest and longest n-gram in a word ([3, 5]), or None.
     mark_end (bool): Whether the end of a text counts as a word, so that n-grams know it.
     lower (bool): Whether to put everything into lower case.
     normalize (str): Normal form of Unicode: "NFC", "NFKC" or "none".

@@ -13,8 +13,7 @@ _FIRST_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=_BLOCK)
 
 
 class WordTable:
-    """A hash table with open addressing; a word found by its hash is compared with the
-    known one byte by byte.
+    """A hash table with open addressing; a word found is compared byte by byte, too.
 
     ids (Dict[str, int]): Words and their ids; those that come first are found fastest.
     """

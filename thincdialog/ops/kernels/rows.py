@@ -1,5 +1,4 @@
-"""Softmax, maxout, dropout masks, and rows scaled to length 1 or to mean 0 and variance 1: row
-by row or piece by piece."""
+"""Softmax, maxout, dropout masks, and rows scaled to length 1 or to mean 0 and variance 1."""
 
 import math
 from typing import Any

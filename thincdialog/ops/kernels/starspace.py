@@ -22,8 +22,7 @@ def learn_batch(weights, tables, context_starts, label_starts, candidates, setti
         in place, and so are their squares: the sums, for each row, of the means of its
         squared gradients (Adagrad); without any, it is plain SGD.
     context_starts, label_starts (Ints1d): Where texts begin, and the end of the last; int64.
-    candidates (Ints2d): Of each example the right label and then the wrong ones, int32,
-        shape (n_examples, 1 + n_negatives).
+    candidates (Ints2d): Right label, then wrong ones, int32, (n_examples, 1 + n_negatives).
     settings (Tuple): What follows.
         is_cosine (bool): Whether a score is a cosine; else it is a dot product.
         is_softmax (bool): Whether the loss is the softmax; else it is the hinge.

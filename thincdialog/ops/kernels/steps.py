@@ -94,9 +94,8 @@ def adam_dense(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool = F
 
     m1, m2 (Floats1d): The moments.
     settings: scale, b1, b2, least, eps, rate, momentum, newest, decay. In step n, ``rate`` is
-        learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ), which corrects the bias. ``least`` is for moments
-        that others change, too (``least_second_moment``). Adam itself has least = 0,
-        momentum = 1, newest = 0.
+        learn_rate sqrt(1 - b2ⁿ) / (1 - b1ⁿ). ``least`` is for moments that others change, too
+        (``least_second_moment``). Adam itself has least = 0, momentum = 1, newest = 0.
     clear (bool): Whether to set the gradient to zero.
     """
     # In pieces that are cleared while they are in the first-level cache.

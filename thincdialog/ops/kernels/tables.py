@@ -17,21 +17,6 @@ _DIGITS = 1 << _BITS
 
 
 @kernel
-def gather_add(table: Any, indices: Any, Y: Any) -> bool:
-    """Y[b] = sum over k of table[indices[b, k]]; Y begins as zeros."""
-    for b in range(indices.shape[0]):
-        y = Y[b]
-        for k in range(indices.shape[1]):
-            index = indices[b, k]
-            if index < 0 or index >= table.shape[0]:
-                return False
-            row = table[index]
-            for j in range(y.shape[0]):
-                y[j] += row[j]
-    return True
-
-
-@kernel
 def scatter_add(table: Any, indices: Any, values: Any) -> bool:
     """table[indices[i]] += values[i]; numbers below 0 are skipped, as Thinc skips them."""
     for i in range(indices.shape[0]):
@@ -60,16 +45,6 @@ def sum_bags(table: Any, ids: Any, lengths: Any, Y: Any) -> bool:
                 y[j] += row[j]
         start += lengths[b]
     return True
-
-
-@kernel
-def bag_numbers(lengths: Any, numbers: Any) -> None:
-    """The bag that each id lies in."""
-    start = 0
-    for b in range(lengths.shape[0]):
-        for t in range(start, start + lengths[b]):
-            numbers[t] = b
-        start += lengths[b]
 
 
 @kernel

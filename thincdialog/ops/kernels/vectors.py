@@ -85,13 +85,7 @@ def _add_to_four(A: Any, B: Any, C: Any) -> None:
             c3[j] += s0 * b0[j] + s1 * b1[j] + s2 * b2[j] + s3 * b3[j]
     for k in range(n_inner - n_inner % 4, n_inner):
         for i in range(4):
-            _add_scaled(A[i, k], B[k], C[i])
-
-
-@kernel
-def _add_scaled(factor: Any, b: Any, c: Any) -> None:
-    for j in range(c.shape[0]):
-        c[j] += factor * b[j]
+            add(C[i], A[i, k], B[k])
 
 
 @kernel
@@ -103,7 +97,7 @@ def _add_to_one(a: Any, B: Any, c: Any) -> None:
         for j in range(c.shape[0]):
             c[j] += p0 * b0[j] + p1 * b1[j] + p2 * b2[j] + p3 * b3[j]
     for k in range(n_inner - n_inner % 4, n_inner):
-        _add_scaled(a[k], B[k], c)
+        add(c, a[k], B[k])
 
 
 @kernel

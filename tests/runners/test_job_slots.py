@@ -1,0 +1,62 @@
+"""Slots of workers: no more at once than are let in, in one process or in several."""
+
+import multiprocessing
+import os
+import threading
+import time
+
+import pytest
+
+from thincdialog.runners.job_slots import JobSlots
+
+
+def work(slots, pipe):
+    with slots:
+        pipe.send("in")
+        pipe.recv()
+    pipe.send("out")
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_job_slots_let_in_no_more_than_they_may(at_once):
+    slots, lock, inside, most = JobSlots(at_once), threading.Lock(), [], []
+
+    def go():
+        for _ in range(20):
+            with slots:
+                with lock:
+                    inside.append(1)
+                    most.append(len(inside))
+                time.sleep(0.0005)
+                with lock:
+                    inside.pop()
+
+    threads = [threading.Thread(target=go) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(most) == at_once and len(most) == 80
+
+
+def test_job_slots_are_the_same_in_a_process_and_leave_nothing_open():
+    n_open = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    spawning = multiprocessing.get_context("spawn")
+    slots, (ours, theirs) = JobSlots(1), spawning.Pipe()
+    process = spawning.Process(target=work, args=(slots, theirs), daemon=True)
+    with slots:
+        process.start()
+        assert not ours.poll(1.0)
+    assert ours.recv() == "in"
+    ours.send("go")
+    with slots:
+        assert ours.recv() == "out"
+    process.join()
+    process.close()
+    ours.close()
+    theirs.close()
+    with pytest.raises(RuntimeError):
+        slots.__reduce__()
+    del slots
+    if n_open:
+        assert len(os.listdir("/proc/self/fd")) <= n_open + 1  # Python's resource tracker.
