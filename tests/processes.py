@@ -1,10 +1,17 @@
-"""What tests do to processes: limits for this one, and others that train."""
+"""What tests do to processes: limits for this one, others that train, and cases that take long."""
 
 import os
 import resource
 import subprocess
 import sys
 from contextlib import contextmanager
+
+import pytest
+
+
+def slow(*values):
+    """A slow case of a parametrised test."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 @contextmanager

@@ -4,32 +4,12 @@ import shlex
 
 import pytest
 
+from tests.training.examples import RANKER
 from thincdialog.cli.main import main
 from thincdialog.config import shipped_configs
 
-CONFIG = """[tasks.coffee]
-@teachers = "thincdialog.CoffeeOrder.v1"
-n_train = 60
-
-[tasks.coffee.mutators.*.flatten]
-@mutators = "thincdialog.Flatten.v1"
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 16
-
-[world.batcher]
-size = 16
-"""
+CONFIG = RANKER.replace("n_train = 40", "n_train = 60").replace('"inline"', '"batch"')
+CONFIG = CONFIG.replace("dropout = 0.2\n", "")
 # Of the coffee task: as little as shows that a command works.
 SMALL = (
     "--tasks.coffee.n_train 40 --tasks.coffee.n_dev 10 --tasks.coffee.n_test 10 "

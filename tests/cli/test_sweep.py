@@ -59,12 +59,9 @@ def test_sweep_fails_if_all_runs_do(run_small):
 @pytest.mark.parametrize(
     "text, values",
     [
-        ("1,2", ["1", "2"]),
-        ("[1, 2],[3]", ["[1, 2]", "[3]"]),
-        ('"a,b", c', ['"a,b"', "c"]),
-        ('{"a": [1, 2]}', ['{"a": [1, 2]}']),
-        ("x", ["x"]),
+        ("1,2", ["1", "2"]), ("[1, 2],[3]", ["[1, 2]", "[3]"]), ('"a,b", c', ['"a,b"', "c"]),
+        ('{"a": [1, 2]}', ['{"a": [1, 2]}']), ("x", ["x"]),
     ],
-)
+)  # fmt: skip
 def test_sweep_values_stand_between_commas(text, values):
     assert _split(text) == values

@@ -41,15 +41,12 @@ IN_A_LIST = 'parts = [{"@layers": "test_config.Picky.v1", "width": 3}, 4]'
 @pytest.mark.parametrize(
     "config",
     [
-        GOOD,
-        with_layer("width = 3\nrate = 1"),
+        GOOD, with_layer("width = 3\nrate = 1"),
         with_layer('width = 3\nnames = ["a"]\nweights = {"a b": 1.5}'),
-        with_layer("width = 3\n[agent.layer.weights]\na = 1.5"),
-        with_layer("", "Chain") + group(3),
-        with_layer("", "Pair") + group(2),
-        with_layer(IN_A_LIST, "Lists"),
+        with_layer("width = 3\n[agent.layer.weights]\na = 1.5"), with_layer("", "Chain") + group(3),
+        with_layer("", "Pair") + group(2), with_layer(IN_A_LIST, "Lists"),
     ],
-)
+)  # fmt: skip
 def test_check_finds_nothing_wrong_with_a_good_config(config):
     assert check_config(config) == []
 

@@ -16,22 +16,17 @@ def fill(text, *problems):
 
 
 AS_CONFECTION_DOES = [
-    "[a]\nx = 3\n[b]\ny = ${a.x}\n",
-    "[a]\nx = 3\n[b]\ny = ${a:x}\n",
+    "[a]\nx = 3\n[b]\ny = ${a.x}\n", "[a]\nx = 3\n[b]\ny = ${a:x}\n",
     '[a]\nx = "d"\n[b]\ny = ${a.x}/f.txt\nz = "${a.x}/f ${a.x}"\n',
-    '[a]\nx = 0.5\n[b]\ny = "${a.x}"\nz = 1${a.x}\n',
-    "[a]\nx = [1, 2]\n[b]\ny = ${a.x}\n",
-    "[a]\nx = 3\n[b]\ny = [${a.x}, 4]\n",
-    '[a]\nx = "s"\n[b]\ny = ["${a.x}", 4]\n',
-    "[a]\nx = 3\ny = ${x}\n",
-    "[a]\nx = 3\n[b]\ny = ${c.z}\n[c]\nz = ${a.x}\n",
+    '[a]\nx = 0.5\n[b]\ny = "${a.x}"\nz = 1${a.x}\n', "[a]\nx = [1, 2]\n[b]\ny = ${a.x}\n",
+    "[a]\nx = 3\n[b]\ny = [${a.x}, 4]\n", '[a]\nx = "s"\n[b]\ny = ["${a.x}", 4]\n',
+    "[a]\nx = 3\ny = ${x}\n", "[a]\nx = 3\n[b]\ny = ${c.z}\n[c]\nz = ${a.x}\n",
     "[a]\nx = 3\n[a.c]\nd = 4\n[b]\ny = ${a.c}\nz = ${a}\n",
-    '[a]\n@f = "f.v1"\nx = 3\n[b]\ny = ${a}\n',
-    '[a]\nx = "5$$"\n[b]\ny = 1$$\n',
+    '[a]\n@f = "f.v1"\nx = 3\n[b]\ny = ${a}\n', '[a]\nx = "5$$"\n[b]\ny = 1$$\n',
     "[a]\nx = true\n[b]\ny = it is ${a.x}\n",
     '[a]\nx = word\ny = ""\n[b]\ny = /${a.x}-${a.x}a b${a.y}\nz = ${a.y}${a.y}\n',
     '[a]\nx = [1, 2]\ny = "s t"\n[b]\ny = ${a.x}${a.y}\nz = - ${a.y}/${a.x}\n',
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", AS_CONFECTION_DOES)

@@ -47,15 +47,11 @@ def test_vocabulary_takes_any_token_to_the_disk(tmp_path):
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda data: data[:-1],
-        lambda data: data[: len(data) // 2],
-        lambda data: b"",
-        lambda data: data.replace(b"hello", b"hullo"),
-        lambda data: b"\x80\x04pickle" + data,
-        lambda data: b"[]\n",
-        lambda data: data + b"[]\n",
+        lambda data: data[:-1], lambda data: data[: len(data) // 2], lambda data: b"",
+        lambda data: data.replace(b"hello", b"hullo"), lambda data: b"\x80\x04pickle" + data,
+        lambda data: b"[]\n", lambda data: data + b"[]\n",
     ],
-)
+)  # fmt: skip
 def test_vocabulary_damaged_on_disk_is_an_error(tmp_path, damage):
     path = tmp_path / "vocabulary.jsonl"
     Vocabulary([("hello", 2), ("you", 1)]).to_disk(path)

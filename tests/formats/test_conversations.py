@@ -30,13 +30,10 @@ SECOND = [("a1\na2", "b1"), ("a3", "b2")]
 @pytest.mark.parametrize(
     "label_speaker, expected",
     [
-        ("second", [SECOND]),
-        ("first", [FIRST]),
-        ("bob", [SECOND]),
-        ("ann", [FIRST]),
+        ("second", [SECOND]), ("first", [FIRST]), ("bob", [SECOND]), ("ann", [FIRST]),
         ("both", [FIRST, SECOND]),
     ],
-)
+)  # fmt: skip
 def test_conversations_label_sides(written, label_speaker, expected):
     assert pairs(written([TALK]), label_speaker) == expected
 

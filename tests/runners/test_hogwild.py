@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import zlib
+from itertools import product
 from pathlib import Path
 
 import numpy
@@ -15,6 +16,7 @@ from thinc.api import Optimizer, chain, noop, with_padded
 
 from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import TALK
+from tests.processes import slow
 from tests.runners.resuming import (
     ACCUMULATE,
     ADAM,
@@ -51,7 +53,7 @@ from thincdialog.training.interruption import Interruption
 CODE = Path(__file__).parent / "noting.py"
 AGENT = ("tests.noting_ranker.v1", "tests.hogwild.v1")
 NO_CHECKPOINTS = ("checkpoint_every_steps = 2", "")
-EXECUTORS = ("thread", pytest.param("process", marks=pytest.mark.slow))
+EXECUTORS = ("thread", slow("process"))
 RUNNER = "thincdialog.Hogwild.v1"
 
 
@@ -99,10 +101,6 @@ def make(tmp_path, monkeypatch):
         return Run(text, output or next(folders), monkeypatch, **options)
 
     return make
-
-
-def checksum(path):
-    return zlib.crc32(numpy.load(path).tobytes())
 
 
 def flat_ids(notes):
@@ -165,27 +163,25 @@ EPOCHS = {
 IN_PROCESSES = "dynamic, Batchsort, a stream"
 
 
-@pytest.mark.parametrize("name", EPOCHS)
-def test_epochs_show_every_example_once(make, name):
+@pytest.mark.parametrize(
+    "name, executor",
+    [
+        *((name, "thread") for name in EPOCHS),
+        *(slow(n, "process") if n != IN_PROCESSES else (n, "process") for n in EPOCHS),
+    ],
+)
+def test_epochs_show_every_example_once(make, name, executor, capfd):
     text, expected, workers = EPOCHS[name]
-    run = make(hogwild(text, workers))
+    workers = workers if executor == "thread" else min(workers, 4)
+    run = make(hogwild(text, workers, executor))
     check_epochs(run, expected)
     assert "sample" not in name or run.result.scores["dev"]["examples"] == 18
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n == IN_PROCESSES else pytest.mark.slow) for n in EPOCHS]
-)
-def test_epochs_of_processes_show_every_example_once(make, name, capfd):
-    text, expected, workers = EPOCHS[name]
-    run = make(hogwild(text, min(workers, 4), "process"))
-    check_epochs(run, expected)
-    assert len({note["pid"] for note in run.notes}) > 1
+    assert executor == "thread" or len({note["pid"] for note in run.notes}) > 1
     # Only the parent says something: the table has each row once.
     shown = run.stdout.getvalue().splitlines()
     assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
     assert tuple(capfd.readouterr()) == ("", "")
-    assert run.stderr.getvalue() == said(min(workers, 4), n_cores())
+    assert run.stderr.getvalue() == said(workers, n_cores())
 
 
 def said(workers, cores):
@@ -278,9 +274,7 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
     assert at_once == 1 or wanted["nu"] < 1
 
 
-@pytest.mark.parametrize(
-    "epochs, evaluations", [(0.6, 0.2), pytest.param(1.25, 0.25, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("epochs, evaluations", [(0.6, 0.2), slow(1.25, 0.25)])
 def test_fractions_of_epochs_end_where_one_worker_ends(make, epochs, evaluations):
     text = config(FIXED, flat=True).replace("max_epochs = 2.0", f"max_epochs = {epochs}")
     text = text.replace("eval_every_epochs = 0.5", f"eval_every_epochs = {evaluations}")
@@ -328,10 +322,8 @@ def learner(optimizer: str) -> str:
 @pytest.mark.parametrize(
     "name, executor",
     [
-        pytest.param(name, executor, marks=() if is_quick else pytest.mark.slow)
-        for name in OPTIMIZERS
-        for executor in ("thread", "process")
-        for is_quick in [executor == "thread" and name in ("Adam", "SparseAdagrad")]
+        (each if each in (("Adam", "thread"), ("SparseAdagrad", "thread")) else slow(*each))
+        for each in product(OPTIMIZERS, ("thread", "process"))
     ],
 )
 def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
@@ -363,13 +355,11 @@ def test_weights_are_saved_as_they_are_before_an_average_is_taken(make, executor
     averages = '"thincdialog.LazyAdam.v1"\nuse_averages = true\naverage_every = 5\n' + SCHEDULE
     text = hogwild(config(FIXED, (ADAM, averages), tasks=1), 2, executor)
     run = make(text, overrides={"training.max_steps": 4})
-    learnt = numpy.load(run.output / "checkpoint-4" / "weights.npy")
-    assert numpy.array_equal(run.weights(), learnt)
+    assert numpy.array_equal(run.weights(), run.weights("checkpoint-4"))
     run = make(text, overrides={"training.max_steps": 5})
-    learnt = numpy.load(run.output / "checkpoint-5" / "weights.npy")
     average = numpy.load(next((run.output / "checkpoint-5" / "optimizer").glob("averages*")))
     assert numpy.array_equal(run.weights(), average.reshape(-1))
-    assert not numpy.array_equal(run.weights(), learnt)
+    assert not numpy.array_equal(run.weights(), run.weights("checkpoint-5"))
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -379,12 +369,9 @@ def test_resume_goes_on_from_exact_counts_weights_and_schedules(make, executor):
     text = hogwild(text, 2, executor).replace("n_samples", "checkpoint_every_steps = 3\nn_samples")
     first = make(text, overrides={"training.max_steps": 3})
     newest = first.output / "checkpoint-3"
-    expected = {
-        "values": checksum(newest / "weights.npy"),
-        **{
-            path.stem.partition("-")[0]: checksum(path) for path in (newest / "optimizer").iterdir()
-        },
-    }
+    arrays = {path.stem.partition("-")[0]: path for path in (newest / "optimizer").iterdir()}
+    arrays["values"] = newest / "weights.npy"
+    expected = {key: zlib.crc32(numpy.load(path).tobytes()) for key, path in arrays.items()}
     assert {"values", "mom1", "mom2", "averages"} <= set(expected)
     again = make(text, first.output, resume=True, overrides={"training.max_steps": 3})
     assert "The run had ended (max_steps = 3 reached)" in again.stderr.getvalue()
@@ -418,11 +405,7 @@ def test_resume_with_other_workers_is_refused(make):
 
 @pytest.mark.parametrize(
     "tokenizer",
-    [
-        'HashNgrams.v1"\nngrams = 2\nn_rows = 5000',
-        pytest.param('Words.v1"', marks=pytest.mark.slow),
-        pytest.param('Bytes.v1"', marks=pytest.mark.slow),
-    ],
+    ['HashNgrams.v1"\nngrams = 2\nn_rows = 5000', slow('Words.v1"'), slow('Bytes.v1"')],
 )
 def test_threads_read_text_as_one_does(make, tokenizer):
     """They have tokenizer and caches in common. Weights that stay tell what they read."""

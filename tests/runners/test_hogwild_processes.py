@@ -14,8 +14,7 @@ import pytest
 
 from tests.cli.mistakes import CONFIG as TALKS
 from tests.cli.mistakes import TALK
-from tests.processes import limited, start
-from tests.runners.test_worker import slow
+from tests.processes import limited, slow, start
 from tests.training.examples import RANKER
 from thincdialog.api import (
     DataError,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import start
+from tests.processes import slow, start
 from tests.runners.resuming import FIXED, config
 from tests.runners.test_hogwild import AGENT, CODE
 from thincdialog.api import Interrupted, WorkerError, train
@@ -32,10 +32,6 @@ TEXT = (
     .replace("checkpoint_every_steps = 2", "checkpoint_every_steps = 10")
     + '\n[runner]\n@runners = "tests.impatient.v1"\n'
 )
-
-
-def slow(*values):
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 class Runs:
@@ -78,6 +74,11 @@ class Runs:
 
     def made(self):
         return [note for note in self.notes() if "step" in note]
+
+    def await_steps(self, process, n_steps):
+        while len(self.made()) < n_steps:
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.01)
 
     def await_notes(self, is_enough, then):
         """Do something in a thread as soon as the notes are enough."""
@@ -164,9 +165,7 @@ def test_workers_that_die_are_noticed_and_the_run_goes_on_later(runs):
 
 def test_workers_end_with_a_parent_that_is_killed(runs):
     process = runs.start("process")
-    while len(runs.made()) < 5:
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.01)
+    runs.await_steps(process, 5)
     process.kill()
     process.communicate()
     assert left_over(process.pid) == []
@@ -214,9 +213,7 @@ def has_hung(notes):
 def test_signals_end_the_steps_under_way_and_save(runs):
     """In a process of its own; the signal goes to the workers, too, as from a terminal."""
     process = runs.start("process")
-    while len(runs.made()) < 13:
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.01)
+    runs.await_steps(process, 13)
     os.killpg(process.pid, signal.SIGTERM)
     stderr = process.communicate(timeout=60)[1]
     assert process.returncode == 75, stderr
@@ -277,7 +274,7 @@ def test_signals_end_an_evaluation_in_which_a_worker_hangs(runs, executor, numbe
     assert len(runs.made()) == 20
 
 
-@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("executor", ["thread", slow("process")])
 def test_signals_a_second_interrupt_waits_for_nobody(runs, executor):
     saved, seconds = interrupt(runs, executor, signal.SIGINT, has_hung, "hang train3/0", 2)
     assert seconds < 4

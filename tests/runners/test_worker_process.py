@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import limited
+from tests.processes import limited, slow
 from tests.runners import toys
 from thincdialog.errors import WorkerError
 from thincdialog.runners.worker_process import worker_processes
@@ -78,7 +78,7 @@ def test_worker_processes_an_error_of_any_kind_comes_back(crew, call, arguments,
 
 def test_worker_processes_that_go_wrong_are_noticed_at_once():
     settings = {"wrong_one": 1, "wrong": "exit", "most": 10**6, "delay": 0.001}
-    n_threads, children = threading.active_count(), multiprocessing.active_children()
+    n_threads, children = threading.active_count(), set(multiprocessing.active_children())
     with worker_processes(2, toys.make_toy, settings) as workers:
         crew = toys.crew_of(workers)
         crew.each("begin")
@@ -94,7 +94,7 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
     while threading.active_count() > n_threads and time.monotonic() < until:
         time.sleep(0.01)
     assert threading.active_count() <= n_threads
-    assert multiprocessing.active_children() == children
+    assert set(multiprocessing.active_children()) == children
 
 
 def test_worker_processes_that_stand_still_are_given_up_and_killed():
@@ -120,13 +120,13 @@ def test_worker_processes_that_cannot_be_made():
 
 def test_worker_processes_that_the_system_does_not_start():
     multiprocessing.get_context("spawn").Lock()  # Starts what Python keeps.
-    children = multiprocessing.active_children()
+    children = set(multiprocessing.active_children())
     text = "its process could not be started: Too many open files. Set .runner. workers lower"
     with limited("RLIMIT_NOFILE", len(os.listdir("/dev/fd")) + 9):
         with pytest.raises(WorkerError, match=f"^Worker [0-7]: {text}, or raise the limit"):
             with worker_processes(8, toys.make_toy, {}):
                 pass
-    assert multiprocessing.active_children() == children
+    assert set(multiprocessing.active_children()) == children
 
 
 # Says which processes there are, and then does what it was told.
@@ -217,9 +217,7 @@ def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
     "is_file, said",
     [
         (True, r'put all .* does under `if __name__ == "__main__":`, or set executor = "thread"$'),
-        pytest.param(
-            False, "is no file, as from standard input: save it as one, or", marks=pytest.mark.slow
-        ),
+        slow(False, "is no file, as from standard input: save it as one, or"),
     ],
 )
 def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, is_file, said):

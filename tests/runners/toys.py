@@ -1,13 +1,10 @@
 """Workers of the tests of crews: they echo, tell, and go wrong in all ways."""
 
 import os
-import signal
 import threading
 import time
 from types import SimpleNamespace
 from typing import Any, Callable, List
-
-from threadpoolctl import threadpool_info
 
 from thincdialog.errors import DataError
 from thincdialog.runners.crew import Crew
@@ -21,8 +18,6 @@ def go_wrong(how: str) -> None:
         raise DataError("days.txt", "the sky is 'green', expected blue or grey", 7)
     if how == "exit":
         os._exit(3)
-    if how == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
     if how == "interrupt":
         raise KeyboardInterrupt
     if how == "leave":
@@ -61,9 +56,6 @@ class Toy:
 
     def process(self) -> int:
         return os.getpid()
-
-    def blas_threads(self) -> List[int]:
-        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
 
 def make_toy(

@@ -37,19 +37,13 @@ def go_on(folder, n=8, **options):
 def test_harmful_changes_are_refused_by_name_with_both_values(tmp_path):
     run(tmp_path, RANKER)
     harmful = {
-        "system.seed": 4,
-        "world.batcher.size": 8,
-        "training.optimizer.learn_rate": 0.5,
-        "training.accumulate_gradient": 2,
-        "agent.model.encoder.width": 8,
-        "tasks.coffee.n_train": 30,
-        "mixture.unit": "words",
-        "training.score": "accuracy",
+        "system.seed": 4, "world.batcher.size": 8, "training.optimizer.learn_rate": 0.5,
+        "training.accumulate_gradient": 2, "agent.model.encoder.width": 8,
+        "tasks.coffee.n_train": 30, "mixture.unit": "words", "training.score": "accuracy",
         # Scores before and after would be of other questions.
-        "evaluation.max_examples": 5,
-        "evaluation.n_candidates": 7,
+        "evaluation.max_examples": 5, "evaluation.n_candidates": 7,
         "evaluation.metrics.accuracy.normalize": False,
-    }
+    }  # fmt: skip
     with pytest.raises(ConfigError) as caught:
         go_on(tmp_path, config=RANKER, **harmful)
     assert len(caught.value.problems) == len(harmful)

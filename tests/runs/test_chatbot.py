@@ -35,9 +35,8 @@ def test_respond_answers_again_after_an_interrupt(chatbot, monkeypatch):
     def interrupted(observations):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(chatbot.agent, "answer", interrupted)
         patch.setattr(chatbot._talker, "answer", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            chatbot.respond("hi")
+        chatbot.respond("hi")
     assert chatbot.respond("hi", ["a", "b"]) in ("a", "b")

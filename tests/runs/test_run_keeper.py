@@ -33,6 +33,21 @@ def run(text, output, resume=False):
     return quietly_train(text, output, resume=resume)[1]
 
 
+def ends_alike(text, tmp_path, expected, seen):
+    """Go on to the end; RETURNS what stderr shows."""
+    NOTES.before = lambda step: None
+    shown = run(text, tmp_path / "out", resume=True)
+    same(remains(tmp_path / "out"), expected)
+    assert NOTES.seen == seen
+    return shown
+
+
+def crashes(text, tmp_path, step):
+    NOTES.crash_at(step)
+    with pytest.raises(Crash):
+        run(text, tmp_path / "out", resume=True)
+
+
 def whole(text, tmp_path, first_draws=0):
     random.seed(first_draws)
     run(text, tmp_path / "whole")
@@ -47,13 +62,8 @@ def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
     text = CONFIGS[name]
     expected, seen, n_steps = whole(text, tmp_path)
     for step in (1, n_steps // 2 + 1, n_steps):
-        NOTES.crash_at(step)
-        with pytest.raises(Crash):
-            run(text, tmp_path / "out", resume=True)
-    NOTES.before = lambda step: None
-    assert "Going on from" in run(text, tmp_path / "out", resume=True)
-    same(remains(tmp_path / "out"), expected)
-    assert NOTES.seen == seen
+        crashes(text, tmp_path, step)
+    assert "Going on from" in ends_alike(text, tmp_path, expected, seen)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +89,7 @@ def test_resume_after_a_signal_at_every_step_gives_the_same_bits(tmp_path, name,
         assert str(caught.value) == str(tmp_path / "out" / f"checkpoint-{step}")
         assert caught.value.exit_code == {signal.SIGTERM: 75, signal.SIGINT: 130}[number]
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
-    NOTES.before = lambda step: None
-    run(text, tmp_path / "out", resume=True)
-    same(remains(tmp_path / "out"), expected)
-    assert NOTES.seen == seen
+    ends_alike(text, tmp_path, expected, seen)
 
 
 @registry.metrics("tests.drawing.v1")
@@ -125,9 +132,7 @@ def test_resume_after_a_signal_within_an_evaluation_that_draws(tmp_path):
     with pytest.raises(Interrupted):
         run(text, tmp_path / "out")
     random.seed(2)
-    run(text, tmp_path / "out", resume=True)
-    same(remains(tmp_path / "out"), expected)
-    assert NOTES.seen == seen
+    ends_alike(text, tmp_path, expected, seen)
 
 
 @registry.callbacks("tests.unsavable.v1")
@@ -196,16 +201,11 @@ def test_resumed_streams_of_files_give_the_same_bits(tmp_path, form, line, world
     expected, seen, n_steps = whole(text, tmp_path)
     places = set()
     for step in range(1, n_steps + 1, 3):
-        NOTES.crash_at(step)
-        with pytest.raises(Crash):
-            run(text, tmp_path / "out", resume=True)
+        crashes(text, tmp_path, step)
         for saved in (tmp_path / "out").glob("checkpoint-*/state.json"):
             teacher = json.loads(saved.read_text())["loop"]["runner"]
             places |= {start["byte"] for start in starts_in(teacher)}
-    NOTES.before = lambda step: None
-    run(text, tmp_path / "out", resume=True)
-    same(remains(tmp_path / "out"), expected)
-    assert NOTES.seen == seen
+    ends_alike(text, tmp_path, expected, seen)
     # Blocks begin at lines of their own; a checkpoint may lie in each of them.
     begins = [sum(len(line(each)) for each in episodes[:number]) for number in range(0, 10, 3)]
     assert {0} < places and (flat or places <= set(begins))

@@ -18,11 +18,7 @@ CONFIGS = {
     "cnn": RANKER.replace("BagEncoder.v1", "CNNEncoder.v1"),
     "lstm": LAZY.replace("BagEncoder.v1", "BiLSTMEncoder.v1"),
     "memory": LAZY.replace("BagEncoder.v1", "MemoryReader.v1"),
-    "hinge": LAZY.replace(
-        "[agent.model]\n",
-        '[agent.loss]\n@losses = "thincdialog.RankingHinge.v1"\n\n[agent.model]\n',
-        1,
-    ),
+    "hinge": LAZY + '\n[agent.loss]\n@losses = "thincdialog.RankingHinge.v1"\n',
 }
 
 

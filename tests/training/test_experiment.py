@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.training.examples import RANKER, quietly_train
+from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.api import (
     Batcher,
     ConfigError,
@@ -42,24 +42,12 @@ def colours(n_times: int):
     return IterableTeacher({"train": rows, "dev": rows, "test": rows})
 '''
 
-CONFIG = """
+BAG, OWN = '@models = "thincdialog.BagEncoder.v1"', '@layers = "max_words.v1"\nwidth = 8'
+CONFIG = f"""
 [tasks.colours]
 @teachers = "colours.v1"
 n_times = 4
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Classifier.v1"
-
-[agent.model]
-@models = "thincdialog.Classifier.v1"
-
-[agent.model.encoder]
-@layers = "max_words.v1"
-width = 8
-
+{CLASSIFIER.replace(BAG, OWN)}
 [training]
 max_epochs = 40.0
 target_score = 1.0
@@ -85,10 +73,7 @@ def test_user_code_layer_and_teacher_train_and_load(tmp_path, code):
 
 
 def test_user_code_layer_stands_in_a_ranker_and_shows_its_documentation(code):
-    text = RANKER.replace(
-        '@models = "thincdialog.BagEncoder.v1"\nwidth = 16\ndropout = 0.2',
-        '@layers = "max_words.v1"\nwidth = 16',
-    )
+    text = RANKER.replace(f"{BAG}\nwidth = 16\ndropout = 0.2", OWN)
     assert quietly_train(text, code=code, training__max_steps=3)[0].n_parameters > 0
     with pytest.raises(ConfigError, match="no argument 'widht' - did you mean 'width'"):
         quietly_train(CONFIG.replace("width = 8", "widht = 8"), code=code)
@@ -215,14 +200,11 @@ def test_a_mutator_that_is_none():
 @pytest.mark.parametrize(
     "kind, shown",
     [
-        ("nothing", "None"),
-        ("list", r"\[12, 13\]"),
-        ("fractions", r"array\(\[12.5\]\)"),
-        ("rows", r"array\(\[\[12\]\]\)"),
-        ("too large", r"array\(\[12, 20\]\)"),
+        ("nothing", "None"), ("list", r"\[12, 13\]"), ("fractions", r"array\(\[12.5\]\)"),
+        ("rows", r"array\(\[\[12\]\]\)"), ("too large", r"array\(\[12, 20\]\)"),
         ("negative", r"array\(\[-1\]\)"),
     ],
-)
+)  # fmt: skip
 def test_a_tokenizer_that_gives_no_ids(kind, shown):
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format(kind))
     with pytest.raises(DataError, match=rf"Odd.encode\(\) \(.*\) gave {shown} for '.*': exp") as e:
@@ -232,6 +214,5 @@ def test_a_tokenizer_that_gives_no_ids(kind, shown):
 
 def test_good_ones_train():
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format("good"))
-    assert (
-        two_steps(config + MUTATOR.format("a good one")).stopped_because == "max_steps = 2 reached"
-    )
+    result = two_steps(config + MUTATOR.format("a good one"))
+    assert result.stopped_because == "max_steps = 2 reached"

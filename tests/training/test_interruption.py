@@ -110,17 +110,12 @@ def words_of(line):
 @pytest.mark.parametrize(
     "moment, step",
     [
-        ("learn 5 SIGTERM", 5),
-        ("learn 13 SIGINT", 13),
-        ("learn 18 SIGTERM+SIGTERM", 18),
-        ("answer 2 SIGTERM", 0),
-        ("answer 6 SIGINT", 7),
-        ("answer 16 SIGTERM", 18),
+        ("learn 5 SIGTERM", 5), ("learn 13 SIGINT", 13), ("learn 18 SIGTERM+SIGTERM", 18),
+        ("answer 2 SIGTERM", 0), ("answer 6 SIGINT", 7), ("answer 16 SIGTERM", 18),
         ("answer 18 SIGTERM", 18),  # Of the scores at the end.
-        ("to_disk 1 SIGTERM", 0),
-        ("to_disk 5 SIGINT", 7),
+        ("to_disk 1 SIGTERM", 0), ("to_disk 5 SIGINT", 7),
     ],
-)
+)  # fmt: skip
 def test_signals_end_the_step_and_tell_how_to_go_on(command, tmp_path, whole, moment, step):
     out = tmp_path / "out"
     code, shown = command("-o", out, "--resume", moment=moment)

@@ -109,13 +109,8 @@ def test_loop_gives_up_or_is_content():
 
 def test_loop_direction_decides_which_weights_are_best_and_tested_at_the_end(tmp_path):
     """With "min" on a score that rises, the best weights are early ones."""
-    result = run(
-        output=tmp_path / "out",
-        score_direction="min",
-        eval_every_steps=4,
-        max_epochs=4.0,
-        optimizer__use_averages=False,
-    )
+    plain = {"score_direction": "min", "optimizer__use_averages": False}
+    result = run(output=tmp_path / "out", eval_every_steps=4, max_epochs=4.0, **plain)
     scores = [row["score"] for row in ROWS]
     worst = scores.index(min(scores))
     assert scores[-1] > scores[worst]
@@ -274,6 +269,5 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
 )
 def test_loop_that_looks_ahead_misses_nothing(sizes, is_held, settings):
     """With batches of any sizes, held and streamed data, fractions of epochs."""
-    assert moments(TrainingLoop, sizes, is_held, settings) == moments(
-        Asking, sizes, is_held, settings
-    )
+    ahead, asking = (moments(kind, sizes, is_held, settings) for kind in (TrainingLoop, Asking))
+    assert ahead == asking
