@@ -79,7 +79,9 @@ def sum_by_key(
     is_first = xp.ones((n,), dtype=bool)
     is_first[1:] = in_order[1:] != in_order[:-1]
     firsts = xp.flatnonzero(is_first)
-    counts = xp.diff(xp.append(firsts, n)).astype("int32")
+    counts = ops.alloc1i(firsts.shape[0])
+    counts[:-1] = firsts[1:] - firsts[:-1]
+    counts[-1:] = n - firsts[-1:]
     sums = ops.alloc2f(firsts.shape[0], values.shape[1])
     for groups, part in _blocks(counts):
         sums[groups] = ops.reduce_sum(xp.take(values, rows[part], axis=0), counts[groups])
