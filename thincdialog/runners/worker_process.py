@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ConfigError, Problem, WorkerError
 from ..training.interruption import SIGNALS
@@ -44,6 +44,7 @@ class WorkerProcess:
 
     def __init__(self, number: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]):
         self._has_started = False
+        self._reaping = threading.Lock()
         spawning = multiprocessing.get_context("spawn")
         try:
             self._pipe, theirs = spawning.Pipe()
@@ -88,9 +89,18 @@ class WorkerProcess:
         except (EOFError, OSError):
             return Failure(self._death())
 
+    def exit_code(self, seconds: float) -> Optional[int]:
+        """How the process ended; None if it is there after so long, or was forgotten."""
+        with suppress(ValueError):  # Closed.
+            if connection.wait([self._process.sentinel], seconds):
+                # Of two threads that ask the system at once, one is told of no such process.
+                with self._reaping:
+                    self._process.join()
+                    return self._process.exitcode
+        return None
+
     def _death(self) -> str:
-        self._process.join(5.0)
-        code = self._process.exitcode
+        code = self.exit_code(5.0)
         text = f"its process {self._process.pid} "
         if code is None:
             text += "closed its connection"
@@ -145,12 +155,11 @@ def _end(workers: List[WorkerProcess]) -> None:
         worker._pipe.close()
     until = time.monotonic() + 1.0
     while workers:
-        process = workers[-1]._process
-        process.join(max(0.0, until - time.monotonic()))
-        process.kill()
-        process.join(5.0)
-        if process.exitcode is not None:
-            process.close()
+        worker = workers[-1]
+        worker.exit_code(max(0.0, until - time.monotonic()))
+        worker._process.kill()
+        if worker.exit_code(5.0) is not None:
+            worker._process.close()
         workers.pop()
 
 
