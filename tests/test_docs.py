@@ -91,6 +91,10 @@ def check_fragment(text, folder):
 def test_docs_every_block_works(page, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("sys.stdin", None)
+    # An indented block would be seen by nobody here.
+    assert not re.search(
+        r"^\n {4}\S", re.sub(r"```.*?```", "", page.read_text("utf8"), flags=re.S), re.M
+    )
     for language, text in blocks(page):
         named = re.match(r"# (\w+\.\w+)\n", text)
         if named:

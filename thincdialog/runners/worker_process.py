@@ -56,6 +56,7 @@ class WorkerProcess:
                     daemon=True,
                 )
                 self._process.start()
+            self._pid = self._process.pid
         except OSError as error:
             text = f"its process could not be started: {error.strerror}"
             raise WorkerError(number, f"{text}. {FEWER}") from None
@@ -101,7 +102,7 @@ class WorkerProcess:
 
     def _death(self) -> str:
         code = self.exit_code(5.0)
-        text = f"its process {self._process.pid} "
+        text = f"its process {self._pid} "
         if code is None:
             text += "closed its connection"
         elif code < 0:
