@@ -3,9 +3,10 @@ fails as it is told to.
 
 NOTES: the file to note in. MISCHIEF: "what id", what is to happen before a step that learns from
 that example ("raise", "data", "nan", "hang", "slow"), or before it is answered in an evaluation
-behind the first step ("hang").
+behind the first step ("hang"); or "queue": no worker makes a step while another does.
 """
 
+import fcntl
 import json
 import os
 import threading
@@ -43,7 +44,7 @@ def hang():
 
 
 class Noting(RankerAgent):
-    step = None
+    step = turn = None
 
     def begin_microbatch(self, seed, step, number):
         self.step = step
@@ -62,6 +63,9 @@ class Noting(RankerAgent):
                 hang()
         if what == "slow":
             time.sleep(0.02)
+        if what == "queue":
+            self.turn = open(os.environ["NOTES"], "a")
+            fcntl.flock(self.turn, fcntl.LOCK_EX)
         super().learn(batch)
         if which in ids and what == "nan":
             self.parameters.gradients[:] = float("nan")
@@ -84,7 +88,10 @@ class Noting(RankerAgent):
         if self.counters.examples:
             ids = list(self.counters.ids)
             note(step=self.step, rate=rate, b1=b1, nu=nu, ids=ids, sums=sums)
-        return super().update(optimizer)
+        report = super().update(optimizer)
+        if self.turn is not None:
+            self.turn.close()  # Lets the next one in.
+        return report
 
 
 @registry.agents("tests.hogwild.v1")

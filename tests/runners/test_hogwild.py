@@ -326,12 +326,16 @@ def learner(optimizer: str) -> str:
         for each in product(OPTIMIZERS, ("thread", "process"))
     ],
 )
-def test_optimizers_learn_with_workers_as_with_one(make, name, executor):
+def test_optimizers_learn_with_workers_as_with_one(make, monkeypatch, name, executor):
     text = learner(name)
     single, several = make(text).losses(), make(hogwild(text, 2, executor)).losses()
+    # How much depends on how old the gradients are: on how far steps really overlap.
+    assert several[-1] < 0.9 * several[0]
+    monkeypatch.setenv("MISCHIEF", "queue")
+    in_turn = make(hogwild(text, 2, executor)).losses()
     # A wrong step, such as one that counts twice or not at all, is far beyond that.
-    assert several == pytest.approx(single, rel=0.15)
-    assert several[-1] < 0.8 * several[0]
+    assert in_turn == pytest.approx(single, rel=0.15)
+    assert in_turn[-1] < 0.8 * in_turn[0]
 
 
 def test_a_worker_that_pauses_between_two_arrays_ruins_nothing(make, monkeypatch):

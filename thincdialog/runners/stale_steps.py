@@ -30,7 +30,7 @@ def stale_settings(settings: Mapping[str, float], n_workers: int) -> Dict[str, f
     Thinc's own Adam cannot look ahead, nor can LazyAdam with so little momentum (below 0.2
     to 0.43) that nu would not be positive. They get learn_rate / n ** 0.75 and less momentum,
     since a delay acts as more: 1 - beta1' = n (1 - beta1), but beta1' is beta1 / n or more.
-    Others are left as they are: they lose little.
+    Others are left as they are.
 
     settings (Mapping[str, float]): Those for one worker, by the optimizer's names of them.
     n_workers (int): At steps at the same time, 1 or more; for one, nothing changes.
