@@ -75,8 +75,9 @@ def test_store_tells_what_stands_in_its_rows(make, episodes, some):
     said = [
         [" ".join([row.get("text", ""), *row.get("labels", ())]) for row in e] for e in episodes
     ]
-    n_words = [sum(max(1, len(each.split())) for each in episode) for episode in said]
-    assert sizes["words"].tolist() == n_words
+    n_words = [[max(1, len(each.split())) for each in episode] for episode in said]
+    assert store.n_words.tolist() == [n for episode in n_words for n in episode]
+    assert sizes["words"].tolist() == list(map(sum, n_words))
 
 
 def test_store_in_memory_holds_equal_lists_of_labels_once():

@@ -27,11 +27,14 @@ class JoinedStore(Store):
 
     @cached_property
     def starts(self) -> Sequence[int]:  # type: ignore[override]
-        return _chained([part.starts for part in self.parts])
+        ends = [
+            np.asarray(part.starts)[1:] + first for part, first in zip(self.parts, self.first_rows)
+        ]
+        return [0, *np.concatenate(ends).tolist()]
 
     @cached_property
-    def _words(self) -> Sequence[int]:
-        return _chained([part.sizes("words") for part in self.parts])
+    def n_words(self) -> np.ndarray:
+        return np.concatenate([part.n_words for part in self.parts])
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         found: List[Any] = [None] * len(rows)
@@ -58,12 +61,3 @@ class JoinedStore(Store):
             # The last one is that of no label.
             ids.append(np.array([*known, NO_LABEL])[part.label_ids])
         return np.concatenate(ids), list(numbers)
-
-
-def _chained(bounds: Sequence[Sequence[int]]) -> List[int]:
-    """The bounds of some parts as those of one whole."""
-    found, end = [0], 0
-    for own in bounds:
-        found += (np.asarray(own)[1:] + end).tolist()
-        end = found[-1]
-    return found

@@ -4,7 +4,6 @@ import gc
 from array import array
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import accumulate
 from operator import itemgetter
 from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
 
@@ -93,30 +92,31 @@ class Store:
         """The different first labels."""
         return self._numbered_labels[1]
 
+    @cached_property
+    def n_words(self) -> np.ndarray:
+        """Length of each row: words between white space of its text and its labels, at least
+        1; what stands in `context` was said before. Shape (n_examples,), int64."""
+        turns = zip(self.all_cells("text"), self.all_cells("labels"))
+        counts = (
+            len((text or "").split()) + sum(len(label.split()) for label in labels or ())
+            for text, labels in turns
+        )
+        return np.maximum(np.fromiter(counts, dtype=np.int64), 1)
+
     def sizes(self, unit: Unit) -> Sequence[int]:
         """Where each episode begins, counted in a unit, and where the last one ends: an
         episode's size is the difference of two neighbours.
 
-        unit (Unit): Words are those between white space of all texts and labels, for
-            each row at least 1; what stands in `context` was said before.
+        unit (Unit): Words are those of ``n_words``.
         """
         if unit == "examples":
             return self.starts
-        if unit == "episodes":
-            return range(self.n_episodes + 1)
-        return self._words
+        return range(self.n_episodes + 1) if unit == "episodes" else self._word_bounds
 
     @cached_property
-    def _words(self) -> Sequence[int]:
-        turns = zip(self.all_cells("text"), self.all_cells("labels"))
-        upto = np.array(list(accumulate((max(1, n_words(*turn)) for turn in turns), initial=0)))
+    def _word_bounds(self) -> Sequence[int]:
+        upto = np.concatenate([[0], self.n_words.cumsum()])
         return upto[np.asarray(self.starts)].tolist()
-
-
-def n_words(text: Any, labels: Any) -> int:
-    """Words of one turn, its labels among them."""
-    n_said = len(text.split()) if text else 0
-    return n_said + sum(len(label.split()) for label in labels or ())
 
 
 @contextmanager
