@@ -166,12 +166,13 @@ def run_well(run, line):
 def test_learner_of_a_users_own_is_trained_saved_and_asked_by_the_commands(
     run, code, folder, monkeypatch
 ):
-    run_well(run, f"train own.cfg --code {code} -o whole")
+    table = run_well(run, f"train own.cfg --code {code} -o whole")
     scores = json.loads((folder / "whole" / "scores.json").read_text())["scores"]["dev"]
     assert scores["accuracy"] == 1.0
     rows = [json.loads(row) for row in (folder / "whole" / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["step"] == 60 and rows[-1]["loss_per_token"] < rows[1]["loss_per_token"]
     assert rows[-1]["loss_per_example"] is None and rows[-1]["tokens_per_second"] > 0
+    assert f"{rows[-1]['loss_per_token']:.4f}/token" in table
     # A run that goes on makes the same steps.
     run_well(run, f"train own.cfg --code {code} -o parts --training.max_steps 25")
     run_well(run, f"train own.cfg --code {code} -o parts --resume")

@@ -31,7 +31,7 @@ def make_info(step=0, **changes):
 
 
 def make_progress(step=1):
-    return Progress(step, step / 100, step * 64, 2.5, 200)
+    return Progress(step, step / 100, step * 64, (2.5, "example"), 200)
 
 
 class Loop:
@@ -139,7 +139,7 @@ def test_console_bar_on_a_terminal():
     assert "loss 2.5000/example" in shown and "examples/s, 00:0" in shown and "left" in shown
     loop.step(make_progress(300), make_info(300, total_steps=None))
     # More steps than were expected move the end, and nothing warns.
-    loop.step(Progress(301, 3.0, 301 * 64, None, 200))
+    loop.step(Progress(301, 3.0, 301 * 64, (1.5, "token"), 200))
     loop.finalize()
 
 

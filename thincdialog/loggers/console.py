@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from typing import Any, Dict, List, Optional, TextIO, Tuple
+from typing import Any, Dict, List, Mapping, Optional, TextIO, Tuple
 
 from tqdm import tqdm
 
@@ -98,9 +98,9 @@ class ConsoleLogger:
             return
         self._looked_at = now
         rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
-        loss = progress.loss_per_example
-        shown = "" if loss is None else f"loss {loss:.4f}/example, "
-        self.bar.set_postfix_str(f"{shown}{rate:,.0f} examples/s", refresh=False)
+        loss, unit = progress.loss
+        shown = f"loss {loss:.4f}/{unit}, {rate:,.0f} examples/s"
+        self.bar.set_postfix_str(shown, refresh=False)
         self._move(progress.step, progress.total_steps)
 
     def _move(self, step: int, total_steps: Optional[float]) -> None:
@@ -159,7 +159,7 @@ class ConsoleLogger:
             "epoch": f"{info['epoch']:.2f}",
             "step": f"{info['step']:,}",
             "examples": f"{info['examples']:,}",
-            "loss/example": _number(info["loss_per_example"], ".4f"),
+            "loss/example": _loss(info),
         }
         for name in self.scores or ():
             cells[name] = _number(info["scores"].get(name), ".4f")
@@ -188,6 +188,14 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def _loss(info: Mapping[str, Any]) -> str:
+    # Its unit is known when the first step was made, and the names of columns stand by then.
+    per_token = info.get("loss_per_token")
+    if per_token is not None:
+        return f"{per_token:.4f}/token"
+    return _number(info["loss_per_example"], ".4f")
 
 
 def _number(value: Optional[float], form: str) -> str:

@@ -32,7 +32,8 @@ step (int): Training steps done.
 epoch (float): Epochs done.
 examples (int): Training examples seen since the start of the run.
 loss_per_example (Optional[float]): Mean training loss since the last row (nats);
-    None before the first step.
+    None before the first step, and for an agent that counts tokens: its rows have
+    ``loss_per_token``.
 score_name (str): Name of the metric that is optimised.
 score (Optional[float]): Its value; None without dev data.
 scores (Dict[str, float]): All metrics of the evaluation, by name.
@@ -53,13 +54,13 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, TextIO, T
 
 
 class Progress(NamedTuple):
-    """How far training is, after a step; as in a row. Made anew at each step, so it is
-    small."""
+    """How far training is, after a step; as in a row. ``loss`` is the mean since the last row,
+    and per what: "example" or "token". Made anew at each step, so it is small."""
 
     step: int
     epoch: float
     examples: int
-    loss_per_example: Optional[float]
+    loss: Tuple[float, str]
     total_steps: Optional[float] = None
 
 

@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from ..metrics import AverageMetric
 from ..metrics.exact import ExactSum, exact_sum
@@ -39,11 +39,10 @@ class LogRows:
             self._unit = report.unit
         self._counts.update(report.counts)
 
-    def loss_per_example(self) -> Optional[float]:
-        """Mean loss since the last row; None if it is measured per token."""
-        if self._unit != "examples":
-            return None
-        return self._total / self._n_losses if self._n_losses else math.nan
+    def mean_loss(self) -> Tuple[float, str]:
+        """Since the last row, and per what: "example" or "token"."""
+        mean = self._total / self._n_losses if self._n_losses else math.nan
+        return mean, self._unit.removesuffix("s")
 
     def _exact_loss(self) -> ExactSum:
         """The same as a sum that does not depend on the order of the steps."""
@@ -93,7 +92,7 @@ class LogRows:
         }
         if self._n_losses:
             loss = AverageMetric(self._exact_loss(), self._n_losses)
-            row[f"loss_per_{self._unit.removesuffix('s')}"] = loss.value()
+            row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()
         self._begin()
         return row
 

@@ -151,7 +151,7 @@ class TrainingLoop:
             step=self.position.step,
             epoch=self.position.epoch,
             examples=self.position.examples,
-            loss_per_example=self.rows.loss_per_example(),
+            loss=self.rows.mean_loss(),
             total_steps=self._total_steps(),
         )
 
