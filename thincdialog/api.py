@@ -43,7 +43,7 @@ from .messages import PARTNER, SELF, Message, MessageBatch, Turn
 from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
 from .models.parameters import FlatParameters
 from .plotting.plot import plot
-from .protocol import Agent, Learner, StepReport
+from .protocol import Agent, Learner, ReadingOptions, StepReport
 from .registry import registry
 from .runners import Alone
 from .runs.chatbot import Chatbot
@@ -80,8 +80,8 @@ def load(
 
 
 __all__ = [
-    "PARTNER", "SELF", "Agent", "Alone", "Batch", "Experiment", "Learner", "MemoryStore", "Runner",
-    "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback",
+    "PARTNER", "SELF", "Agent", "Alone", "Batch", "Experiment", "Learner", "MemoryStore",
+    "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback",
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
     "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",

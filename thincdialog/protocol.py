@@ -152,6 +152,10 @@ class Agent:
         """
         self.reset()
 
+    def reading(self) -> "ReadingOptions":
+        """How it reads its data; one that says nothing reads all turns whole."""
+        return ReadingOptions()
+
     def check_optimizer(self, optimizer: Any) -> None:
         """See, before any data is read, that the agent can learn with an optimizer.
 
@@ -208,6 +212,23 @@ class Agent:
         """Release what the agent holds (files, processes)."""
 
 
+class ReadingOptions(NamedTuple):
+    """How an agent reads its data, for whoever looks it through.
+
+    history_size (int): Turns of a context that it reads; -1 for all.
+    use_reply (str): What becomes of its own turns: "label", "model" or "none".
+    has_classes (bool): Whether labels are names of classes; else they are texts, too.
+    labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
+    encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
+    """
+
+    history_size: int = -1
+    use_reply: str = "label"
+    has_classes: bool = False
+    labels: Optional[Sequence[str]] = None
+    encoder: Mapping[str, Any] = {}
+
+
 class StepReport(NamedTuple):
     """What came of an update of the weights.
 
@@ -249,12 +270,14 @@ class Learner(Agent):
         changes in place: workers may share it. Whoever else writes into it calls
         ``weights_changed``.
     n_gathered (int): Examples learnt since the last update.
+    model (Optional[Model]): Its Thinc model, for commands that look into it.
     """
 
     learns = True
     takes_batches = True
     weights: Any
     n_gathered: int = 0
+    model: Any = None
 
     @property
     def n_weights(self) -> int:

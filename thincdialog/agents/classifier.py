@@ -13,7 +13,7 @@ from ..examples.batch import Batch
 from ..examples.store import Store
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import PARTNER, Message, MessageBatch
-from ..protocol import Observations
+from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import RANKED
@@ -95,6 +95,9 @@ class ClassifierAgent(ModelAgent):
     def needs_text(self) -> bool:  # type: ignore[override]
         """Whether the input is text: not if the data brings ``features``."""
         return self.n_features is None
+
+    def reading(self) -> ReadingOptions:
+        return super().reading()._replace(has_classes=True, labels=self.given_classes)
 
     # --- what is learnt besides weights -------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from ..data import Tokenizer
 from ..files.json_file import read_state, write_json
 from ..messages import PARTNER, SELF, SILENCE, Message, MessageBatch, Turn
-from ..protocol import Agent
+from ..protocol import Agent, ReadingOptions
 
 USE_REPLIES = ("label", "model", "none")
 # Longest ranking in a reply; a longer list is cut after its best.
@@ -91,6 +91,9 @@ class ConversationAgent(Agent):
     @property
     def history_size(self) -> int:
         return self.conversation.history_size
+
+    def reading(self) -> ReadingOptions:
+        return ReadingOptions(self.history_size, self.use_reply)
 
     def observe(self, message: Message) -> Message:
         super().observe(message)

@@ -21,7 +21,7 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
-from ..protocol import NO_STEP, Learner, Observations, StepReport
+from ..protocol import NO_STEP, Learner, Observations, ReadingOptions, StepReport
 from ..teachers import Teacher
 from .conversation import ConversationAgent
 from .counters import Counters, not_finite
@@ -240,6 +240,14 @@ class ModelAgent(ConversationAgent, Learner):
             raise not_finite("gradient", counters.ids) from None
         self.weights_changed()
         return counters.step(norm)
+
+    def reading(self) -> ReadingOptions:
+        return super().reading()._replace(encoder=self.text_options)
+
+    def choosing(self, batch: Batch) -> Sequence[Message]:
+        """The messages of a batch, with the candidates that learning tells their labels
+        from, where these are those of the batch."""
+        return batch
 
     def weights_changed(self) -> None:
         self.parameters.version += 1

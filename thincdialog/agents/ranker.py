@@ -16,7 +16,7 @@ from ..examples.store import NO_LABEL
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import PARTNER, SELF, Message, MessageBatch
-from ..protocol import Observations
+from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
@@ -99,6 +99,16 @@ class RankerAgent(ModelAgent):
         replica = super().replica()
         replica._vectors = CandidateVectors(replica.model.ops, replica._encode_candidates)
         return replica
+
+    def reading(self) -> ReadingOptions:
+        path = self.fixed_path
+        return super().reading()._replace(labels=None if path is None else read_list(path))
+
+    def choosing(self, batch: Batch) -> Sequence[Message]:
+        if self.candidates != "batch":
+            return batch
+        replies = list(dict.fromkeys(batch.first_labels()))
+        return [Message(message, label_candidates=replies) for message in batch]
 
     # --- what is learnt besides weights ---------------------------------------------
 

@@ -13,6 +13,7 @@ from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..data.words import normalise, split_words
 from ..evaluation.predictions import both_sides
 from ..messages import SILENCE, Message
+from ..protocol import ReadingOptions
 from ..teachers import Teacher
 
 LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens")
@@ -33,34 +34,26 @@ _Cut = Callable[[str], List[str]]
 
 
 class Reading:
-    """How the agent of a config reads its data.
+    """How the agent of a config reads its data, with a tokenizer.
 
-    agent (Agent): Any; one that says nothing of its reading reads all turns whole.
+    options (ReadingOptions): As the agent says.
     tokenizer (Optional[Tokenizer]): Built already.
-    allowed (Optional[Sequence[str]]): All labels that the agent knows.
 
-    history_size (int): Turns, as of the agent.
-    use_reply (str): What becomes of its own turns, as of the agent.
+    history_size (int), use_reply (str), has_classes (bool): As in ``options``.
     encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
-    has_classes (bool): Whether labels are names of classes; else they are texts, too.
     pieces (Optional[Callable]): Cuts a text into what the vocabulary holds; None for words.
     words (Callable): Cuts a text into words and punctuation marks.
     allowed (Optional[FrozenSet[str]]): The labels that the agent's config lists, if any.
     """
 
-    def __init__(
-        self, agent: Any, tokenizer: Optional[Tokenizer], allowed: Optional[Sequence[str]]
-    ):
-        options = dict(getattr(agent, "text_options", {}))
-        self.history_size: int = getattr(agent, "history_size", -1)
-        self.use_reply: str = getattr(agent, "use_reply", "label")
-        self.has_classes = hasattr(agent, "classes")
-        self.max_context: int = options.pop("max_context", 0)
-        max_label = options.pop("max_label", 0)
-        self.max_label: int = 0 if self.has_classes else max_label
-        self.allowed = None if allowed is None else frozenset(allowed)
+    def __init__(self, options: ReadingOptions, tokenizer: Optional[Tokenizer]):
+        self.history_size, self.use_reply = options.history_size, options.use_reply
+        self.has_classes, labels = options.has_classes, options.labels
+        self.max_context: int = options.encoder.get("max_context", 0)
+        self.max_label: int = 0 if self.has_classes else options.encoder.get("max_label", 0)
+        self.allowed = None if labels is None else frozenset(labels)
         lower = getattr(tokenizer, "lower", True)
         self.words: _Cut = lambda text: split_words(normalise(text, "NFC", lower))
         self.pieces: Optional[_Cut] = None
@@ -71,7 +64,7 @@ class Reading:
         self.encoder: Optional[TextEncoder] = None
         if tokenizer is not None:
             limits = {"max_context": 0, "max_label": 0, "max_cached": _MAX_CACHED}
-            self.encoder = TextEncoder(tokenizer, **{**options, **limits})
+            self.encoder = TextEncoder(tokenizer, **{**options.encoder, **limits})
 
 
 class Survey:

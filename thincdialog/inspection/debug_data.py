@@ -6,7 +6,7 @@ from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
-from ..formats.candidates import read_list, reading_outside_labels
+from ..formats.candidates import reading_outside_labels
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
 from .data_checks import run_checks
@@ -55,11 +55,7 @@ def _report(
     if tokenizer is not None and tokenizer.needs_texts:
         with reading_bar(stream) as progress:
             tokenizer.build(experiment.training_split().texts(), progress)
-    # The labels that the config gives the agent, if it gives any.
-    allowed, path = getattr(agent, "given_classes", None), getattr(agent, "fixed_path", None)
-    if allowed is None and path is not None:
-        allowed = read_list(path)
-    reading = Reading(agent, tokenizer, allowed)
+    reading = Reading(agent.reading(), tokenizer)
     known = None
     if isinstance(tokenizer, VocabularyTokenizer):
         vocabulary = tokenizer.vocabulary

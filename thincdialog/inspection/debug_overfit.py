@@ -166,14 +166,10 @@ def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
 
 
 def _score(agent: Any, batch: Batch) -> float:
-    """The share of replies that are right; where training tells the right reply from
-    those of the batch, the model is asked to choose among these."""
-    asked, labels = list(batch), batch.first_labels()
-    if getattr(agent, "candidates", None) == "batch":
-        replies = list(dict.fromkeys(labels))
-        asked = [Message(message, label_candidates=replies) for message in asked]
+    """The share of replies that are right."""
+    labels = batch.first_labels()
     agent.weights_changed()
-    answers = agent.answer(asked)
+    answers = agent.answer(agent.choosing(batch))
     agent.weights_changed()
     # The best one, even if the agent would rather reject it.
     best = [(answer.get("text_candidates") or [answer.get("text")])[0] for answer in answers]

@@ -26,7 +26,7 @@ class Trial(Experiment):
 
         RAISES (ConfigError): If it has none.
         """
-        if not hasattr(self.agent, "model"):
+        if self.agent.model is None:
             text = f"[agent] '{self.agent.id}' has no Thinc model to look into"
             raise ConfigError([Problem("", text, "see what it does itself")])
         return self.agent.model
