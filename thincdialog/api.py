@@ -81,7 +81,8 @@ def load(
 
 __all__ = [
     "PARTNER", "SELF", "Agent", "Alone", "Batch", "Experiment", "Learner", "MemoryStore",
-    "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher", "Batchsort", "Callback",
+    "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher",
+    "Batchsort", "Callback",
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
     "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",

@@ -1,10 +1,8 @@
 """Writes a text file that a command was asked for."""
 
 import sys
-from pathlib import Path
 
-from ..errors import OutputError
-from ..files.whole_file import whole_file
+from ..formats.output_file import open_output
 
 
 def write_text(output: str, text: str, force: bool) -> None:
@@ -15,12 +13,5 @@ def write_text(output: str, text: str, force: bool) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
-    path = Path(output)
-    if path.exists() and not force:
-        raise OutputError(f"{output}  is there already. Choose another name, or add --force.")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as beside:
-            beside.write_text(text, encoding="utf8")
-    except OSError as error:
-        raise OutputError(f"{output}  cannot be written: {error.strerror}") from None
+    with open_output(output, force) as write_line:
+        write_line(text.removesuffix("\n"))
