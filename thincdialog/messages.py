@@ -10,6 +10,9 @@ candidates, best first), ``episode_done``, ``reward``, ``id`` (of the example),
 from itertools import repeat
 from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple, Union, overload
 
+# What data is split into.
+SPLITS = ("train", "dev", "test")
+
 # A turn of the conversation as the observing agent sees it: who spoke, and what.
 PARTNER = 0
 SELF = 1

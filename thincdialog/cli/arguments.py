@@ -4,15 +4,13 @@ import argparse
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..errors import DialogError
+from ..messages import SPLITS
 
 
 class UsageError(DialogError):
     """The command line cannot be understood."""
 
     exit_code = 2
-
-
-SPLITS = ("train", "dev", "test")
 
 
 # Gives an argument to a parser, or to a group in it.

@@ -7,14 +7,13 @@ from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..formats.candidates import reading_outside_labels
+from ..messages import SPLITS
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
 from .data_checks import run_checks
 from .data_comparison import report_split
 from .data_report import DataReport, Limits
 from .data_survey import Reading, Survey
-
-SPLITS = ("train", "dev", "test")
 
 
 def debug_data(

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple
 
 from ..errors import ConfigError, DataError, Problem
 from ..loggers.values import leaves
+from ..messages import SPLITS
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 
@@ -27,7 +28,6 @@ Print = List[Any]
 # Split to task to its files.
 Prints = Mapping[str, Mapping[str, List[Print]]]
 
-SPLITS = ("train", "dev", "test")
 # Splits whose data must stay, and why. By that of test nothing is decided.
 FIXED = {"train": "", "dev": ", and by its scores the best model is chosen"}
 TO_GO_ON = "give the same data to go on, or begin another run in another --output"

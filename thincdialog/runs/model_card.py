@@ -18,6 +18,7 @@ from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
 from ..files.whole_file import whole_file, writing
 from ..loggers.values import leaves
+from ..messages import SPLITS
 from ..registry import registry
 
 CARD = "README.md"
@@ -32,7 +33,6 @@ SETTINGS = (
 )  # fmt: skip
 # What was read, not how well it was answered.
 ABOUT_READING = re.compile(rf"{COUNT}|tokens|padding_fraction|truncated_\w+")
-SPLITS = ("train", "dev", "test")
 
 
 def write_card(folder: Path, result: Optional[Result] = None) -> None:
