@@ -12,9 +12,10 @@ nothing and needs no GIL, on as many threads. Medians of rounds of
     python tests/benchmarks/bench_hogwild.py --off MECHANISM [part of a name ...]
 
 With --off, training with and without one mechanism (see OFF) takes turns, and the ratio of the
-two is printed: above 1, the mechanism is a gain. Beside it stands the ratio of examples a second
-of the CPU's time, which others on the machine change little (but waiting is no part of it); with
-"--off nothing", both say how far noise goes.
+two is printed: above 1, the mechanism is a gain. Beside it stands, for threads, the ratio of
+examples a second of the CPU's time, which others on the machine change little (but waiting is no
+part of it); with "--off nothing", both say how far noise goes. Only "tell" is switched off in
+processes, too.
 """
 
 import io
@@ -56,6 +57,11 @@ OFF: Dict[str, Dict[str, Any]] = {
     },
     "tell": {"thincdialog.runners.worker.TELL_SECONDS": 0.0},
 }
+# The last one for processes, which run it as --code.
+OFF_IN_PROCESSES = """
+from thincdialog.runners import worker
+worker.TELL_SECONDS = 0.0
+"""
 
 
 def asked() -> Tuple[str, List[str]]:
@@ -79,8 +85,10 @@ def without(mechanism: str) -> Iterator[None]:
 class Work:
     """Training that can be let go for a moment."""
 
-    def __init__(self, config: Any, overrides: Dict[str, Any], runner: Any, off: str = ""):
-        self.experiment, self.runner = Experiment.from_config(config, overrides), runner
+    def __init__(
+        self, config: Any, overrides: Dict[str, Any], runner: Any, off: str = "", code: Any = None
+    ):
+        self.experiment, self.runner = Experiment.from_config(config, overrides, code), runner
         self.off = off
         self.n_steps = self.n_epochs = 0
         self.by_cpu: List[float] = []  # Of each burst, examples a second of the CPU's time.
@@ -178,13 +186,21 @@ def scale(name: str, config: Any, overrides: Dict[str, Any], executor: str) -> N
         works["work", n].runner.end()
 
 
-def switch_off(off: str, name: str, config: Any, overrides: Dict[str, Any]) -> None:
-    n = 2 * N_WORKERS[-1] if off == "turns" else N_WORKERS[-1]
-    works = [Work(config, overrides, Hogwild(n, "thread"), each) for each in ("", off)]
+def switch_off(
+    off: str, name: str, config: Any, overrides: Dict[str, Any], executor: str, folder: Path
+) -> None:
+    n, code = 2 * N_WORKERS[-1] if off == "turns" else N_WORKERS[-1], folder / "off.py"
+    works = [Work(config, overrides, Hogwild(n, executor))]
+    if executor == "process":
+        code.write_text(OFF_IN_PROCESSES)
+        works.append(Work(config, overrides, Hogwild(n, executor), code=code))
+    else:
+        works.append(Work(config, overrides, Hogwild(n, executor), off))
     found = rounds(dict(zip(("on", "off"), works)))
     rates = "".join(f"{statistics.median(found[each]):12,.0f}" for each in ("on", "off"))
     shown = ""
-    for on, without_it in (found.values(), (work.by_cpu[1:] for work in works)):
+    by_cpu = [work.by_cpu[1:] for work in works]
+    for on, without_it in (found.values(), by_cpu)[: 1 if executor == "process" else 2]:
         ratios = sorted(a / b for a, b in zip(on, without_it))
         low, middle, high = (ratios[len(ratios) * part // 4] for part in (1, 2, 3))
         shown += f"{middle:8.3f} ({low:.3f} to {high:.3f})"
@@ -210,8 +226,8 @@ def main() -> None:
                 continue
             if not off:
                 scale(name, config, overrides, executor)
-            elif executor == "thread":
-                switch_off(off, name, config, overrides)
+            elif executor == "thread" or off == "tell":
+                switch_off(off, name, config, overrides, executor, Path(folder))
 
 
 if __name__ == "__main__":

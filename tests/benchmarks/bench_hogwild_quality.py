@@ -1,4 +1,4 @@
-"""What hogwild workers cost in quality: scores after as many epochs with 1, 2 and 4 workers.
+"""What hogwild workers cost in quality: scores after as many epochs with 1, 2, 4 and 8 workers.
 
 Rankers on the first 5,000 conversations of the Self-dialogue Corpus (the right reply among
 100, all test examples), classifiers on CLINC150 (test accuracy), three seeds each; and
@@ -27,7 +27,7 @@ from measuring import ROOT, has_data
 from thincdialog.api import train
 from thincdialog.runners.cores import n_cores
 
-WORKERS, SEEDS = (1, 2, 4), range(int(os.environ.get("BENCH_SEEDS", "3")))
+WORKERS, SEEDS = (1, 2, 4, 8), range(int(os.environ.get("BENCH_SEEDS", "3")))
 AT_ONCE = int(os.environ.get("BENCH_AT_ONCE", n_cores()))
 # Of the training conversations: 73,000 examples.
 N_DIALOGUES = 5_000
