@@ -289,8 +289,8 @@ class Learner(Agent):
         has_labels = [row for row, labels in enumerate(column(observations, "labels")) if labels]
         if not has_labels:
             return self.answer(observations)
-        self.learn([observations[row] for row in has_labels])
-        return [Message()] * len(observations)
+        replies = self.learn([observations[row] for row in has_labels])
+        return in_their_places(replies, has_labels, len(observations))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """What is learnt next is a part of a step: random draws follow from these numbers.
@@ -299,11 +299,13 @@ class Learner(Agent):
         number (int): Of the part, from 0.
         """
 
-    def learn(self, batch: Any) -> None:
+    def learn(self, batch: Any) -> Optional[Sequence[Message]]:
         """Gather from a batch what the next ``update`` needs, a gradient for instance.
 
         batch (Sequence[Message]): Examples that all have ``labels``, as ``batch_act`` gives
             them: here messages, in a subclass maybe an ``examples.Batch``.
+        RETURNS (Optional[Sequence[Message]]): What it would have replied to each, if learning
+            tells; to be shown and scored, no part of the conversation.
         RAISES (TrainingError): If the loss is not finite.
         """
         raise NotImplementedError
@@ -345,6 +347,23 @@ class Learner(Agent):
         finally:
             self.weights[:] = before
             self.weights_changed()
+
+
+def in_their_places(
+    replies: Optional[Sequence[Message]], rows: Sequence[int], n_rows: int
+) -> Sequence[Message]:
+    """Replies to some rows of a batch; empty ones to the others.
+
+    replies (Optional[Sequence[Message]]): One for each of the rows; None: all are empty.
+    rows (Sequence[int]): Theirs, ascending.
+    n_rows (int): Of the whole batch.
+    """
+    if replies is not None and len(replies) == n_rows:
+        return replies
+    placed = [Message()] * n_rows
+    for row, reply in zip(rows, replies or ()):
+        placed[row] = reply
+    return placed
 
 
 def can_batch(agent: Agent) -> bool:

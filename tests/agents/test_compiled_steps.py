@@ -60,7 +60,7 @@ def test_compiled_steps_tell_the_loss_of_what_is_gathered(kind):
     learn(agent, teacher, make("optimizers", SGD, 0.1), epochs=5)
     before = agent.weights.copy()
     agent.batch_act(some(kind, *range(4)))
-    agent.reset_metrics()  # Given up.
+    agent.give_up()
     for number in (4, 5):
         agent.batch_act(some(kind, number))
     told = agent.gathered_loss()

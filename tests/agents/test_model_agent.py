@@ -6,7 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from thincdialog.api import Message, ProtocolError
+from thincdialog.api import Batch, Message, ProtocolError
+from thincdialog.metrics.exact import ExactSum
 
 from . import colours
 from .colours import bag, make, rectangles
@@ -56,13 +57,14 @@ def test_model_agent_counts_truncated_contexts_of_every_use():
     counts = agent.update(make("optimizers", "SGD.v1", 0.1)).counts
     wanted = ("contexts", "truncated_contexts", "truncated_context_tokens", "tokens")
     assert [counts[name] for name in wanted] == [4, 2, 2, 10]
+    agent.reset_metrics()
     assert "truncated_contexts" not in agent.report()
 
 
 def test_model_agent_learns_only_from_rows_with_labels():
     agent, alone = build(), build()
     rows = [Message(text="red", id="a"), Message(text="red red", labels=["stop"], id="b")]
-    assert list(agent.batch_act(rows)) == [{}, {}] and agent.n_gathered == 1
+    assert list(agent.batch_act(rows)) == [{}, {"text": "go"}] and agent.n_gathered == 1
     alone.batch_act(rows[1:])
     assert agent.parameters.gradients.tobytes() == alone.parameters.gradients.tobytes()
     report = agent.update(make("optimizers", "SGD.v1", 0.1))
@@ -88,8 +90,7 @@ def test_model_agent_microbatches_of_a_step_that_was_given_up_are_dropped():
     for number in range(3):
         agent.begin_microbatch(0, 1, number)
         agent.batch_act(EXAMPLES)
-    agent.reset_metrics()
-    agent.parameters.clear_gradients()
+    agent.give_up()
     for each in (agent, alone):
         each.begin_microbatch(0, 1, 0)
         each.batch_act(EXAMPLES)
@@ -116,3 +117,61 @@ def test_model_agent_misuse_names_the_call():
     copy.observe(Message(text="red", agent="user"))
     with pytest.raises(ProtocolError, match=r"observe\(\) was called twice without act\(\)"):
         copy.observe(Message(text="red", agent="user"))
+
+
+def test_model_agent_tells_loss_and_accuracy_of_all_that_was_learnt_since_the_reset():
+    agent = build()
+    optimizer = make("optimizers", "SGD.v1", 0.0)  # So that the weights stay.
+    losses, n_right = [], 0
+    for rows in (EXAMPLES, EXAMPLES[:1], EXAMPLES):
+        replies = agent.batch_act(rows)
+        n_right += sum(reply["text"] in row["labels"] for reply, row in zip(replies, rows))
+        report = agent.update(optimizer)
+        losses += [report.loss]
+    told = agent.report()
+    assert told["loss"].value() == pytest.approx(sum(losses) / 5)
+    assert told["accuracy"].value() == n_right / 5 and told["accuracy"].denominator == ExactSum(5)
+    agent.reset_metrics()
+    assert "loss" not in agent.report() and "accuracy" not in agent.report()
+
+
+def test_model_agent_learns_what_waits_when_metrics_are_reset():
+    agent, alone = build(), build()
+    for each in (agent, alone):
+        each.batch_act(EXAMPLES)
+        if each is agent:
+            each.reset_metrics()
+        assert each.update(make("optimizers", "SGD.v1", 0.1)).examples == 2
+    assert agent.weights.tobytes() == alone.weights.tobytes()
+
+
+def test_model_agent_what_it_would_have_said_in_training_is_not_said():
+    agent = build(history_size=-1, use_reply="model")
+    copy = agent.clone()
+    copy.observe(Message(text="red red", labels=["stop"], episode_done=False))
+    reply = copy.act()
+    copy.self_observe(reply)
+    assert reply["text"] in ("stop", "go")
+    assert [text for _, text in copy.conversation.turns] == ["red red"]
+
+
+@pytest.mark.parametrize("candidates", ["batch", "fixed", "inline"])
+def test_ranker_tells_the_best_candidate_of_training(candidates):
+    answers = {"red": "stop", "green": "go", "amber": "wait"}
+    rows = colours.examples(answers)
+    make_model = lambda: make("models", "BiEncoder", bag())  # noqa: E731
+    agent, teacher = colours.build("Ranker", make_model, rows, candidates=candidates)
+    lists = [["stop", "go"], ["go", "wait"], ["wait", "stop"]]
+    batch = [
+        Message(text=row["text"], labels=row["labels"], id=str(n), label_candidates=lists[n % 3])
+        for n, row in enumerate(rows)
+    ]
+    scores = {}
+    agent.loss = lambda Z, targets, mask: scores.update(Z=Z, mask=mask) or (Z, Z.sum(axis=1))
+    replies = agent.learn(Batch.of(batch))
+    texts = agent.fixed if candidates == "fixed" else list(answers.values())
+    for number, reply in enumerate(replies):
+        allowed = lists[number % 3] if candidates == "inline" else texts
+        best = max(allowed, key=lambda text: scores["Z"][number, texts.index(text)])
+        assert reply["text"] == best
+    assert len(replies) == len(batch)

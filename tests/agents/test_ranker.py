@@ -147,8 +147,7 @@ def test_ranker_gradient_is_that_of_finite_differences():
         losses = []
         for sign in (1, -1):
             values[at] += sign * step
-            agent.parameters.clear_gradients()
-            agent.reset_metrics()
+            agent.give_up()
             agent.batch_act(rows)
             losses.append(agent.gathered_loss() * len(rows))
             values[at] -= sign * step

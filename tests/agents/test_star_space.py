@@ -68,7 +68,7 @@ def test_star_space_negatives_are_other_replies(candidates):
     agent, _ = build(candidates=candidates, negatives=20)
 
     def drawn(number):
-        agent.reset_metrics()
+        agent.give_up()
         agent.begin_microbatch(1, 2, number)
         agent.batch_act(messages(EXAMPLES[:3]))  # The fourth reply is not among them.
         return texts_of(agent)

@@ -24,7 +24,15 @@ from thincdialog.batchers import Batchsort, Fixed, Words
 from thincdialog.errors import DataError, ProtocolError
 from thincdialog.examples import Batch
 from thincdialog.messages import Message
-from thincdialog.worlds import DynamicBatchWorld, MultiAgentWorld, PartnerWorld, batch_world
+from thincdialog.metrics.accuracy import Accuracy
+from thincdialog.protocol import Learner
+from thincdialog.worlds import (
+    BatchWorld,
+    DynamicBatchWorld,
+    MultiAgentWorld,
+    PartnerWorld,
+    batch_world,
+)
 
 
 class Talker(ConversationAgent):
@@ -209,3 +217,73 @@ def test_state_that_was_left_for_another_epoch_skips_nothing():
         while not each.epoch_done():
             heard += [name for name, *_ in record(each)]
         assert sorted(heard) == sorted(f"{number}/0" for number in range(30))
+
+
+class Counting(Learner):
+    """Counts what it learns, and would have said "yes"."""
+
+    id = "counting"
+    n_gathered = 0
+
+    def learn(self, batch):
+        self.n_gathered += len(batch)
+        return [Message(text="yes")] * len(batch)
+
+    def update(self, optimizer):
+        self.n_gathered = 0
+
+
+def parley_through(world, each=lambda: None):
+    for epoch in range(2):
+        world.start_epoch(epoch, 0)
+        while not world.epoch_done():
+            world.parley()
+            each()
+
+
+@pytest.mark.parametrize("size", [2, 10])
+def test_a_loop_without_updates_is_told_so_after_the_first_epoch(size):
+    agent = Counting()
+    forgetful = BatchWorld(make_teacher([1] * 10, True), agent, Fixed(size))
+    with pytest.raises(ProtocolError, match="counting learnt 10 examples, .*update.optimizer."):
+        parley_through(forgetful)
+    assert agent.n_gathered == 10  # The second epoch has not begun.
+
+
+def test_a_loop_of_one_epoch_without_updates_is_told_so_when_the_world_closes():
+    with pytest.raises(ProtocolError, match="never updated"):
+        with BatchWorld(make_teacher([1] * 4, True), Counting(), Fixed(2)) as world:
+            while not world.epoch_done():
+                world.parley()
+    assert world.is_shut_down
+    with pytest.raises(KeyError):  # What went wrong before is not hidden.
+        with BatchWorld(make_teacher([1], True), Counting(), Fixed(2)) as world:
+            world.parley()
+            raise KeyError
+
+
+def test_a_loop_that_updates_now_and_then_is_left_alone():
+    agent = Counting()
+    n_parleys = 0
+
+    def update_at_times():
+        nonlocal n_parleys
+        n_parleys += 1
+        if n_parleys % 3 == 0:
+            agent.update(None)
+
+    with BatchWorld(make_teacher([1] * 8, True), agent, Fixed(2)) as world:
+        parley_through(world, update_at_times)
+    assert agent.n_gathered == 4  # Of eight batches, the last two wait.
+    with BatchWorld(make_teacher([1] * 8, False), agent, Fixed(2)) as world:
+        agent.answer = lambda batch: [Message()] * len(batch)
+        parley_through(world)
+
+
+def test_replies_of_learning_are_scored_if_the_teacher_has_metrics():
+    teacher = make_teacher([1] * 4, True)
+    teacher.set_metrics([Accuracy()])
+    world = BatchWorld(teacher, Counting(), Fixed(4))
+    world.parley()
+    assert [reply["text"] for reply in world.acts[1]] == ["yes"] * 4
+    assert world.report()["accuracy"].value() == 0 and world.report()["examples"].value() == 4

@@ -177,15 +177,17 @@ class ClassifierAgent(ModelAgent):
             return super().batch_lengths(observations)
         return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
 
-    def learn(self, batch: Batch) -> None:
+    def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         ops = self.model.ops
-        targets = ops.asarray1i(self.targets(batch))
+        targets = self.targets(batch)
         # (n_examples, n_classes)
         logits, backprop = self.model.begin_update(self._input(batch))
+        replies = self.judged(logits, targets, self.classes)
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
-        d_logits, losses = self.loss(logits, targets, weights)
+        d_logits, losses = self.loss(logits, ops.asarray1i(targets), weights)
         self.count_losses(batch, losses)
         backprop(d_logits)
+        return replies
 
     def targets(self, batch: Batch) -> Any:
         """Number of each example's class; every example has ``labels``.
@@ -239,7 +241,7 @@ class ClassifierAgent(ModelAgent):
             index = self._index.get(labels[0]) if labels else None
             if index is not None:
                 loss = -float(np.log(max(row[index], 1e-30)))
-                self.counters.add_loss(loss)
+                self.counters.add_evaluation_loss(loss)
 
     def _input(self, batch: Batch) -> Any:
         if self.n_features is None:

@@ -22,11 +22,12 @@ _SHARES = {
 
 
 class Counters:
-    """Since the last update of the weights; in an evaluation, since the last reset.
+    """What waits for the next update of the weights (``clear`` drops it), and what is told
+    since ``reset``: of the updates made and of the one to come, or of an evaluation.
 
-    examples (int): Learnt from.
-    losses (array): Sums of losses (nats), of batches or of examples.
-    n_losses (int): Of how many examples.
+    examples (int): Learnt from since the last update.
+    losses (array): Their losses (nats), summed over batches.
+    n_losses (int): Of how many of them.
     counts (Counter): Of the texts that were read: "tokens", the "cells" of the rectangles that
         held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
     microbatches (Optional[GradientTree]): Gradients of the step's microbatches but the last,
@@ -37,12 +38,20 @@ class Counters:
 
     def __init__(self) -> None:
         self.counts: Counter = Counter()
+        self.clear()
         self.reset()
 
     def reset(self) -> None:
-        """Start afresh."""
+        """Start what is told afresh. What waits for an update still does."""
+        if not self.examples:
+            self.clear()
+        self._told = _Told()
+
+    def clear(self) -> None:
+        """Forget what waits for an update."""
         self.examples = 0
         self.losses, self.n_losses = array("d"), 0
+        self.n_right = self.n_judged = 0
         self.counts.clear()
         self.microbatches: Optional[GradientTree] = None
         self.packs: List[Tuple[Any, int]] = []
@@ -54,16 +63,26 @@ class Counters:
         self.examples += len(batch.rows)
 
     def add_loss(self, total: float, n: int = 1) -> None:
-        """Losses of n examples are known."""
+        """Losses of n examples that wait for the update are known."""
         self.losses.append(total)
         self.n_losses += n
 
+    def judge(self, n_right: int, n: int) -> None:
+        """It is known how many of n such examples the agent would have answered rightly."""
+        self.n_right += n_right
+        self.n_judged += n
+
+    def add_evaluation_loss(self, loss: float) -> None:
+        """The loss of an example is known that nothing is learnt from."""
+        self._told.losses.append(loss)
+        self._told.n_losses += 1
+
     def mean_loss(self) -> float:
-        """Of the examples whose losses are known, one or more."""
+        """Of the examples that wait and whose losses are known, one or more."""
         return math.fsum(self.losses) / self.n_losses
 
     def step(self, gradient_norm: float) -> StepReport:
-        """The weights were updated; start afresh."""
+        """The weights were updated: nothing waits any more."""
         report = StepReport(
             self.examples,
             math.fsum(self.losses),
@@ -71,15 +90,26 @@ class Counters:
             gradient_norm=gradient_norm,
             counts=dict(self.counts),
         )
-        self.reset()
+        told = self._told
+        told.losses.extend(self.losses)
+        told.n_losses += self.n_losses
+        told.n_right += self.n_right
+        told.n_judged += self.n_judged
+        told.counts.update(self.counts)
+        self.clear()
         return report
 
     def report(self) -> Dict[str, Metric]:
-        """Loss per example (nats); where text was read, tokens and padding (the share of
-        cells that hold no token) and what was truncated, too. Means of nothing are left out."""
-        counts = self.counts
-        loss = AverageMetric(exact_sum(self.losses), self.n_losses)
-        report: Dict[str, Metric] = {"loss": loss}
+        """Loss per example (nats); in training the accuracy, where it is known; where text was
+        read, tokens and padding (the share of cells that hold no token) and what was truncated,
+        too. Means of nothing are left out."""
+        told = self._told
+        counts = told.counts + self.counts
+        losses = exact_sum(told.losses) + exact_sum(self.losses)
+        report: Dict[str, Metric] = {
+            "loss": AverageMetric(losses, told.n_losses + self.n_losses),
+            "accuracy": AverageMetric(told.n_right + self.n_right, told.n_judged + self.n_judged),
+        }
         if counts:
             n_tokens, n_cells = counts["tokens"], counts["cells"]
             report["tokens"] = SumMetric(n_tokens)
@@ -96,6 +126,15 @@ class Counters:
     def ids(self) -> List[Optional[str]]:
         """Of the examples learnt from."""
         return [id for batch in self._batches for id in batch.ids()]
+
+
+class _Told:
+    """Of what does not wait for an update, or no longer does."""
+
+    def __init__(self) -> None:
+        self.losses, self.n_losses = array("d"), 0
+        self.n_right = self.n_judged = 0
+        self.counts: Counter = Counter()
 
 
 def not_finite(what: str, ids: Sequence[Optional[str]]) -> TrainingError:

@@ -4,15 +4,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple, TypeVar
 
+import numpy as np
 from thinc.api import Model, Optimizer, fix_random_seed
-from thinc.types import Floats1d, Ragged
+from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
 from ..errors import ConfigError, DataError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
-from ..messages import Message
+from ..examples.store import NO_LABEL
+from ..messages import Message, MessageBatch
 from ..metrics import Metric
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
@@ -21,7 +23,14 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
-from ..protocol import NO_STEP, Learner, Observations, ReadingOptions, StepReport
+from ..protocol import (
+    NO_STEP,
+    Learner,
+    Observations,
+    ReadingOptions,
+    StepReport,
+    in_their_places,
+)
 from ..teachers import Teacher
 from .conversation import ConversationAgent
 from .counters import Counters, not_finite
@@ -194,8 +203,16 @@ class ModelAgent(ConversationAgent, Learner):
         labelled = batch.labelled()
         if not len(labelled.rows):
             return self.answer(batch)
-        self.learn(labelled)
-        return [Message()] * len(batch.rows)
+        replies = self.learn(labelled)
+        places = () if labelled is batch else np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
+        return in_their_places(replies, places, len(batch.rows))
+
+    def self_observe(self, message: Message) -> None:
+        observation = self.observation or {}
+        # What it would have replied while it learnt was not said.
+        if self.use_reply == "model" and observation.get("labels"):
+            message = Message((name, cell) for name, cell in message.items() if name != "text")
+        super().self_observe(message)
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.
@@ -209,6 +226,17 @@ class ModelAgent(ConversationAgent, Learner):
         self.counters.learn(batch)
         self.counters.add_loss(total, len(batch.rows))
 
+    def judged(self, scores: Floats2d, targets: Any, texts: Sequence[str]) -> MessageBatch:
+        """What would have been replied to examples that are learnt; counts how many are right.
+
+        scores (Floats2d): Shape (n_examples, n_texts).
+        targets (np.ndarray): Number of each example's right text.
+        texts (Sequence[str]): What there is to reply with.
+        """
+        best = self.model.ops.to_numpy(scores.argmax(axis=1))
+        self.counters.judge(int((best == targets).sum()), len(best))
+        return MessageBatch({"text": [texts[number] for number in best.tolist()]}, len(best))
+
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
@@ -221,6 +249,11 @@ class ModelAgent(ConversationAgent, Learner):
         counters.microbatches = counters.microbatches or GradientTree()
         counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
+
+    def give_up(self) -> None:
+        """Drop what was learnt since the last update."""
+        self.parameters.clear_gradients()
+        self.counters.clear()
 
     def gathered_loss(self) -> float:
         return self.counters.mean_loss()
@@ -299,7 +332,8 @@ class ModelAgent(ConversationAgent, Learner):
     # --- metrics ----------------------------------------------------------------
 
     def report(self) -> Dict[str, Metric]:
-        """Loss per example (nats), tokens, padding and truncation since the reset."""
+        """Loss per example (nats), tokens, padding and truncation since the reset; of what is
+        learnt, the accuracy, too, if learning tells."""
         return self.counters.report()
 
     def reset_metrics(self) -> None:

@@ -168,23 +168,29 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def learn(self, batch: Batch) -> None:
+    def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         ops = self.model.ops
-        X, targets, allowed = self._training_input(batch)
+        X, texts, targets, allowed = self._training_input(batch)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
+        known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
+        replies = self.judged(known, targets, texts)
         d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
         self.count_losses(batch, losses)
         backprop(d_scores)
+        return replies
 
-    def _training_input(self, batch: Batch) -> Tuple[Tuple[Ragged, Ragged], Any, Optional[Any]]:
-        """Conversations and distinct candidates of the batch, where each example's right one
-        is, and which of them each example may be told from (all if None)."""
+    def _training_input(
+        self, batch: Batch
+    ) -> Tuple[Tuple[Ragged, Ragged], List[str], Any, Optional[Any]]:
+        """Conversations and distinct candidates of the batch, the candidates' texts, where each
+        example's right one is, and which of them each example may be told from (all if None)."""
+        labels = batch.first_labels()
         if self.candidates == "batch":
             contexts, candidates, numbers = self.text.pairs(batch)
             X = (self.ragged(contexts, CONTEXT), self.ragged(candidates, LABEL))
-            return X, numbers, None
-        labels = batch.first_labels()
+            by_number = dict(zip(numbers.tolist(), labels))
+            return X, [by_number[number] for number in range(len(by_number))], numbers, None
         allowed = None
         if self.candidates in ("fixed", "vocab"):
             rows = _number(self.fixed)
@@ -198,7 +204,7 @@ class RankerAgent(ModelAgent):
                 allowed[index, [rows[text] for text in texts]] = True
         targets = [rows[text] for text in labels]
         replies = self.replies(list(rows), lowest_limits(batch, targets, len(rows)))
-        return (self.contexts(batch), replies), targets, allowed
+        return (self.contexts(batch), replies), list(rows), targets, allowed
 
     # --- answering --------------------------------------------------------------------
 
@@ -254,7 +260,7 @@ class RankerAgent(ModelAgent):
         if right and right[0] in texts:
             high, at = scores.max(), texts.index(right[0])
             loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
-            self.counters.add_loss(loss)
+            self.counters.add_evaluation_loss(loss)
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))

@@ -96,14 +96,8 @@ def _first_batch(trial: Trial) -> Batch:
     agent.learn = note
     next(trial.steps())
     del agent.learn
-    _forget(agent)
+    agent.give_up()
     return batches[0]
-
-
-def _forget(agent: Any) -> None:
-    """Drop what was learnt since the last update."""
-    agent.parameters.clear_gradients()
-    agent.reset_metrics()
 
 
 def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
@@ -125,7 +119,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
             losses.append(_gather(agent, batch, trial.seed, n_steps + 1))
     except TrainingError:
         hints.append("Loss or gradient is not finite: lower the learning rate by far.")
-    _forget(agent)
+    agent.give_up()
     changed = _places(agent, parameters.values != before)
     found = Overfit(
         examples=len(batch),
@@ -159,7 +153,7 @@ def _places(agent: Any, flags: Any) -> Dict[str, bool]:
 
 def _gather(agent: Any, batch: Batch, seed: int, step: int) -> float:
     """The loss of the batch, and its gradient in place of the last one."""
-    _forget(agent)
+    agent.give_up()
     agent.begin_microbatch(seed, step, 0)
     agent.learn(batch)
     return float(agent.gathered_loss())

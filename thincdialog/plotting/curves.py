@@ -47,11 +47,11 @@ class Line(NamedTuple):
 
 @dataclass
 class Panel:
-    """The curves of one metric.
+    """The curves of one metric, one of each run that has it.
 
     metric (str): Its name.
     title (str): The name with the unit.
-    lines (List[Line]): By run; of one run, training stands before dev.
+    lines (List[Line]): In the order of the runs.
     """
 
     metric: str
@@ -66,8 +66,9 @@ def make_panels(
 
     runs (Sequence[Run]): From ``find_runs``.
     metrics (Optional[Sequence[str]]): Names as in the scores ("hits@1", "loss") or in the
-        rows ("learn_rate"); "loss" is that of training and of dev; "train/..." and "dev/..."
-        choose one where both are measured. None: the loss, and the score of the runs.
+        rows ("learn_rate"); "train/..." and "dev/..." choose one where both are measured.
+        "loss" is two panels, of training and of dev: among other candidates, one loss says
+        nothing of the other. None: the losses, and the score of the runs.
     against (str): What they are laid over, one of ``AGAINST``.
     RAISES (DataError): If there is no row, or a metric was measured in no run.
     """
@@ -78,9 +79,9 @@ def make_panels(
         where = runs[0].path if len(runs) == 1 else "these runs"
         raise DataError(where, "no evaluation has been logged yet, so there is nothing to plot.")
     scores = [run.rows[-1].get("score_name") for run in logged]
-    chosen = list(dict.fromkeys(metrics or [LOSS, *(name for name in scores if name)]))
+    chosen = dict.fromkeys(metrics or [LOSS, *(name for name in scores if name)])
     panels = []
-    for name in chosen:
+    for name in dict.fromkeys(part for each in chosen for part in _parts(each, logged)):
         lines = [line for run in logged for line in _lines(run, name, against)]
         splits = ", ".join(sorted({line.split for line in lines}))
         title = TITLES.get(name) or f"{name} ({splits})"
@@ -96,12 +97,12 @@ def make_panels(
     return panels
 
 
-def one_split(panel: Panel) -> Panel:
-    """Of a panel with lines of training and of dev, those of training."""
-    if len({line.split for line in panel.lines}) == 1:
-        return panel
-    lines = [line for line in panel.lines if line.split == TRAIN]
-    return Panel(panel.metric, f"{TRAIN} {panel.title}", lines)
+def _parts(name: str, runs: Sequence[Run]) -> List[str]:
+    """What a metric that was asked for consists of: the loss, of those that were measured."""
+    if name != LOSS:
+        return [name]
+    known = {key for run in runs for row in run.rows for key in measured(row)}
+    return [key for key in (f"{TRAIN}/{LOSS}", f"{DEV}/{LOSS}") if key in known] or [name]
 
 
 def measured(row: Mapping[str, Any]) -> Dict[str, float]:
@@ -116,14 +117,10 @@ def measured(row: Mapping[str, Any]) -> Dict[str, float]:
 def _lines(run: Run, name: str, against: str) -> List[Line]:
     values = [measured(row) for row in run.rows]
     known = {key for row in values for key in row}
-    if name == LOSS:
-        names = [f"{TRAIN}/{LOSS}", f"{DEV}/{LOSS}"]
-    elif name in known:
-        names = [name]
-    else:  # The dev data's, if both are there.
-        names = [key for key in (f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known][:1]
+    # The dev data's, if both are there.
+    names = [key for key in (name, f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known]
     lines = []
-    for key in names:
+    for key in names[:1]:
         split, _, metric = key.partition("/")
         points: List[Tuple[float, float]] = []
         best = None

@@ -3,21 +3,22 @@
 from pathlib import Path
 from typing import Any, Dict, List, Union
 
-from .curves import AGAINST, DEV, Panel, one_split
+from .curves import AGAINST, Panel
 from .picture import drawing, save_figure
 
 # Okabe and Ito's, which colour-blind people tell apart as well; then dashes repeat them.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = "osD^vPX"
 MAX_MARKERS = 16
-GREY = "#555555"
-PANEL_WIDTH = 4.8  # inches
+# Inches; and panels in a row.
+PANEL_WIDTH, PANEL_HEIGHT = 4.8, 3.6
+MOST_BESIDE = 3
 # The star at a run's best row.
 BEST: Dict[str, Any] = {"marker": "*", "markeredgecolor": "black", "markeredgewidth": 0.7}
 
 
 def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "step") -> None:
-    """Panels beside each other, in a file.
+    """Panels beside each other, in rows of up to three, in a file.
 
     panels (List[Panel]): From ``make_panels``.
     path (Union[str, Path]): Its ending says what is written, ".png" or ".svg" for instance.
@@ -28,21 +29,23 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
     matplotlib = drawing("matplotlib", "A picture in a file")
     Figure = drawing("matplotlib.figure", "A picture in a file").Figure
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
-    if len(runs) > len(COLOURS):  # Their dashes tell runs apart, not training from dev.
-        panels = [one_split(panel) for panel in panels]
     # Text of an SVG stays text, and the same curves give the same bytes.
     same = {"svg.fonttype": "none", "svg.hashsalt": "thincdialog", "font.size": 10}
     with matplotlib.rc_context(same):
-        width = PANEL_WIDTH * len(panels) + 0.4
+        n_rows = -(-len(panels) // MOST_BESIDE)
+        n_beside = -(-len(panels) // n_rows)
+        width = PANEL_WIDTH * n_beside + 0.4
         # A letter takes about a twelfth of an inch, and a sign five of them.
-        columns = max(1, int(width * 12 / (max(map(len, [*runs, "training"])) + 8)))
-        height = 3.6 + 0.24 * -(-(len(runs) + 3) // columns)
+        columns = max(1, int(width * 12 / (max(map(len, [*runs, "best"])) + 8)))
+        height = PANEL_HEIGHT * n_rows + 0.24 * -(-(len(runs) + 1) // columns)
         figure = Figure(figsize=(width, height), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
-        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        axes = figure.subplots(n_rows, n_beside, squeeze=False).ravel()
         for panel, ax in zip(panels, axes):
             _draw(panel, ax, runs)
             ax.set_xlabel(AGAINST[against])
+        for ax in axes[len(panels) :]:
+            ax.remove()
         _legend(figure, panels, runs, columns)
         is_svg = Path(path).suffix == ".svg"
         save_figure(figure, path, metadata={"Date": None} if is_svg else None)
@@ -59,12 +62,9 @@ def _style(number: int) -> Dict[str, Any]:
 
 
 def _draw(panel: Panel, ax: Any, runs: List[str]) -> None:
-    has_both = len({line.split for line in panel.lines}) > 1
     for line in panel.lines:
         number = runs.index(line.run)
         style = _style(number)
-        if has_both and line.split == DEV:
-            style["linestyle"] = "--"
         # Signs at all points, or at a few that are not those of the other lines.
         every = max(1, len(line.xs) // MAX_MARKERS)
         marked = (number * every // len(MARKERS) % every, every)
@@ -82,9 +82,6 @@ def _legend(figure: Any, panels: List[Panel], runs: List[str], columns: int) -> 
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=run, **_style(number)) for number, run in enumerate(runs)]
-    if any(len({line.split for line in panel.lines}) > 1 for panel in panels):
-        handles.append(Line2D([], [], color=GREY, linestyle="-", label="training"))
-        handles.append(Line2D([], [], color=GREY, linestyle="--", label="dev"))
     if any(line.best is not None for panel in panels for line in panel.lines):
         star = {**BEST, "color": "white", "markersize": 11, "linestyle": ""}
         handles.append(Line2D([], [], label="best", **star))

@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy
 
-from .curves import AGAINST, DEV, TRAIN, Line, Panel, one_split
+from .curves import AGAINST, Line, Panel
 from .picture import drawing
 
 HEIGHT = 14
@@ -14,7 +14,7 @@ HEIGHT = 14
 COLOURS = (32, 214, 36, 175, 117, 202, 227)
 NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 BRAILLE = range(0x2800, 0x2900)
-# What a line is called in the legend: its letter, and its colour if it has one.
+# How the line of each run looks: its letter, and its colour if it has one.
 Style = Dict[str, Tuple[str, Optional[int]]]
 
 
@@ -36,16 +36,13 @@ def draw_terminal(
     RAISES (MissingPackageError): If plotille is not installed.
     """
     runs = list(dict.fromkeys(line.run for panel in panels for line in panel.lines))
-    # Twice as many lines cannot be told apart.
-    shown = [one_split(panel) if len(runs) > 1 else panel for panel in panels]
-    keys = list(dict.fromkeys(_key(line, runs) for panel in shown for line in panel.lines))
     style = {
-        key: (NAMES[i % len(NAMES)], COLOURS[i % len(COLOURS)] if colour else None)
-        for i, key in enumerate(keys)
+        run: (NAMES[i % len(NAMES)], COLOURS[i % len(COLOURS)] if colour else None)
+        for i, run in enumerate(runs)
     }
-    parts = [_draw(panel, against, width, style, runs) for panel in shown]
-    if len(keys) > 1:
-        legend = [(f"{letter}  {key}", number) for key, (letter, number) in style.items()]
+    parts = [_draw(panel, against, width, style) for panel in panels]
+    if len(runs) > 1:
+        legend = [(f"{letter}  {run}", number) for run, (letter, number) in style.items()]
         parts.append("\n".join(t if n is None else f"\x1b[38;5;{n}m{t}\x1b[0m" for t, n in legend))
     text = "\n\n".join(parts)
     if braille:
@@ -53,14 +50,7 @@ def draw_terminal(
     return text.translate({**dict.fromkeys(BRAILLE, "*"), **str.maketrans("┤│└─┬", "||+-+")})
 
 
-def _key(line: Line, runs: List[str]) -> str:
-    """What a line is called in the legend: by its run, or of one run by its data."""
-    if len(runs) > 1:
-        return line.run
-    return {TRAIN: "training", DEV: "dev"}[line.split]
-
-
-def _draw(panel: Panel, against: str, width: int, style: Style, runs: List[str]) -> str:
+def _draw(panel: Panel, against: str, width: int, style: Style) -> str:
     plotille = drawing("plotille", "A plot in the terminal")
     low, high = _limits([y for line in panel.lines for y in line.ys])
     left, right = _limits([x for line in panel.lines for x in line.xs], margin=0.0)
@@ -70,7 +60,7 @@ def _draw(panel: Panel, against: str, width: int, style: Style, runs: List[str])
     columns = max(width - gutter - 3, 20)
     canvas = plotille.Canvas(columns, HEIGHT, left, low, right, high, mode="byte")
     for line in panel.lines:
-        _, colour = style[_key(line, runs)]
+        _, colour = style[line.run]
         points = list(zip(line.xs, line.ys))
         for start, end in zip(points, points[1:]):
             canvas.line(*start, *end, color=colour)
@@ -79,9 +69,8 @@ def _draw(panel: Panel, against: str, width: int, style: Style, runs: List[str])
     # Letters come last, so that no line covers them.
     if len(style) > 1:
         for line in panel.lines:
-            key = _key(line, runs)
-            letter, colour = style[key]
-            for x, y in _letter_places(line, list(style).index(key), left, right):
+            letter, colour = style[line.run]
+            for x, y in _letter_places(line, list(style).index(line.run), left, right):
                 canvas.text(x, y, letter, color=colour)
     # Braille without a dot is wider than a space in some fonts.
     rows = canvas.plot().replace(chr(BRAILLE[0]), " ").split("\n")

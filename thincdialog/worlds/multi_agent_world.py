@@ -1,54 +1,97 @@
 """Any number of agents that all hear each other."""
 
-from typing import Dict, List, Sequence
+from functools import partial
+from typing import Dict, List, Mapping, Sequence
 
+from ..errors import ConfigError, Problem
 from ..messages import Message
 from ..metrics import Metric
 from ..protocol import Agent
+from ..registry import registry
 from ..teachers.teacher import Teacher
-from .world import World
+from .world import World, WorldFactory, merged_report
+
+
+@registry.worlds("thincdialog.MultiAgentWorld.v1")
+def build_multi_agent_world(others: Mapping[str, Agent]) -> WorldFactory:
+    """The teacher, the agent of ``[agent]`` and others, who all hear each other: one
+    conversation at a time, in which each speaks once in turn. The teacher scores the agent,
+    who answers first. Metrics of the others are called ``<name>/<metric>``.
+
+    others (Mapping[str, Agent]): Agents that learn nothing, in sections
+        ``[world.others.NAME]``, in the order of their turns.
+    RAISES (ConfigError): If there is none, or one of them learns.
+    """
+    if not others:
+        hint = "add a section [world.others.NAME] with @agents"
+        raise ConfigError([Problem("", "[world] has no others for the agent to talk with", hint)])
+    for name, other in others.items():
+        if type(other).initialize is not Agent.initialize:
+            text = f"[world.others.{name}] learns from training data"
+            hint = "choose one that does not, such as thincdialog.FixedResponse.v1"
+            raise ConfigError([Problem("", text, hint)])
+    return partial(_with_others, others=others)
+
+
+def _with_others(teacher: Teacher, agent: Agent, others: Mapping[str, Agent]) -> World:
+    copies = {name: other.clone() for name, other in others.items()}
+    for name, copy in copies.items():
+        copy.id = name
+    return MultiAgentWorld([teacher, agent, *copies.values()], n_plain=2)
 
 
 class MultiAgentWorld(World):
     """Round robin: each agent acts once in a parley, and all others observe it at once.
 
     The first agent acts before it has observed anything. Every message gets the
-    field ``agent``: its speaker's id, with a number where several have the same.
+    field ``agent``: its speaker's id, with a number where several have the same. When a
+    message with ``episode_done`` was said, all but teachers forget the conversation at the
+    end of the parley.
 
     agents (Sequence[Agent]): Two or more, in the order of their turns.
+    n_plain (int): So many of them, the first ones, report under the plain names of their
+        metrics, as in a world of two.
     RAISES (ValueError): If there are fewer than two, or one of them twice.
     """
 
-    def __init__(self, agents: Sequence[Agent]):
+    def __init__(self, agents: Sequence[Agent], n_plain: int = 0):
         if len(agents) < 2:
             raise ValueError(f"MultiAgentWorld needs two agents or more, got {len(agents)}")
         if len(set(map(id, agents))) < len(agents):
             raise ValueError("MultiAgentWorld got the same agent twice: give it a clone()")
         super().__init__(agents)
         self.names = _unique_names(agents)
+        self.n_plain = n_plain
 
     def _parley(self) -> None:
-        acts = []
+        acts: List[Message] = []
         for speaker, name in zip(self.agents, self.names):
             message = Message(speaker.act(), agent=name)
             acts.append(message)
+            self.heard = acts[:1]
             for listener in self.agents:
                 if listener is not speaker:
                     listener.observe(message)
             if speaker.observation is not None:
                 speaker.self_observe(message)
         self.acts = acts
+        if any(act.get("episode_done") for act in acts):
+            # What was said after the last answer is no beginning of the next conversation.
+            for agent in self.agents:
+                if not isinstance(agent, Teacher):
+                    agent.reset()
 
     def _epoch_done(self) -> bool:
         return any(agent.epoch_done() for agent in self.agents if isinstance(agent, Teacher))
 
     def report(self) -> Dict[str, Metric]:
-        """Metrics of all agents, named ``<agent>/<metric>``."""
-        return {
+        """Metrics of all agents, named ``<agent>/<metric>``, but for the first ``n_plain``."""
+        named = {
             f"{name}/{key}": metric
-            for agent, name in zip(self.agents, self.names)
+            for agent, name in list(zip(self.agents, self.names))[self.n_plain :]
             for key, metric in agent.report().items()
         }
+        return {**merged_report(self.agents[: self.n_plain]), **named}
 
 
 def _unique_names(agents: Sequence[Agent]) -> List[str]:

@@ -8,6 +8,7 @@ from ..messages import Message, column
 from ..metrics import Metric
 from ..protocol import Agent
 from ..teachers.teacher import Teacher
+from .display import display_acts
 
 WorldT = TypeVar("WorldT", bound="World")
 
@@ -31,6 +32,7 @@ class World:
         self.is_shut_down = False
         # Whether that was found since the last parley: it is asked for often.
         self._has_more = False
+        self._learning = [_Learning(agent) for agent in self.agents if agent.learns]
 
     def parley(self) -> None:
         """One step: every agent acts once and the others observe.
@@ -45,8 +47,12 @@ class World:
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
         self.heard, self._has_more = (), False
+        for learning in self._learning:
+            learning.before_parley()
         self.parley_init()
         self._parley()
+        for learning in self._learning:
+            learning.after_parley()
 
     def parley_init(self) -> None:
         """Called as each parley begins; here a world of your own chooses what goes on.
@@ -86,7 +92,13 @@ class World:
 
         epoch (int): Number of the epoch, counted from 0.
         seed (int): With the epoch, fixes the order of training examples.
+        RAISES (ProtocolError): If an agent learnt through the whole epoch before, and its
+            weights were never updated. (So does leaving ``with world``.)
         """
+        for learning in self._learning:
+            if self.epoch_done():
+                learning.check()
+            learning.begin_epoch()
         self.reset()
         for agent in self.agents:
             if isinstance(agent, Teacher):
@@ -122,13 +134,19 @@ class World:
     def _restore(self, state: Mapping[str, Any]) -> None:
         raise NotImplementedError
 
+    def display(self, most: int = 10) -> str:
+        """The last parley as text: who said what, and what would have been right.
+
+        most (int): Conversations of a batch that are shown.
+        """
+        return display_acts([agent.id for agent in self.agents], self.acts, most)
+
     def report(self) -> Dict[str, Metric]:
         """Metrics of all agents since ``reset_metrics``; where two of them report
-        the same name, that of the first agent counts."""
-        report: Dict[str, Metric] = {}
-        for agent in reversed(self.agents):
-            report.update(agent.report())
-        return report
+        the same name, that of the first agent counts. Of what is learnt: the loss, and, where
+        learning tells, the accuracy among the candidates or classes of training. A teacher
+        adds those of ``set_metrics``."""
+        return merged_report(self.agents)
 
     def reset_metrics(self) -> None:
         """Start the metrics of all agents afresh."""
@@ -155,7 +173,56 @@ class World:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
+        is_done = kind is None and not self.is_shut_down and self.epoch_done()
         self.shutdown()
+        for learning in self._learning if is_done else ():
+            learning.check()
+
+
+def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
+    """Metrics of some agents; where two of them report the same name, the first one's."""
+    report: Dict[str, Metric] = {}
+    for agent in reversed(agents):
+        report.update(agent.report())
+    return report
+
+
+class _Learning:
+    """Watches whether the weights of an agent are ever updated.
+
+    agent (Agent): A ``Learner``.
+    """
+
+    def __init__(self, agent: Agent):
+        self.agent: Any = agent
+        self.begin_epoch()
+
+    def begin_epoch(self) -> None:
+        """Begin anew, whatever is gathered already."""
+        self._at_first = self._gathered = self.agent.n_gathered
+        self._is_updated = False
+
+    def before_parley(self) -> None:
+        """See whether there was an update since the last parley."""
+        # A parley only adds to what is gathered.
+        self._is_updated = self._is_updated or self.agent.n_gathered < self._gathered
+
+    def after_parley(self) -> None:
+        """Take note of what is gathered."""
+        self._gathered = self.agent.n_gathered
+
+    def check(self) -> None:
+        """See, as an epoch is over, that there was an update.
+
+        RAISES (ProtocolError): If not.
+        """
+        self.before_parley()
+        n_learnt = self._gathered - self._at_first
+        if n_learnt and not self._is_updated:
+            raise ProtocolError(
+                f"{self.agent.id} learnt {n_learnt:,} examples, a whole epoch, but its weights "
+                "were never updated: call agent.update(optimizer) after world.parley()."
+            )
 
 
 # What a registered world returns: (teacher, agent) -> World.
