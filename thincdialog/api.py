@@ -71,7 +71,8 @@ def load(
 ) -> Chatbot:
     """Load a saved model to talk to; see ``Chatbot``.
 
-    path (Union[str, Path]): Its folder, such as "output/quickstart/model-best".
+    path (Union[str, Path]): Its folder, such as "output/quickstart/model-best"; or that of a
+        run, for its best model.
     overrides (Optional[Mapping[str, Any]]): Changes to its config.
     code (Union[str, Path, None]): Python file that registers what its config names.
     RAISES (DialogError): If the folder is not a whole saved model.

@@ -19,11 +19,37 @@ def test_results_table(runs, run):
     code, out, _ = run(f"results {runs}")
     header, _, best, second = out.splitlines()
     assert code == 0 and header.split("  ")[0] == "run" and "hits@1 test" in header
-    assert header.split()[-1] == "learn_rate"
+    # What sets the runs apart comes before what they came to.
+    assert header.split()[1] == "learn_rate"
     assert {best.split()[0], second.split()[0]} == {"0.01", "0.001"}
-    assert best.split()[-1] == best.split()[0] and float(best.split()[1]) >= float(
-        second.split()[1]
-    )
+    assert best.split()[1] == best.split()[0] and float(best.split()[2]) >= float(second.split()[2])
+
+
+def test_results_chosen_columns(runs, run):
+    code, out, _ = run(f"results {runs} --columns name,learn_rate,test/mrr,n_parameters")
+    found = json.loads(run(f"results {runs} --json")[1])
+    header, _, *lines = (line.split() for line in out.splitlines())
+    assert code == 0 and header == ["name", "learn_rate", "test/mrr", "n_parameters"]
+    for words, one in zip(lines, found):
+        mrr = f"{one['scores']['test']['mrr']:.4f}"
+        assert words == [one["name"], one["name"], mrr, str(one["n_parameters"])]
+    table = run(f"results {runs} --columns learn_rate,state --csv")[1].splitlines()
+    assert table[0] == "training.optimizer.learn_rate,state" and table[1].endswith(",finished")
+    (one, _) = json.loads(run(f"results {runs} --columns name,dev --json")[1])
+    assert one == {"name": found[0]["name"], "dev": found[0]["dev"]}
+    code, out, err = run(f"results {runs} --columns learn_rat")
+    assert (code, out) == (1, "") and "--columns: 'learn_rat' is no column" in err
+    code, _, err = run(f"results {runs} --columns mrr")
+    assert code == 1 and "'mrr' may be any of: dev/mrr, test/mrr" in err
+
+
+def test_results_csv_cells_are_plain(runs, run, tmp_path):
+    for name, text in (("a", '"simple"'), ("b", '"a, b"')):
+        shutil.copytree(runs / "0.01", tmp_path / name)
+        config = (runs / "0.01" / "config.cfg").read_text()
+        (tmp_path / name / "config.cfg").write_text(f"{config}\n[custom]\nlabel = {text}\n")
+    rows = list(csv.DictReader(io.StringIO(run(f"results {tmp_path} --csv")[1])))
+    assert {row["custom.label"] for row in rows} == {"simple", "a, b"}
 
 
 def test_results_of_runs_that_have_little_in_common(runs, run, tmp_path):

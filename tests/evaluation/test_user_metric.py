@@ -75,5 +75,63 @@ def test_user_metric_is_optimised_shown_and_compared(shown, tmp_path):
     out = json.loads(shown("compare b/model-best a/model-best --code code.py --json -"))
     (one,) = [row for row in out["differences"] if row["metric"] == "w_off"]
     assert one["difference"] < 0 and one["winner"] == ("B" if one["high"] < 0 else "")
+    # In every table a person reads, too.
+    value = f"{found['w_off']:.4f}"
+    assert value in shown("evaluate a --code code.py")
+    assert "w_off" in shown("compare b a --code code.py")
+    assert value in shown("results b a --columns name,test/w_off")
     table = json.loads(shown("results b a --json"))
     assert [row["name"] for row in table] == ["a", "b"] and table[0]["score"] < table[1]["score"]
+
+
+UNKNOWN = '''
+from thincdialog.api import ExampleMetric, Metric, registry
+
+
+class Longest(Metric):
+    """Of all replies; nothing says whether long ones are good."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def value(self):
+        return float(self.n)
+
+    def __add__(self, other):
+        return Longest(max(self.n, other.n))
+
+
+@registry.metrics("my.Longest.v1")
+class LongestReply(ExampleMetric):
+    def add(self, labels, reply):
+        self.n = max(self.n, len(reply.get("text", "").split()))
+
+    def report(self):
+        return {"longest": Longest(self.n)}
+
+    def reset(self):
+        self.n = 0
+'''
+
+
+def test_user_metric_beside_the_usual_ones_stands_in_every_table(shown, tmp_path):
+    """One of which nothing is known: neither its direction nor an interval."""
+    (tmp_path / "code.py").write_text(UNKNOWN)
+    usual = "".join(
+        f'[evaluation.metrics.{name}]\n@metrics = "thincdialog.{name}.v1"\n\n'
+        for name in ("Accuracy", "F1", "Ranking")
+    )
+    own = '[evaluation.metrics.longest]\n@metrics = "my.Longest.v1"\n\n'
+    (tmp_path / "c.cfg").write_text(RANKER.replace("[training]", usual + own + "[training]", 1))
+    out = shown("train c.cfg --code code.py -o a")
+    # Of the rows of training, and at its end.
+    assert sum("longest" in line.split() for line in out.splitlines()) == 2
+    shown("train c.cfg --code code.py -o b --system.seed 9")
+    value = json.loads(shown("evaluate a --code code.py --json -"))["longest"]
+    rows = [line.split() for line in shown("evaluate a --code code.py").splitlines()]
+    assert ["longest", f"{value:.0f}"] in rows
+    lines = shown("compare a b --code code.py").splitlines()
+    (row,) = [line for line in lines if line.startswith("longest ")]
+    assert row.split()[0] == "longest" and row.split()[-2:] == ["-", "-"]
+    assert "longest test" in shown("results a b").splitlines()[0]
+    assert f"| `longest` | {value:.4f} |" in (tmp_path / "a/model-best/README.md").read_text()

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from tests.training.examples import RANKER, quietly_train
-from thincdialog.api import ConfigError, DialogError, find_lr, load_config, registry
+from thincdialog.agents.ranker import RankerAgent
+from thincdialog.api import (
+    ConfigError,
+    DialogError,
+    Experiment,
+    find_lr,
+    load_config,
+    registry,
+)
 from thincdialog.inspection.find_lr import judge
 
 SIZES = {
@@ -38,6 +46,25 @@ def test_find_lr_suggestion_trains_better_than_far_smaller_and_larger(optimizer)
     assert found.suggestion is not None and 1e-4 < found.suggestion < 0.1
     reached = [dev_loss(found.suggestion * factor, overrides) for factor in (0.01, 1.0, 100.0)]
     assert reached[1] < min(reached[0], reached[2]) - 0.1
+
+
+@pytest.mark.parametrize("size, n_left", [(60, 22), (101, 0)])
+def test_find_lr_leaves_the_rest_of_an_epoch_out(size, n_left):
+    """Its few candidates make it easy, whatever the rate."""
+    learnt = []
+
+    class Counting(RankerAgent):
+        def update(self, optimizer):
+            learnt.append((self.n_gathered, optimizer.learn_rate))
+            return super().update(optimizer)
+
+    registry.agents("test_find_lr.Counting.v1", func=Counting)
+    assert Experiment.from_config(RANKER).training_split().n_examples % size == n_left
+    changes = {"agent.@agents": "test_find_lr.Counting.v1", "world.batcher.size": size}
+    found = found_with(steps=30, overrides={**SIZES, "tasks.coffee.n_train": 40, **changes})
+    measured = [rate for n, rate in learnt if n == size]
+    assert measured == found.learn_rates and len(found.losses) == 30
+    assert {n for n, _ in learnt} == {size, n_left or size}
 
 
 def test_find_lr_rates_rise_exponentially_and_losses_are_those_of_training():

@@ -137,14 +137,16 @@ def lines_of(panel):
 
 
 def test_panels_loss_and_score(small, large):
-    loss, score = make_panels(find_runs([small, large]), against="epoch")
-    assert (loss.title, score.title) == ("loss per example (nats)", "hits@1 (dev)")
+    # Losses that are measured among other candidates have no axis in common.
+    loss, dev_loss, score = make_panels(find_runs([small, large]), against="epoch")
+    titles = ["train loss per example (nats)", "dev loss per example (nats)", "hits@1 (dev)"]
+    assert [panel.title for panel in (loss, dev_loss, score)] == titles
     # There is no training loss before the first step.
     assert lines_of(loss)["small", "train"] == ([1.0, 2.0, 3.0], [0.3, 0.15, 0.1])
-    assert lines_of(loss)["large", "dev"] == ([0.0, 1.0, 2.0], [2.0, 1.75, 1.5])
+    assert lines_of(dev_loss)["large", "dev"] == ([0.0, 1.0, 2.0], [2.0, 1.75, 1.5])
     assert lines_of(score)["small", "dev"] == ([0.0, 1.0, 2.0, 3.0], [0.1, 0.4, 0.7, 0.6])
     assert [line.best for line in score.lines] == [2, 2]
-    assert [line.best for line in loss.lines] == [None] * 4
+    assert [line.best for line in loss.lines + dev_loss.lines] == [None] * 4
 
 
 def test_panels_of_chosen_metrics(small):
@@ -165,8 +167,8 @@ def test_panels_without_dev_data(tmp_path):
 def test_panels_runs_with_different_scores_have_a_panel_each(small, tmp_path):
     other = write_run(tmp_path / "other", [make_row(0, 0.5, "f1"), make_row(10, 0.6, "f1")])
     panels = make_panels(find_runs([small, other]))
-    assert [panel.metric for panel in panels] == ["loss", "hits@1", "f1"]
-    assert [len(panel.lines) for panel in panels] == [4, 1, 1]
+    assert [panel.metric for panel in panels] == ["train/loss", "dev/loss", "hits@1", "f1"]
+    assert [len(panel.lines) for panel in panels] == [2, 2, 1, 1]
 
 
 def test_panels_errors(small, tmp_path):
@@ -202,10 +204,10 @@ def test_ticks_labels():
 def test_plot_terminal_of_one_run(small):
     text = plot([small], width=80)
     lines = text.splitlines()
-    assert lines[0] == "loss per example (nats)" and "hits@1 (dev)" in lines
-    assert lines[-2:] == ["A  training", "B  dev"]
+    assert lines[0] == "train loss per example (nats)" and "hits@1 (dev)" in lines
+    assert "dev loss per example (nats)" in lines and not re.search(r"^[AB]  ", text, re.M)
     assert max(map(len, lines)) <= 80 and "\x1b" not in text
-    assert text.count("training steps") == 2 and "┤" in text
+    assert text.count("training steps") == 3 and "┤" in text
     assert not any(line != line.rstrip() for line in lines)
 
 
@@ -243,11 +245,24 @@ def test_plot_svg_holds_the_curves(small, large, tmp_path):
     assert plot([small, large], files=[path]) == ""
     ElementTree.parse(path)
     text = path.read_text(encoding="utf8")
-    for words in ("loss per example (nats)", "hits@1 (dev)", "small", "large", "training", "best"):
+    titles = ("train loss per example (nats)", "dev loss per example (nats)", "hits@1 (dev)")
+    for words in (*titles, "small", "large", "best"):
         assert f">{words}</text>" in text
     before = path.read_bytes()
     plot([small, large], files=[path])
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "n, rows, columns", [(1, 1, 1), (3, 1, 3), (4, 2, 2), (5, 2, 3), (7, 3, 3)]
+)
+def test_plot_wraps_panels(small, tmp_path, n, rows, columns):
+    names = ["hits@1", "train/loss", "dev/loss", "learn_rate", "epoch", "seconds", "examples"][:n]
+    plot([small], metrics=names, files=[tmp_path / "curves.png"])
+    png = (tmp_path / "curves.png").read_bytes()
+    width, height = (int.from_bytes(png[at : at + 4], "big") / 150 for at in (16, 20))
+    assert width == pytest.approx(4.8 * columns + 0.4, abs=0.1)
+    assert 3.6 * rows < height < 3.6 * rows + 0.8
 
 
 def test_plot_png_needs_no_display(small, tmp_path, monkeypatch):
@@ -280,6 +295,5 @@ def test_plot_a_great_many_runs(tmp_path):
         runs.append(write_run(tmp_path / f"run-with-a-long-name-{i}", rows))
     plot(runs, files=[tmp_path / "curves.svg"])
     text = (tmp_path / "curves.svg").read_text()
-    # Dashes tell runs apart here, so there is no dev loss beside that of training.
-    assert ">train loss per example (nats)</text>" in text and ">dev</text>" not in text
+    assert all(f">run-with-a-long-name-{i}</text>" in text for i in range(30))
     assert max(map(len, plot(runs).splitlines())) <= 80

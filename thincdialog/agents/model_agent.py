@@ -208,7 +208,7 @@ class ModelAgent(ConversationAgent, Learner):
         return in_their_places(replies, places, len(batch.rows))
 
     def self_observe(self, message: Message) -> None:
-        observation = self.observation or {}
+        observation = self.observation or Message()
         # What it would have replied while it learnt was not said.
         if self.use_reply == "model" and observation.get("labels"):
             message = Message((name, cell) for name, cell in message.items() if name != "text")

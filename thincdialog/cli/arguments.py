@@ -92,7 +92,7 @@ def positive(text: str) -> int:
 
 
 CONFIG = argument("CONFIG", "config file, such as quickstart.cfg")
-MODEL = argument("MODEL", "folder of a saved model")
+MODEL = argument("MODEL", "folder of a saved model, or of a run for its best one")
 CODE = argument("-c --code FILE", "Python file that registers functions of yours")
 GPU = argument("-g --gpu-id N", "number of the GPU, -1 for the CPU", int)
 MAX_LEN = argument("--max-len N", "letters of a text to show; 0 for all", count, 300)

@@ -8,13 +8,15 @@ from .json_output import write_json
 from .output import messages, table
 
 EXAMPLES = [
-    "compare output/a/model-best output/b/model-best",
-    "compare output/a/model-best output/b/model-best --paths.test test.jsonl --json diff.json",
+    "compare output/a output/b",
+    "compare output/a output/b/model-last --paths.test test.jsonl --json diff.json",
     "compare replies_a.jsonl replies_b.jsonl",
 ]
 
 ARGUMENTS = [
-    argument("A", "folder of a saved model, or a file that evaluate --predictions wrote"),
+    argument(
+        "A", "folder of a run or of a saved model, or a file that evaluate --predictions wrote"
+    ),
     argument("B", "the same"),
     split("test"),
     json_file("all differences"),
@@ -38,9 +40,10 @@ def run(arguments: argparse.Namespace) -> None:
     names = {one.metric for one in found.differences}
     shown = [one for one in found.differences if not is_of_words(one.metric, names)]
     for one in shown:
-        ends = f"{one.low:+.4f} to {one.high:+.4f}"
+        has_ends = one.low is not None
+        ends = f"{one.low:+.4f} to {one.high:+.4f}" if has_ends else "-"
         values = [f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}"]
-        rows.append([one.metric, *values, ends, f"{one.p_value:.3f}"])
+        rows.append([one.metric, *values, ends, f"{one.p_value:.3f}" if has_ends else "-"])
     print(table(rows) + "\n")
     print("".join(f"{one.verdict()}.\n" for one in shown if one.winner), end="")
     alike = [one.metric for one in shown if not one.winner]

@@ -10,7 +10,7 @@ from .json_output import write_json
 from .output import messages, number_of, table
 
 EXAMPLES = [
-    "evaluate output/quickstart/model-best",
+    "evaluate output/quickstart",
     "evaluate output/ranker/model-best --paths.test test.jsonl --json scores.json",
     "evaluate output/ranker/model-best --split dev --evaluation.n_candidates 100",
     "evaluate output/ranker/model-best --predictions replies.jsonl",

@@ -3,7 +3,6 @@
 import argparse
 import platform
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Dict, List
 
 from .. import __version__
@@ -24,9 +23,9 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Show versions, or the facts of a saved model."""
-    from ..files.saved_model import read_meta
+    from ..files.saved_model import model_folder, read_meta
 
-    facts = read_meta(Path(arguments.model)) if arguments.model else _of_installation()
+    facts = read_meta(model_folder(arguments.model)) if arguments.model else _of_installation()
     # Checksums are for programs: --json has them.
     rows = _flatten({name: value for name, value in facts.items() if name != "files"}, "")
     if arguments.json:

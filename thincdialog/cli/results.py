@@ -2,26 +2,34 @@
 
 import argparse
 import csv
+import difflib
 import shutil
 import sys
 from dataclasses import asdict
 from typing import Any, List, Optional
 
-from .arguments import argument, json_flag
+from ..errors import DialogError
+from .arguments import argument, json_flag, listed
 from .json_output import print_json
 from .output import messages, shorten, table
 
 EXAMPLES = [
     "results output/*",
     "results output/small output/large --json",
+    "results output --columns name,learn_rate,dev,test/f1",
     "results output --csv > results.csv",
 ]
 # Settings that get a column, room or not, and if there is room; letters of a value; settings
 # without a column that are named.
 MIN_SETTINGS, MAX_SETTINGS, MAX_LETTERS, MAX_NAMED = 3, 6, 24, 5
+# What a number looks like, by the name of its column.
+FORMS = {"best step": ",", "epochs": ".2f", "seconds": ",.0f", "parameters": ","}
+# A number of --columns, if it is no whole one.
+PLACES = ".4f"
 
 ARGUMENTS = [
     argument("RUN...", "output folder of a training run, or one of many", dest="runs"),
+    argument("--columns A,B", "what to show, by the names of --csv or their last parts", listed),
     [argument("--csv", "print all that is known as CSV"), json_flag("all that is known")],
 ]
 
@@ -31,55 +39,101 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import results
 
     found = results(arguments.runs)
+    rows = [result.flat() for result in found]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if arguments.columns:
+        names = [_column(name, names) for name in arguments.columns]
+        rows = [{name: row.get(name) for name in names} for row in rows]
     if arguments.json:
-        print_json([asdict(result) for result in found])
+        print_json(rows if arguments.columns else [asdict(result) for result in found])
     elif arguments.csv:
-        rows = [result.flat() for result in found]
-        names = list(dict.fromkeys(name for row in rows for name in row))
         writer = csv.DictWriter(sys.stdout, names, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    elif arguments.columns:
+        cells = [[_cell(row[name]) for name in names] for row in rows]
+        print(table([arguments.columns, *cells], n_left=int(names[0] == "name")))
     else:
-        settings = list(found[0].settings)
-        room = max(shutil.get_terminal_size((80, 24)).columns, 80)
-        shown = settings[:MAX_SETTINGS]
-        text = table(result_rows(found, shown))
-        while len(settings) > MIN_SETTINGS and shown and max(map(len, text.split("\n"))) > room:
+        _show(found)
+
+
+def _column(name: str, names: List[str]) -> str:
+    """The column that is meant: one of this name, or the only one that ends in it.
+
+    RAISES (DialogError): If there is none.
+    """
+    ends = [known for known in names if known.endswith((f".{name}", f"/{name}"))]
+    if name in names or len(ends) == 1:
+        return name if name in names else ends[0]
+    if ends:
+        text = f"may be any of: {', '.join(ends)}"
+    else:
+        near = difflib.get_close_matches(name, names, 1)
+        text = f"is no column{f' - did you mean {near[0]!r}?' if near else ''}"
+        text += f" (there are: {', '.join(names)})"
+    raise DialogError(f"--columns: {name!r} {text}")
+
+
+def _show(found: List[Any]) -> None:
+    """As much of the table as there is room for."""
+    settings = list(found[0].settings)
+    room = max(shutil.get_terminal_size((80, 24)).columns, 80)
+    shown = settings[:MAX_SETTINGS]
+    facts = list(FORMS)
+    text = table(result_rows(found, shown, facts))
+    while max(map(len, text.split("\n"))) > room:
+        # What is the same for all runs goes first, then the facts that say least.
+        if facts:
+            same = [name for name in facts if len({_fact(each, name) for each in found}) == 1]
+            facts.remove((same if len(found) > 1 and same else facts)[-1])
+        elif len(shown) > MIN_SETTINGS:
             del shown[-1]
-            text = table(result_rows(found, shown))
-        print(text)
-        if len(settings) > len(shown):
-            messages.info(_differences(settings[len(shown) :]))
+        else:
+            break
+        text = table(result_rows(found, shown, facts))
+    print(text)
+    if len(settings) > len(shown):
+        messages.info(_differences(settings[len(shown) :]))
 
 
-def result_rows(found: List[Any], settings: List[str]) -> List[List[str]]:
-    """Header and rows of the table.
+def result_rows(found: List[Any], settings: List[str], facts: List[str]) -> List[List[str]]:
+    """Header and rows of the table: what sets the runs apart, then what they came to.
 
     settings (List[str]): Those that get a column.
+    facts (List[str]): Of ``FORMS``, those that get one.
     """
+    from ..metrics.usual import is_added
     from ..runs.sweep_values import short_name
 
     metrics = list(dict.fromkeys(result.score_name for result in found if result.score_name))
     one_metric = len(metrics) == 1
     dev, test = (f"{metrics[0]} {split}" if one_metric else split for split in ("dev", "test"))
+    taken = ["run", "task", "state", "score", dev, test, *FORMS]
     columns = {"run": [each.name for each in found]}
+    if any(each.state != "finished" for each in found):
+        columns["state"] = ["" if each.state == "finished" else each.state for each in found]
     if len({each.task for each in found}) > 1:
         columns["task"] = [each.task or "-" for each in found]
+    for setting in settings:
+        cells = [_setting(each.settings[setting]) for each in found]
+        columns[short_name(setting, settings, taken)] = cells
     if not one_metric:
         columns["score"] = [each.score_name or "-" for each in found]
     columns[dev] = [_number(each.score, ".4f") for each in found]
     columns[test] = [_number(each.test, ".4f") for each in found]
-    columns["best step"] = [_number(each.best_step, ",") for each in found]
-    columns["epochs"] = [_number(each.epochs, ".2f") for each in found]
-    columns["seconds"] = [_number(each.seconds, ",.0f") for each in found]
-    columns["parameters"] = [_number(each.n_parameters, ",") for each in found]
-    taken = [*columns, "state"]
-    for setting in settings:
-        cells = [_setting(each.settings[setting]) for each in found]
-        columns[short_name(setting, settings, taken)] = cells
-    if any(each.state != "finished" for each in found):
-        columns["state"] = ["" if each.state == "finished" else each.state for each in found]
+    for split in ("dev", "test"):
+        reports = [each.scores.get(split, {}) for each in found]
+        for name in dict.fromkeys(name for report in reports for name in report):
+            if is_added(name) and "/" not in name and name not in metrics:
+                columns[f"{name} {split}"] = [_number(each.get(name), ".4f") for each in reports]
+    for name in facts:
+        columns[name] = [_fact(each, name) for each in found]
     return [list(columns), *map(list, zip(*columns.values()))]
+
+
+def _fact(result: Any, name: str) -> str:
+    attribute = "n_parameters" if name == "parameters" else name.replace(" ", "_")
+    return _number(getattr(result, attribute), FORMS[name])
 
 
 def _differences(settings: List[str]) -> str:
@@ -89,11 +143,19 @@ def _differences(settings: List[str]) -> str:
     else:
         sections = dict.fromkeys(name.split(".")[0] for name in settings)
         where = f"{len(settings)} settings of {', '.join(f'[{name}]' for name in sections)}"
-    return f"The runs differ in more (--csv shows all): {where}"
+    return f"The runs differ in more (--columns chooses, --csv shows all): {where}"
 
 
-def _setting(value: Optional[str]) -> str:
-    return "-" if value is None else shorten(" ".join(value.split()), MAX_LETTERS)
+def _setting(raw: Optional[str]) -> str:
+    from ..runs.run_table import plain_text
+
+    return "-" if raw is None else shorten(plain_text(raw), MAX_LETTERS)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return format(value, PLACES)
+    return "-" if value is None else shorten(str(value), MAX_LETTERS)
 
 
 def _number(value: Optional[float], form: str) -> str:

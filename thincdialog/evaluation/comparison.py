@@ -7,7 +7,7 @@ both cancels out. (Koehn 2004, https://aclanthology.org/W04-3250)
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy
 
@@ -15,6 +15,7 @@ from ..errors import DataError
 from ..messages import Message
 from ..metrics import AverageMetric, Metric, higher_is_better, is_share, merge_reports, merge_tasks
 from ..metrics.metric import Report
+from ..metrics.usual import is_added
 from ..training.experiment import CodeLike, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, task_values
 from .detail import evaluate_in_detail, total_report
@@ -30,9 +31,10 @@ class MetricDifference:
     a (float): The value of the first one.
     b (float): The value of the second one.
     difference (float): b - a.
-    low (float): Lower end of the 95 % interval of the difference.
-    high (float): Its upper end.
-    p_value (float): How probable a difference this far from 0, or farther, would be
+    low (Optional[float]): Lower end of the 95 % interval of the difference; None if there is
+        no interval, because the metric is no function of sums over examples.
+    high (Optional[float]): Its upper end.
+    p_value (Optional[float]): How probable a difference this far from 0, or farther, would be
         without any; two-sided, and never below 2 / (n_resamples + 1).
     winner (str): "A", "B", or "?" (which is not known) if the interval is without 0, else "".
     """
@@ -41,13 +43,15 @@ class MetricDifference:
     a: float
     b: float
     difference: float
-    low: float
-    high: float
-    p_value: float
+    low: Optional[float]
+    high: Optional[float]
+    p_value: Optional[float]
     winner: str
 
     def verdict(self) -> str:
         """The outcome in words."""
+        if self.low is None or self.high is None:
+            return f"{self.metric} has no interval, so no difference can be told"
         if not self.winner:
             return f"no difference in {self.metric} can be told"
         scale, unit = (100, " points") if is_share(self.metric) else (1, "")
@@ -167,6 +171,11 @@ def _differences(first: _Side, second: _Side, values: Sequence[Values]) -> List[
             winner = "?" if better is None else "B" if (low > 0) is better else "A"
         p_value = two_sided(drawn)
         found.append(MetricDifference(name, a, b, b - a, low, high, p_value, winner))
+    known = {one.metric for one in found}
+    for name in reports[0]:
+        if name not in known and name in reports[1] and is_added(name.rpartition("/")[2]):
+            a, b = (report[name].value() for report in reports)
+            found.append(MetricDifference(name, a, b, b - a, None, None, None, ""))
     return found
 
 

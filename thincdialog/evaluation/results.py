@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Container, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from ..messages import Message
+from ..metrics.usual import is_added
 
 Exchange = Tuple[Message, Message]
 # Shown first, in this order, where they were measured.
@@ -102,9 +103,12 @@ def task_table(
 
 
 def shown_metrics(reports: Sequence[Mapping[str, float]], first: str, most: int = 5) -> List[str]:
-    """Names of the metrics worth a column: the optimised one, then the usual ones."""
-    found = {name for report in reports for name in report}
-    return [name for name in dict.fromkeys((first, *FIRST)) if name in found][:most]
+    """Names of the metrics worth a column: the optimised one, those that the config has added,
+    and of the usual ones as many as make ``most``."""
+    found = dict.fromkeys(name for report in reports for name in report)
+    added = [name for name in found if is_added(name)]
+    names = [name for name in dict.fromkeys((first, *added, *FIRST)) if name in found]
+    return names[: max(most, len({first, *added} & set(names)))]
 
 
 def is_of_words(name: str, names: Container[str]) -> bool:

@@ -15,7 +15,7 @@ data or another device, and is checked as every config is.
 """
 
 from pathlib import Path
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Union
 
 from .. import __version__
 from ..errors import ModelError
@@ -23,6 +23,15 @@ from .checksums import find_damage
 from .json_file import read_json
 
 FORMAT = 1
+# Models that a run's folder holds.
+BEST, LAST = "model-best", "model-last"
+
+
+def model_folder(path: Union[str, Path]) -> Path:
+    """The folder of a saved model: this one, or the best model of the run that it holds."""
+    folder = Path(path)
+    is_run = not (folder / "meta.json").is_file() and (folder / BEST / "meta.json").is_file()
+    return folder / BEST if is_run else folder
 
 
 def read_meta(folder: Path) -> Dict[str, Any]:
@@ -35,9 +44,7 @@ def read_meta(folder: Path) -> Dict[str, Any]:
         raise ModelError(f"{folder}  is not a folder. Give the folder of a saved model, "
                          "such as output/quickstart/model-best.")  # fmt: skip
     if not path.is_file():
-        inside = next(
-            (name for name in ("model-best", "model-last") if (folder / name).is_dir()), ""
-        )
+        inside = next((name for name in (BEST, LAST) if (folder / name).is_dir()), "")
         hint = f" Did you mean {folder / inside}?" if inside else ""
         raise ModelError(f"{folder}  is not a saved model: it has no meta.json.{hint}")
     meta = read_json(path)

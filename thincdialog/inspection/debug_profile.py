@@ -136,14 +136,15 @@ def measure(trial: Trial, steps: int) -> Profile:
     )
 
 
-def _measured_step(trial: Trial, gathered: Iterator[int], stopwatch: Stopwatch) -> int:
+def _measured_step(trial: Trial, gathered: Iterator[bool], stopwatch: Stopwatch) -> int:
     agent: Any = trial.agent
     with ExitStack() as stack:
         stack.enter_context(stopwatch.timing_nodes(trial.model, node_names(trial.model)))
         stack.enter_context(stopwatch.timing_method(agent, "learn", LOSS))
         for method in ENCODING if agent.needs_text else ():
             stack.enter_context(stopwatch.timing_method(agent.text, method, TEXT))
-        examples: int = stopwatch.time(DATA, next, gathered)
+        stopwatch.time(DATA, next, gathered)
+        examples: int = agent.n_gathered
         stopwatch.time(OPTIMIZER, agent.update, trial.optimizer)
     return examples
 

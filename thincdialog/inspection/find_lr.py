@@ -66,7 +66,8 @@ def find_lr(
 ) -> LearnRates:
     """Train for a few steps while the learning rate rises exponentially, and suggest one
     by the losses. Everything else is as in training: agent, batches, optimizer; nothing
-    is written. A schedule of the learning rate is replaced, those of other settings run.
+    is written. A schedule of the learning rate is replaced, those of other settings run. An
+    epoch's last batch, if it is smaller than the others, is learnt and not measured.
 
     start (float): Rate of the first step, above 0.
     end (float): Rate of the last step, above ``start``.
@@ -100,7 +101,11 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
     gathered = trial.steps()
     for rate in rates:
         try:
-            next(gathered)
+            # The rest of an epoch is learnt, but has no place on the curve: a label is easier
+            # to tell from the few others of a small batch.
+            while next(gathered):
+                optimizer.learn_rate = rate
+                agent.update(optimizer)
             optimizer.learn_rate = rate
             losses.append(agent.gathered_loss())
             agent.update(optimizer)

@@ -31,25 +31,28 @@ class Trial(Experiment):
             raise ConfigError([Problem("", text, "see what it does itself")])
         return self.agent.model
 
-    def steps(self) -> Iterator[int]:
+    def steps(self) -> Iterator[bool]:
         """Let the agent gather what one step after the other needs, epoch after epoch, just
         as training does. Whoever asks for the next one has called ``update``.
 
-        YIELDS (int): How many examples the step learns from.
+        YIELDS (bool): Whether the step learns from what was left of an epoch: from fewer
+            examples than all other steps of it.
         RAISES (DataError): If no example has a label.
         """
         agent, epoch, step = self.agent, 0, 0
         with self.make_world(self.teacher, agent) as world:
             while True:
                 world.start_epoch(epoch, self.seed)
-                step_before = step
+                fewest = 0
                 while not world.epoch_done():
                     n_microbatches = self.training["accumulate_gradient"]
                     gather(agent, world, self.seed, step + 1, n_microbatches)
-                    if agent.n_gathered:
+                    n_examples = agent.n_gathered
+                    if n_examples:
                         step += 1
-                        yield agent.n_gathered
-                if step == step_before:
+                        yield n_examples < fewest and world.epoch_done()
+                        fewest = min(n_examples, fewest or n_examples)
+                if not fewest:
                     raise DataError(self.teacher.data_name, "no training example has a label")
                 epoch += 1
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, TextIO, Tuple
 
 from tqdm import tqdm
 
-from ..metrics import higher_is_better
+from ..metrics.usual import is_about_reading, is_added
 from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 
@@ -33,7 +33,8 @@ def Console(scores: Optional[List[str]] = None, progress_bar: bool = True) -> Se
     examples/s, and the time left if no limit but steps and epochs ends the run.
 
     scores (Optional[List[str]]): Names of the metrics to show; if null the one that is
-        optimised (of several tasks, that of each) and up to three more, as there is room.
+        optimised (of several tasks, that of each), those that the config has added to the
+        usual ones, and up to four in all, as there is room.
     progress_bar (bool): Whether to show the bar.
     """
 
@@ -150,8 +151,10 @@ class ConsoleLogger:
             others = [name for name in ("macro_f1", *others) if _metric(name) != "f1"]
         first = info.get("score_name")
         alike = [name for name in others if _metric(name) == _metric(first or "")]
-        names = dict.fromkeys([first, *alike, *others])
-        self.scores = [name for name in names if name in info["scores"]][:MAX_SCORES]
+        added = [name for name in others if "/" not in name and is_added(name)]
+        names = dict.fromkeys([first, *alike, *added, *others])
+        shown = [name for name in names if name in info["scores"]]
+        self.scores = shown[: max(MAX_SCORES, len({first, *added} & set(shown)))]
 
     def _cells(self, info: Dict[str, Any]) -> Dict[str, str]:
         """Column name, with its unit, to what stands in the row."""
@@ -209,5 +212,4 @@ def _metric(name: str) -> str:
 
 def _is_score(name: str) -> bool:
     # Cut or padded text is no score of the agent; f1 speaks for precision and recall.
-    left_out = ("truncated", "padding", "precision", "recall")
-    return higher_is_better(name) is not None and not _metric(name).startswith(left_out)
+    return not is_about_reading(name) and _metric(name) not in ("precision", "recall")

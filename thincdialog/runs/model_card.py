@@ -6,7 +6,6 @@ Everything in it follows from config, data and seed: no times, no names of folde
 import inspect
 import math
 import platform
-import re
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
@@ -19,6 +18,7 @@ from ..files.json_file import read_json
 from ..files.whole_file import whole_file, writing
 from ..loggers.values import leaves
 from ..messages import SPLITS
+from ..metrics.usual import is_about_reading
 from ..registry import registry
 
 CARD = "README.md"
@@ -31,8 +31,6 @@ SETTINGS = (
     "training.accumulate_gradient", "world.batcher.@batchers", "world.batcher.size",
     "evaluation.max_examples", "evaluation.n_candidates",
 )  # fmt: skip
-# What was read, not how well it was answered.
-ABOUT_READING = re.compile(rf"{COUNT}|tokens|padding_fraction|truncated_\w+")
 
 
 def write_card(folder: Path, result: Optional[Result] = None) -> None:
@@ -116,11 +114,7 @@ def _values(
 ) -> Iterator[List[str]]:
     """A row for each metric: the value of each agent, and the interval of the first's."""
     own, *others = agents.values()
-    names = [
-        name
-        for name in own
-        if not ABOUT_READING.fullmatch(name.rpartition("/")[2]) and not is_of_words(name, own)
-    ]
+    names = [name for name in own if not is_about_reading(name) and not is_of_words(name, own)]
     for name in sorted(names, key=lambda name: name != first):
         row = [f"`{name}`", _number(own[name])]
         if ends:

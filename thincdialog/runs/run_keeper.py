@@ -13,7 +13,7 @@ from ..config import write_config
 from ..errors import ModelError, TrainingError
 from ..files.array_file import read_array, write_array
 from ..files.json_file import read_json
-from ..files.saved_model import read_meta
+from ..files.saved_model import BEST, LAST, read_meta
 from ..files.whole_file import whole_file, writing
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..training.experiment import Experiment
@@ -24,7 +24,6 @@ from .checkpoints import ARRAYS, STATE, Checkpoints
 from .model_folder import save_model
 from .scores_file import SCORES
 
-BEST, LAST = "model-best", "model-last"
 WEIGHTS = "weights.npy"
 # In a checkpoint: those of the best model.
 BEST_WEIGHTS = "best.npy"

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ..config.diff import PLACES
 from ..config.source import read_source
+from ..config.values import parse_value
 from ..errors import ModelError
 from ..files.saved_model import read_meta
 from ..metrics import higher_is_better
@@ -62,12 +63,20 @@ class RunResult:
     settings: Dict[str, Optional[str]] = field(default_factory=dict)
 
     def flat(self) -> Dict[str, Any]:
-        """All of it at one level, for a table: "dev/hits@1", "training.max_steps"."""
+        """All of it at one level, for a table: "dev/hits@1", "training.max_steps"; strings of
+        the config without quotes."""
         known = asdict(self)
         scores, settings = known.pop("scores"), known.pop("settings")
         for split, report in scores.items():
             known.update({f"{split}/{name}": value for name, value in report.items()})
-        return {**known, **settings}
+        plain = {name: raw if raw is None else plain_text(raw) for name, raw in settings.items()}
+        return {**known, **plain}
+
+
+def plain_text(raw: str) -> str:
+    """A setting as the config has it, without the quotes of a string, on one line."""
+    value = parse_value(raw)
+    return " ".join((value if isinstance(value, str) else raw).split())
 
 
 def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:

@@ -16,7 +16,7 @@ from ..config import (
     resolve_config,
 )
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
-from ..files.saved_model import check_files, read_meta
+from ..files.saved_model import check_files, model_folder, read_meta
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
@@ -100,12 +100,12 @@ class Experiment:
     ) -> "Experiment":
         """Of a saved model, whose agent is loaded; it answers, and is not trained further.
 
-        folder (Union[str, Path]): Of the model.
+        folder (Union[str, Path]): Of the model; or of a run, for its best model.
         overrides (Optional[Mapping[str, Any]]): Changes to its config.
         code (Union[str, Path, None]): Python file that registers what its config names.
         RAISES (DialogError): If the folder is not a whole saved model.
         """
-        path = Path(folder)
+        path = model_folder(folder)
         meta = read_meta(path)
         check_files(path, meta)
         load_code(code)
