@@ -41,8 +41,12 @@ def draw_figure(panels: List[Panel], path: Union[str, Path], against: str = "ste
         figure = Figure(figsize=(width, height), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
         axes = figure.subplots(n_rows, n_beside, squeeze=False).ravel()
+        ends = [x for panel in panels for line in panel.lines for x in (line.xs[0], line.xs[-1])]
+        margin = 0.04 * (max(ends) - min(ends)) or 1.0
         for panel, ax in zip(panels, axes):
             _draw(panel, ax, runs)
+            # Alike in all, so that what is above each other happened at the same time.
+            ax.set_xlim(min(ends) - margin, max(ends) + margin)
             ax.set_xlabel(AGAINST[against])
         for ax in axes[len(panels) :]:
             ax.remove()

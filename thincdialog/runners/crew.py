@@ -14,6 +14,8 @@ from ..training.interruption import Interrupted, Interruption
 
 # How often one looks, while waiting, whether the run is to end.
 LOOK_SECONDS = 0.5
+# After which silent workers are taken for dead, and for which they are waited for at the end.
+MAX_WAIT_SECONDS, MAX_END_SECONDS = 600.0, 25.0
 # What helps where the system gives no more threads or processes.
 FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
 
@@ -88,8 +90,8 @@ class Crew:
         interruption: Interruption,
         note: Callable[[str], None],
         *,
-        max_wait: float = 600.0,
-        end_seconds: float = 25.0,
+        max_wait: float = MAX_WAIT_SECONDS,
+        end_seconds: float = MAX_END_SECONDS,
     ):
         self.workers, self.stop = workers, stop
         self.interruption, self.note = interruption, note
