@@ -5,11 +5,13 @@ import gzip
 import json
 import re
 import shlex
+from dataclasses import fields
 
 import pytest
 
 from tests.test_house import ROOT
 from thincdialog.cli.main import COMMANDS, main
+from thincdialog.formats.layout_file import FOLDER, CorpusLayout
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # What .ci/run runs.
@@ -37,9 +39,9 @@ max_stepz = 3
 
 
 def blocks(page):
-    """(language, text) of each block, in order."""
+    """(language, file name if one is given, text) of each block, in order."""
     text = page.read_text(encoding="utf8")
-    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```(\w*) ?(\S*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def smaller(text):
@@ -95,10 +97,10 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
     assert not re.search(
         r"^\n {4}\S", re.sub(r"```.*?```", "", page.read_text("utf8"), flags=re.S), re.M
     )
-    for language, text in blocks(page):
+    for language, name, text in blocks(page):
         named = re.match(r"# (\w+\.\w+)\n", text)
-        if named:
-            (folder / named[1]).write_text(text)
+        if name or named:
+            (folder / (name or named[1])).write_text(text)
         elif language == "csv":
             (folder / "replies.csv").write_text(text)
         elif language == "python":
@@ -126,7 +128,17 @@ def test_docs_readme_is_short_and_shows_mistakes_as_they_are_printed(tmp_path, m
     assert main(["train", "my.cfg"]) == 1
     # Neither where the package is installed, nor in which line the function stands.
     shown = re.sub(r"\([^()]*(thincdialog/models[^:]*:)\d+", r"(\1", capsys.readouterr().err)
-    assert shown in [re.sub(r"(\.py:)\d+", r"\1", text) for _, text in blocks(PAGES[0])]
+    assert shown in [re.sub(r"(\.py:)\d+", r"\1", text) for *_, text in blocks(PAGES[0])]
+
+
+def test_docs_data_names_every_key_of_a_layout():
+    page = (ROOT / "docs" / "data.md").read_text(encoding="utf8")
+    table = page[page.index("| key | says where stands |") : page.index("A place is a path")]
+    keys = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row[2:].split("|")[0])}
+    assert keys == {field.name for field in fields(CorpusLayout)}
+    layouts = {path.stem for path in FOLDER.glob("*.yml")}
+    formats = (ROOT / "docs" / "formats.md").read_text(encoding="utf8")
+    assert not [name for name in layouts if f"`{name}`" not in formats]
 
 
 def test_docs_name_every_command_and_config():

@@ -6,7 +6,7 @@ import difflib
 import shutil
 import sys
 from dataclasses import asdict
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Sequence
 
 from ..errors import DialogError
 from .arguments import argument, json_flag, listed
@@ -96,11 +96,13 @@ def _show(found: List[Any]) -> None:
         messages.info(_differences(settings[len(shown) :]))
 
 
-def result_rows(found: List[Any], settings: List[str], facts: List[str]) -> List[List[str]]:
+def result_rows(
+    found: List[Any], settings: List[str], facts: Sequence[str] = tuple(FORMS)
+) -> List[List[str]]:
     """Header and rows of the table: what sets the runs apart, then what they came to.
 
     settings (List[str]): Those that get a column.
-    facts (List[str]): Of ``FORMS``, those that get one.
+    facts (Sequence[str]): Of ``FORMS``, those that get one.
     """
     from ..metrics.usual import is_added
     from ..runs.sweep_values import short_name
