@@ -134,7 +134,9 @@ def test_docs_readme_is_short_and_shows_mistakes_as_they_are_printed(tmp_path, m
 def test_docs_data_names_every_key_of_a_layout():
     page = (ROOT / "docs" / "data.md").read_text(encoding="utf8")
     table = page[page.index("| key | says where stands |") : page.index("A place is a path")]
-    keys = {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row[2:].split("|")[0])}
+    keys = {
+        name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row[2:].split("|")[0])
+    }
     assert keys == {field.name for field in fields(CorpusLayout)}
     layouts = {path.stem for path in FOLDER.glob("*.yml")}
     formats = (ROOT / "docs" / "formats.md").read_text(encoding="utf8")

@@ -315,6 +315,10 @@ class Learner(Agent):
         are."""
         raise NotImplementedError
 
+    def give_up(self) -> None:
+        """Drop what was learnt since the last update. (Only ``find-lr`` asks for it.)"""
+        raise NotImplementedError
+
     def update(self, optimizer: Any) -> StepReport:
         """Change the weights by all that was learnt since the last update, and forget it.
 

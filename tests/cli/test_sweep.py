@@ -16,9 +16,9 @@ def test_sweep_shows_a_table_and_the_command_to_train_the_best(run_small):
     code, out, err = run_small(SWEEP)
     assert code == 0
     lines = out.splitlines()
-    assert lines[1].split()[0] == "run" and lines[1].split()[-1] == "learn_rate"
+    assert lines[1].split()[0] == "run" and lines[1].split()[1] == "learn_rate"
     assert {line.split()[0] for line in lines[3:5]} == {"learn_rate=0.001", "learn_rate=0.05"}
-    scores = [float(line.split()[1]) for line in lines[3:5]]
+    scores = [float(line.split()[2]) for line in lines[3:5]]
     assert scores == sorted(scores, reverse=True)
     best = lines[3].split()[0]
     assert f"Best: out/{best}. To train it by itself:" in lines

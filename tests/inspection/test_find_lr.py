@@ -51,20 +51,24 @@ def test_find_lr_suggestion_trains_better_than_far_smaller_and_larger(optimizer)
 @pytest.mark.parametrize("size, n_left", [(60, 22), (101, 0)])
 def test_find_lr_leaves_the_rest_of_an_epoch_out(size, n_left):
     """Its few candidates make it easy, whatever the rate."""
-    learnt = []
+    learnt, given_up = [], []
 
     class Counting(RankerAgent):
         def update(self, optimizer):
             learnt.append((self.n_gathered, optimizer.learn_rate))
             return super().update(optimizer)
 
+        def give_up(self):
+            given_up.append(self.n_gathered)
+            super().give_up()
+
     registry.agents("test_find_lr.Counting.v1", func=Counting)
     assert Experiment.from_config(RANKER).training_split().n_examples % size == n_left
     changes = {"agent.@agents": "test_find_lr.Counting.v1", "world.batcher.size": size}
     found = found_with(steps=30, overrides={**SIZES, "tasks.coffee.n_train": 40, **changes})
-    measured = [rate for n, rate in learnt if n == size]
-    assert measured == found.learn_rates and len(found.losses) == 30
-    assert {n for n, _ in learnt} == {size, n_left or size}
+    assert learnt == [(size, rate) for rate in found.learn_rates] and len(found.losses) == 30
+    # 30 steps of 3 (of 60) or 2 (of 101) an epoch.
+    assert given_up == [n_left] * 9 * bool(n_left)
 
 
 def test_find_lr_rates_rise_exponentially_and_losses_are_those_of_training():

@@ -251,7 +251,6 @@ class ModelAgent(ConversationAgent, Learner):
         self.parameters.clear_gradients()
 
     def give_up(self) -> None:
-        """Drop what was learnt since the last update."""
         self.parameters.clear_gradients()
         self.counters.clear()
 

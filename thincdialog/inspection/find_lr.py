@@ -67,7 +67,7 @@ def find_lr(
     """Train for a few steps while the learning rate rises exponentially, and suggest one
     by the losses. Everything else is as in training: agent, batches, optimizer; nothing
     is written. A schedule of the learning rate is replaced, those of other settings run. An
-    epoch's last batch, if it is smaller than the others, is learnt and not measured.
+    epoch's last batch, if it is smaller than the others, is left out.
 
     start (float): Rate of the first step, above 0.
     end (float): Rate of the last step, above ``start``.
@@ -101,11 +101,10 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
     gathered = trial.steps()
     for rate in rates:
         try:
-            # The rest of an epoch is learnt, but has no place on the curve: a label is easier
-            # to tell from the few others of a small batch.
+            # The rest of an epoch has no place on the curve: a label is easier to tell from the
+            # few others of a small batch.
             while next(gathered):
-                optimizer.learn_rate = rate
-                agent.update(optimizer)
+                agent.give_up()
             optimizer.learn_rate = rate
             losses.append(agent.gathered_loss())
             agent.update(optimizer)
