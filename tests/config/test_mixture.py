@@ -42,8 +42,8 @@ def test_mixture_defaults_need_not_be_said():
          "'dialogue' refers to ${paths.much}, which is not defined - did you mean ${paths}?"),
         ("[mixture]\nweights = [1, 2]", 1,
          "'weights' should be a section or null, got [1, 2] - A number for each "
-         "task, 0 or more, in a section of its own: [mixture.weights] NAME = 2 Or null, to "
-         "mix the tasks in proportion to their sizes, so that all end together"),
+         "task, 0 or more, in a section of its own: [mixture.weights] NAME = 2 Or null: "
+         "tasks are mixed in proportion to their sizes, so that all end together"),
         ("[mixture]\n[mixture.weight]\nchat = 1", 1,
          "has no sub-section 'weight' - did you mean 'weights'?"),
         (f"[tasks.macro]\n{TASK}", 0,
