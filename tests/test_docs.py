@@ -97,6 +97,7 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
     assert not re.search(
         r"^\n {4}\S", re.sub(r"```.*?```", "", page.read_text("utf8"), flags=re.S), re.M
     )
+    session = {"__name__": "__main__"}  # As a reader's: later blocks know the names of earlier.
     for language, name, text in blocks(page):
         named = re.match(r"# (\w+\.\w+)\n", text)
         if name or named:
@@ -104,7 +105,7 @@ def test_docs_every_block_works(page, folder, monkeypatch, capsys):
         elif language == "csv":
             (folder / "replies.csv").write_text(text)
         elif language == "python":
-            exec(compile(text, str(page), "exec"), {"__name__": "__main__"})
+            exec(compile(text, str(page), "exec"), session)
         elif language == "ini":
             check_fragment(text, folder)
         elif language == "sh":

@@ -47,6 +47,7 @@ from .protocol import Agent, Learner, ReadingOptions, StepReport
 from .registry import registry
 from .runners import Alone
 from .runs.chatbot import Chatbot
+from .runs.model_folder import save
 from .runs.run_table import RunResult, results
 from .runs.sweep import Sweep, SweepRun, sweep
 from .runs.train import train
@@ -97,6 +98,6 @@ __all__ = [
     "check_config", "compare", "convert", "debug_data", "debug_overfit",
     "debug_profile", "diff_config", "display_data", "display_model", "dry_run", "evaluate",
     "evaluate_in_detail", "find_lr", "load", "load_config", "mix_tasks",
-    "plot", "read_predictions", "registry", "resolve_config", "results", "sweep", "train",
+    "plot", "read_predictions", "registry", "resolve_config", "results", "save", "sweep", "train",
     "write_config", "write_predictions",
 ]  # fmt: skip

@@ -2,6 +2,9 @@
 
 import pytest
 
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import Experiment, ModelError, evaluate, load, save
+from thincdialog.cli.main import main
 from thincdialog.errors import OutputError
 from thincdialog.runs.model_folder import save_model
 
@@ -44,3 +47,35 @@ def test_model_folder_survives_an_interrupt_between_the_renames(tmp_path, monkey
     with pytest.raises(KeyboardInterrupt):
         save_model(Learnt("new"), folder, "", {})
     assert (folder / "word.txt").read_text() == "old" and list(tmp_path.iterdir()) == [folder]
+
+
+def test_save_what_was_trained_by_hand(tmp_path):
+    experiment = Experiment.from_config(RANKER)
+    train = experiment.training_split()
+    with experiment.working():
+        experiment.agent.initialize(train, tokenizer=experiment.tokenizer)
+        with experiment.make_world(train, experiment.agent) as world:
+            while not world.epoch_done():
+                world.parley()
+                experiment.agent.update(experiment.optimizer)
+    save(experiment, tmp_path / "new" / "hand")
+    loaded = Experiment.from_model(tmp_path / "new" / "hand")
+    assert loaded.agent.weights.tobytes() == experiment.agent.weights.tobytes()
+    assert evaluate(tmp_path / "new" / "hand")["examples"] > 0
+    card = (tmp_path / "new" / "hand" / "README.md").read_text()
+    assert "steps," not in card and "None were measured when it was saved." in card
+    save(experiment, tmp_path / "new" / "hand")  # An old model is replaced, and nothing else is.
+    with pytest.raises(OutputError, match="new  is there already, and no saved model"):
+        save(experiment, tmp_path / "new")
+
+
+def test_a_run_stands_for_its_best_model(tmp_path, capsys):
+    quietly_train(output=tmp_path / "run", training__n_samples=0)
+    of_best = evaluate(tmp_path / "run" / "model-best")
+    assert evaluate(tmp_path / "run") == of_best
+    assert load(tmp_path / "run").path == tmp_path / "run" / "model-best"
+    assert main(["compare", str(tmp_path / "run"), str(tmp_path / "run" / "model-best")]) == 0
+    assert "No difference can be told" in capsys.readouterr().out
+    (tmp_path / "run" / "model-best").rename(tmp_path / "elsewhere")
+    with pytest.raises(ModelError, match="no meta.json. Did you mean .*model-last"):
+        evaluate(tmp_path / "run")

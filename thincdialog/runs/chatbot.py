@@ -1,8 +1,8 @@
 """A saved model to talk to."""
 
-from pathlib import Path
 from typing import List, Optional
 
+from ..files.saved_model import model_folder
 from ..messages import Message
 from ..protocol import Agent
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
@@ -18,7 +18,7 @@ class Chatbot:
     """
 
     def __init__(self, path: PathLike, *, overrides: Overrides = None, code: CodeLike = None):
-        self.path = Path(path)
+        self.path = model_folder(path)
         self.experiment = Experiment.from_model(path, overrides, code)
         self.meta = self.experiment.meta
         self.agent: Agent = self.experiment.agent

@@ -181,8 +181,9 @@ def _model(
         yield f"- model: {', '.join(models)}"
     for name in _registered(config.get("tokenizer", {}), "@tokenizers"):
         yield f"- tokenizer: `{name}`"
-    seen = f"{meta.get('epoch', 0):.4g} epochs, {meta.get('examples', 0):,} examples"
-    yield f"- {meta.get('step', 0):,} steps, {seen}"
+    if "step" in meta:  # Not counted where it was trained by hand.
+        seen = f"{meta.get('epoch', 0):.4g} epochs, {meta.get('examples', 0):,} examples"
+        yield f"- {meta['step']:,} steps, {seen}"
     if result is not None:
         yield f"- training ended: {result.stopped_because}"
     yield from ("", "The whole config is [config.cfg](config.cfg). Its main settings:", "")

@@ -5,15 +5,39 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from .. import __version__
+from ..config import write_config
+from ..errors import OutputError
 from ..files.checksums import checksums
 from ..files.json_file import write_json
 from ..files.saved_model import FORMAT
+from ..files.whole_file import writing
 from ..files.whole_folder import written_whole
 from ..protocol import Agent
+from ..training.experiment import Experiment, PathLike
 from .model_card import CARD, card
 
 # Files that meta.json has checksums of.
 LEARNT = ("agent.json", "layout.json")
+
+
+def save(experiment: Experiment, folder: PathLike) -> None:
+    """Save an agent that was trained by hand: ``load``, ``evaluate`` and the commands take it as
+    they take one that ``train`` saved.
+
+    experiment (Experiment): Whose agent has its weights.
+    folder (Union[str, Path]): Of the model; an old model in it is replaced.
+    RAISES (OutputError): If the folder holds something else, or cannot be written.
+    """
+    facts = {
+        "agent": experiment.checked.interpolated["agent"]["@agents"],
+        "task": ", ".join(experiment.tasks),
+    }
+    path = Path(folder)
+    if path.exists() and not (path / "meta.json").is_file():
+        raise OutputError(f"{path}  is there already, and no saved model: choose another folder.")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    save_model(experiment.agent, path, write_config(experiment.checked.config), facts)
 
 
 def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, Any]) -> None:
