@@ -76,7 +76,8 @@ def _column(name: str, names: List[str]) -> str:
 
 def _show(found: List[Any]) -> None:
     """As much of the table as there is room for."""
-    settings = list(found[0].settings)
+    # Paths are long, and say the least.
+    settings = sorted(found[0].settings, key=lambda name: name.startswith("paths."))
     room = max(shutil.get_terminal_size((80, 24)).columns, 80)
     shown = settings[:MAX_SETTINGS]
     facts = list(FORMS)
