@@ -223,4 +223,4 @@ def test_multi_agent_world_with_a_teacher_is_a_partner_world():
     world = MultiAgentWorld([make_teacher([2, 3], False), agent])
     assert run_epoch(world) == 5
     check_conversations(agent, [2, 3])
-    assert report_values(world.report()) == {"task/examples": 5.0}
+    assert report_values(world.report()) == {"task/examples": 5.0, "task/accuracy": 0.2}

@@ -14,6 +14,7 @@ from ..examples.store import Store
 from ..examples.windows import Measure, Windows
 from ..formats.wording import nearest
 from ..messages import Message
+from ..metrics.accuracy import Accuracy
 from ..metrics.example_metric import ExampleMetric
 from ..metrics.metric import Metric
 from ..protocol import Agent
@@ -176,7 +177,10 @@ class Teacher(Agent):
         if order.is_endless and max_examples:
             text = "never ends, so no sample can be drawn: leave max_examples at 0"
             raise DataError(order.origin, text)
-        teacher._show(order, Scores())
+        scores = Scores()
+        if not training:  # What is learnt, the agent tells.
+            scores.set_metrics([Accuracy()])
+        teacher._show(order, scores)
         return teacher
 
     def share_of(self: TeacherT, worker: int, n_workers: int) -> TeacherT:
@@ -414,7 +418,8 @@ class Teacher(Agent):
     # --- scores ---------------------------------------------------------------------------
 
     def set_metrics(self, metrics: Sequence[ExampleMetric]) -> None:
-        """Score replies by these from now on (they are filled in place)."""
+        """Score replies by these from now on (they are filled in place). Until then, the accuracy
+        alone is told in evaluation, and nothing in training."""
         self._scores.set_metrics(metrics)
 
     def report(self) -> Dict[str, Metric]:
