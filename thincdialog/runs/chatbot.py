@@ -1,7 +1,7 @@
 """A saved model to talk to."""
 
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Sequence, Union, overload
+from typing import Any, List, NamedTuple, Optional, Sequence, Union, overload
 
 from ..errors import DialogError
 from ..messages import PARTNER, SELF, Message
@@ -168,7 +168,7 @@ def _message(text: str, candidates: Optional[Sequence[str]]) -> Message:
 
 
 def _conversation(turns: Union[str, Sequence[str]], candidates: Optional[Sequence[str]]) -> Message:
-    said = list(turns) if isinstance(turns, (list, tuple)) else [turns]
+    said: List[Any] = list(turns) if isinstance(turns, (list, tuple)) else [turns]
     if not said or not all(isinstance(turn, str) for turn in said):
         raise TypeError(f"a conversation should be a string or a list of some, got {turns!r}")
     message = Message(_message(said[-1], candidates), episode_done=True)
