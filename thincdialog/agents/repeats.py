@@ -12,8 +12,8 @@ from ..teachers import Teacher
 # one talks there. In open conversations it is 0.1 to 0.4 %, and blocking helps; where an
 # agent has fixed phrases it is 4.5 % (STAR) to 27 % (bAbI's dialogues), and blocking harms.
 MANY_REPEATS = 0.02
-# Examples of each task that are looked at.
-LOOKED_AT = 10_000
+# So many examples of each task are looked at, the first ones.
+LOOKED_AT = 4_000
 
 
 def shall_block(setting: Optional[bool], train: Teacher) -> bool:
