@@ -46,7 +46,7 @@ from .plotting.plot import plot
 from .protocol import Agent, Learner, ReadingOptions, StepReport
 from .registry import registry
 from .runners import Alone
-from .runs.chatbot import Chatbot
+from .runs.chatbot import Answer, Chatbot
 from .runs.model_folder import save
 from .runs.run_table import RunResult, results
 from .runs.sweep import Sweep, SweepRun, sweep
@@ -82,7 +82,7 @@ def load(
 
 
 __all__ = [
-    "PARTNER", "SELF", "Agent", "Alone", "Batch", "Experiment", "Learner", "MemoryStore",
+    "PARTNER", "SELF", "Agent", "Alone", "Answer", "Batch", "Experiment", "Learner", "MemoryStore",
     "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher",
     "Batchsort", "Callback",
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",

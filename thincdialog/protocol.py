@@ -48,7 +48,8 @@ class Agent:
     too, whichever is lower.
 
     A reply may hold ``text``, ``text_candidates`` (best first), ``candidate_scores`` (one
-    for each of these, higher is better), and any other field.
+    for each of these, higher is better), ``candidate_probabilities`` (likewise; of all
+    candidates they sum to 1), and any other field.
     """
 
     id: str = "agent"
@@ -220,6 +221,7 @@ class ReadingOptions(NamedTuple):
     has_classes (bool): Whether labels are names of classes; else they are texts, too.
     labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
     encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
+    outside_labels (bool): Whether labels may stand outside their candidates.
     """
 
     history_size: int = -1
@@ -227,6 +229,7 @@ class ReadingOptions(NamedTuple):
     has_classes: bool = False
     labels: Optional[Sequence[str]] = None
     encoder: Mapping[str, Any] = {}
+    outside_labels: bool = False
 
 
 class StepReport(NamedTuple):

@@ -175,3 +175,19 @@ def test_ranker_tells_the_best_candidate_of_training(candidates):
         best = max(allowed, key=lambda text: scores["Z"][number, texts.index(text)])
         assert reply["text"] == best
     assert len(replies) == len(batch)
+
+
+def test_ranker_replies_of_learning_stand_at_their_examples_if_some_are_ignored():
+    rows = colours.examples({"red": "stop", "green": "go"})
+    make_model = lambda: make("models", "BiEncoder", bag())  # noqa: E731
+    options = {"candidates": "inline", "ignore_bad_candidates": True}
+    agent, _ = colours.build("Ranker", make_model, rows, **options)
+    lists = [["go"], ["stop"], ["stop"], ["stop", "go"]]
+    batch = [
+        Message(text="red", labels=["stop"], id=str(n), label_candidates=texts)
+        for n, texts in enumerate(lists)
+    ]
+    del batch[1]["labels"]  # One with nothing to learn.
+    replies = agent.batch_act(batch)
+    assert [reply.get("text") for reply in replies][:3] == [None, None, "stop"]
+    assert replies[3]["text"] in lists[3] and agent.n_gathered == 2

@@ -1,5 +1,7 @@
 """The ranker: what it learns from, what it answers with."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -124,6 +126,136 @@ def test_ranker_label_that_is_no_candidate_is_a_data_error():
         build(candidates="fixed")[0].batch_act(wrong)
     with pytest.raises(DataError, match='example 7/0 has no label_candidates.*= "batch"'):
         build(candidates="inline")[0].batch_act(wrong)
+
+
+LISTS = {"red": ["stop", "go"], "green": ["go", "swim"], "blue": ["swim", "wait", "go"]}
+ROWS = [
+    Message(id=colour, text=f"{colour} here", label_candidates=texts, eval_labels=[ANSWERS[colour]])
+    for colour, texts in LISTS.items()
+]
+
+
+@pytest.mark.parametrize(
+    "source, expected",
+    [
+        (None, list(map(set, LISTS.values()))),
+        ("inline", list(map(set, LISTS.values()))),
+        ("batch", [{"stop", "go", "swim"}] * 3),
+        ("batch_all", [{"stop", "go", "swim", "wait"}] * 3),
+        ("fixed", [set(ANSWERS.values())] * 3),
+        ("vocab", None),
+    ],
+)
+def test_ranker_evaluates_among_the_candidates_it_is_told(source, expected):
+    agent, _ = build(eval_candidates=source)
+    if source == "vocab":
+        expected = [set(agent.tokenizer.vocabulary.tokens)] * 3
+        assert {"red", "here", "stop"} <= expected[0]
+    found = [set(each["text_candidates"]) for each in agent.batch_act(ROWS)]
+    assert found == expected
+    # A chat goes on as before, also beside them.
+    talk = [Message(text="red"), Message(text="red", label_candidates=["a", "b"])]
+    asked, listed = agent.batch_act([*ROWS, *talk])[3:]
+    assert set(asked["text_candidates"]) == set(ANSWERS.values())
+    assert set(listed["text_candidates"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize("source", [None, "inline", "batch", "batch_all", "fixed", "vocab"])
+def test_ranker_scores_candidates_alike_wherever_they_come_from(source):
+    agent, _ = build(eval_candidates=source, block_repeats=False)
+    for message, found in zip(ROWS, agent.batch_act(ROWS)):
+        alone = reply(agent, message["text"], label_candidates=found["text_candidates"])
+        assert alone["text_candidates"] == found["text_candidates"]
+        assert alone["candidate_scores"] == pytest.approx(found["candidate_scores"], abs=1e-5)
+
+
+@pytest.mark.parametrize("source", ["inline", "batch_all"])
+def test_ranker_evaluation_without_lists_where_it_needs_them_is_a_data_error(source):
+    agent, _ = build(eval_candidates=source)
+    row = Message(id="7/0", text="red", eval_labels=["stop"])
+    with pytest.raises(DataError, match='example 7/0 has no label_candidates.*= "fixed"'):
+        agent.batch_act([row])
+    assert answer(agent, "red") in ANSWERS.values()
+
+
+def test_ranker_refuses_an_empty_list_of_candidates():
+    with pytest.raises(DataError, match="the message has an empty list of label_candidates"):
+        answer(build()[0], "red", label_candidates=[])
+
+
+def test_ranker_learns_from_the_candidates_of_the_whole_batch():
+    seen = []
+
+    def loss(scores, targets, mask):
+        seen.append((scores.shape, targets.tolist(), mask))
+        return scores * 0, scores[:, 0] * 0
+
+    agent, _ = build(loss=loss, candidates="batch_all")
+    lists = [["go", "stop"], ["wait", "go"]]
+    rows = [Message(text="a", labels=[texts[-1]], label_candidates=texts) for texts in lists]
+    agent.batch_act(rows)
+    assert seen == [((2, 3), [1, 0], None)]
+    rows = [{**row, "label_candidates": sorted(ANSWERS.values())} for row in EXAMPLES]
+    assert answer(trained(rows, candidates="batch_all"), "green there") == "go"
+
+
+@pytest.mark.parametrize("candidates", ["inline", "batch_all", "fixed"])
+def test_ranker_passes_over_bad_candidates_if_told(candidates):
+    """What is learnt is what is learnt without the bad example."""
+    texts = ["go", "stop"]
+    good = [Message(id=t, text=t, labels=[t], label_candidates=texts) for t in texts]
+    bad = Message(id="bad", text="a", labels=["fly"], label_candidates=["go", "wait"])
+    agents = [build(candidates=candidates, ignore_bad_candidates=True)[0] for _ in range(2)]
+    for agent, rows in zip(agents, ([good[0], bad, good[1]], good)):
+        agent.batch_act(rows)
+    assert (agents[0].parameters.gradients == agents[1].parameters.gradients).all()
+    report = agents[0].update(make("optimizers", "SGD.v1", 0.1))
+    assert (report.examples, report.counts["ignored_examples"]) == (2, 1)
+    agents[0].batch_act([bad])
+    assert agents[0].update(make("optimizers", "SGD.v1", 0.1)).examples == 0
+
+
+@pytest.mark.parametrize("ignore", [False, True])
+def test_ranker_bad_candidates_are_read_if_told(tmp_path, ignore):
+    lines = [
+        f"text:{text}\tlabels:{label}\tlabel_candidates:go|stop\tepisode_done:True"
+        for text, label in [("red", "stop"), ("green", "go"), ("blue", "swim")]
+    ]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    config = f"""
+[tasks.a]
+@teachers = "thincdialog.ParlAIText.v1"
+train = "{tmp_path}/a.txt"
+dev = "{tmp_path}/a.txt"
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Ranker.v1"
+candidates = "inline"
+ignore_bad_candidates = {str(ignore).lower()}
+
+[agent.model]
+@models = "thincdialog.BiEncoder.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+width = 8
+
+[training]
+max_epochs = 2
+n_samples = 0
+"""
+    if not ignore:
+        with pytest.raises(DataError, match="a.txt:3  the label 'swim' is not among the 2 label_c"):
+            colours.run(config)
+        return
+    result = colours.run(config, output=tmp_path / "out")
+    assert result.scores["dev"]["examples"] == 3 and result.scores["dev"]["accuracy"] <= 2 / 3
+    lines = (tmp_path / "out" / "log.jsonl").read_text().splitlines()
+    rows = list(map(json.loads, lines))
+    assert [row["ignored_examples"] for row in rows if row.get("ignored_examples")] == [1, 1]
 
 
 def test_ranker_fixed_candidates_are_of_a_file_or_the_most_frequent(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from thincdialog.cli import chat
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.config import load_config, shipped_configs
+from thincdialog.runs.chatbot import Answer
 
 CONFIG = """# Answers about drinks.
 [paths]
@@ -247,10 +248,28 @@ def test_chat_ends_with_its_input_and_takes_candidates(run, monkeypatch, tmp_pat
     assert run(f"chat {MODEL}") == (0, "", "")
 
 
+def test_chat_shows_the_best_replies_and_says_that_it_does_not_know(run, monkeypatch, tmp_path):
+    def chat(options):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("i want milk\nhm\n"))
+        return run(f"chat {MODEL} {options}")
+
+    code, out, err = chat("--top 2")
+    assert (code, err) == (0, "")
+    shown = [[line.split("\t") for line in part.split("\n")] for part in out.split("\n\n")[:2]]
+    assert [len(part) for part in shown] == [2, 2] and out.endswith("\n\n")
+    assert shown[0][0][1] == chat("")[1].splitlines()[0]
+    assert all(1 >= float(first) >= float(second) > 0 for (first, _), (second, _) in shown)
+    assert chat("--threshold 1") == (0, "I don't know.\n" * 2, "")
+    assert chat("--threshold 1 --top 2") == (0, "I don't know.\n\n" * 2, "")
+    for wrong in ("--top 0", "--threshold 1.5", "--threshold much", "--top some"):
+        code, out, err = chat(wrong)
+        assert (code, out) == (2, "") and wrong.split()[0] in err
+
+
 def test_chat_lines(capsys):
     heard = []
     echo = SimpleNamespace(
-        respond=lambda text, candidates: heard.append(text) or text.upper(),
+        respond=lambda text, *_, **__: heard.append(text) or [Answer(text.upper(), None)],
         reset=lambda: heard.append("(reset)"),
     )
     chat.talk(echo, iter(["a\\nb\n", "/reset\n", "/help\n", "/ is a slash\n", "/quit\n", "no\n"]))

@@ -11,6 +11,7 @@ from thincdialog.formats.convert import convert
 from thincdialog.formats.layout_file import find_layout, shipped_layouts
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
+from thincdialog.mutators.without_openings import WithoutOpenings
 from thincdialog.teachers.conversations import Conversations
 from thincdialog.teachers.json_layout import JSONLayout
 
@@ -21,7 +22,7 @@ SAMPLES = {
             {"from": "system", "value": "Be kind."}, {"from": "human", "value": "hi"},
             {"from": "gpt", "value": "hello"}, {"from": "human", "value": "bye"},
         ]}],
-        [("q/0", "Be kind.\nhi", ["hello"])],
+        [("q/0", "hi", ["hello"])],
     ),
     "messages": (
         [{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
@@ -122,6 +123,66 @@ def test_layout_gives_candidates_and_splits(tmp_path):
     assert teacher.for_split("dev").act()["label_candidates"] == ["no", "yes"]
     flat = JSONLayout("personachat", train=path, mutators=[Flatten()]).for_split("train")
     assert [m["context"] for m in flat.examples()][1] == [(0, "i ski\ni sew\nhi"), (1, "yes")]
+
+
+def with_system(layout, *speakers):
+    """A conversation whose turns are named by their places, in a layout with system turns."""
+    turns, who, text, names = {
+        "messages": ("messages", "role", "content", {"S": "system", "U": "user", "A": "assistant"}),
+        "sharegpt": ("conversations", "from", "value", {"S": "system", "U": "human", "A": "gpt"}),
+    }[layout]
+    return [{turns: [{who: names[s], text: f"{s}{n}"} for n, s in enumerate(speakers)]}]
+
+
+@pytest.mark.parametrize("layout", ["messages", "sharegpt"])
+@pytest.mark.parametrize("mode", ["context", "field", "drop"])
+@pytest.mark.parametrize("flat", [False, True])
+def test_layout_keeps_system_turns_apart(tmp_path, layout, mode, flat):
+    path = write(tmp_path / "a.json", with_system(layout, *"SSUASUA"))
+    mutators = [Flatten()] if flat else []
+    teacher = JSONLayout(layout, train=path, system_turns=mode, mutators=mutators)
+    shown = teacher.for_split("train", training=True)
+    examples = list(shown.examples())
+    assert [(m["text"], m["labels"]) for m in examples] == [("U2", ["A3"]), ("U5", ["A6"])]
+    system = [(0, "S0"), (0, "S1")] if mode == "context" else []
+    assert [list(m["context"]) for m in examples] == [system, [*system, (0, "U2"), (1, "A3")]]
+    assert {m.get("system") for m in examples} == {None if mode == "drop" else "S0\nS1"}
+    texts = ["U2", "A3", "U5", "A6"]
+    assert list(shown.texts()) == (["S0\nS1", *texts] if mode == "context" else texts)
+    default = JSONLayout(layout, train=path, mutators=mutators).for_split("train", training=True)
+    assert (list(default.examples()) == examples) == (mode == "context")
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_layout_with_a_system_has_openings_that_can_be_left_out(tmp_path, flat):
+    path = write(tmp_path / "a.json", with_system("messages", *"SAUA"))
+    mutators = [Flatten()] if flat else []
+    opened = JSONLayout("messages", train=path, mutators=mutators)
+    assert [text for _, text, _ in rows(opened)] == [SILENCE, "U2"]
+    left = JSONLayout("messages", train=path, mutators=[*mutators, WithoutOpenings()])
+    assert rows(left) == [("0/1", "U2", ["A3"])]
+    (example,) = left.for_split("train").examples()
+    assert example["context"] == [(0, "S0"), *([(1, "A1")] if flat else [])]
+
+
+def test_layout_of_a_conversation_that_only_the_system_speaks_in(tmp_path):
+    value = with_system("messages", *"SUA") + with_system("messages", "S")
+    assert rows(JSONLayout("messages", train=write(tmp_path / "a.json", value))) == [
+        ("0/0", "U1", ["A2"])
+    ]
+
+
+def test_convert_keeps_the_system_where_there_is_a_place(tmp_path):
+    path = write(tmp_path / "a.json", with_system("messages", *"SUASUA"))
+    done = convert(path, tmp_path / "a.txt", from_format="messages", to_format="parlai")
+    lines = (tmp_path / "a.txt").read_text().splitlines()
+    assert [sorted(line.split("\t")) for line in lines] == [
+        ["labels:A2", "system:S0", "text:U1"],
+        ["episode_done:True", "labels:A5", "system:S0", "text:U4"],
+    ]
+    assert done.left_out["turns of a system within conversations"] == 1
+    with pytest.raises(DataError, match="no place for the field 'system'; --drop system"):
+        convert(path, tmp_path / "b", from_format="messages", to_format="conversations")
 
 
 def test_layout_of_ones_own(tmp_path):

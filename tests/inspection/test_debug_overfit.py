@@ -34,13 +34,23 @@ def overfit(config=RANKER, steps=200, **overrides):
     return debug_overfit(config, steps=steps, overrides=changes, stderr=io.StringIO())
 
 
-@pytest.mark.parametrize("candidates", ["batch", "inline", "fixed"])
+@pytest.mark.parametrize("candidates", ["batch", "batch_all", "inline", "fixed"])
 def test_overfit_learns_a_batch_against_any_candidates(candidates):
     found = overfit(agent__candidates=candidates)
     assert found.is_learnt and found.examples == 16 and found.labels > 5
     assert found.first_score < 0.5 and found.last_score >= 0.95
     assert found.losses[-1] < 0.1 * found.losses[0]
     assert found.without_gradient == [] and found.hints == []
+
+
+def test_overfit_sees_what_was_learnt_where_repeats_are_kept_back():
+    labels = [f"word{number}" for number in range(24)]  # The texts themselves.
+    config = "[tokenizer]".join(
+        (INTENT.partition("[tokenizer]")[0], RANKER.split("[tokenizer]")[1])
+    )
+    found = overfit(config, tasks__it__labels=labels, agent__candidates="batch",
+                    agent__block_repeats=True)  # fmt: skip
+    assert found.is_learnt and found.last_score == 1.0 and found.labels > 5
 
 
 def test_overfit_learns_a_batch_of_classes_and_stops_when_nothing_is_left():

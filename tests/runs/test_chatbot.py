@@ -3,7 +3,9 @@
 import pytest
 
 from tests.training.examples import quietly_train
-from thincdialog.api import load
+from thincdialog.agents.repeat_label import RepeatLabelAgent
+from thincdialog.api import DialogError, load
+from thincdialog.messages import PARTNER, SELF
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,82 @@ def test_respond_takes_lists_of_candidates_only(chatbot, candidates):
     with pytest.raises(TypeError, match="candidates should be a list of strings"):
         chatbot.respond("hi", candidates)
     assert chatbot.respond("hi", ["a", "b"]) in ("a", "b")
+
+
+def test_respond_takes_no_empty_list_of_candidates(chatbot):
+    with pytest.raises(ValueError, match="candidates is empty"):
+        chatbot.respond("hi", [])
+    with pytest.raises(ValueError, match="candidates is empty"):
+        chatbot.respond_to_all(["hi"], [])
+
+
+def test_respond_gives_answers_with_probabilities(chatbot):
+    chatbot.reset()
+    candidates = ["a", "b", "no", "b", "yes please"]
+    answers = chatbot.respond("hi", candidates, top=10)
+    assert sorted(answer.text for answer in answers) == sorted(set(candidates))
+    chances = [answer.probability for answer in answers]
+    assert chances == sorted(chances, reverse=True)
+    assert sum(chances) == pytest.approx(1) and 0 < chances[-1] < chances[0]
+    chatbot.reset()
+    assert chatbot.respond("hi", candidates, top=2) == answers[:2]
+    chatbot.reset()
+    assert chatbot.respond("hi", candidates) == answers[0].text
+
+
+def test_respond_says_that_it_does_not_know_below_the_threshold(chatbot):
+    chatbot.reset()
+    best, *rest = chatbot.respond("hi", ["a", "yes please", "no"], top=3)
+    for threshold, expected in ((best.probability, [best]), (1.0, [])):
+        chatbot.reset()
+        found = chatbot.respond("hi", ["a", "yes please", "no"], top=3, threshold=threshold)
+        assert found == expected
+        chatbot.reset()
+        said = chatbot.respond("hi", ["a", "yes please", "no"], threshold=threshold)
+        assert said == (best.text if expected else "I don't know.")
+        assert chatbot._talker.conversation.turns == [(PARTNER, "hi"), (SELF, said)]
+
+
+@pytest.mark.parametrize("wrong", [{"top": 0}, {"top": 1.5}, {"threshold": 2.0}, {"top": True}])
+def test_respond_takes_numbers_that_have_a_meaning(chatbot, wrong):
+    with pytest.raises(ValueError, match="= "):
+        chatbot.respond("hi", **wrong)
+    assert chatbot.respond("hi")
+
+
+def test_respond_to_all_answers_each_conversation_as_alone(chatbot, monkeypatch):
+    monkeypatch.setattr("thincdialog.runs.chatbot.TOGETHER", 2)
+    candidates = ["a", "b", "yes please", "hi", "what else?"]
+    talks = ["hi", ["hi", "what else?", "milk"], ["milk"], "tea", ["yes please", "b"]]
+    alone = []
+    for talk in talks:
+        chatbot.reset()
+        *before, text = [talk] if isinstance(talk, str) else talk
+        roles = [SELF, PARTNER] if len(before) % 2 else [PARTNER, SELF]
+        chatbot._talker.set_conversation_state(list(zip(roles, before)))
+        alone.append(chatbot.respond(text, candidates, top=2))
+    kept = list(chatbot._talker.conversation.turns)
+    found = chatbot.respond_to_all(talks, candidates, top=2)
+    assert [[a.text for a in one] for one in found] == [[a.text for a in one] for one in alone]
+    for one, other in zip(found, alone):
+        assert [a.probability for a in one] == pytest.approx([a.probability for a in other])
+    assert chatbot.respond_to_all(talks, candidates) == [one[0].text for one in found]
+    assert chatbot._talker.conversation.turns == kept and chatbot.respond_to_all([]) == []
+
+
+@pytest.mark.parametrize("wrong", ["hi", [5], [[]], [["hi", None]]])
+def test_respond_to_all_takes_conversations_only(chatbot, wrong):
+    with pytest.raises(TypeError, match="conversation"):
+        chatbot.respond_to_all(wrong)
+
+
+def test_respond_needs_probabilities_for_a_threshold(tmp_path):
+    result, _ = quietly_train(output=tmp_path, training__max_steps=1)
+    bot = load(result.output / "model-best")
+    bot.agent = bot._talker = RepeatLabelAgent()
+    with pytest.raises(DialogError, match="repeat_label gives no probabilities"):
+        bot.respond("hi", threshold=0.1)
+    assert bot.respond("hi", top=2) == [("", None)]
 
 
 @pytest.mark.parametrize("text", ["", "\ud800", "\0", "x" * 100_000, "\n"])

@@ -48,6 +48,16 @@ def test_model_card_has_data_sizes_and_settings(run):
     assert "A ranker: " in text and str(run.output) not in text
 
 
+def test_model_card_says_whether_repeats_are_blocked_and_what_was_chosen_from(run, tmp_path):
+    text = (run.output / "model-best" / "README.md").read_text()
+    assert "- It repeats nothing: " in text and "eval_candidates" not in text
+    settings = {"agent__block_repeats": False, "agent__eval_candidates": "fixed"}
+    quietly_train(output=tmp_path, training__max_steps=1, **settings)
+    text = (tmp_path / "model-best" / "README.md").read_text()
+    assert "- It may repeat the message or an earlier turn" in text
+    assert '- In evaluation its candidates were "fixed" (`eval_candidates`).' in text
+
+
 def test_model_card_says_when_only_a_part_was_evaluated_and_has_no_intervals_of_many_replies(
     tmp_path, monkeypatch
 ):

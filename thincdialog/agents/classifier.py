@@ -220,6 +220,7 @@ class ClassifierAgent(ModelAgent):
         order = np.argsort(-P, axis=1, kind="stable")[:, :RANKED]
         best = P[np.arange(len(P)), order[:, 0]]
         ranked = [[self.classes[index] for index in row] for row in order]
+        of_ranked = np.take_along_axis(P, order, axis=1).tolist()
         texts = [row[0] for row in ranked]
         if self.reject_class is not None:
             texts = [
@@ -229,7 +230,8 @@ class ClassifierAgent(ModelAgent):
         columns = {
             "text": texts,
             "text_candidates": ranked,
-            "candidate_scores": np.take_along_axis(P, order, axis=1).tolist(),
+            "candidate_scores": of_ranked,
+            "candidate_probabilities": of_ranked,
             "probability": best.tolist(),
             "classes": [self.classes] * len(P),
             "probabilities": P.tolist(),

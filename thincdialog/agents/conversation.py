@@ -14,9 +14,9 @@ RANKED = 100
 
 
 class Conversation:
-    """The last turns of a conversation, oldest first.
+    """The turns of a conversation, oldest first.
 
-    history_size (int): Turns to keep, the current one counted; -1 keeps all.
+    history_size (int): Turns to see, the current one counted; -1 for all.
     turns (Sequence[Turn]): Those before; kept as they are.
     RAISES (ValueError): If history_size is 0 or below -1.
     """
@@ -39,22 +39,20 @@ class Conversation:
         """Append a turn, after those that were heard.
 
         role (int): ``PARTNER`` or ``SELF``.
-        RETURNS (List[Turn]): All turns kept.
+        RETURNS (List[Turn]): The last turns, ``history_size`` of them.
         """
-        self.turns = self.hear(self.heard, role, text)
-        return self.turns
+        seen = self.hear(self.heard, role, text)
+        self.turns = self.heard
+        return seen
 
     def hear(self, before: Sequence[Turn], role: int, text: str) -> List[Turn]:
         """A turn that waits for an answer; ``settle`` makes it part of ``turns``.
 
         before (Sequence[Turn]): The turns before it, whatever was heard.
-        RETURNS (List[Turn]): All turns that would be kept.
+        RETURNS (List[Turn]): The last turns, ``history_size`` of them.
         """
-        heard = [*before, (role, text)]
-        if 0 < self.history_size < len(heard):
-            heard = heard[-self.history_size :]
-        self.heard = heard
-        return heard
+        self.heard = heard = [*before, (role, text)]
+        return heard[-self.history_size :] if self.history_size > 0 else heard
 
     def settle(self) -> None:
         """Keep what was heard, without silence: nobody said it."""
@@ -66,14 +64,15 @@ class Conversation:
 class ConversationAgent(Agent):
     """An agent that answers from the turns of its conversation.
 
-    ``observe`` adds what the partner said and returns the message with a field
+    ``observe`` adds what the partner said and returns the message with two fields
     more: ``turns`` (List[Turn]), the history with the current text as its last
-    turn. ``self_observe`` keeps it, adds the agent's own turn and forgets the conversation
-    when the observed message ended the episode. A message that brings its own
+    turn; and ``context``, all turns before it, where there are any. ``self_observe``
+    keeps it, adds the agent's own turn and forgets the conversation when the observed
+    message ended the episode. A message that brings its own
     ``context`` (as flattened episodes do) replaces the history. The silence that the
     agent hears when it opens a conversation is seen once, and no part of the history.
 
-    history_size (int): Turns to keep, the current one counted; -1 keeps all.
+    history_size (int): Turns in ``turns``, the current one counted; -1 for all.
     use_reply (str): What becomes the agent's turn in its history: "label" (the
         observed message's first label, or the reply if it has none), "model" (the
         reply) or "none" (nothing: only the partner's turns are kept).
@@ -98,9 +97,11 @@ class ConversationAgent(Agent):
     def observe(self, message: Message) -> Message:
         super().observe(message)
         before = message.get("context")
+        observation = Message(message)
         if before is None:
             before = self.conversation.heard
-        observation = Message(message)
+            if before:
+                observation["context"] = before
         observation["turns"] = self.conversation.hear(before, PARTNER, message.get("text") or "")
         self.observation = observation
         return observation

@@ -1,7 +1,7 @@
 """Answers with the best of many candidate replies."""
 
 from collections import Counter
-from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -16,14 +16,15 @@ from ..examples.store import NO_LABEL
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import PARTNER, SELF, Message, MessageBatch
-from ..protocol import Observations, ReadingOptions
+from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
 from .model_agent import ModelAgent, has_rectangles, no_labels
+from .repeats import kept_setting, probabilities, rank, shall_block
 
-Candidates = Literal["batch", "inline", "fixed", "vocab"]
+Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
 
 
 @registry.agents("thincdialog.Ranker.v1")
@@ -31,13 +32,21 @@ class RankerAgent(ModelAgent):
     """A ranker: replies and conversations become vectors, the closest reply is given.
 
     Trained against ``candidates``; answers from the message's ``label_candidates``,
-    or from the fixed candidates if it has none. The fixed ones are encoded once.
+    or from the fixed candidates if it has none, unless ``eval_candidates`` says otherwise
+    for an evaluation. The fixed ones are encoded once.
 
     model (Model): A bi-encoder, ``thincdialog.BiEncoder.v1``.
     loss (Optional[Callable]): A registered ranking loss; softmax if None.
     candidates (str): What the right reply is told from in training: "batch" (the
         right replies of the other examples), "inline" (the message's
-        ``label_candidates``), "fixed", or "vocab" (the words of the vocabulary).
+        ``label_candidates``), "batch_all" (those of all messages of the batch), "fixed",
+        or "vocab" (the words of the vocabulary).
+    eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
+        what it would answer from in a chat: one of the same words. Scores with "batch" and
+        "batch_all" depend on the batches.
+    ignore_bad_candidates (bool): Whether training passes over examples whose label is not
+        among their candidates; else such a one is an error. In an evaluation its reply is
+        wrong, whatever it is.
     fixed_candidates (Optional[str]): File of candidates, one a line; the training
         data's own replies if None.
     max_fixed_candidates (int): How many of these to keep, the most frequent first.
@@ -50,6 +59,9 @@ class RankerAgent(ModelAgent):
     use_reply (str): What the history keeps as the agent's own turns: "label" (the right
         reply, its own where that is unknown), "model" (its own; nothing in training,
         where it only learns) or "none".
+    block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
+        turn of the conversation, or a line of one, come behind all others, in a chat and in
+        an evaluation; if None, only where fewer than one in fifty training labels do.
     RAISES (ValueError): If max_fixed_candidates is below 1.
     """
 
@@ -60,6 +72,8 @@ class RankerAgent(ModelAgent):
         model: Model,
         loss: Optional[Callable] = None,
         candidates: Candidates = "batch",
+        eval_candidates: Optional[Candidates] = None,
+        ignore_bad_candidates: bool = False,
         fixed_candidates: Optional[str] = None,
         max_fixed_candidates: int = 50000,
         history_size: int = -1,
@@ -69,6 +83,7 @@ class RankerAgent(ModelAgent):
         speaker_tokens: bool = False,
         segments: Literal["turn", "line"] = "turn",
         use_reply: Literal["label", "model", "none"] = "label",
+        block_repeats: Optional[bool] = None,
     ):
         if max_fixed_candidates < 1:
             raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
@@ -90,10 +105,17 @@ class RankerAgent(ModelAgent):
         )
         self.loss = loss or RankingSoftmax()
         self.candidates = candidates
+        self.eval_candidates = eval_candidates
+        self.ignore_bad_candidates = ignore_bad_candidates
         self.fixed_path = fixed_candidates
         self.max_fixed_candidates = max_fixed_candidates
         self.fixed: List[str] = []
+        self.words: List[str] = []
+        self.block_repeats = block_repeats
+        self.blocks_repeats = bool(block_repeats)
         self._vectors = CandidateVectors(model.ops, self._encode_candidates)
+        # A list, and the place of each text in it.
+        self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
     def replica(self) -> "RankerAgent":
         replica = super().replica()
@@ -102,12 +124,22 @@ class RankerAgent(ModelAgent):
 
     def reading(self) -> ReadingOptions:
         path = self.fixed_path
-        return super().reading()._replace(labels=None if path is None else read_list(path))
+        return (
+            super()
+            .reading()
+            ._replace(
+                labels=None if path is None else read_list(path),
+                outside_labels=self.ignore_bad_candidates,
+            )
+        )
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
-        if self.candidates != "batch":
+        if self.candidates not in ("batch", "batch_all"):
             return batch
-        replies = list(dict.fromkeys(batch.first_labels()))
+        replies = batch.first_labels()
+        if self.candidates == "batch_all":
+            replies = [text for texts in batch.column("label_candidates") for text in texts or ()]
+        replies = list(dict.fromkeys(replies))
         return [Message(message, label_candidates=replies) for message in batch]
 
     # --- what is learnt besides weights ---------------------------------------------
@@ -122,27 +154,28 @@ class RankerAgent(ModelAgent):
             # A stable sort: of equally frequent replies the first seen comes first.
             found = sorted(counts, key=lambda text: -counts[text])
         self.fixed = found[: self.max_fixed_candidates]
+        self.blocks_repeats = shall_block(self.block_repeats, train)
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer)
+        for name in ("candidates", "eval_candidates"):
+            if getattr(self, name) == "vocab":
+                words = getattr(tokenizer, "vocabulary", None)
+                if words is None:
+                    text = f"[agent] {name} = 'vocab', but [tokenizer] has no vocabulary"
+                    raise ConfigError([Problem("", text, "use thincdialog.Words.v1")], "config")
+                self.words = list(words.tokens)
         if self.candidates == "vocab":
-            self.fixed = self._vocabulary(tokenizer)
-
-    @staticmethod
-    def _vocabulary(tokenizer: Optional[Tokenizer]) -> List[str]:
-        words = getattr(tokenizer, "vocabulary", None)
-        if words is None:
-            text = "[agent] candidates = 'vocab', but [tokenizer] has no vocabulary"
-            raise ConfigError([Problem("", text, "use thincdialog.Words.v1")], "config")
-        return list(words.tokens)
+            self.fixed = self.words
 
     def state(self) -> Dict[str, Any]:
-        return {"fixed_candidates": self.fixed}
+        return {"fixed_candidates": self.fixed, "blocks_repeats": self.blocks_repeats}
 
     def set_state(self, state: Dict[str, Any]) -> None:
         self.fixed = [str(text) for text in state["fixed_candidates"]]
         if not self.fixed:
             raise ValueError("no fixed_candidates")
+        self.blocks_repeats = kept_setting(self.block_repeats, state)
 
     def sample(self) -> Sequence[Any]:
         return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
@@ -169,6 +202,11 @@ class RankerAgent(ModelAgent):
     # --- learning ---------------------------------------------------------------------
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
+        n_rows, good = len(batch.rows), self._with_good_candidates(batch)
+        if good is not None:
+            batch = batch.take(good)
+        if not len(batch.rows):
+            return None
         ops = self.model.ops
         X, texts, targets, allowed = self._training_input(batch)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
@@ -178,33 +216,55 @@ class RankerAgent(ModelAgent):
         d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
         self.count_losses(batch, losses)
         backprop(d_scores)
-        return replies
+        return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
 
     def _training_input(
         self, batch: Batch
     ) -> Tuple[Tuple[Ragged, Ragged], List[str], Any, Optional[Any]]:
         """Conversations and distinct candidates of the batch, the candidates' texts, where each
         example's right one is, and which of them each example may be told from (all if None)."""
-        labels = batch.first_labels()
         if self.candidates == "batch":
             contexts, candidates, numbers = self.text.pairs(batch)
             X = (self.ragged(contexts, CONTEXT), self.ragged(candidates, LABEL))
+            labels = batch.first_labels()
             by_number = dict(zip(numbers.tolist(), labels))
             return X, [by_number[number] for number in range(len(by_number))], numbers, None
         allowed = None
         if self.candidates in ("fixed", "vocab"):
-            rows = _number(self.fixed)
-            _check_labels(batch, labels, [rows] * len(labels), f"{self.candidates} candidates")
+            rows = self._numbers(self.fixed)
         else:
             lists = batch.column("label_candidates")
-            _check_labels(batch, labels, [texts or () for texts in lists], "label_candidates")
             rows = _number(text for texts in lists for text in texts)
-            allowed = np.zeros((len(labels), len(rows)), dtype=bool)
+        if self.candidates == "inline":
+            allowed = np.zeros((len(lists), len(rows)), dtype=bool)
             for index, texts in enumerate(lists):
                 allowed[index, [rows[text] for text in texts]] = True
-        targets = [rows[text] for text in labels]
+        targets = [rows[text] for text in batch.first_labels()]
         replies = self.replies(list(rows), lowest_limits(batch, targets, len(rows)))
         return (self.contexts(batch), replies), list(rows), targets, allowed
+
+    def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
+        """The rows of a batch whose labels are among their candidates; None if all are.
+
+        RAISES (DataError): If a label is not, and such ones are not to be ignored.
+        """
+        if self.candidates == "batch":
+            return None
+        labels, what = batch.first_labels(), "label_candidates"
+        known: Sequence[Any] = [texts or () for texts in batch.column(what)]
+        if self.candidates in ("fixed", "vocab"):
+            known, what = [self._numbers(self.fixed)] * len(labels), f"{self.candidates} candidates"
+        is_good = np.array([label in texts for label, texts in zip(labels, known)], dtype=bool)
+        if is_good.all():
+            return None
+        if self.ignore_bad_candidates:
+            self.counters.counts["ignored_examples"] += int((~is_good).sum())
+            return np.flatnonzero(is_good)
+        at = int(is_good.argmin())
+        found = f"has the label {labels[at]!r}, which is not among its" if known[at] else "has no"
+        remedy = 'Mend the data, or set candidates = "batch" or ignore_bad_candidates = true'
+        text = f"example {batch.ids()[at]} {found} {what}. {remedy} in [agent]."
+        raise DataError("training data", text)
 
     # --- answering --------------------------------------------------------------------
 
@@ -213,46 +273,108 @@ class RankerAgent(ModelAgent):
             return []
         batch = Batch.of(batch)
         vectors = self.model.get_ref("context_encoder").predict(self.contexts(batch))
-        lists = batch.column("label_candidates")
-        labels, eval_labels = batch.column("labels"), batch.column("eval_labels")
-        is_chat = [not (known or right) for known, right in zip(labels, eval_labels)]
-        turns = batch.turns(self.history_size) if any(is_chat) else []
-        names = ("text", "text_candidates", "candidate_scores")
+        lists, pools = self._choices(batch)
+        eval_labels = batch.column("eval_labels")
+        names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities")
         columns: Dict[str, Any] = {name: [] for name in names}
-        for row, scores in enumerate(self._scores(vectors, lists)):
-            texts = lists[row] or self.fixed
+        said = self._said(batch)
+        for row, scores in enumerate(self._scores(vectors, lists, pools)):
+            texts = lists[row]
             self._count_evaluation_loss(texts, scores, eval_labels[row])
-            # Stable: among equals the first candidate comes first.
-            order = np.argsort(-scores, kind="stable")[:RANKED]
+            is_repeat = self._repeats(texts, said[row])
+            order = rank(scores, is_repeat)[:RANKED]
+            P = probabilities(scores, is_repeat)
             ranked = [texts[index] for index in order.tolist()]
-            # In a chat nothing of its own is said twice if there is anything else to say.
-            own = {turn for role, turn in turns[row] if role == SELF} if is_chat[row] else ()
-            text = next((text for text in ranked if text not in own), ranked[0])
-            for name, value in zip(names, (text, ranked, scores[order].tolist())):
+            values = (ranked[0], ranked, scores[order].tolist(), P[order].tolist())
+            for name, value in zip(names, values):
                 columns[name].append(value)
         return MessageBatch(columns, len(lists))
 
-    def _scores(self, vectors: Floats2d, lists: Sequence[Optional[Sequence[str]]]) -> List[Any]:
-        """Of each row's candidates, or of the fixed ones if it has none."""
+    def _choices(self, batch: Batch) -> Tuple[List[Sequence[str]], List[Sequence[str]]]:
+        """The candidates of each row, and those lists among them that rows have in common.
+
+        RAISES (DataError): If a row has an empty list, or has none where it needs one.
+        """
+        given, labels = batch.column("label_candidates"), batch.column("eval_labels")
+        source = self.eval_candidates
+        scored = [bool(right) and source is not None for right in labels]
+        needs_list = source in ("inline", "batch_all")
+        for row, texts in enumerate(given):
+            if not texts and (texts is not None or (scored[row] and needs_list)):
+                name = batch.ids()[row]
+                who = "the message" if name is None else f"example {name}"
+                if texts is not None:
+                    raise DataError("data", f"{who} has an empty list of label_candidates.")
+                remedy = 'Give them, or set eval_candidates = "fixed" in [agent]'
+                raise DataError("data", f"{who} has no label_candidates. {remedy}.")
+        pool: Sequence[str] = self.fixed
+        if source == "vocab":
+            pool = self.words
+        elif source in ("batch", "batch_all"):
+            of_rows = given if source == "batch_all" else [(right or [""])[:1] for right in labels]
+            pool = list(_number(t for of, each in zip(scored, of_rows) if of for t in each))
+        lists = [
+            pool if is_scored and source != "inline" else texts or self.fixed
+            for texts, is_scored in zip(given, scored)
+        ]
+        return lists, [self.fixed, pool]
+
+    def _scores(
+        self, vectors: Floats2d, lists: Sequence[Sequence[str]], pools: Sequence[Sequence[str]]
+    ) -> List[Any]:
+        """Of each row's candidates.
+
+        pools (Sequence): The lists that rows have in common.
+        """
         ops, known, version = self.model.ops, self._vectors, self.parameters.version
         scores: List[Any] = [None] * len(lists)
-        inline = [row for row, texts in enumerate(lists) if texts]
+        inline = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
         if inline:
-            sizes = [len(lists[row] or ()) for row in inline]
-            at = ops.asarray1i(known.rows([t for row in inline for t in lists[row] or ()], version))
+            sizes = [len(lists[row]) for row in inline]
+            at = ops.asarray1i(known.rows([t for row in inline for t in lists[row]], version))
             owner = ops.asarray1i(np.repeat(inline, sizes).tolist())
             # (n_candidates_of_all, width) each: one product a candidate, no padding.
             products = ops.to_numpy((known.vectors[at] * vectors[owner]).sum(axis=1))
             for row, own in zip(inline, np.split(products, np.cumsum(sizes)[:-1])):
                 scores[row] = own
-        others = [row for row, texts in enumerate(lists) if not texts]
-        if others:
-            at = ops.asarray1i(known.rows(self.fixed, version))
-            some = vectors[ops.asarray1i(others)]
-            products = ops.to_numpy(ops.gemm(some, known.vectors[at], trans2=True))
-            for row, own in zip(others, products):
-                scores[row] = own
+        for pool in pools:
+            rows = [row for row, texts in enumerate(lists) if texts is pool]
+            if rows and scores[rows[0]] is None:
+                at = ops.asarray1i(known.rows(pool, version))
+                some = vectors[ops.asarray1i(rows)]
+                products = ops.to_numpy(ops.gemm(some, known.vectors[at], trans2=True))
+                for row, own in zip(rows, products):
+                    scores[row] = own
         return scores
+
+    def _said(self, batch: Batch) -> List[Collection[str]]:
+        """What each row is not to be answered with, if there is anything else."""
+        if self.blocks_repeats:
+            return list(batch.said())
+        labels = zip(batch.column("labels"), batch.column("eval_labels"))
+        is_chat = [not (known or right) for known, right in labels]
+        if not any(is_chat):
+            return [()] * len(is_chat)
+        # In a chat nothing of its own is said twice.
+        return [
+            {text for role, text in turns if role == SELF} if alone else ()
+            for turns, alone in zip(batch.turns(self.history_size), is_chat)
+        ]
+
+    def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Any:
+        """Which of a row's candidates were said; shape (n_candidates,), bool."""
+        if texts is not self.fixed:
+            return np.array([text in said for text in texts], dtype=bool)
+        places = self._numbers(self.fixed)
+        is_repeat = np.zeros(len(texts), dtype=bool)
+        is_repeat[[places[text] for text in said if text in places]] = True
+        return is_repeat
+
+    def _numbers(self, texts: List[str]) -> Dict[str, int]:
+        """Place of each of the fixed candidates, which are all different."""
+        if self._numbered[0] is not texts:
+            self._numbered = texts, _number(texts)
+        return self._numbered[1]
 
     def _count_evaluation_loss(
         self, texts: Sequence[str], scores: Any, right: Optional[Sequence[str]]
@@ -272,17 +394,3 @@ def _number(texts: Any) -> Dict[str, int]:
     for text in texts:
         numbers.setdefault(text, len(numbers))
     return numbers
-
-
-def _check_labels(batch: Batch, labels: Sequence[str], known: Sequence, what: str) -> None:
-    """See that every label of a batch is among the texts that its example may have.
-
-    known (Sequence): Of each example, its texts (anything with ``in``).
-    what (str): Name of these texts, for the error.
-    """
-    for index, (label, texts) in enumerate(zip(labels, known)):
-        if label not in texts:
-            name = batch.ids()[index]
-            found = f"has the label {label!r}, which is not among its" if texts else "has no"
-            remedy = 'Mend the data, or set candidates = "batch" in [agent]'
-            raise DataError("training data", f"example {name} {found} {what}. {remedy}.")

@@ -2,7 +2,7 @@
 
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..protocol import Observations
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import ConversationAgent, ranked_replies
+from .repeats import kept_setting, rank, shall_block
 from .term_index import TermIndex, count_terms
 
 _ROWS = 1 << 22  # of hashed terms: far more than the words of a language
@@ -34,6 +35,9 @@ class RetrievalAgent(ConversationAgent):
     ngrams (int): Longest word n-gram that is a term, 1 or more.
     k1 (float): For bm25: how slowly repeated terms stop counting, 0.0 or more.
     b (float): For bm25: how much long texts are marked down, 0.0 to 1.0.
+    block_repeats (Optional[bool]): Whether replies that equal the message or an earlier turn
+        of the conversation, or a line of one, are given only where there is no other; if
+        None, where fewer than one in fifty training labels do.
     RAISES (ValueError): If a value is out of range.
     """
 
@@ -47,6 +51,7 @@ class RetrievalAgent(ConversationAgent):
         ngrams: int = 1,
         k1: float = 1.2,
         b: float = 0.75,
+        block_repeats: Optional[bool] = None,
     ):
         super().__init__(history_size=history_size)
         if method not in ("tfidf", "bm25"):
@@ -56,6 +61,8 @@ class RetrievalAgent(ConversationAgent):
         self.method = method
         self.k1 = k1
         self.b = b
+        self.block_repeats = block_repeats
+        self.blocks_repeats = bool(block_repeats)
         self.text = TextEncoder(
             HashNgramTokenizer(n_rows=_ROWS, ngrams=ngrams),
             history_size=history_size,
@@ -70,6 +77,8 @@ class RetrievalAgent(ConversationAgent):
         self.reply_of = np.zeros(0, dtype=np.int32)
         empty = np.zeros(0, dtype=np.int32)
         self.index = TermIndex.build(empty, empty, empty.astype(np.float32), 0)
+        # A list, and the place of each text in it.
+        self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
     # --- learning -------------------------------------------------------------------
 
@@ -94,6 +103,7 @@ class RetrievalAgent(ConversationAgent):
         documents, terms, counts = (np.concatenate(parts) for parts in zip(*contexts))
         weights = self._document_weights(documents, terms, counts, len(reply_of))
         self.index = TermIndex.build(documents, terms, weights, len(reply_of))
+        self.blocks_repeats = shall_block(self.block_repeats, train)
 
     def _count_texts(self, texts: Iterable[str]) -> None:
         """Learn in how many texts each term occurs, and how long texts are."""
@@ -129,26 +139,42 @@ class RetrievalAgent(ConversationAgent):
     # --- answering ------------------------------------------------------------------
 
     def batch_act(self, observations: Observations) -> Sequence[Message]:
-        turns = _without_silence(Batch.of(observations).turns(self.history_size))
+        batch = Batch.of(observations)
+        said = batch.said() if self.blocks_repeats else [set[str]()] * len(batch)
+        turns = _without_silence(batch.turns(self.history_size))
         queries, terms, counts = _counts(self.text.contexts(turns))
         weights = counts * self._rarity(terms)
         if self.method == "tfidf":
             weights = _unit(weights, queries, len(turns))
         weights = weights.astype(np.float32)
         candidates = column(observations, "label_candidates")
-        rankings = self._rank(candidates, queries, terms, weights)
+        rankings = self._rank(candidates, said, queries, terms, weights)
         bounds = np.searchsorted(queries, np.arange(len(turns) + 1))
         for row, among in enumerate(candidates):
             if among is None:
                 of_row = slice(bounds[row], bounds[row + 1])
-                best = self.index.best(terms[of_row], weights[of_row])
-                # Nothing in common with anything: the first reply there is.
-                rankings[row] = [self.replies[self.reply_of[max(0, best)]]] if self.replies else []
+                repeats = self._documents_with(said[row])
+                best = self.index.best(terms[of_row], weights[of_row], repeats)
+                if best < 0:  # Nothing in common with anything: the first reply there is.
+                    best = int((repeats == np.arange(len(repeats))).sum())
+                rankings[row] = [self.replies[self.reply_of[best]]] if self.replies else []
         return ranked_replies(rankings)
+
+    def _documents_with(self, said: Set[str]) -> Any:
+        """The documents that have one of these replies, ascending; none if all do."""
+        numbered, places = self._numbered
+        if numbered is not self.replies:
+            places = {text: number for number, text in enumerate(self.replies)}
+            self._numbered = self.replies, places
+        numbers = [places[text] for text in said if text in places]
+        if not numbers or len(numbers) == len(self.replies):
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(np.isin(self.reply_of, numbers))
 
     def _rank(
         self,
         candidates: Sequence[Optional[Sequence[str]]],
+        said: Sequence[Set[str]],
         queries: np.ndarray,
         terms: np.ndarray,
         weights: np.ndarray,
@@ -177,9 +203,10 @@ class RetrievalAgent(ConversationAgent):
         scores = np.bincount(owner[hit], weights=products, minlength=len(texts))
         rankings: List[List[str]] = []
         end = 0
-        for among in candidates:
+        for among, before in zip(candidates, said):
             start, end = end, end + len(among or ())
-            order = (-scores[start:end]).argsort(kind="stable")
+            is_repeat = np.array([text in before for text in among or ()], dtype=bool)
+            order = rank(scores[start:end], is_repeat)
             rankings.append([texts[start + i] for i in order.tolist()])
         return rankings
 
@@ -190,12 +217,14 @@ class RetrievalAgent(ConversationAgent):
             "n_texts": self.n_texts,
             "mean_length": self.mean_length,
             "replies": self.replies,
+            "blocks_repeats": self.blocks_repeats,
         }
 
     def set_state(self, state: Dict[str, Any]) -> None:
         self.n_texts = int(state["n_texts"])
         self.mean_length = float(state["mean_length"])
         self.replies = [str(text) for text in state["replies"]]
+        self.blocks_repeats = kept_setting(self.block_repeats, state)
 
     def to_disk(self, folder: Path) -> None:
         super().to_disk(folder)

@@ -17,7 +17,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .compiled_steps import CompiledSteps
 from .negatives import draw_negatives
-from .ranker import RankerAgent
+from .ranker import Candidates, RankerAgent
 
 _POWERS = {"mean": 1.0, "sqrt": 0.5, "sum": 0.0}
 
@@ -38,6 +38,8 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     negatives (int): Wrong replies for each example, 1 or more.
     candidates (str): What they are drawn from: "batch" (the right replies of the batch;
         the fixed candidates where these are all the same) or "fixed".
+    eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
+        what it would answer from in a chat; see ``thincdialog.Ranker.v1``.
     fixed_candidates (Optional[str]): File of candidates, one a line; the training
         data's own replies if None.
     max_fixed_candidates (int): How many of these to keep, the most frequent first.
@@ -48,6 +50,8 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
     speaker_tokens (bool): Whether each turn starts with its speaker's token.
     use_reply (str): What the history keeps as the agent's own turns: "label", "model" or
         "none"; see ``thincdialog.Ranker.v1``.
+    block_repeats (Optional[bool]): Whether candidates that repeat something said in the
+        conversation come behind all others; see ``thincdialog.Ranker.v1``.
     RAISES (ValueError): If negatives or max_fixed_candidates is below 1, or the loss or
         model is another one.
     SOURCE: Wu et al. 2017, https://arxiv.org/abs/1709.03856
@@ -63,6 +67,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         loss: Optional[Callable] = None,
         negatives: int = 10,
         candidates: Literal["batch", "fixed"] = "batch",
+        eval_candidates: Optional[Candidates] = None,
         fixed_candidates: Optional[str] = None,
         max_fixed_candidates: int = 50000,
         history_size: int = -1,
@@ -71,6 +76,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
         delimiter: bool = True,
         speaker_tokens: bool = False,
         use_reply: Literal["label", "model", "none"] = "label",
+        block_repeats: Optional[bool] = None,
     ):
         if negatives < 1:
             raise ValueError(f"negatives = {negatives}, expected 1 or more")
@@ -90,6 +96,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             model,
             loss=loss,
             candidates=candidates,
+            eval_candidates=eval_candidates,
             fixed_candidates=fixed_candidates,
             max_fixed_candidates=max_fixed_candidates,
             history_size=history_size,
@@ -98,6 +105,7 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
             delimiter=delimiter,
             speaker_tokens=speaker_tokens,
             use_reply=use_reply,
+            block_repeats=block_repeats,
         )
         self.negatives = negatives
 

@@ -1,6 +1,6 @@
 """An inverted index in plain NumPy: which texts share weighty terms with a query."""
 
-from typing import Mapping, NamedTuple, Tuple
+from typing import Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -35,11 +35,12 @@ class TermIndex(NamedTuple):
         starts = np.append(first, len(ascending))
         return cls(ascending[first], starts, documents[order], weights[order], n_documents)
 
-    def best(self, terms: np.ndarray, weights: np.ndarray) -> int:
+    def best(self, terms: np.ndarray, weights: np.ndarray, without: Sequence[int] = ()) -> int:
         """The document with the highest sum of products of weights; of equals the
         first, and -1 if no document has any of the terms.
 
         terms, weights (np.ndarray): Of the query, each term once; shape (n,).
+        without (Sequence[int]): Documents to leave out; not all.
         """
         at = np.searchsorted(self.terms, terms)
         at[at == len(self.terms)] = 0
@@ -51,6 +52,8 @@ class TermIndex(NamedTuple):
             postings = slice(self.starts[row], self.starts[row + 1])
             # A term has one posting a document, so no index comes twice.
             scores[self.documents[postings]] += weight * self.weights[postings]
+        if len(without):
+            scores[without] = -1.0  # Others have 0 or more.
         return int(scores.argmax())
 
     @classmethod

@@ -81,6 +81,14 @@ def count(text: str, least: int = 0) -> int:
     return number
 
 
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    number = float(text)
+    if not 0.0 <= number <= 1.0:
+        raise argparse.ArgumentTypeError(f"should be from 0 to 1, got {text}")
+    return number
+
+
 def listed(text: str) -> List[str]:
     """What stands between commas."""
     return [name.strip() for name in text.split(",") if name.strip()]

@@ -6,12 +6,13 @@ import sys
 from contextlib import suppress
 from typing import Any, Iterator, List, Optional, Tuple
 
-from .arguments import CODE, GPU, MODEL, argument, common
+from .arguments import CODE, GPU, MODEL, argument, common, named, positive, share
 from .output import coloured, messages
 
 EXAMPLES = [
     "chat output/quickstart/model-best",
     "chat output/ranker/model-best --candidates replies.txt",
+    "chat output/ranker/model-best --top 3 --threshold 0.2",
     "chat output/ranker/model-best < questions.txt > replies.txt",
 ]
 
@@ -27,6 +28,10 @@ COMMANDS = {
 ARGUMENTS = [
     MODEL,
     argument("--candidates FILE", "replies to choose from, one on a line"),
+    argument("--top N", "show so many replies with their probabilities", positive),
+    argument(
+        "--threshold P", "what is less probable is not said: 0.0 to 1.0, 0 if not given", share, 0.0
+    ),
     CODE,
     GPU,
 ]
@@ -42,7 +47,8 @@ def run(arguments: argparse.Namespace) -> None:
     is_terminal = all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
     if is_terminal:
         messages.info("/help shows the commands, /quit ends. \\n stands for a new line.")
-    talk(chatbot, _lines(is_terminal), is_terminal, candidates)
+    lines = _lines(is_terminal)
+    talk(chatbot, lines, is_terminal, candidates, **named(arguments, "top", "threshold"))
 
 
 def talk(
@@ -50,8 +56,16 @@ def talk(
     lines: Iterator[str],
     is_terminal: bool = False,
     candidates: Optional[List[str]] = None,
+    top: Optional[int] = None,
+    threshold: float = 0.0,
 ) -> None:
-    """Answer each line on stdout; lines that are commands do what they say."""
+    """Answer each line on stdout; lines that are commands do what they say.
+
+    top (Optional[int]): Show so many replies, each behind its probability, and an empty line.
+    threshold (float): The least probability of a reply that is said.
+    """
+    from ..runs.chatbot import DONT_KNOW
+
     history: List[Tuple[str, str]] = []
     for line in lines:
         line = line.strip()
@@ -72,11 +86,25 @@ def talk(
             hint = f"did you mean {close[0]}?" if close else "/help shows the commands"
             messages.warn(f"there is no command {line} - {hint}")
         elif line:
-            reply = chatbot.respond(line.replace("\\n", "\n"), candidates)
+            answers = chatbot.respond(
+                line.replace("\\n", "\n"), candidates, top=top or 1, threshold=threshold
+            )
+            reply = answers[0].text if answers else DONT_KNOW
             history += [("you", line), ("model", reply)]
-            shown = reply.replace("\n", "\\n")
-            print(f"{coloured('model', 36)}> {shown}" if is_terminal else shown)
+            model = f"{coloured('model', 36)}> " if is_terminal else ""
+            if top is None or not answers:
+                print(model + _on_one_line(reply))
+            for answer in answers if top else ():
+                p = "" if answer.probability is None else f"{answer.probability:.4f}"
+                print(f"{model}{p:<6}\t{_on_one_line(answer.text)}")
+                model = " " * len("model> ") if is_terminal else ""
+            if top is not None and not is_terminal:
+                print()
             sys.stdout.flush()
+
+
+def _on_one_line(text: str) -> str:
+    return text.replace("\n", "\\n")
 
 
 def _lines(is_terminal: bool) -> Iterator[str]:

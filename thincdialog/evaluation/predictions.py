@@ -116,7 +116,7 @@ class Recorder:
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:
     reply = Message(reply)
-    for name in ("candidate_scores", "probabilities"):
+    for name in ("candidate_scores", "candidate_probabilities", "probabilities"):
         if reply.get(name) is not None:  # All replies are kept: four times as small.
             reply[name] = array("d", reply[name])
     conversation = ""

@@ -1,7 +1,7 @@
 """Some examples of a store: what travels between teacher, world, batcher and agent."""
 
 from functools import cached_property
-from typing import Any, Iterable, List, Optional, Sequence, Union
+from typing import Any, Iterable, List, Optional, Sequence, Set, Union
 
 import numpy as np
 
@@ -126,6 +126,15 @@ class Batch(Columns):
         if not self.is_observed or "turns" not in names:
             return turns
         return [own if heard is None else heard for own, heard in zip(turns, self.column("turns"))]
+
+    def said(self) -> List[Set[str]]:
+        """What was said in each example's conversation, its own text among it: whole turns
+        and their lines."""
+        said: List[Set[str]] = []
+        for before, text in zip(self.column("context"), self.column("text")):
+            texts = {said_before for _, said_before in before or ()} | {text or ""}
+            said.append(texts.union(*(each.split("\n") for each in texts if "\n" in each)))
+        return said
 
     @cached_property
     def label_ids(self) -> np.ndarray:

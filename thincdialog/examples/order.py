@@ -165,7 +165,8 @@ class Order:
         """Every example in the order of the data, flattened: a turn within an episode
         carries the turns before it as `context`."""
         for episode in self.episodes():
-            history: List[Turn] = []
+            # A context that is there already stays.
+            history: List[Turn] = list(episode[0].get("context", ())) if episode else []
             for message in episode:
                 message["episode_done"] = True
                 if len(episode) > 1:

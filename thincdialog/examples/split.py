@@ -209,11 +209,17 @@ class Split:
 
         n_blocks (Optional[int]): Blocks of a stream to read; None for all.
         """
-        use_text, use_labels = "text" in self.text_fields, "labels" in self.text_fields
+        use_text, use_labels, use_system = (
+            name in self.text_fields for name in ("text", "labels", "system")
+        )
+        before = None
         streamed = (block.store for block in islice(self._streamed(None, BEGIN), n_blocks))
         for store in streamed if self.streaming else [self.store()]:
-            texts, labels = store.all_cells("text"), store.all_cells("labels")
-            for text, answers in zip(texts, labels):
+            columns = (store.all_cells(name) for name in ("text", "labels", "system"))
+            for text, answers, system in zip(*columns):
+                if use_system and system is not None and system != before:
+                    yield system
+                before = system
                 if use_text and text is not None:
                     yield text
                 if use_labels and answers:

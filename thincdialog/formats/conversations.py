@@ -2,18 +2,31 @@
 
 import json
 from itertools import chain
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import DataError
-from ..messages import SILENCE, Episode, Message
+from ..messages import PARTNER, SILENCE, Episode, Message
 from .bookmark import Bookmark
 from .text_file import File, read_json_lines
 from .wording import kind, nearest, short
 
 Said = Tuple[str, str]  # Speaker and text.
 
-# Its name, what is said, and lines of background to stand before the first text.
-Conversation = Tuple[str, List[Said], List[str]]
+
+class Conversation(NamedTuple):
+    """One as it is read.
+
+    name (str): Its name.
+    said (List[Said]): What is said.
+    background (Sequence[str]): Lines to stand before the first text.
+    system (Sequence[str]): What a system told the speakers before they began.
+    """
+
+    name: str
+    said: List[Said]
+    background: Sequence[str] = ()
+    system: Sequence[str] = ()
+
 
 # Fields of conversations and their turns that have a meaning here.
 OWN = ("id", "speaker", "text", "turns", "dialog")
@@ -56,7 +69,7 @@ def _conversations(path: File, at: Bookmark) -> Iterator[Conversation]:
             at.left_out.update(f"the field '{field}' of turns" for field in others)
             at.leave_out(CONTEXT, sum(speaker is None for speaker, _, _ in turns))
         said = [(speaker, text) for speaker, text, _ in turns if speaker is not None]
-        yield str(number) if name is None else str(name), said, []
+        yield Conversation(str(number) if name is None else str(name), said)
 
 
 def conversation_turns(
@@ -95,7 +108,11 @@ def conversation_turns(
 
 
 def spoken_episodes(
-    conversations: Iterable[Conversation], label_speaker: str, path: File, at: Bookmark
+    conversations: Iterable[Conversation],
+    label_speaker: str,
+    path: File,
+    at: Bookmark,
+    system_as_context: bool = False,
 ) -> Iterator[Episode]:
     """The episodes of a file's conversations, none or up to two of each.
 
@@ -103,19 +120,25 @@ def spoken_episodes(
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     path (File): The file.
     at (Bookmark): Lies where reading begins.
+    system_as_context (bool): Whether what a system told them is `context`, too, not only a
+        field `system`.
     RAISES (DataError): If the whole file gives no episode.
     """
     speakers: Dict[str, None] = {}
     n_conversations = 0
     is_empty = at.is_at_begin
-    for name, said, opening in conversations:
+    for name, said, background, system in conversations:
         n_conversations += 1
         if len(speakers) < 100:
             speakers.update((speaker, None) for speaker, _ in said)
         for episode in _episodes(said, label_speaker, name, at):
             is_empty = False
-            if opening:
-                episode[0]["text"] = "\n".join([*opening, episode[0]["text"]])
+            if background:
+                episode[0]["text"] = "\n".join([*background, episode[0]["text"]])
+            for message in episode if system else ():
+                message["system"] = "\n".join(system)
+            if system and system_as_context:
+                episode[0]["context"] = [(PARTNER, text) for text in system]
             yield episode
     if not is_empty:
         return

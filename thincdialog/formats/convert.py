@@ -120,7 +120,7 @@ def _episodes(
     reads = FORMATS.get(done.from_format)
     if reads is None:
         layout = find_layout(done.from_format)
-        read = partial(read_layout_file, layout=layout)
+        read = partial(read_layout_file, layout=layout, system_turns="field")
         has_ids = bool(layout.id or layout.group)
         reads = Format(read, lambda episode, name: [], ("label_speaker",), has_ids=has_ids)
     writes = FORMATS[done.to_format]

@@ -1,7 +1,7 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
 from itertools import groupby
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Dict, Iterator, List, Literal, Optional, Set, Tuple
 
 from ..errors import DataError
 from ..messages import Episode, Message
@@ -11,6 +11,9 @@ from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
 from .records import Found, read_records
 from .wording import kind
+
+# What becomes of the turns of a system.
+SystemTurns = Literal["context", "field", "drop"]
 
 # The name of a conversation or episode, its record, and its turns or examples.
 Named = Tuple[str, Found, List[Found]]
@@ -22,6 +25,7 @@ def read_layout_file(
     split: str = "train",
     label_speaker: Optional[str] = None,
     at: Optional[Bookmark] = None,
+    system_turns: SystemTurns = "context",
 ) -> Iterator[Episode]:
     """The episodes of one file.
 
@@ -30,6 +34,7 @@ def read_layout_file(
     split (str): The split, where one file holds several.
     label_speaker (Optional[str]): Whose turns are the labels; as the layout says if None.
     at (Optional[Bookmark]): Lies where to begin; moved along, unless the file is one value.
+    system_turns (str): "context", "field" or "drop", see `thincdialog.JSONLayout.v1`.
     RAISES (DataError): With the line and the place in it, if something is not there.
     """
     where = layout.records
@@ -43,9 +48,11 @@ def read_layout_file(
     at.leave_out("what the layout does not name")
     grouped = (_groups if layout.group else _single)(read_records(path, where, at), layout, at)
     if layout.is_conversation:
-        conversations = (_conversation(*one, layout) for one in grouped)
-        speaker = label_speaker or layout.label_speaker
-        yield from spoken_episodes(conversations, speaker, path, at)
+        conversations = (_conversation(*one, layout, at) for one in grouped)
+        if system_turns == "drop":
+            conversations = (one._replace(system=()) for one in conversations)
+        speaker, as_context = label_speaker or layout.label_speaker, system_turns == "context"
+        yield from spoken_episodes(conversations, speaker, path, at, as_context)
         return
     is_empty = at.is_at_begin
     for name, record, places in grouped:
@@ -108,10 +115,10 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
 
 
 def _conversation(
-    name: str, record: Found, turns: List[Found], layout: CorpusLayout
+    name: str, record: Found, turns: List[Found], layout: CorpusLayout, at: Bookmark
 ) -> Conversation:
     said: List[Said] = []
-    opening: List[str] = []
+    system: List[str] = []
     for turn in turns:
         text = _text(turn, layout)
         if not layout.speaker:
@@ -119,11 +126,13 @@ def _conversation(
             continue
         who = turn.find(layout.speaker)
         speaker = str(who.value) if type(who.value) is int else who.text()
-        if speaker in (layout.background_speakers or ()):
-            opening.append(text)
-        else:
+        if speaker not in (layout.background_speakers or ()):
             said.append((speaker, text))
-    return name, said, [*_background(record, layout), *opening]
+        elif said:
+            at.leave_out("turns of a system within conversations")
+        elif text:
+            system.append(text)
+    return Conversation(name, said, _background(record, layout), system)
 
 
 def _examples(name: str, record: Found, places: List[Found], layout: CorpusLayout) -> Episode:

@@ -35,7 +35,8 @@ class CorpusLayout:
     speaker (Where): In a turn, who speaks; "" for two who take turns.
     label_speaker (str): Whose turns are the labels, see ``Conversations``.
     background (Where): In a record, a text or list of texts to stand before the first turn.
-    background_speakers (List[str]): Speakers whose turns do, too, such as a system's prompt.
+    background_speakers (List[str]): Speakers whose turns are no part of the talk, such as a
+        system; what they say before it begins is kept apart, see `thincdialog.JSONLayout.v1`.
     examples (Where): In a record, the list of examples of an episode; "" for one example.
     text (Union[Where, List]): In a turn or example, the text; several are joined by line ends.
     label (Where): In an example, the label or list of labels.

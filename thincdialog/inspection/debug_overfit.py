@@ -165,9 +165,16 @@ def _score(agent: Any, batch: Batch) -> float:
     agent.weights_changed()
     answers = agent.answer(agent.choosing(batch))
     agent.weights_changed()
-    # The best one, even if the agent would rather reject it.
-    best = [(answer.get("text_candidates") or [answer.get("text")])[0] for answer in answers]
-    return sum(label == text for label, text in zip(labels, best)) / len(batch)
+    return sum(label == _best(answer) for label, answer in zip(labels, answers)) / len(batch)
+
+
+def _best(answer: Message) -> Optional[str]:
+    """What has the highest score, even if the agent would rather reject it or keep it back."""
+    texts, scores = answer.get("text_candidates"), answer.get("candidate_scores")
+    if not texts:
+        return answer.get("text")
+    best: str = texts[int(np.argmax(scores))] if scores else texts[0]
+    return best
 
 
 def _best_possible(agent: Any, batch: Batch) -> float:

@@ -1,6 +1,8 @@
 """WithoutOpenings: leave out the examples in which nobody has spoken yet."""
 
-from ..messages import SILENCE
+from typing import List
+
+from ..messages import SILENCE, Episode, Message
 from ..registry import registry
 from .mutator import Mutator
 
@@ -10,6 +12,15 @@ def WithoutOpenings() -> Mutator:
     """Drop turns that answer silence, such as the first turn of a conversation that the label
     side opens. Behind `thincdialog.Flatten.v1`, the opening stays in the later contexts.
 
-    RETURNS (Mutator): Episode to the same episode without those turns.
+    RETURNS (Mutator): Episode to the same episode without those turns. A `context` that stood
+        before all of them goes on to the first that is left.
     """
-    return lambda episode: [[message for message in episode if message["text"] != SILENCE]]
+    return without_openings
+
+
+def without_openings(episode: Episode) -> List[Episode]:
+    """The same episode without turns that answer silence."""
+    kept = [message for message in episode if message["text"] != SILENCE]
+    if kept and "context" in episode[0]:
+        kept[0] = Message({"context": episode[0]["context"], **kept[0]})
+    return [kept]

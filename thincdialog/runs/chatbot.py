@@ -1,11 +1,28 @@
 """A saved model to talk to."""
 
-from typing import List, Optional
+from typing import Any, List, NamedTuple, Optional, Sequence, Union, overload
 
+from ..errors import DialogError
 from ..files.saved_model import model_folder
-from ..messages import Message
-from ..protocol import Agent
+from ..messages import PARTNER, SELF, Message
+from ..protocol import Agent, can_batch
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
+
+# What is said where no reply is probable enough.
+DONT_KNOW = "I don't know."
+# Conversations that are answered together.
+TOGETHER = 256
+
+
+class Answer(NamedTuple):
+    """One of the replies that a model chose from.
+
+    text (str): What it would say.
+    probability (Optional[float]): Among all candidates; None if the model gives none.
+    """
+
+    text: str
+    probability: Optional[float]
 
 
 class Chatbot:
@@ -24,28 +41,137 @@ class Chatbot:
         self.agent: Agent = self.experiment.agent
         self._talker = self.agent.clone()
 
-    def respond(self, text: str, candidates: Optional[List[str]] = None) -> str:
+    @overload
+    def respond(
+        self, text: str, candidates: Optional[Sequence[str]] = None, *, threshold: float = 0.0
+    ) -> str: ...
+
+    @overload
+    def respond(
+        self,
+        text: str,
+        candidates: Optional[Sequence[str]] = None,
+        *,
+        top: int,
+        threshold: float = 0.0,
+    ) -> List[Answer]: ...
+
+    def respond(
+        self,
+        text: str,
+        candidates: Optional[Sequence[str]] = None,
+        *,
+        top: Optional[int] = None,
+        threshold: float = 0.0,
+    ) -> Union[str, List[Answer]]:
         """The model's reply to what a user says next; an error starts a new conversation.
 
-        candidates (Optional[List[str]]): Replies to choose from; those of training if None.
-        RAISES (TypeError): If either is something else; the conversation stays.
+        candidates (Optional[Sequence[str]]): Replies to choose from; those of training if
+            None.
+        top (Optional[int]): Give so many answers with their probabilities, the best first,
+            which is what it says; None for this one as a text.
+        threshold (float): Of probability, 0.0 to 1.0. Answers below it are left out; where
+            none is left, the reply is ``DONT_KNOW``.
+        RETURNS (Union[str, List[Answer]]): With ``top``, an empty list if it does not know.
+        RAISES (TypeError, ValueError): If an argument is something else; the conversation
+            stays.
+        RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"text should be a string, got {text!r}")
-        if isinstance(candidates, str) or not all(isinstance(c, str) for c in candidates or ()):
-            raise TypeError(f"candidates should be a list of strings, got {candidates!r}")
-        message = Message(text=text, episode_done=False, agent="user")
-        if candidates is not None:
-            message["label_candidates"] = list(candidates)
+        message = Message(_message(text, candidates), episode_done=False)
+        _check(top, threshold)
         self._talker.observe(message)
         try:
             reply = self._talker.act()
+            answers = self._answers(reply, threshold)
         except BaseException:  # A message must not stay without a reply.
             self._talker.reset()
             raise
-        self._talker.self_observe(reply)
-        return reply.get("text") or ""
+        said = _said(answers)
+        self._talker.self_observe(reply if answers else Message(reply, text=said))
+        return said if top is None else answers[:top]
+
+    def respond_to_all(
+        self,
+        conversations: Sequence[Union[str, Sequence[str]]],
+        candidates: Optional[Sequence[str]] = None,
+        *,
+        top: Optional[int] = None,
+        threshold: float = 0.0,
+    ) -> List[Union[str, List[Answer]]]:
+        """The replies to many conversations, in batches; the bot's own one stays as it is.
+
+        conversations (Sequence): Each a message, or a list of turns, of which the last one is
+            to be answered and the model's own is every second one before it.
+        candidates, top, threshold: As for ``respond``.
+        RETURNS (List[Union[str, List[Answer]]]): For each what ``respond`` gives.
+        """
+        _check(top, threshold)
+        if isinstance(conversations, str):
+            raise TypeError(f"conversations should be a list, got {conversations!r}")
+        messages = [_conversation(each, candidates) for each in conversations]
+        found: List[Union[str, List[Answer]]] = []
+        for start in range(0, len(messages), TOGETHER):
+            some = messages[start : start + TOGETHER]
+            players = [self.agent.clone() for _ in some]
+            observations = [player.observe(each) for player, each in zip(players, some)]
+            if can_batch(self.agent):
+                replies = self.agent.batch_act(observations)  # type: ignore[attr-defined]
+            else:
+                replies = [player.act() for player in players]
+            for reply in replies:
+                answers = self._answers(reply, threshold)
+                found.append(_said(answers) if top is None else answers[:top])
+        return found
+
+    def _answers(self, reply: Message, threshold: float) -> List[Answer]:
+        """What a reply chose from, what it says first; without those below the threshold."""
+        text: str = reply.get("text") or ""
+        texts = reply.get("text_candidates") or [text]
+        known = reply.get("candidate_probabilities")
+        if threshold and known is None:
+            raise DialogError(f"{self.agent.id} gives no probabilities, so there is no threshold.")
+        answers = list(map(Answer, texts, [None] * len(texts) if known is None else known))
+        # A classifier may reject its best class, and say something that is none of them.
+        answers.sort(key=lambda answer: answer.text != text)
+        if answers[0].text != text:
+            answers.insert(0, Answer(text, None))
+        return [a for a in answers if a.probability is None or a.probability >= threshold]
 
     def reset(self) -> None:
         """Start a new conversation."""
         self._talker.reset()
+
+
+def _said(answers: Sequence[Answer]) -> str:
+    return answers[0].text if answers else DONT_KNOW
+
+
+def _check(top: Optional[int], threshold: float) -> None:
+    if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
+        raise ValueError(f"top = {top!r}, expected a number of answers, 1 or more")
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"threshold = {threshold!r}, but it is a probability: 0.0 to 1.0")
+
+
+def _message(text: str, candidates: Optional[Sequence[str]]) -> Message:
+    if not isinstance(text, str):
+        raise TypeError(f"text should be a string, got {text!r}")
+    message = Message(text=text, agent="user")
+    if candidates is not None:
+        if isinstance(candidates, str) or not all(isinstance(c, str) for c in candidates):
+            raise TypeError(f"candidates should be a list of strings, got {candidates!r}")
+        # In what order they come matters among equals; twice the same does not.
+        message["label_candidates"] = list(dict.fromkeys(candidates))
+        if not message["label_candidates"]:
+            raise ValueError("candidates is empty: give one or more, or None for those of training")
+    return message
+
+
+def _conversation(turns: Union[str, Sequence[str]], candidates: Optional[Sequence[str]]) -> Message:
+    said: List[Any] = list(turns) if isinstance(turns, (list, tuple)) else [turns]
+    if not said or not all(isinstance(turn, str) for turn in said):
+        raise TypeError(f"a conversation should be a string or a list of some, got {turns!r}")
+    message = Message(_message(said[-1], candidates), episode_done=True)
+    roles = [SELF if place % 2 else PARTNER for place in range(len(said) - 1, 0, -1)]
+    message["context"] = list(zip(roles, said))
+    return message

@@ -13,6 +13,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence
 from thinc.api import Config
 
 from .. import __version__
+from ..agents.repeats import kept_setting
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
 from ..files.whole_file import whole_file, writing
@@ -55,7 +56,7 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
         _data(config, result),
         _model(config, meta, folder, result),
         _use(folder.name),
-        _limits(config),
+        _limits(config, folder),
         _versions(meta),
     ]
     return "\n".join(line for part in parts for line in part) + "\n"
@@ -214,7 +215,7 @@ def _use(name: str) -> List[str]:
     ]  # fmt: skip
 
 
-def _limits(config: Mapping[str, Any]) -> Iterator[str]:
+def _limits(config: Mapping[str, Any], folder: Path) -> Iterator[str]:
     yield from ("", "## Limits", "")
     yield "- The scores hold for data of the kind it was measured on, not for other ones."
     agent = config.get("agent", {})
@@ -225,6 +226,17 @@ def _limits(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"- In evaluation it chose among {n} candidates; among more it errs more."
     if agent.get("@agents") == "thincdialog.Classifier.v1":
         yield "- It knows the classes of its training data only, and always answers with one."
+    if "block_repeats" in agent:
+        path = folder / "agent.json"
+        state = read_json(path) if path.is_file() else {}
+        if kept_setting(agent["block_repeats"], state):
+            yield "- It repeats nothing: candidates that equal the message or an earlier turn come"
+            yield "  behind all others, in a chat and in the scores above (`block_repeats`)."
+        else:
+            yield "- It may repeat the message or an earlier turn (`block_repeats`)."
+    source = agent.get("eval_candidates")
+    if source:
+        yield f'- In evaluation its candidates were "{source}" (`eval_candidates`).'
     if agent.get("max_context"):
         yield f"- It reads the last {agent['max_context']} tokens of a conversation."
     yield "- Replies are not filtered: what the training data says, it may say."

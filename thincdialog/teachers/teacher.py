@@ -53,7 +53,8 @@ class Teacher(Agent):
         in memory it is found out.
     shuffle_window (int): Episodes in a block, 1 or more; what a stream holds.
     origin (str): What the data is, for error messages; the task's name if "".
-    text_fields (Sequence[str]): Of `text` and `labels`, those that hold every text once.
+    text_fields (Sequence[str]): Of `text`, `labels` and `system`, those that hold every text
+        once; a `system` that stays the same from row to row is one text.
     endless (bool): In training, show the data again, in another order, wherever it ends:
         such an epoch has no end. It is streamed, so that it may have none either.
     """

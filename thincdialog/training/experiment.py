@@ -1,6 +1,6 @@
 """Everything that a config describes, built once."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
 
@@ -17,6 +17,7 @@ from ..config import (
 )
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
+from ..formats.candidates import reading_outside_labels
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
@@ -122,11 +123,14 @@ class Experiment:
     @contextmanager
     def working(self) -> Iterator[None]:
         """A stretch on the device that the config names, in which errors found with the
-        data, by parts that know no file, name the config."""
+        data, by parts that know no file, name the config, and data are read as the agent
+        wants them."""
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        with using_ops(self.ops), errors:
+        outside_labels = self.agent.reading().outside_labels
+        reading = reading_outside_labels() if outside_labels else nullcontext()
+        with using_ops(self.ops), errors, reading:
             try:
                 yield
             except ConfigError as error:

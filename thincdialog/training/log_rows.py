@@ -90,6 +90,8 @@ class LogRows:
             "seconds": seconds,
             **more,
         }
+        if counts["ignored_examples"]:
+            row["ignored_examples"] = counts["ignored_examples"]
         if self._n_losses:
             loss = AverageMetric(self._exact_loss(), self._n_losses)
             row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()

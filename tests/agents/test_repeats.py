@@ -1,0 +1,171 @@
+"""Candidates that repeat what was said: which they are, and what becomes of them."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.agents.repeats import probabilities, rank, shall_block
+from thincdialog.batchers import Fixed
+from thincdialog.evaluation.evaluate_agent import evaluate_agent
+from thincdialog.files.json_file import read_json
+from thincdialog.messages import PARTNER, SELF, Message
+from thincdialog.metrics.ranking import Ranking
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.registry import registry
+from thincdialog.teachers.iterable import IterableTeacher
+from thincdialog.worlds import BatchWorld, PartnerWorld
+
+from . import colours
+from .colours import make, reply
+
+ANSWERS = {"red": "stop", "green": "go", "amber": "wait", "blue": "swim"}
+SCORES = st.lists(st.tuples(st.integers(-3, 3), st.booleans()), min_size=1, max_size=8)
+
+
+@given(SCORES)
+def test_repeats_come_behind_all_others(pairs):
+    scores = np.array([score for score, _ in pairs], dtype="f")
+    is_repeat = np.array([repeats for _, repeats in pairs])
+    places = range(len(pairs))
+    expected = sorted(places, key=lambda place: (pairs[place][1], -pairs[place][0]))
+    assert rank(scores, is_repeat).tolist() == expected
+    counted = [not repeats or bool(is_repeat.all()) for _, repeats in pairs]
+    masses = [np.exp(score) * counts for (score, _), counts in zip(pairs, counted)]
+    found = probabilities(scores, is_repeat)
+    assert found.tolist() == pytest.approx([mass / sum(masses) for mass in masses], abs=1e-6)
+
+
+def talk(*labels):
+    """A conversation: what was said to each label, and its words."""
+    return [{"text": f"{label}?", "labels": [label]} for label in labels]
+
+
+def test_repeats_are_blocked_where_labels_seldom_repeat():
+    """One label in fifty is where it ends."""
+    new = [talk(f"a{n}", f"b{n}") for n in range(48)]
+    for last, expected in ((talk("x", "z"), True), (talk("x", "x"), False)):
+        rows = [*new, talk("y", "y"), last]
+        teacher = IterableTeacher({"train": rows}).for_split("train", training=True)
+        assert shall_block(None, teacher) is expected
+        assert shall_block(True, teacher) is True and shall_block(False, teacher) is False
+
+
+def build(kind, **options):
+    """A ranker that knows no better than to echo, or retrieval."""
+    rows = colours.examples(ANSWERS)
+    if kind == "Retrieval":
+        agent = registry.agents.get("thincdialog.Retrieval.v1")(**options)
+        agent.initialize(colours.teacher_of(rows))
+        return agent
+    identity = registry.initializers.get("thincdialog.identity_init.v1")()
+    encoder = make("models", "BagEncoder", width=16, depth=0, dropout=0.0, init_W=identity)
+    return colours.build("Ranker", lambda: make("models", "BiEncoder", encoder), rows, **options)[0]
+
+
+KINDS = pytest.mark.parametrize("kind", ["Ranker", "Retrieval"])
+CANDIDATES = ["red here", "here", "amber", "stop", "wait there", "red"]
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "message, repeats",
+    [
+        ({"text": "red here"}, {"red here"}),
+        ({"text": "amber\nred here"}, {"amber", "red here"}),
+        ({"text": "red", "context": [(PARTNER, "stop"), (SELF, "here")]}, {"red", "stop", "here"}),
+        ({"text": "red", "eval_labels": ["red"]}, {"red"}),
+        ({"text": "Red"}, set()),
+    ],
+)
+def test_repeats_of_the_message_and_of_earlier_turns_are_not_answered_at_the_top(
+    kind, message, repeats
+):
+    """Also where one is the right answer: in a chat nobody would know that."""
+    plain, blocking = build(kind, block_repeats=False), build(kind, block_repeats=True)
+    message = Message({**message, "label_candidates": CANDIDATES})
+    ranked = plain.batch_act([message])[0]["text_candidates"]
+    found = blocking.batch_act([message])[0]
+    assert found["text_candidates"] == sorted(ranked, key=lambda text: text in repeats)
+    assert found["text"] == found["text_candidates"][0] not in repeats
+    only = {**message, "label_candidates": sorted(repeats)}
+    if repeats:  # There is nothing else to say.
+        assert blocking.batch_act([Message(only)])[0]["text"] in repeats
+
+
+@KINDS
+def test_repeats_of_the_whole_conversation_count_in_a_chat(kind):
+    """Also of turns that the agent no longer reads, and of its own."""
+    talker = build(kind, block_repeats=True, history_size=1).clone()
+    said = []
+    for text in ("red here", "amber", "green here", "blue"):
+        talker.observe(Message(text=text, label_candidates=CANDIDATES))
+        found = talker.act()
+        said.append(text)
+        assert found["text"] not in said
+        talker.self_observe(found)
+        said.append(found["text"])
+
+
+@KINDS
+def test_repeats_are_the_same_in_a_conversation_and_flattened(kind):
+    rows = (("red", "amber"), ("here", "amber"), ("stop", "red"), ("no", "wait there"))
+    talk = [{"text": x, "labels": [y], "label_candidates": CANDIDATES} for x, y in rows]
+    talks = [talk, talk[1:]]
+    agent, found = build(kind, block_repeats=True, history_size=2), []
+    for mutators in ([], [Flatten()]):
+        for make_world in (PartnerWorld, lambda t, a: BatchWorld(t, a, Fixed(3))):
+            teacher = IterableTeacher({"dev": talks}, mutators=mutators).for_split("dev")
+            teacher.set_metrics([Ranking()])
+            found.append(evaluate_agent(agent, teacher, make_world))
+    kept = [{name: one[name] for name in ("hits@1", "mrr", "examples")} for one in found]
+    assert kept == kept[:1] * 4 and kept[0]["examples"] == 7
+
+
+def test_repeats_that_are_right_stay_in_the_ranking_and_their_loss_is_the_models():
+    row = Message(text="red", eval_labels=["red"], label_candidates=CANDIDATES)
+    losses = []
+    for blocks in (False, True):
+        agent = build("Ranker", block_repeats=blocks)
+        agent.reset_metrics()
+        found = agent.batch_act([row])[0]
+        losses.append(agent.report()["loss"].value())
+        assert found["text_candidates"].index("red") == (5 if blocks else 0)
+        scored = dict(zip(found["text_candidates"], found["candidate_probabilities"]))
+        assert (scored["red"] == 0) == blocks and sum(scored.values()) == pytest.approx(1)
+    assert losses[0] == losses[1]
+
+
+def test_repeats_among_training_replies_are_not_retrieved():
+    pairs = [("red car", "red car"), ("red car there", "fast"), ("blue", "sea")]
+    for blocks, expected in ((False, "red car"), (True, "fast")):
+        agent = registry.agents.get("thincdialog.Retrieval.v1")(block_repeats=blocks)
+        agent.initialize(colours.teacher_of([{"text": t, "labels": [y]} for t, y in pairs]))
+        assert reply(agent, "red car")["text"] == expected
+        # Nothing in common with anything: the first that is none.
+        unknown = [(SELF, "red car")] if blocks else []
+        assert reply(agent, "xyz", context=unknown)["text"] == expected
+        said = [(SELF, text) for text in ("red car", "fast", "sea")]
+        assert reply(agent, "red car", context=said)["text"] == "red car"
+
+
+@KINDS
+def test_repeats_of_saved_models_are_blocked_as_before(kind, tmp_path):
+    agent = build(kind)
+    assert agent.blocks_repeats
+    agent.to_disk(tmp_path)
+
+    def loaded(**options):
+        other = build(kind, **options)
+        words = None if kind == "Retrieval" else make("tokenizers", "Words")
+        other.from_disk(tmp_path, tokenizer=words)
+        return other.blocks_repeats
+
+    assert loaded() and loaded(block_repeats=True) and not loaded(block_repeats=False)
+    # Of a model that was saved before there was the setting.
+    state = read_json(tmp_path / "agent.json")
+    del state["blocks_repeats"]
+    (tmp_path / "agent.json").write_text(json.dumps(state))
+    assert not loaded() and loaded(block_repeats=True)
