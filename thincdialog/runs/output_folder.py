@@ -7,8 +7,8 @@ from typing import Iterator, Optional
 from ..errors import ConfigError, DataError, MissingPackageError, OutputError, WorkerError
 from ..files.whole_file import writing
 from .checkpoints import Checkpoints
-from .run_keeper import BEST, CONFIG, LAST
 from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
+from .run_place import BEST, CONFIG, LAST
 
 
 def check_output(
