@@ -13,16 +13,16 @@ def write(path, text):
 def test_code_registers_functions_once(tmp_path):
     text = "from thincdialog.api import registry\nregistry.layers('test_code.A.v1', func=int)\n"
     path = write(tmp_path / "my_code.py", text)
-    module = load_code(path)
+    [module] = load_code(path)
     assert registry.layers.get("test_code.A.v1") is int
-    assert load_code(str(path)) is module
-    assert load_code(tmp_path / "." / "my_code.py") is module
-    assert load_code(None) is None
+    assert load_code([str(path), path]) == [module, module]
+    assert load_code(tmp_path / "." / "my_code.py") == [module]
+    assert load_code(None) == load_code([]) == []
 
 
 def test_code_imports_files_of_one_name(tmp_path):
-    first = load_code(write(tmp_path / "same.py", "x = 1\n"))
-    second = load_code(write(tmp_path / "sub" / "same.py", "x = 2\n"))
+    [first] = load_code(write(tmp_path / "same.py", "x = 1\n"))
+    [second] = load_code(write(tmp_path / "sub" / "same.py", "x = 2\n"))
     assert (first.x, second.x) == (1, 2)
 
 
