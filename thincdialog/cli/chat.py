@@ -11,8 +11,8 @@ from .output import coloured, messages
 
 EXAMPLES = [
     "chat output/quickstart/model-best",
-    "chat output/ranker/model-best --candidates replies.txt",
-    "chat output/ranker/model-best < questions.txt > replies.txt",
+    "chat output/ranker/model-best --candidates lines.txt",
+    "chat output/quickstart/model-best < lines.txt > replies.txt",
 ]
 
 # What ends a conversation and what ends the program, beside /reset and /quit: ParlAI's words.

@@ -8,9 +8,9 @@ from .json_output import write_json
 from .output import messages, table
 
 EXAMPLES = [
-    "compare output/a/model-best output/b/model-best",
-    "compare output/a/model-best output/b/model-best --paths.test test.jsonl --json diff.json",
-    "compare replies_a.jsonl replies_b.jsonl",
+    "compare output/quickstart/model-best output/small/model-best",
+    "compare output/quickstart/model-best output/small/model-best --split dev --json diff.json",
+    "compare best.jsonl small.jsonl",
 ]
 
 ARGUMENTS = [

@@ -13,7 +13,7 @@ from .output import messages, shorten, table
 
 EXAMPLES = [
     "results output/*",
-    "results output/small output/large --json",
+    "results output/quickstart output/small --json",
     "results output --csv > results.csv",
 ]
 # Settings that get a column, room or not, and if there is room; letters of a value; settings

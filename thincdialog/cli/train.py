@@ -16,7 +16,7 @@ EXAMPLES = [
     "train quickstart.cfg --output output/quickstart",
     "train ranker.cfg -o output/ranker --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg -o output/short --force --training.max_steps 100",
-    "train ranker.cfg -o output/ranker --resume",
+    "train ranker.cfg -o output/ranker --resume --paths.train train.jsonl --paths.dev dev.jsonl",
     "train ranker.cfg --dry-run --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg --json > scores.json",
 ]
