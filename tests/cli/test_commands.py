@@ -354,6 +354,6 @@ def test_every_example_of_the_help_can_be_parsed(monkeypatch):
         ran = []
         monkeypatch.setattr(module, "run", lambda arguments, ran=ran: ran.append(1))
         for example in module.EXAMPLES:
-            words = example.split(" < ")[0].split(" > ")[0].split()
+            words = re.split(" [<>]+ ", example)[0].split()
             assert main(words) == 0, example
         assert len(ran) == len(module.EXAMPLES) > 0, name
