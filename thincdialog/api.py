@@ -8,7 +8,7 @@ from .agents import Conversation, ConversationAgent, ModelAgent
 # The batcher Words stays in thincdialog.batchers: a tokenizer has the same name.
 from .batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes
 from .callbacks import Callback
-from .config import CheckedConfig, check_config, load_config, resolve_config, write_config
+from .config import CheckedConfig, CodeLike, check_config, load_config, resolve_config, write_config
 from .config.diff import Difference, diff_config
 from .data import TextEncoder, Tokenizer
 from .errors import (
@@ -68,14 +68,14 @@ def load(
     path: Union[str, Path],
     *,
     overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    code: CodeLike = None,
 ) -> Chatbot:
     """Load a saved model to talk to; see ``Chatbot``.
 
     path (Union[str, Path]): Its folder, such as "output/quickstart/model-best"; or that of a
         run, for its best model.
     overrides (Optional[Mapping[str, Any]]): Changes to its config.
-    code (Union[str, Path, None]): Python file that registers what its config names.
+    code (CodeLike): Python file, or several, registering what its config names.
     RAISES (DialogError): If the folder is not a whole saved model.
     """
     return Chatbot(path, overrides=overrides, code=code)
@@ -84,7 +84,7 @@ def load(
 __all__ = [
     "PARTNER", "SELF", "Agent", "Alone", "Answer", "Batch", "Experiment", "Learner", "MemoryStore",
     "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher",
-    "Batchsort", "Callback",
+    "Batchsort", "Callback", "CodeLike",
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
     "Conversion", "DataError", "DataReport", "DataWarning", "DialogError", "Difference", "DryRun",
     "DynamicBatchWorld", "Evaluation", "ExampleMetric", "Fixed", "FlatParameters",

@@ -281,14 +281,29 @@ def test_chat_lines(capsys):
 
 def test_init_config_copies_a_shipped_config(run, tmp_path):
     name, path = next(iter(shipped_configs().items()))
-    code, out, err = run(f"init config --from {name} {tmp_path}/sub/my.cfg")
+    # But for where it says what it is called.
+    known = path.read_text()
+    code, out, err = run(f"init config --from {name} '{tmp_path}/sub/my own.cfg'")
     assert (code, out) == (0, "")
-    assert (tmp_path / "sub" / "my.cfg").read_bytes() == path.read_bytes()
-    assert f"python -m thincdialog train {tmp_path}/sub/my.cfg" in err
+    copy = (tmp_path / "sub" / "my own.cfg").read_text()
+    assert copy == known.replace(f"configs/{name}.cfg", f"'{tmp_path}/sub/my own.cfg'") != known
+    assert f"python -m thincdialog train '{tmp_path}/sub/my own.cfg'" in err
     code, out, _ = run(f"init config - --from {name}.cfg")
-    assert out == path.read_text()
+    assert out == known.replace(f"configs/{name}.cfg", f"{name}.cfg")
     code, out, _ = run("init config --list")
     assert all(line.split()[0] in shipped_configs() for line in out.splitlines()[2:])
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_init_config_writes_what_the_name_says(run, tmp_path, name):
+    for spelling in (f"{tmp_path}/{name}.cfg", f"{tmp_path}/{name}"):
+        assert run(f"init config {spelling}")[0] == 0
+        assert load_config(spelling).config == load_config(shipped_configs()[name]).config
+    code, _, err = run(f"init config {tmp_path}/my_{name}s.cfg")
+    assert code == 2 and all(known in err for known in shipped_configs())
+    assert not (tmp_path / f"my_{name}s.cfg").exists()
+    command = err.strip().rpartition("python -m thincdialog ")[2]
+    assert command.startswith("init config --from ") and run(command)[0] == 0
 
 
 def test_init_fill_config_writes_everything(run, tmp_path):
@@ -358,6 +373,6 @@ def test_every_example_of_the_help_can_be_parsed(monkeypatch):
         ran = []
         monkeypatch.setattr(module, "run", lambda arguments, ran=ran: ran.append(1))
         for example in module.EXAMPLES:
-            words = example.split(" < ")[0].split(" > ")[0].split()
+            words = re.split(" [<>]+ ", example)[0].split()
             assert main(words) == 0, example
         assert len(ran) == len(module.EXAMPLES) > 0, name

@@ -1,9 +1,13 @@
 """The command ``convert``."""
 
+import gzip
 import json
+import os
 import shlex
 import subprocess
 import sys
+
+import pytest
 
 from thincdialog.cli.convert import NAMES
 from thincdialog.formats.formats import FORMATS
@@ -40,6 +44,45 @@ def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, run):
         found, _, err = run(f"{command} {more}")
         assert found == code and said in err
     assert (tmp_path / "out.tsv").read_text() == "text\tlabel\na\tx\n"
+
+
+@pytest.mark.parametrize("force", ["", " --force"])
+@pytest.mark.parametrize(
+    "source, target, options",
+    [
+        ("in.jsonl", "in.jsonl", ""),
+        ("in.jsonl", "./sub/../in.jsonl", ""),
+        ("in.jsonl", "{folder}/in.jsonl", ""),
+        ("in.jsonl", "link.jsonl", ""),
+        ("link.jsonl", "in.jsonl", ""),
+        ("in.jsonl", "linked/in.jsonl", ""),
+        ("in.jsonl", "same.jsonl", ""),
+        ("in.jsonl.gz", "in.jsonl.gz", ""),
+        ("rows.json", "own.yml", "--from own.yml"),
+    ],
+)
+def test_convert_never_writes_onto_what_it_reads(
+    tmp_path, monkeypatch, run, source, target, options, force
+):
+    monkeypatch.chdir(tmp_path)
+    turns = [{"speaker": who, "text": f"{who} speaks"} for who in "AB"]
+    line = json.dumps({"id": "1", "turns": turns}) + "\n"
+    (tmp_path / "in.jsonl").write_text(line)
+    (tmp_path / "in.jsonl.gz").write_bytes(gzip.compress(line.encode()))
+    (tmp_path / "rows.json").write_text(json.dumps([{"q": "a", "r": "b"}]))
+    (tmp_path / "own.yml").write_text("text: q\nlabel: r\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path)
+    (tmp_path / "link.jsonl").symlink_to("in.jsonl")
+    os.link("in.jsonl", "same.jsonl")
+    files = [path for path in tmp_path.iterdir() if path.is_file()]
+    before = {path: path.read_bytes() for path in files}
+    target = target.format(folder=tmp_path)
+    code, _, err = run(f"convert {source} {target} {options} --to parlai{force}")
+    assert code == 1 and f"{target}  is read by this command" in err
+    assert "--force" not in err and "Choose another name." in err
+    assert {path: path.read_bytes() for path in files} == before
+    assert run(f"convert {source} out/new.txt {options} --to parlai{force}")[0] == 0
 
 
 def test_convert_help_names_all_formats():

@@ -99,8 +99,13 @@ COMMAND_LINES = {
     "init konfig x.cfg": (2, "'init' needs one of: config, fill-config"),
     "init config": (2, "init config needs OUT"),
     "init config --from nothing x.cfg": (1, "no config 'nothing' comes along - there are: "),
-    "init config my.cfg": (1, "my.cfg  is there already. Choose another name, or add --force."),
-    "init config talk.jsonl/my.cfg": (1, "talk.jsonl/my.cfg  cannot be written: "),
+    "init config x.cfg": (2, "no config 'x' comes along (there are: babi, "),
+    "init config rankr.cfg": (2, "init config --from ranker rankr.cfg"),
+    "init config -": (2, "name one with --from (there are: babi, "),
+    "init config --from ranker my.cfg": (
+        1, "my.cfg  is there already. Choose another name, or add --force."
+    ),
+    "init config --from ranker talk.jsonl/my.cfg": (1, "talk.jsonl/my.cfg  cannot be written: "),
     "debug data my.cfg --paths.train null": (1, "Give it with --paths.train FILE"),
     "debug data my.cfg --paths.train none.jsonl": (1, "none.jsonl  file not found"),
     "evaluate none": (1, "none  is not a folder. Give the folder of a saved model"),

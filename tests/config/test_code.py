@@ -1,5 +1,10 @@
+import inspect
+import re
+
 import pytest
 
+from tests.training.examples import RANKER, quietly_train
+from thincdialog import api
 from thincdialog.api import registry
 from thincdialog.config import CodeError, load_code
 
@@ -13,16 +18,16 @@ def write(path, text):
 def test_code_registers_functions_once(tmp_path):
     text = "from thincdialog.api import registry\nregistry.layers('test_code.A.v1', func=int)\n"
     path = write(tmp_path / "my_code.py", text)
-    module = load_code(path)
+    [module] = load_code(path)
     assert registry.layers.get("test_code.A.v1") is int
-    assert load_code(str(path)) is module
-    assert load_code(tmp_path / "." / "my_code.py") is module
-    assert load_code(None) is None
+    assert load_code([str(path), path]) == [module, module]
+    assert load_code(tmp_path / "." / "my_code.py") == [module]
+    assert load_code(None) == load_code([]) == []
 
 
 def test_code_imports_files_of_one_name(tmp_path):
-    first = load_code(write(tmp_path / "same.py", "x = 1\n"))
-    second = load_code(write(tmp_path / "sub" / "same.py", "x = 2\n"))
+    [first] = load_code(write(tmp_path / "same.py", "x = 1\n"))
+    [second] = load_code(write(tmp_path / "sub" / "same.py", "x = 2\n"))
     assert (first.x, second.x) == (1, 2)
 
 
@@ -49,3 +54,71 @@ def test_code_missing_file(tmp_path):
         load_code(tmp_path / "none.py")
     with pytest.raises(CodeError, match=r"should end in \.py"):
         load_code(write(tmp_path / "code.txt", "x = 1"))
+
+
+NOTES = "with open({!r}, 'a') as log:\n    log.write(__file__[-4])\n"
+
+
+def test_code_takes_several_files_in_their_order(tmp_path):
+    log = tmp_path / "log"
+    names = ("b", "a", "c")
+    text = NOTES.format(str(log))
+    paths = [write(tmp_path / f"{name}.py", text) for name in names]
+    assert [module.__file__ for module in load_code(paths)] == list(map(str, paths))
+    load_code(paths[::-1])
+    assert log.read_text() == "bac"
+
+
+def functions():
+    """Every public function that takes code."""
+    for name in api.__all__:
+        if inspect.isfunction(getattr(api, name)):
+            function = getattr(api, name)
+            if "code" in inspect.signature(function).parameters:
+                yield function
+    yield api.Chatbot
+    yield api.Experiment.from_config
+    yield api.Experiment.from_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The folder of a saved model."""
+    folder = tmp_path_factory.mktemp("code") / "out"
+    return quietly_train(output=folder, training__max_steps=1)[0].output / "model-best"
+
+
+@pytest.mark.parametrize("function", list(functions()), ids=lambda function: function.__qualname__)
+def test_code_of_several_files_is_taken_by_every_function(function, model, tmp_path):
+    log = tmp_path / "log"
+    text = NOTES.format(str(log))
+    files = [write(tmp_path / f"{name}.py", text) for name in "ab"]
+    needs_model = "config" not in inspect.signature(function).parameters
+    first = [model if needs_model else RANKER]
+    first += {"compare": [model], "sweep": [{"system.seed": [1]}, tmp_path / "o"]}.get(
+        function.__name__, []
+    )
+    with pytest.raises(CodeError, match="none.py  there is no such Python file"):
+        found = function(*first, code=[*files, tmp_path / "none.py"])
+        list(found)  # Of a generator.
+    assert log.read_text() == "ab"
+
+
+TWO = {
+    "own_layer.py": "from thinc.api import Model\nfrom thincdialog.api import registry\n"
+    "from thincdialog.models.bag_encoder import BagEncoder\n\n"
+    '@registry.models("tests.two_a.v1")\ndef a() -> Model:\n    return BagEncoder(width=8)\n',
+    "own_mutator.py": "from thincdialog.api import registry\n\n"
+    '@registry.mutators("tests.two_b.v1")\ndef b():\n    return lambda episode: [episode]\n',
+}
+
+
+def test_code_of_several_files_reaches_the_processes_of_workers(tmp_path):
+    paths = [write(tmp_path / name, text) for name, text in TWO.items()]
+    text = RANKER.replace('"inline"', '"batch"').replace("width = 16\n", "")
+    text = re.sub(r"(\[agent\.model\.encoder\]\n)(.+\n)+", r'\1@models = "tests.two_a.v1"\n', text)
+    text += '\n[tasks.coffee.mutators.*.own]\n@mutators = "tests.two_b.v1"\n'
+    workers = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
+    limits = {"training.max_steps": 2, "runner.workers": 2}
+    result, _ = quietly_train(text, tmp_path / "out", code=paths, **workers, **limits)
+    assert result.stopped_because == "max_steps = 2 reached"

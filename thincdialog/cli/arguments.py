@@ -1,6 +1,7 @@
 """Arguments of commands, each written as its help shows it."""
 
 import argparse
+import shlex
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from ..errors import DialogError
@@ -101,7 +102,11 @@ def positive(text: str) -> int:
 
 CONFIG = argument("CONFIG", "config file, such as quickstart.cfg")
 MODEL = argument("MODEL", "folder of a saved model, or of a run for its best one")
-CODE = argument("-c --code FILE", "Python file that registers functions of yours")
+CODE = argument(
+    "-c --code FILE",
+    "Python file that registers functions of yours; can be given several times",
+    action="append",
+)
 GPU = argument("-g --gpu-id N", "number of the GPU, -1 for the CPU", int)
 MAX_LEN = argument("--max-len N", "letters of a text to show; 0 for all", count, 300)
 JSONL = argument("--jsonl", "one JSON object on a line")
@@ -136,6 +141,19 @@ def trial(steps: str, default: int) -> List[Argument]:
     """
     n_steps = argument("--steps N", f"{steps}, {default} if not given", int, default)
     return [CONFIG, n_steps, json_flag("all that was found"), CODE, GPU]
+
+
+def command_line(*words: str) -> str:
+    """A command as a user can paste it into a shell.
+
+    words (str): What comes after the program's name.
+    """
+    return f"python -m thincdialog {shlex.join(words)}"
+
+
+def with_code(arguments: argparse.Namespace) -> List[str]:
+    """The words that give a command the same code as another."""
+    return [word for file in arguments.code or () for word in ("--code", file)]
 
 
 def named(arguments: argparse.Namespace, *names: str) -> Dict[str, Any]:

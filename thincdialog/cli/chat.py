@@ -11,9 +11,9 @@ from .output import coloured, messages
 
 EXAMPLES = [
     "chat output/quickstart/model-best",
-    "chat output/ranker/model-best --candidates replies.txt",
+    "chat output/ranker/model-best --candidates lines.txt",
     "chat output/ranker/model-best --top 3 --threshold 0.2",
-    "chat output/ranker/model-best < questions.txt > replies.txt",
+    "chat output/quickstart/model-best < lines.txt > replies.txt",
 ]
 
 # What ends a conversation and what ends the program, beside /reset and /quit: ParlAI's words.

@@ -8,9 +8,9 @@ from .json_output import write_json
 from .output import messages, table
 
 EXAMPLES = [
-    "compare output/a output/b",
-    "compare output/a output/b/model-last --paths.test test.jsonl --json diff.json",
-    "compare replies_a.jsonl replies_b.jsonl",
+    "compare output/quickstart output/small",
+    "compare output/quickstart/model-best output/small/model-last --split dev --json diff.json",
+    "compare best.jsonl small.jsonl",
 ]
 
 ARGUMENTS = [

@@ -9,8 +9,8 @@ from typing import Iterator, Optional, TextIO
 from .arguments import argument
 
 EXAMPLES = [
-    "completion bash > ~/.local/share/bash-completion/completions/thincdialog",
-    "completion zsh > ~/.zfunc/_thincdialog",
+    "completion bash >> ~/.bashrc",
+    "completion zsh >> ~/.zshrc",
     "completion fish > ~/.config/fish/completions/thincdialog.fish",
 ]
 

@@ -7,8 +7,8 @@ from .arguments import argument, listed, named
 from .output import counted, messages
 
 EXAMPLES = [
-    "convert parlai_train.txt train.jsonl.gz --to conversations",
-    "convert sgd.jsonl.gz sgd.txt --to parlai --label-speaker system",
+    "convert train.jsonl train.txt --to parlai",
+    "convert train.jsonl second.jsonl.gz --to parlai-conversations",
     "convert chats.json chats.jsonl --from sharegpt --to conversations",
     "convert tickets.csv tickets.jsonl --from csv --to jsonl --text-field body",
 ]

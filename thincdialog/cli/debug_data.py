@@ -12,7 +12,7 @@ from .output import Messages, can_show, coloured, counted, shorten, table
 EXAMPLES = [
     "debug data quickstart.cfg",
     "debug data ranker.cfg --paths.train train.jsonl --paths.dev dev.jsonl --split dev",
-    "debug data intent.cfg --paths.train train.jsonl --json > data.json",
+    "debug data intent.cfg --paths.train intents.csv --json > data.json",
 ]
 
 ABOUT = """

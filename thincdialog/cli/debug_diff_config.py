@@ -11,7 +11,7 @@ from .output import coloured, messages
 EXAMPLES = [
     "debug diff-config ranker.cfg",
     "debug diff-config ranker.cfg --compare-to intent.cfg",
-    "debug diff-config output/new/model-best --compare-to output/old/model-best --json",
+    "debug diff-config output/small/model-best --compare-to output/quickstart/model-best --json",
     "debug diff-config ranker.cfg --full --training.max_epochs 3",
 ]
 

@@ -12,7 +12,7 @@ from .output import messages, shorten, table
 
 EXAMPLES = [
     "debug profile quickstart.cfg",
-    "debug profile ranker.cfg --paths.train train.jsonl --steps 200 --gpu-id 0",
+    "debug profile ranker.cfg --paths.train train.jsonl --steps 200 --world.batcher.size 32",
 ]
 
 ABOUT = """

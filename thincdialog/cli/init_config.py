@@ -1,9 +1,11 @@
 """``init config``: copy a config that comes along, to start from."""
 
 import argparse
+import difflib
+from pathlib import Path
 from typing import Iterable
 
-from .arguments import UsageError, argument, json_flag
+from .arguments import UsageError, argument, command_line, json_flag
 from .json_output import print_json
 from .output import messages, table
 from .writing import write_text
@@ -12,6 +14,7 @@ EXAMPLES = [
     "init config --list",
     "init config quickstart.cfg",
     "init config --from ranker my_ranker.cfg",
+    "init config --from ranker -",
 ]
 
 
@@ -22,17 +25,18 @@ def _names() -> Iterable[str]:
 
 
 ARGUMENTS = [
-    argument("--from NAME", "which config", default="quickstart", suggest=_names, dest="name"),
+    argument("--from NAME", "which config; that of OUT's name if not given", suggest=_names,
+             dest="name"),
     argument("--list", "list the configs that come along"),
     json_flag("the list"),
     argument("-F --force", "overwrite OUT"),
     argument("[OUT]", "file to write; - for stdout"),
-]
+]  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Copy the config, or list those there are."""
-    from ..config import find_shipped, shipped_configs
+    from ..config import command_in, shipped_configs, shipped_text
 
     if arguments.list:
         texts = {name: path.read_text("utf8") for name, path in shipped_configs().items()}
@@ -44,8 +48,27 @@ def run(arguments: argparse.Namespace) -> None:
         return
     if arguments.out is None:
         raise UsageError("init config needs OUT, the file to write (- for stdout), or --list")
-    text = find_shipped(arguments.name).read_text(encoding="utf8")
-    write_text(arguments.out, text, arguments.force)
-    if arguments.out != "-":
-        messages.good(f"Wrote {arguments.out}")
-        messages.info(f"Train: python -m thincdialog train {arguments.out} --output output")
+    out, name = arguments.out, arguments.name
+    if name is None:
+        name = Path(out).name.removesuffix(".cfg")
+        if name not in shipped_configs():
+            raise UsageError(_what_there_is(name, out))
+    text = shipped_text(name, out if out != "-" else f"{name.removesuffix('.cfg')}.cfg")
+    write_text(out, text, arguments.force)
+    if out != "-":
+        messages.good(f"Wrote {out}")
+        words = command_in(text)
+        needs_data = any(word.startswith("--paths.") for word in words)
+        yours = ", with your own files for those behind --paths" if needs_data else ""
+        messages.info(f"Train{yours}: {command_line(*words)}")
+
+
+def _what_there_is(name: str, out: str) -> str:
+    """That OUT's name is that of no config, and how to say which one it shall be."""
+    from ..config import shipped_configs
+
+    known = list(shipped_configs())
+    likely = difflib.get_close_matches(name, known, 1, 0.7) or ["quickstart"]
+    command = command_line("init", "config", "--from", *likely, out)
+    which = "name one with --from" if out == "-" else f"no config '{name}' comes along"
+    return f"{which} (there are: {', '.join(known)}). Say which one you want, as in: {command}"

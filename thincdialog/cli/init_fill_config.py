@@ -8,9 +8,9 @@ from .output import coloured, messages
 from .writing import write_text
 
 EXAMPLES = [
-    "init fill-config base.cfg full.cfg",
-    "init fill-config base.cfg --diff",
-    "init fill-config base.cfg - --training.max_epochs 3",
+    "init fill-config quickstart.cfg full.cfg",
+    "init fill-config quickstart.cfg --diff",
+    "init fill-config quickstart.cfg - --training.max_epochs 3",
 ]
 
 ARGUMENTS = [

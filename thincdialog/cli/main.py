@@ -13,6 +13,7 @@ from .. import __version__
 from ..errors import ConfigError, DialogError
 from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
+from .example_files import where_from
 from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 
@@ -147,6 +148,7 @@ def make_parser(name: str) -> argparse.ArgumentParser:
     """
     command, module = COMMANDS[name], _module(name)
     lines = ["examples:", *(f"  python -m thincdialog {each}" for each in module.EXAMPLES)]
+    lines += where_from(module.EXAMPLES)
     if command.takes_overrides:
         lines[:0] = ["Any setting of the config can be changed: --section.key VALUE", ""]
     parser = argparse.ArgumentParser(

@@ -9,9 +9,9 @@ from .output import can_show, has_colour, messages
 
 EXAMPLES = [
     "plot output/quickstart",
-    "plot output/small output/large --against epoch",
+    "plot output/quickstart output/small --against epoch",
     "plot output/* --metrics hits@1,dev/loss,learn_rate",
-    "plot output/small output/large --png curves.png --svg curves.svg",
+    "plot output/quickstart output/small --png curves.png --svg curves.svg",
 ]
 WIDEST = 100
 

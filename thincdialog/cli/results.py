@@ -15,7 +15,7 @@ from .output import messages, shorten, table
 
 EXAMPLES = [
     "results output/*",
-    "results output/small output/large --json",
+    "results output/quickstart output/small --json",
     "results output --columns name,learn_rate,dev,test/f1",
     "results output --csv > results.csv",
 ]

@@ -2,12 +2,11 @@
 
 import argparse
 import json
-import shlex
 import sys
 from dataclasses import asdict, replace
 from typing import Any, Dict, List
 
-from .arguments import CODE, CONFIG, GPU, argument, common, json_flag
+from .arguments import CODE, CONFIG, GPU, argument, command_line, common, json_flag, with_code
 from .dry_run import run_dry
 from .exchanges import show_exchanges
 from .json_output import print_json
@@ -17,7 +16,7 @@ EXAMPLES = [
     "train quickstart.cfg --output output/quickstart",
     "train ranker.cfg -o output/ranker --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg -o output/short --force --training.max_steps 100",
-    "train ranker.cfg -o output/ranker --resume",
+    "train ranker.cfg -o output/ranker --resume --paths.train train.jsonl --paths.dev dev.jsonl",
     "train ranker.cfg --dry-run --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg --json > scores.json",
 ]
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         best = result.output / "model-best"
         messages.good(f"Saved {best}")
-        messages.info(f"Talk to it: python -m thincdialog chat {best}")
+        messages.info(f"Talk to it: {command_line('chat', str(best), *with_code(arguments))}")
     return 0
 
 
@@ -79,6 +78,11 @@ def _how_to_go_on(interrupt: KeyboardInterrupt, arguments: argparse.Namespace) -
     if not arguments.output:
         return "Interrupted; nothing was saved: give a folder with --output."
     saved, is_resumable = str(interrupt), bool(getattr(interrupt, "saved", True))
+    if not saved and arguments.force:
+        again = [arguments.output, "--force", *["--resume"] * arguments.resume]
+        command = train_command(arguments, again, arguments.overrides)
+        text = "Interrupted before there was anything to save; what was saved before is untouched"
+        return f"{text}. Begin anew with: {command}"
     how = "--resume" if is_resumable or not saved else "--force"
     command = train_command(arguments, [arguments.output, how], arguments.overrides)
     if how == "--force":
@@ -96,11 +100,11 @@ def train_command(
     output (List[str]): Where to, and what follows it.
     """
     words = ["train", arguments.config, "--output", *output]
-    for option, value in (("--code", arguments.code), ("--gpu-id", arguments.gpu_id)):
-        words += [] if value is None else [option, str(value)]
+    words += with_code(arguments)
+    words += [] if arguments.gpu_id is None else ["--gpu-id", str(arguments.gpu_id)]
     for setting, value in overrides.items():
         words.append(f"--{setting}={value if isinstance(value, str) else json.dumps(value)}")
-    return f"python -m thincdialog {shlex.join(words)}"
+    return command_line(*words)
 
 
 def show_result(result: Any) -> None:

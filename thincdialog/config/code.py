@@ -1,13 +1,16 @@
-"""Imports a user's Python file, so that what it registers can stand in a config."""
+"""Imports a user's Python files, so that what they register can stand in a config."""
 
 import importlib.util
 import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Dict, Optional, Union
+from typing import Dict, List, Sequence, Union
 
 from ..errors import DialogError
+
+PathLike = Union[str, Path]
+CodeLike = Union[PathLike, Sequence[PathLike], None]
 
 _IMPORTED: Dict[Path, ModuleType] = {}
 
@@ -16,15 +19,26 @@ class CodeError(DialogError):
     """A file given with ``--code`` cannot be imported."""
 
 
-def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
-    """Import one Python file, once in a process.
+def code_files(code: CodeLike) -> List[str]:
+    """The paths of the files, in the order in which they are imported.
 
-    path (Optional[Union[str, Path]]): The file; None does nothing.
-    RETURNS (Optional[ModuleType]): The module.
+    code (CodeLike): A path, several, or None for none.
+    """
+    files = [code] if isinstance(code, (str, Path)) else code or ()
+    return [str(file) for file in files]
+
+
+def load_code(code: CodeLike) -> List[ModuleType]:
+    """Import Python files, each once in a process.
+
+    code (CodeLike): A file, or several in their order; None does nothing.
+    RETURNS (List[ModuleType]): The modules.
     RAISES (CodeError): If there is no such file, or importing it fails; names the line.
     """
-    if path is None:
-        return None
+    return [_load_file(path) for path in code_files(code)]
+
+
+def _load_file(path: str) -> ModuleType:
     file = Path(path).resolve()
     if file in _IMPORTED:
         return _IMPORTED[file]

@@ -1,11 +1,11 @@
 """What sets a config apart from the defaults, or from another config."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Tuple
 
 from ..errors import ConfigError, Problem
 from .blocks import fill_functions, reference_of
-from .code import load_code
+from .code import CodeLike, load_code
 from .given import default_data
 from .load import AnyConfig, load_config
 from .source import read_source
@@ -40,7 +40,7 @@ def diff_config(
     compare_to: Optional[AnyConfig] = None,
     *,
     overrides: Optional[Mapping[str, Any]] = None,
-    code: Union[str, Path, None] = None,
+    code: CodeLike = None,
 ) -> List[Difference]:
     """Compare two complete configs setting by setting: what is not written in a file
     counts with its default. Variables are compared as they are written.
@@ -49,7 +49,7 @@ def diff_config(
     compare_to (ConfigLike): The same; None for the defaults: those of the sections, and
         those of the functions that the config names.
     overrides (Optional[Mapping[str, Any]]): Changes to ``config``.
-    code (Union[str, Path, None]): Python file that registers what the configs name.
+    code (CodeLike): Python file, or several, registering what the configs name.
     RETURNS (List[Difference]): Of all settings, in the order of the config, each
         section's removed ones last; then the sections that it does not have.
     RAISES (ConfigError): With every problem of a config that is not good.

@@ -1,8 +1,10 @@
 """Finds the configs that come along with the package."""
 
 import difflib
+import re
+import shlex
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List
 
 from ..errors import DialogError
 
@@ -20,12 +22,34 @@ def shipped_configs() -> Dict[str, Path]:
 def find_shipped(name: str) -> Path:
     """The file of a config that comes along.
 
+    name (str): Its name, with or without ".cfg".
     RAISES (DialogError): If there is none of that name.
     """
     known = shipped_configs()
-    name = name[: -len(".cfg")] if name.endswith(".cfg") else name
+    name = name.removesuffix(".cfg")
     if name in known:
         return known[name]
     close = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known)}"
-    raise DialogError(f"no config '{name}' comes along - {hint}")
+    hint = f"did you mean '{close[0]}'? There" if close else "there"
+    raise DialogError(f"no config '{name}' comes along - {hint} are: {', '.join(known)}")
+
+
+def shipped_text(name: str, path: str) -> str:
+    """The text of a config that comes along, as it stands at another path.
+
+    name (str): As for ``find_shipped``.
+    path (str): Where it will lie, for the command in its first lines.
+    RAISES (DialogError): If there is none of that name.
+    """
+    file = find_shipped(name)
+    text = file.read_text(encoding="utf8")
+    return text.replace(f" configs/{file.name} ", f" {shlex.quote(path)} ")
+
+
+def command_in(text: str) -> List[str]:
+    """The words of the command that a config's first lines give, without the program's name.
+
+    text (str): Of a config that comes along.
+    """
+    found = re.search(r"^# +python -m thincdialog (.*(?:(?<=\\)\n# .*)*)", text, re.MULTILINE)
+    return shlex.split(found[1].replace("\\\n#", "")) if found else []

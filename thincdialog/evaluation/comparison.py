@@ -112,7 +112,7 @@ def compare(
     b (Union[str, Path]): The same.
     split (str): Of the models' data: "train", "dev" or "test".
     overrides (Optional[Mapping[str, Any]]): Changes to both configs.
-    code (Union[str, Path, None]): Python file that registers what the configs name.
+    code (CodeLike): Python file, or several, registering what the configs name.
     n_resamples (int): Of the bootstrap, 1 or more.
     RETURNS (Comparison): Metrics that both have, by the settings of a's config.
     RAISES (DialogError): If a model or file cannot be used, or examples differ.

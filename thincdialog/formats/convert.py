@@ -75,7 +75,7 @@ def convert(
         "history": the turns before, so that each turn is an example of its own;
         "blanks": those at both ends of each line.
     skip (bool): Leave out episodes that the format cannot hold.
-    force (bool): Whether a target that is there may be replaced.
+    force (bool): Whether a target that is there may be replaced; never a file that is read.
     RETURNS (Conversion): What was done, and what was left out.
     RAISES (DataError): If the source is malformed, or something cannot be held.
     RAISES (OutputError): If the target is there, or cannot be written.
@@ -84,9 +84,9 @@ def convert(
     to_format = to_format or format_by_name(target)
     if to_format is None:
         raise DialogError(f"{target}  tells no format: give one of {', '.join(FORMATS)}")
-    readable = [*FORMATS, *shipped_layouts()]
-    if Path(str(from_format)).suffix.lower() in LAYOUT_SUFFIXES:
-        readable.append(str(from_format))
+    is_own = Path(str(from_format)).suffix.lower() in LAYOUT_SUFFIXES
+    own_layout = [str(from_format)] if is_own else []
+    readable = [*FORMATS, *shipped_layouts(), *own_layout]
     for name, known in ((from_format, readable), (to_format, list(FORMATS))):
         if name is not None and name not in known:
             hint = nearest(name, known) or f" (there are: {', '.join(known)})"
@@ -99,7 +99,7 @@ def convert(
         if label_speaker:
             choices["label_speaker"] = label_speaker
         parts = _episodes(source, choices, drop, skip, done)
-    with open_output(target, force) as write:
+    with open_output(target, force, [source, *own_layout]) as write:
         if FORMATS[to_format].header:
             write(FORMATS[to_format].header)
         for n_examples, lines in parts:

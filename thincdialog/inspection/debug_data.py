@@ -35,7 +35,7 @@ def debug_data(
     splits (Optional[Sequence[str]]): What to report on; all that there are if None.
     limits (Limits): From where on to warn.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (Union[str, Path, None]): Python file to import first.
+    code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
     RAISES (DialogError): If config or data cannot be used.
     """

@@ -72,7 +72,7 @@ def debug_overfit(
 
     steps (int): Updates at most, 1 or more; it ends earlier at a loss of next to nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (Union[str, Path, None]): Python file to import first.
+    code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
     RETURNS (Overfit): Whether it has learnt, and what may be wrong if not.
     RAISES (DialogError): If config or data cannot be used, or ``steps`` is below 1.

@@ -86,7 +86,7 @@ def debug_profile(
 
     steps (int): Steps to measure, 1 or more; as many more are not measured.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (Union[str, Path, None]): Python file to import first.
+    code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
     RETURNS (Profile): Times of layers and other parts.
     RAISES (DialogError): If config or data cannot be used, or ``steps`` is below 1.

@@ -70,7 +70,7 @@ def dry_run(
     output (Union[str, Path, None]): The run's folder: only what it holds is looked at.
     force, resume (bool): As for ``train``.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (Union[str, Path, None]): Python file to import first.
+    code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
     RETURNS (DryRun): Counts, sizes, first loss.
     RAISES (DialogError): What ``train`` would raise.

@@ -73,7 +73,7 @@ def find_lr(
     end (float): Rate of the last step, above ``start``.
     steps (int): Number of steps, 10 or more.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    code (Union[str, Path, None]): Python file to import first.
+    code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show that texts are read; sys.stderr if None.
     RETURNS (LearnRates): The curve and the suggestion.
     RAISES (DialogError): If config, data or arguments cannot be used.

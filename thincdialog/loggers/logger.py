@@ -75,6 +75,8 @@ class LoggedRun:
     first_step (int): Training steps done before, in a run that is resumed; 0 in a new one.
         Rows of later steps that were logged before will be logged once more.
     total_steps (Optional[float]): Steps of the whole run; None if it is not known yet.
+    place (Optional[str]): Where the run is written at first, if an earlier one is in ``output``
+        still: what is written there comes into ``output`` with it.
     """
 
     config: Mapping[str, Any]
@@ -83,6 +85,7 @@ class LoggedRun:
     total_steps: Optional[float] = None
     progress: Optional[Progress] = None
     error: Optional[BaseException] = None
+    place: Optional[str] = None
 
 
 LogStep = Callable[[Optional[Dict[str, Any]]], None]

@@ -48,6 +48,10 @@ def leaves(value: Any, *path: str) -> Iterator[Tuple[str, Any]]:
         yield ".".join(path), value
 
 
+# In a run's folder: what trackers call it.
+ID_FILES = ("mlflow.id", "wandb.id")
+
+
 def recall_id(output: Optional[str], tracker: str) -> Optional[str]:
     """What a tracker called the run in this folder; None if it has not seen it."""
     path = _id_path(output, tracker)

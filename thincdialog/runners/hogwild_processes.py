@@ -6,7 +6,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 import numpy
 from thinc.api import set_current_ops
@@ -88,7 +88,7 @@ def make_process_worker(
     number: int,
     *,
     config: str,
-    code: Optional[str],
+    code: List[str],
     n_workers: int,
     settings: Mapping[str, float],
     data: Mapping[str, str],

@@ -30,7 +30,7 @@ class Chatbot:
 
     path (Path): Folder of the saved model.
     overrides (Optional[Mapping[str, Any]]): Changes to its config: {"system.gpu_id": 0}.
-    code (Union[str, Path, None]): Python file that registers what the config names.
+    code (CodeLike): Python file, or several, registering what the config names.
     RAISES (DialogError): If the folder is not a whole saved model.
     """
 

@@ -4,8 +4,10 @@ Everything in it follows from config, data and seed: no times, no names of folde
 """
 
 import inspect
+import json
 import math
 import platform
+import shlex
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
@@ -55,7 +57,7 @@ def card(folder: Path, result: Optional[Result] = None) -> str:
         _scores(meta, result),
         _data(config, result),
         _model(config, meta, folder, result),
-        _use(folder.name),
+        _use(folder.name, meta.get("code", [])),
         _limits(config, folder),
         _versions(meta),
     ]
@@ -199,18 +201,22 @@ def _registered(config: Any, kind: str) -> List[str]:
     return list(dict.fromkeys(v for name, v in leaves(config) if name.split(".")[-1] == kind))
 
 
-def _use(name: str) -> List[str]:
+def _use(name: str, code: Sequence[str]) -> List[str]:
     model = name[1:].rpartition(".")[0] if name.startswith(".") else name  # Not yet in its place.
+    files = [f"`{file}`" for file in code]
+    needs = f" It needs the code that it was trained with; put {', '.join(files)} there, too."
+    words = [model, *(word for file in code for word in ("--code", file))]
+    given = f", code={json.dumps(list(code))}" if code else ""
     return [
         "", "## How to use it", "",
-        "In the folder that holds this one:", "",
+        f"In the folder that holds this one:{needs if code else ''}", "",
         "```",
-        f"python -m thincdialog chat {model}",
-        f"python -m thincdialog evaluate {model}",
+        f"python -m thincdialog {shlex.join(['chat', *words])}",
+        f"python -m thincdialog {shlex.join(['evaluate', *words])}",
         "```", "",
         "```python",
         "import thincdialog", "",
-        f'print(thincdialog.load("{model}").respond("Hello!"))',
+        f'print(thincdialog.load("{model}"{given}).respond("Hello!"))',
         "```",
     ]  # fmt: skip
 

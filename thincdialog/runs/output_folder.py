@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Iterator, Optional
 
 from ..errors import ConfigError, DataError, MissingPackageError, OutputError, WorkerError
+from ..files.saved_model import BEST, LAST
 from ..files.whole_file import writing
 from .checkpoints import Checkpoints
-from .run_keeper import BEST, CONFIG, LAST
 from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
+from .run_place import CONFIG
 
 
 def check_output(

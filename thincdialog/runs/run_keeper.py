@@ -2,9 +2,9 @@
 
 import filecmp
 import json
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
 import numpy
 from thinc.api import get_array_module, to_numpy
@@ -22,13 +22,11 @@ from ..training.progress import Position
 from .changes import Prints, check_config, check_data, fingerprints
 from .checkpoints import ARRAYS, STATE, Checkpoints
 from .model_folder import save_model
-from .scores_file import SCORES
+from .run_place import CONFIG, RunPlace
 
 WEIGHTS = "weights.npy"
 # In a checkpoint: those of the best model.
 BEST_WEIGHTS = "best.npy"
-CONFIG = "config.cfg"
-WRITTEN_WHOLE = (BEST, LAST, CONFIG, SCORES)
 
 
 class RunKeeper(Keeper):
@@ -40,32 +38,55 @@ class RunKeeper(Keeper):
     """
 
     def __init__(self, experiment: Experiment, folder: Optional[Path]):
-        self.experiment, self.folder = experiment, folder
+        self.experiment, self.place = experiment, RunPlace(folder)
         self.checked, self.tasks = experiment.checked, experiment.tasks
         self.agent, self.optimizer = experiment.agent, experiment.optimizer
-        self.checkpoints: Optional[Checkpoints] = None
-        if folder is not None and self.agent.learns and has_state(self.optimizer):
-            self.checkpoints = Checkpoints(folder)
+        self._has_checkpoints = self.agent.learns and has_state(self.optimizer)
+        self._is_evaluated = self._has_learnt = False
         self.saved = ""  # Where the weights lie that were saved last.
         self.best_weights: Any = None
         self._best: Optional[Dict[str, Any]] = None  # What is known of them.
         self._fingerprints: Optional[Prints] = None
 
+    @property
+    def checkpoints(self) -> Optional[Checkpoints]:
+        """Those of the run; None if it has none."""
+        path = self.place.path
+        return Checkpoints(path) if path is not None and self._has_checkpoints else None
+
     # --- keeping --------------------------------------------------------------------
 
-    def begin(self, anew: bool) -> None:
-        """The run begins, or goes on: its config stands in the folder from now on.
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """A stretch in which the folder is ours alone. If the run ends in it before it is
+        sure of its place, what it has written goes, and an old run stays; unless a signal
+        ended it, and it has learnt something.
 
-        anew (bool): Whether checkpoints of another run are to go.
+        RAISES (OutputError): If what a killed run left half done cannot be mended.
+        """
+        self.place.mend()
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self._has_learnt:
+                self.place.take_over()
+            raise
+        finally:
+            if not self.place.is_sure:
+                self.saved = self.newest = ""
+            self.place.drop()
+
+    def begin(self, anew: bool) -> None:
+        """The run begins, or goes on: its config stands where it is written from now on.
+
+        anew (bool): Whether it begins; a run that is there stays until this one is sure.
         RAISES (OutputError): If the config cannot be written.
         """
-        if self.folder is None:
-            return
         if anew:
-            old = Checkpoints(self.folder)
-            old.mend(*WRITTEN_WHOLE)  # What a killed run left half done goes, too.
-            old.remove()
-        path = self.folder / CONFIG
+            self.place.begin_anew()
+        if self.place.path is None:
+            return
+        path = self.place.path / CONFIG
         remedy = "Free some space or choose another folder with --output."
         with writing(path, remedy), whole_file(path) as beside:
             beside.write_text(write_config(self.checked.config), encoding="utf8")
@@ -79,12 +100,17 @@ class RunKeeper(Keeper):
             self._best = meta
             self._save_model(BEST, meta)
         self._save_model(LAST, meta)
+        self._is_evaluated = True
+        self._has_learnt = position.step > 0
 
     def left(self, position: Position) -> None:
         """Save model-last without a report."""
         self._save_model(LAST, self._meta(position, {}))
+        self._has_learnt = position.step > 0
 
     def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
+        # Folders say something about one machine only.
+        code = [Path(file).name for file in self.experiment.code]
         return {
             "agent": self.checked.interpolated["agent"]["@agents"],
             "task": ", ".join(self.tasks),
@@ -92,16 +118,19 @@ class RunKeeper(Keeper):
             "epoch": position.epoch,
             "examples": position.examples,
             "dev": dict(report),
+            **({"code": code} if code else {}),
         }
 
     def _save_model(self, name: str, meta: Mapping[str, Any]) -> None:
-        if self.folder is not None:
-            save_model(self.agent, self.folder / name, write_config(self.checked.config), meta)
-            self.saved = str(self.folder / name)
+        if self.place.path is not None and self.place.folder is not None:
+            config = write_config(self.checked.config)
+            save_model(self.agent, self.place.path / name, config, meta)
+            self.saved = str(self.place.folder / name)
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
-        """Write a checkpoint."""
-        if self.checkpoints is None:
+        """Write a checkpoint. The first one behind an evaluation makes the run sure of its
+        place: all data has been read."""
+        if self.checkpoints is None or self.place.folder is None:
             return
         if self._fingerprints is None:
             self._fingerprints = fingerprints(self.tasks)
@@ -122,7 +151,9 @@ class RunKeeper(Keeper):
                 # No link to model-best's: one damaged file shall not damage all checkpoints.
                 write_array(folder / BEST_WEIGHTS, to_numpy(self.best_weights))
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
-        self.newest = str(self.checkpoints.at(step))
+        self.newest = str(Checkpoints(self.place.folder).at(step))
+        if self._is_evaluated:
+            self.place.take_over()
 
     # --- taking back ------------------------------------------------------------------
 
@@ -136,10 +167,9 @@ class RunKeeper(Keeper):
         if self.checkpoints is None:
             note("There are no checkpoints of such an agent or optimizer: starting afresh.")
             return None
-        self.checkpoints.mend(*WRITTEN_WHOLE)
         newest = self.checkpoints.newest(note)
         if newest is None:
-            note(f"There is no checkpoint in {self.folder}: starting afresh.")
+            note(f"There is no checkpoint in {self.place.folder}: starting afresh.")
             return None
         state = read_json(newest / STATE)
         changes = check_config(self.experiment, state["config"], newest)
@@ -168,8 +198,8 @@ class RunKeeper(Keeper):
     def _restore_best(self, weights: Path, meta: Mapping[str, Any]) -> None:
         """The best model, also in the run's folder: the process that was killed may have
         found a better one behind the checkpoint, which will be found again."""
-        assert self.folder is not None
-        agent, place = self.experiment.learner, self.folder / BEST
+        assert self.place.path is not None
+        agent, place = self.experiment.learner, self.place.path / BEST
         values: Any = read_array(weights)
         self.best_weights = get_array_module(agent.weights).asarray(values)
         known: Dict[str, Any] = {}

@@ -1,5 +1,6 @@
 """The rows of a run in its own folder, whatever logger it has: for plots and tables."""
 
+import os
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,22 +36,23 @@ class RunLog:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        with writing(folder / LOG, ELSEWHERE, CANNOT):
-            self.rows = RowFile(folder / LOG)
-        if not _lock(self.rows):
-            self.rows.file.close()
-            raise OutputError(f"{folder}  {RUNNING}")
+        self.rows = self._in_folder = _locked(folder)
 
-    def begin(self, resume_step: Optional[int] = None) -> None:
+    def begin(self, resume_step: Optional[int] = None, place: Optional[Path] = None) -> None:
         """A run begins, or goes on.
 
         resume_step (Optional[int]): Step at which it goes on: later rows are dropped;
             None for a new run, which begins with an empty file.
+        place (Optional[Path]): Where the run is written, if not yet in its folder: both are
+            locked then.
         RAISES (OutputError): If the file cannot be written.
         """
-        with writing(self.folder / LOG, ELSEWHERE, CANNOT):
+        if place is not None:
+            self.rows = _locked(place)
+        place = place or self.folder
+        with writing(place / LOG, ELSEWHERE, CANNOT):
             self.rows.drop_after(-1 if resume_step is None else resume_step)
-            remove_scores(self.folder)
+            remove_scores(place)
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
         """Write the row of an evaluation; it outlives a crash, even of the machine."""
@@ -61,6 +63,26 @@ class RunLog:
     def setup(self, run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
         """The log as one of the loggers; it stays open, as scores come after the last row."""
         return self.log_step, lambda: None
+
+    def close(self) -> None:
+        """Give the folder free."""
+        for rows in dict.fromkeys((self.rows, self._in_folder)):
+            with suppress(OSError):  # Rows that the disk has no room for: told when it happened.
+                rows.close()
+
+
+def _locked(folder: Path) -> RowFile:
+    """The file of rows in a folder, for this process alone.
+
+    RAISES (OutputError): If it cannot be written, or another process has it.
+    """
+    with writing(folder / LOG, ELSEWHERE, CANNOT):
+        rows = RowFile(folder / LOG)
+        # Before it was locked, another run may have put its own in the place of the old one's.
+        if _lock(rows) and os.path.samestat(os.fstat(rows.file.fileno()), os.stat(rows.path)):
+            return rows
+    rows.file.close()
+    raise OutputError(f"{folder}  {RUNNING}")
 
 
 def _lock(rows: RowFile) -> bool:
@@ -91,8 +113,7 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
     try:
         yield [log]
     finally:
-        with suppress(OSError):  # Rows that the disk has no room for: told when it happened.
-            log.rows.close()
+        log.close()
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def sweep(
     seed (int): Of the draws.
     overrides (Optional[Mapping[str, Any]]): Changes to the config for all runs.
     retry (bool): Whether to train again what failed before.
-    code (Union[str, Path, None]): Python file to import first.
+    code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where all runs show how they get on; sys.stderr if None.
     RETURNS (Sweep): All runs and their results.
     RAISES (DialogError): Before anything is trained or written: if a combination makes no

@@ -2,6 +2,7 @@
 
 import sys
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
 
@@ -11,16 +12,18 @@ from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
+from ..files.saved_model import BEST
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.progress import Position, TrainingLimits
+from ..training.reading_bar import reading_bar
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
-from .run_keeper import BEST, RunKeeper
+from .run_keeper import RunKeeper
 from .run_log import RunLog, run_log, run_loggers
 from .scores_file import write_scores
 
@@ -48,10 +51,11 @@ def train(
     output (Union[str, Path, None]): Folder for model-best, model-last, checkpoints and
         log.jsonl; None saves nothing.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-    force (bool): Whether a run that is in the folder may be replaced.
+    force (bool): Whether a run that is in the folder may be replaced. It stays until this one
+        has read its data and written its first checkpoint, or has ended, if it writes none.
     resume (bool): Go on from the folder's newest checkpoint, as if the run had never
         stopped; begin, if there is none.
-    code (Union[str, Path, None]): Python file to import first; it may register functions.
+    code (CodeLike): Python file to import first, or several; they may register functions.
     stdout (Optional[TextIO]): Where loggers write results; sys.stdout if None.
     stderr (Optional[TextIO]): Where loggers write progress; sys.stderr if None.
     RETURNS (Result): Scores, samples and where the model lies.
@@ -69,7 +73,7 @@ def train(
             check_output(folder, force, resume)
             try:
                 # From here on the folder is ours: another process might mend what we write.
-                with run_log(folder) as run.log:
+                with run_log(folder) as run.log, run.keeper.keeping():
                     state = run.find(force) if resume else None
                     run.begin(state)
                     return run.train(state)
@@ -113,11 +117,12 @@ class TrainingRun:
         return state
 
     def begin(self, state: Optional[Dict[str, Any]]) -> None:
-        """The run begins, or goes on from a state: what came behind it is forgotten,
-        checkpoints before rows, so that none is left that lacks its rows."""
+        """The run begins, or goes on from a state: rows that came behind it are forgotten."""
         self.keeper.begin(anew=state is None)
+        place = self.keeper.place
         for log in self.log:
-            log.begin(None if state is None else int(state["loop"]["evaluated_step"]))
+            step = None if state is None else int(state["loop"]["evaluated_step"])
+            log.begin(step, None if place.is_sure else place.path)
 
     def _note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")
@@ -130,34 +135,54 @@ class TrainingRun:
         if unused:
             tail = "no training data, so its weight counts for nothing"
             self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
-        dev = self._split("dev")
+        dev, test = self._split("dev"), self._split("test")
         if state is not None:
             self.keeper.restore(state)
         else:
             experiment.initialize(self.teacher, self.stderr)
+        self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
         if experiment.agent.learns:
             result = self._learn(dev, state)
         else:
             result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
             self.keeper.evaluated(Position(), {}, is_best=True)
-        self._finish(result, dev)
-        if self.folder is not None:
-            write_scores(self.folder, result)
-            write_card(self.folder / BEST, result)
+        self._finish(result, {"dev": dev, "test": test})
+        path = self.keeper.place.path
+        if path is not None:
+            write_scores(path, result)
+            write_card(path / BEST, result)
+            self.keeper.place.take_over()
         return result
 
     def _split(self, split: str) -> Optional[Teacher]:
         experiment = self.experiment
         return experiment.evaluation_split(split) if experiment.has_split(split) else None
 
+    def _read(self, teachers: List[Teacher]) -> None:
+        """Read all data that is held, the test data, too: what is wrong with it is found before
+        any training. Streams are read only if an old run is at stake, once through.
+
+        RAISES (DataError): If data cannot be read.
+        """
+        is_held = [teacher.n_examples is not None for teacher in teachers]
+        if self.keeper.place.is_sure or all(is_held):
+            return
+        with reading_bar(self.stderr, unit="episodes") as progress:
+            streams = (one for one, held in zip(teachers, is_held) if not held)
+            for n_read, _ in enumerate(chain.from_iterable(s.episodes() for s in streams), 1):
+                if progress is not None:
+                    progress(n_read)
+
     def _learn(self, dev: Optional[Teacher], state: Optional[Dict[str, Any]]) -> Result:
         experiment, training = self.experiment, self.experiment.training
         step = max(0, state["loop"]["evaluated_step"]) if state else 0
+        place = self.keeper.place
         logged = LoggedRun(
             experiment.checked.interpolated,
             str(self.folder) if self.folder else None,
             step,
             TrainingLimits.of(training).total_steps(None),
+            place=None if place.is_sure else str(place.path),
         )
         setup = training["logger"]
         runner = experiment.runner
@@ -188,7 +213,7 @@ class TrainingRun:
             n_parameters=experiment.learner.n_weights,
         )
 
-    def _finish(self, result: Result, dev: Optional[Teacher]) -> None:
+    def _finish(self, result: Result, teachers: Mapping[str, Optional[Teacher]]) -> None:
         """Scores of the best weights and of the baselines, and a few conversations."""
         experiment = self.experiment
         if experiment.agent.learns and self.keeper.best_weights is not None:
@@ -197,7 +222,6 @@ class TrainingRun:
         result.output = self.folder
         counts = {name: task.n_examples for name, task in self.teacher.by_task().items()}
         result.train_examples = {name: n for name, n in counts.items() if n is not None}
-        teachers = {"dev": dev, "test": self._split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         for split, teacher in known.items():
             score_split(result, split, experiment, teacher)

@@ -1,7 +1,6 @@
 """Everything that a config describes, built once."""
 
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
 
 import numpy
@@ -9,8 +8,11 @@ from thinc.api import get_current_ops
 
 from ..config import (
     CheckedConfig,
+    CodeLike,
     ConfigLike,
     Overrides,
+    PathLike,
+    code_files,
     load_code,
     load_config,
     resolve_config,
@@ -27,8 +29,6 @@ from ..teachers import MultiTask, Teacher, mix_tasks
 from ..worlds import WorldFactory
 from .reading_bar import reading_bar
 
-PathLike = Union[str, Path]
-CodeLike = Optional[PathLike]
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
 EVALUATION_SEED = 0
@@ -41,7 +41,7 @@ class Experiment:
     no data; all that follows belongs into ``with experiment.working():``.
 
     checked (CheckedConfig): The config.
-    code (Optional[str]): Python file that was imported first, if any.
+    code (List[str]): Python files that were imported first.
     meta (Dict[str, Any]): What a saved model says of itself; empty for a config.
     seed (int): Of all that is drawn.
     tasks (Dict[str, Teacher]): By name.
@@ -56,7 +56,7 @@ class Experiment:
     """
 
     def __init__(self, checked: CheckedConfig, code: CodeLike = None):
-        self.checked, self.code = checked, None if code is None else str(code)
+        self.checked, self.code = checked, code_files(code)
         self.meta: Dict[str, Any] = {}
         self.ops = get_current_ops()
         parts = resolve_config(checked)
@@ -85,7 +85,7 @@ class Experiment:
 
         config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
         overrides (Optional[Mapping[str, Any]]): "section.key" to value.
-        code (Union[str, Path, None]): Python file to import first; it may register
+        code (CodeLike): Python file to import first, or several; they may register
             functions that the config names.
         on_cpu (bool): Build all on the CPU, whatever the config says: to look at data.
         RAISES (ConfigError): With all that is wrong in the config.
@@ -103,7 +103,7 @@ class Experiment:
 
         folder (Union[str, Path]): Of the model; or of a run, for its best model.
         overrides (Optional[Mapping[str, Any]]): Changes to its config.
-        code (Union[str, Path, None]): Python file that registers what its config names.
+        code (CodeLike): Python file, or several, registering what its config names.
         RAISES (DialogError): If the folder is not a whole saved model.
         """
         path = model_folder(folder)

@@ -1,0 +1,62 @@
+"""Where the files come from that the examples in the help of commands name."""
+
+import shlex
+from typing import Dict, Iterable, List, Sequence
+
+# Each is there once its command was run, in this order.
+MADE = {
+    "quickstart.cfg": "init config quickstart.cfg",
+    "ranker.cfg": "init config ranker.cfg",
+    "intent.cfg": "init config intent.cfg",
+    "output/quickstart": "train quickstart.cfg --output output/quickstart",
+    "output/small": "train quickstart.cfg --output output/small --agent.model.encoder.width 32",
+    "output/ranker": "train ranker.cfg --output output/ranker "
+    "--paths.train train.jsonl --paths.dev dev.jsonl --paths.test test.jsonl",
+    "output/intent": "train intent.cfg --output output/intent "
+    "--paths.train intents.csv --paths.test intents.csv",
+    "best.jsonl": "evaluate output/quickstart/model-best --predictions best.jsonl",
+    "small.jsonl": "evaluate output/small/model-best --predictions small.jsonl",
+}
+_TALK = 'conversations of yours, a line each: {"turns": [{"speaker": "A", "text": "hi"}, ...]}'
+YOURS = {
+    "train.jsonl": _TALK,
+    "dev.jsonl": _TALK,
+    "test.jsonl": _TALK,
+    "intents.csv": 'labelled text of yours, with the columns "text" and "label"',
+    "tickets.csv": 'labelled text of yours, with the columns "body" and "label"',
+    "chats.json": 'what ShareGPT gives: [{"conversations": [{"from": "human", "value": "hi"}, ...',
+    "lines.txt": "texts of yours, one a line",
+}
+_WRITE = ("-o", "--output", ">", ">>", "--json", "--png", "--svg", "--predictions")
+
+
+def needed(examples: Iterable[str]) -> List[str]:
+    """The files that examples name and do not write themselves, and those that these are made
+    from, in the order in which they can be made.
+
+    examples (Iterable[str]): Command lines without the program's name.
+    """
+    names: List[str] = []
+    lines = list(examples)
+    for line in lines:
+        words = shlex.split(line)
+        for before, word in zip(["", *words], words):
+            name = "/".join(word.split("/")[:2]) if word.startswith("output/") else word
+            if before in _WRITE or name in names or name not in {**MADE, **YOURS}:
+                continue
+            names.append(name)
+            lines += [MADE[name]] if name in MADE else []
+    return [name for name in (*YOURS, *MADE) if name in names]
+
+
+def where_from(examples: Sequence[str]) -> List[str]:
+    """Lines of help that say where the files of some examples come from."""
+    names = needed(examples)
+    yours: Dict[str, List[str]] = {}
+    for name in names:
+        if name in YOURS:
+            yours.setdefault(YOURS[name], []).append(name)
+    lines = [f"  {', '.join(files)}: {about}" for about, files in yours.items()]
+    made = [MADE[name] for name in names if name in MADE]
+    lines += [f"  python -m thincdialog {line}" for line in made if line not in examples]
+    return ["", "where their files come from:", *lines] if lines else []
