@@ -1,7 +1,8 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
 from itertools import groupby
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from operator import itemgetter
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ..errors import DataError
 from ..messages import Episode, Message
@@ -10,6 +11,7 @@ from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
 from .records import Found, read_records
+from .unlabelled import needs_labels
 from .wording import kind
 
 # The name of a conversation or episode, its record, and its turns or examples.
@@ -21,6 +23,8 @@ def read_layout_file(
     layout: CorpusLayout,
     split: str = "train",
     label_speaker: Optional[str] = None,
+    columns: Optional[Sequence[str]] = None,
+    delimiter: Optional[str] = None,
     at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
     """The episodes of one file.
@@ -29,6 +33,8 @@ def read_layout_file(
     layout (CorpusLayout): Where things stand in it.
     split (str): The split, where one file holds several.
     label_speaker (Optional[str]): Whose turns are the labels; as the layout says if None.
+    columns (Optional[Sequence[str]]): Column names of a table that has no header.
+    delimiter (Optional[str]): Of a table, see ``read_table``.
     at (Optional[Bookmark]): Lies where to begin; moved along, unless the file is one value.
     RAISES (DataError): With the line and the place in it, if something is not there.
     """
@@ -41,45 +47,79 @@ def read_layout_file(
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
     at.leave_out("what the layout does not name")
-    grouped = (_groups if layout.group else _single)(read_records(path, where, at), layout, at)
+    records = read_records(path, where, at, columns, delimiter)
     if layout.is_conversation:
-        conversations = (_conversation(*one, layout) for one in grouped)
+        conversations = _read(records, layout, at, _conversation)
         speaker = label_speaker or layout.label_speaker
         yield from spoken_episodes(conversations, speaker, path, at)
         return
     is_empty = at.is_at_begin
-    for name, record, places in grouped:
+    for episode in _read(records, layout, at, _examples):
         is_empty = False
-        yield _examples(name, record, places, layout)
+        yield episode
     if is_empty:
         raise DataError(path, "holds no examples")
 
 
-def _single(records: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[Named]:
-    """Each record's name, the record, and its turns or examples."""
+def _read(
+    records: Iterator[Found], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
+) -> Iterator[Any]:
+    """What is made of each conversation or episode that can be read."""
+    parts = _groups(records, layout, at) if layout.group else ([record] for record in records)
+    names: Set[str] = set()  # Of groups; those that the bookmark lay behind are not known.
+    for number, rows in enumerate(parts, start=at.count):
+        if not layout.group:
+            at.before(number)
+        try:
+            made = make(*_named(number, rows, layout, names), layout)
+        except DataError as error:
+            at.refuse(error)
+            continue
+        yield made
+
+
+def _groups(rows: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[List[Found]]:
+    """The rows of each group."""
+    keyed = _with_keys(rows, layout, at)
+    for number, (_, group) in enumerate(groupby(keyed, itemgetter(0)), start=at.count):
+        # Here the first row of the group was read, and no more.
+        at.before(number)
+        n_refused = at.n_refused
+        found = [row for _, row in group]
+        # Without one of its rows it would be another conversation.
+        if at.n_refused == n_refused:
+            yield found
+
+
+def _with_keys(
+    rows: Iterator[Found], layout: CorpusLayout, at: Bookmark
+) -> Iterator[Tuple[Any, Found]]:
+    for row in rows:
+        try:
+            key = row.find(layout.group).value
+        except DataError as error:
+            at.refuse(error)
+            continue
+        yield key, row
+
+
+def _named(number: int, rows: List[Found], layout: CorpusLayout, names: Set[str]) -> Named:
+    first = rows[0]
+    if layout.group:
+        found = first.find(layout.group)
+        name = str(found.value)
+        if name in names:
+            text = f"is {found.value!r} again: rows of one conversation must stand together"
+            raise found.error(text)
+        names.add(name)
+        return name, first, _in_order(rows, layout)
+    if layout.id == "$key":
+        name = first.key or str(number)
+    else:
+        given = first.find(layout.id, None).value if layout.id else None
+        name = str(number) if given is None else str(given)
     inner = layout.turns or layout.examples
-    for number, record in enumerate(records, start=at.count):
-        at.before(number)
-        if layout.id == "$key":
-            name = record.key or str(number)
-        else:
-            found = record.find(layout.id, None).value if layout.id else None
-            name = str(number) if found is None else str(found)
-        yield name, record, list(record.find(inner).items()) if inner else [record]
-
-
-def _groups(rows: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[Named]:
-    """Each group's name, its first row, and all rows in order."""
-    done: Set[str] = set()  # Those that the bookmark lay behind are not known.
-    groups = groupby(rows, lambda row: row.find(layout.group).value)
-    for number, (value, group) in enumerate(groups, start=at.count):
-        at.before(number)
-        first = next(group)
-        if str(value) in done:
-            text = f"is {value!r} again: rows of one conversation must stand together"
-            raise first.find(layout.group).error(text)
-        done.add(str(value))
-        yield str(value), first, _in_order([first, *group], layout)
+    return name, first, list(first.find(inner).items()) if inner else rows
 
 
 def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
@@ -129,11 +169,12 @@ def _conversation(
 def _examples(name: str, record: Found, places: List[Found], layout: CorpusLayout) -> Episode:
     episode: Episode = []
     for place in places:
-        label = place.find(layout.label)
-        labels = _texts(label, layout)
-        if not labels:
-            raise label.error("is an empty list: give the example a label")
-        message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout), labels=labels)
+        message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout))
+        label = place.find(layout.label, ... if needs_labels() else None)
+        if needs_labels() or label.value not in (None, "", []):
+            message["labels"] = _texts(label, layout)
+            if not message["labels"]:
+                raise label.error("is an empty list: give the example a label")
         if layout.label_candidates:
             found = place.find(layout.label_candidates)
             message["label_candidates"] = _texts(found, layout)
