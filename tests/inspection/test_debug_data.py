@@ -96,7 +96,7 @@ def test_debug_data_warns(intents):
         ("unknown words", "dev"),
         ("truncation", "train"),
     ]
-    assert report.passed == ["labels", "candidates", "balance", "ids"]
+    assert report.passed == ["reading", "labels", "candidates", "balance", "ids"]
     texts = {warning.check: warning.text for warning in report.warnings}
     assert texts["size"] == "only 6 training examples (fewer than 100)"
     assert texts["unknown words"] == "37.5 % of the words are unknown: is, new, what"

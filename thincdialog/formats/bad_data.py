@@ -62,9 +62,8 @@ class BadData:
         """The error for a file of which too much would be left out."""
         total = self.n_read + self.n_skipped
         text = f"{self.n_skipped:,} of {total:,} episodes cannot be read ({percent(self)}); "
-        text += f"max_bad_share = {max_share} allows {100 * max_share:g} %; the first: "
-        where, _, what = str(self.first[0]).partition("  ")
-        return DataError(self.path, f"{text}{where.removeprefix(self.path).lstrip(':')} {what}")
+        text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
+        return DataError(self.path, f"{text}; the first: {self.first[0]}")
 
 
 class BadDataError(DataError):

@@ -182,14 +182,20 @@ def read_json_lines(
         if not line or line.isspace():
             continue
         try:
-            value = _json_object(path, number, line)
+            value = json_object(path, number, line)
         except DataError as error:
             at.refuse(error)
             continue
         yield number, value
 
 
-def _json_object(path: File, number: int, line: str) -> Dict[str, Any]:
+def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
+    """What stands in a line of JSON lines.
+
+    path (object): The file.
+    number (int): Of the line.
+    RAISES (DataError): If it is no JSON object.
+    """
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
@@ -262,7 +268,7 @@ def _opened(
         raise _unreadable(path, error) from None
 
 
-def _as_text(stream: io.BufferedReader, at: Optional[Bookmark]) -> Tuple[BinaryIO, str]:
+def _as_text(stream: Any, at: Optional[Bookmark]) -> Tuple[BinaryIO, str]:
     head = stream.peek(3)[:3]
     encoding = at and at.encoding or "utf-8"
     if head == UTF8_BOM:
@@ -277,7 +283,7 @@ def _as_text(stream: io.BufferedReader, at: Optional[Bookmark]) -> Tuple[BinaryI
 class _Recoded(io.RawIOBase):
     """A stream of text in another encoding, as UTF-8."""
 
-    def __init__(self, stream: io.BufferedReader, encoding: str):
+    def __init__(self, stream: BinaryIO, encoding: str):
         self.stream = stream
         self.decoder = codecs.getincrementaldecoder(encoding)("thincdialog.unreadable")
         self.waiting = b""

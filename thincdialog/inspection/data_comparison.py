@@ -90,6 +90,8 @@ def report_split(
         outside=_some(survey, survey.faults["outside"], outside),
         outside_examples=survey.faulty.get("outside", []),
         shared_ids=n_shared,
+        held_out=teacher.about(split),
+        skipped=teacher.bad_data(split),
         **some,
     )
 

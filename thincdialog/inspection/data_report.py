@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Tuple
 
+from ..formats.bad_data import BadData
 from .data_lengths import LengthSurvey
 
 # A label or word, and how often it occurs.
@@ -46,6 +47,8 @@ class SplitReport:
     input_in_train, text_in_train (Some): What is read, and its last text alone.
     repeated_ids (Some): Whose id occurred before.
     shared_ids (int): Conversations that have their id from one that ended before.
+    held_out (str): Which part of its files the split is; "" if all of them.
+    skipped (List[BadData]): Of each file, what cannot be read and is left out.
     """
 
     task: str
@@ -77,6 +80,8 @@ class SplitReport:
     text_in_train: Some
     repeated_ids: Some
     shared_ids: int
+    held_out: str = ""
+    skipped: List[BadData] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -141,4 +146,9 @@ class DataReport:
 
     def as_dict(self) -> Dict[str, Any]:
         """As JSON values."""
-        return asdict(self)
+        return asdict(self, dict_factory=_json_dict)
+
+
+def _json_dict(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    """Errors as they are told."""
+    return {name: list(map(str, value)) if name == "first" else value for name, value in pairs}

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
+from typing import Any, Dict, List, Mapping, Optional, Set, TextIO, Union
 
 from ..batchers import Fixed
 from ..config import ConfigLike
@@ -104,6 +104,7 @@ class TrainingRun:
             raise ConfigError([problem], checked.name)
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
+        self._noted: Set[str] = set()
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
         """What to go on from; None to begin."""
@@ -135,16 +136,25 @@ class TrainingRun:
             self.keeper.restore(state)
         else:
             experiment.initialize(self.teacher, self.stderr)
+        self._note_bad_data()
         if experiment.agent.learns:
             result = self._learn(dev, state)
         else:
             result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
             self.keeper.evaluated(Position(), {}, is_best=True)
         self._finish(result, dev)
+        self._note_bad_data()
         if self.folder is not None:
             write_scores(self.folder, result)
             write_card(self.folder / BEST, result)
         return result
+
+    def _note_bad_data(self) -> None:
+        """Say once of each file what was left out of it."""
+        for path, bad in self.experiment.bad_data().items():
+            if path not in self._noted:
+                self._noted.add(path)
+                self._note(bad.summary())
 
     def _split(self, split: str) -> Optional[Teacher]:
         experiment = self.experiment

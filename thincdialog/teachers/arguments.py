@@ -133,24 +133,40 @@ class FileSource:
                     bad.n_read += 1
                 yield episode
         except DataError as error:
-            if bad is None or not bad.n_skipped:
-                if is_empty and is_whole:
-                    error = with_other_teacher(error, path, self.options.teacher)
-                if gathered is None:
-                    raise error from None
-                gathered[path] = bad or BadData(path)
-                gathered[path].add(error)
-                return
-            if not is_empty:
-                raise
+            problem = self._judged(error, path, bad, is_whole and is_empty)
+            if problem is not None:
+                raise problem from None
         if bad is None or not is_whole:
             return
-        max_share = self.options.max_bad_share if skips else 0.0
         self.bad[path] = bad
+        max_share = self.options.max_bad_share if skips else 0.0
         if bad.share > max_share:
             if gathered is None:
                 raise bad.too_many(max_share)
             gathered[path] = bad
+
+    def _judged(
+        self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool
+    ) -> Optional[DataError]:
+        """What to raise for an error that ended a file; None if it is gathered with others.
+
+        is_unread (bool): Whether nothing of it could be read.
+        """
+        if is_unread:
+            first = bad.first[0] if bad and bad.first else error
+            other = with_other_teacher(first, path, self.options.teacher)
+            if other is not first:
+                return other
+        # That nothing is left follows from what was left out.
+        is_told = is_unread and bad is not None and bad.n_skipped > 0
+        if is_told:
+            return None
+        gathered = gathered_bad_data()
+        if bad is None or gathered is None:
+            return error
+        bad.add(error)
+        gathered[path] = bad
+        return None
 
 
 def file_sources(

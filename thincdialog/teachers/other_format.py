@@ -1,6 +1,7 @@
 """Which teacher reads a file that another one cannot read."""
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Dict, Optional
 
 from ..errors import DataError
@@ -11,6 +12,9 @@ from ..formats.layout_file import find_layout, shipped_layouts
 _CONVERSATIONS = {"@teachers": "thincdialog.Conversations.v1"}
 _LABELLED = {"@teachers": "thincdialog.LabelledText.v1"}
 _NUMBERED = {"@teachers": "thincdialog.NumberedText.v1"}
+
+# Largest file in bytes that is tried with all layouts: some are read as a whole.
+MAX_TRIED = 1 << 26
 
 # Format to settings of the task that reads it.
 SETTINGS: Dict[str, Dict[str, str]] = {
@@ -52,22 +56,18 @@ def with_other_teacher(error: DataError, path: str, own: str) -> DataError:
     path (str): The file, from which nothing could be read.
     own (str): The teacher's registered name.
     """
-    with suppress(DataError, OSError):
-        name = _format_of(path)
-        if name is not None:
-            settings = SETTINGS.get(name) or {
-                "@teachers": "thincdialog.JSONLayout.v1",
-                "layout": name,
-            }
-            if settings["@teachers"] != own:
-                return OtherFormatError(error, name, settings)
-    return error
+    # A pipe can be read once only.
+    name = _format_of(path) if Path(path).is_file() else None
+    if name is None:
+        return error
+    settings = SETTINGS.get(name) or {"@teachers": "thincdialog.JSONLayout.v1", "layout": name}
+    return error if settings["@teachers"] == own else OtherFormatError(error, name, settings)
 
 
 def _format_of(path: str) -> Optional[str]:
     with suppress(DataError):
         return guess_format(path)
-    for name in shipped_layouts():
+    for name in shipped_layouts() if Path(path).stat().st_size <= MAX_TRIED else ():
         with suppress(DataError):
             if next(read_layout_file(path, find_layout(name)), None):
                 return name

@@ -17,12 +17,14 @@ from ..config import (
 )
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, read_meta
+from ..formats.bad_data import BadData
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
+from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .reading_bar import reading_bar
 
@@ -131,6 +133,24 @@ class Experiment:
                 yield
             except ConfigError as error:
                 raise ConfigError(error.problems, self.checked.name) from error
+            except OtherFormatError as error:
+                raise error.of_task(self._task_of(error.path)) from None
+
+    def _task_of(self, path: str) -> str:
+        """The name of the task that a file is read for."""
+        for name, task in self.tasks.items():
+            if any(path in task.files(split) for split in task.splits):
+                return name
+        return next(iter(self.tasks))
+
+    def bad_data(self) -> Dict[str, BadData]:
+        """By file, what could not be read and was left out, as far as files were read."""
+        return {
+            bad.path: bad
+            for task in self.tasks.values()
+            for split in task.splits
+            for bad in task.bad_data(split)
+        }
 
     @property
     def learner(self) -> Learner:
