@@ -1,10 +1,12 @@
 """Evaluation in detail: scores with intervals, and the reply to every example."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
 
+from ..formats.unlabelled import reading_unlabelled
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
 from ..teachers import Teacher
@@ -72,16 +74,19 @@ def evaluate_in_detail(
     overrides: Overrides = None,
     code: CodeLike = None,
     n_resamples: int = N_RESAMPLES,
+    labels_needed: bool = True,
 ) -> Evaluation:
     """Evaluate a saved model like ``evaluate``, with intervals and every reply.
 
     split (str): "train", "dev" or "test".
     overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
     n_resamples (int): Of the bootstrap; 0 for no intervals.
+    labels_needed (bool): Whether examples without a label are an error; else they are answered
+        and not scored.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
-    with experiment.working():
+    with experiment.working(), nullcontext() if labels_needed else reading_unlabelled():
         return agent_in_detail(experiment, experiment.evaluation_split(split), split, n_resamples)
 
 
@@ -99,6 +104,8 @@ def agent_in_detail(
     resampled: Dict[str, Dict[str, Resampled]] = {}
     if n_resamples:
         for number, (task, rows) in enumerate(by_task.items()):
+            if not any(row.labels for row in rows):
+                continue
             reports = (example_report(row, metrics) for row in rows)
             units = [row.conversation for row in rows]
             totals = {
@@ -107,7 +114,7 @@ def agent_in_detail(
                 if scores.get(f"{task}/{name}" if task else name) == metric.value()
             }
             resampled[task] = resample(reports, units, totals, n_resamples, number)
-    values = task_values(resampled, [task for task, rows in by_task.items() if rows])
+    values = task_values(resampled, list(resampled))
     drawn = [{row.conversation for row in rows} for rows in by_task.values()]
     n_drawn, n_rows = sum(map(len, drawn)), sum(map(len, by_task.values()))
     return Evaluation(

@@ -6,6 +6,7 @@ from ..config import ConfigLike
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange
+from ..formats.unlabelled import reading_unlabelled
 from ..messages import Message
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
@@ -65,12 +66,13 @@ def display_model(
     overrides: Overrides = None,
     code: CodeLike = None,
 ) -> List[List[Exchange]]:
-    """A saved model's replies to the first conversations of a split, or of each task.
+    """A saved model's replies to the first conversations of a split, or of each task; labels
+    are not needed.
 
     RETURNS (List[List[Exchange]]): Of each conversation the messages and the replies to them.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
-    with experiment.working():
+    with experiment.working(), reading_unlabelled():
         teacher = experiment.evaluation_split(split, with_metrics=False)
         return sample_exchanges(experiment.agent, teacher, n_conversations)
