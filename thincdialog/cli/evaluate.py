@@ -23,8 +23,10 @@ ARGUMENTS = [
     MODEL,
     split("test"),
     json_file("all scores and intervals"),
-    argument("--predictions FILE", "write each example with its reply, a JSON line each; "
-             "examples then need no labels"),
+    argument(
+        "--predictions FILE",
+        "write each example with its reply, a JSON line each; examples then need no labels",
+    ),
     argument("--top N", "candidates in --predictions, 10 if not given", count, 10),
     argument("--per-class", "how well each class is found"),
     argument("--confusion", "which class is found for which"),

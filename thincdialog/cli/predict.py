@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from .arguments import CODE, GPU, MODEL, argument, common, listed, positive
+from .arguments import CODE, COLUMNS, DELIMITER, ENCODING, GPU, MODEL, argument, common, positive
 from .output import counted, messages
 
 EXAMPLES = [
@@ -30,10 +30,9 @@ ARGUMENTS = [
              "given"),
     argument("--label-speaker WHO", "in conversations, who speaks for the model; all but the "
              "last speaker if neither this nor the model's data says"),
-    argument("--columns A,B", "names of the columns of a table that has no header", listed),
-    argument("--delimiter X", "between the cells of a CSV file, told by its first line if not "
-             "given"),
-    argument("--encoding NAME", "of the file, such as cp1252"),
+    COLUMNS,
+    DELIMITER,
+    ENCODING,
     argument("--prefix NAME", "what the names of the added fields begin with", default=""),
     argument("--force", "replace an output that is there"),
     CODE,

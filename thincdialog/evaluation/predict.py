@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
-from ..errors import MAX_LISTED, DataError, DialogError
+from ..errors import MAX_LISTED, DataError
 from ..examples import MemoryStore
 from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
@@ -18,7 +18,7 @@ from ..formats.inputs import (
     given_inputs,
     read_inputs,
 )
-from ..formats.text_file import STDIN, check_encoding
+from ..formats.text_file import STDIN
 from ..messages import Message
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
@@ -71,7 +71,7 @@ class Answers:
     encoding (Optional[str]): Of the file; UTF-8, or as a byte order mark says, if None.
     **reading (Any): Fields of ``InputReading``: `format`, `text_field`, `label_speaker`,
         `columns`, `delimiter`; None as if it was not given.
-    RAISES (DialogError): If there is no such format or encoding.
+    RAISES (DialogError): If there is no such format.
 
     bad (BadData): How many rows were read so far, and what could not be.
     """
@@ -97,11 +97,6 @@ class Answers:
         self._at = Bookmark()
         self._at.bad = None if on_error is None else self.bad
         self._at.encoding = encoding
-        try:
-            check_encoding(encoding or "utf-8")
-        except LookupError:
-            text = f"there is no encoding '{encoding}': give one such as cp1252"
-            raise DialogError(text) from None
         given = {name: value for name, value in reading.items() if value is not None}
         own = InputReading(**{**_of_tasks(experiment), **given})
         form = format_of(self.source, own) if isinstance(self.source, str) else None

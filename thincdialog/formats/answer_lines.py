@@ -35,8 +35,9 @@ class AnswerLines:
         if self.form == "tsv":
             return "\t".join(cell.translate(_IN_TSV) for cell in cells)
         text = io.StringIO()
-        csv.writer(text, delimiter=self.delimiter, lineterminator="").writerow(cells)
-        return text.getvalue()
+        # Cells with signs of its line end are put in quotes.
+        csv.writer(text, delimiter=self.delimiter, lineterminator="\r\n").writerow(cells)
+        return text.getvalue().removesuffix("\r\n")
 
 
 def _cell(value: Any) -> str:

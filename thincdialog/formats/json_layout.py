@@ -1,8 +1,8 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
 from itertools import groupby
-from operator import itemgetter
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from operator import attrgetter
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..errors import DataError
 from ..messages import Episode, Message
@@ -65,7 +65,7 @@ def _read(
     records: Iterator[Found], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
 ) -> Iterator[Any]:
     """What is made of each conversation or episode that can be read."""
-    parts = _groups(records, layout, at) if layout.group else ([record] for record in records)
+    parts = _Groups(records, layout, at) if layout.group else ([record] for record in records)
     names: Set[str] = set()  # Of groups; those that the bookmark lay behind are not known.
     for number, rows in enumerate(parts, start=at.count):
         if not layout.group:
@@ -78,29 +78,49 @@ def _read(
         yield made
 
 
-def _groups(rows: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[List[Found]]:
-    """The rows of each group."""
-    keyed = _with_keys(rows, layout, at)
-    for number, (_, group) in enumerate(groupby(keyed, itemgetter(0)), start=at.count):
-        # Here the first row of the group was read, and no more.
-        at.before(number)
-        n_refused = at.n_refused
-        found = [row for _, row in group]
-        # Without one of its rows it would be another conversation.
-        if at.n_refused == n_refused:
-            yield found
+class _Row(NamedTuple):
+    """A row of a group: what all its rows have in common, and how many rows, of whatever
+    group, were lost before it."""
+
+    key: Any
+    found: Found
+    n_lost: int
 
 
-def _with_keys(
-    rows: Iterator[Found], layout: CorpusLayout, at: Bookmark
-) -> Iterator[Tuple[Any, Found]]:
-    for row in rows:
-        try:
-            key = row.find(layout.group).value
-        except DataError as error:
-            at.refuse(error)
-            continue
-        yield key, row
+class _Groups:
+    """The rows of each group that has all its rows: without one it would be another
+    conversation. Where a row was lost between two groups, it may have been of either."""
+
+    def __init__(self, rows: Iterator[Found], layout: CorpusLayout, at: Bookmark):
+        self.rows, self.layout, self.at = rows, layout, at
+        self.n_lost_groups = 0
+
+    @property
+    def n_lost(self) -> int:
+        return self.at.n_refused - self.n_lost_groups
+
+    def __iter__(self) -> Iterator[List[Found]]:
+        n_lost = self.n_lost
+        groups = groupby(self._keyed(), attrgetter("key"))
+        for number, (_, group) in enumerate(groups, start=self.at.count):
+            # Here the first row of the group was read, and no more.
+            self.at.before(number)
+            rows = list(group)
+            has_all = n_lost == rows[0].n_lost == self.n_lost
+            n_lost = rows[-1].n_lost
+            n_refused = self.at.n_refused
+            if has_all:
+                yield [row.found for row in rows]
+            self.n_lost_groups += self.at.n_refused - n_refused
+
+    def _keyed(self) -> Iterator[_Row]:
+        for row in self.rows:
+            try:
+                key = row.find(self.layout.group).value
+            except DataError as error:
+                self.at.refuse(error)
+                continue
+            yield _Row(key, row, self.n_lost)
 
 
 def _named(number: int, rows: List[Found], layout: CorpusLayout, names: Set[str]) -> Named:

@@ -29,7 +29,14 @@ MAX_FILE = 1 << 31
 
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
-UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+# Byte order marks, and the encodings that they tell of; the longer ones first.
+BOMS = {
+    UTF8_BOM: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 # The path that stands for what is piped in.
 STDIN = "-"
@@ -256,10 +263,10 @@ def _opened(
         file = io.FileIO(0, closefd=False) if str(path) == STDIN else io.FileIO(path)
         with io.BufferedReader(file, 1 << 18) as packed:
             if packed.peek(2)[:2] != GZIP_MAGIC:
-                yield _as_text(packed, at)
+                yield _as_text(packed, path, at)
             else:
                 with gzip.GzipFile(fileobj=packed, mode="rb") as inner:
-                    yield _as_text(io.BufferedReader(inner, 1 << 18), at)
+                    yield _as_text(io.BufferedReader(inner, 1 << 18), path, at)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         where = f" after line {at.end[1]}" if at else ""
         text = f"the gzip data is damaged or cut off{where} ({error}): copy it anew"
@@ -268,13 +275,15 @@ def _opened(
         raise _unreadable(path, error) from None
 
 
-def _as_text(stream: Any, at: Optional[Bookmark]) -> Tuple[BinaryIO, str]:
-    head = stream.peek(3)[:3]
-    encoding = at and at.encoding or "utf-8"
-    if head == UTF8_BOM:
-        encoding = "utf-8"
-    elif head[:2] in UTF16_BOMS:
-        encoding = "utf-16"
+def _as_text(stream: Any, path: object, at: Optional[Bookmark]) -> Tuple[BinaryIO, str]:
+    head = stream.peek(4)
+    told = (name for mark, name in BOMS.items() if head.startswith(mark))
+    encoding = next(told, at and at.encoding or "utf-8")
+    try:
+        check_encoding(encoding)
+    except LookupError:
+        text = f"there is no encoding '{encoding}': give one such as cp1252 or latin-1"
+        raise DataError(path, text) from None
     if "\n".encode(encoding) == b"\n":
         return stream, encoding
     return io.BufferedReader(_Recoded(stream, encoding), 1 << 18), "utf-8"
