@@ -35,7 +35,7 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
     for bad in part.skipped if part.split == "train" or not part.held_out else ():
         n = bad.n_skipped
         text = f"{n:,} of {bad.n_read + n:,} episodes of {bad.path} cannot be read and are skipped"
-        named = "; ".join(map(str, bad.first[:3]))
+        named = "; ".join(bad.first[:3])
         yield "reading", f"{text}: {named}", 'mend them; on_bad_data = "error" lists them all'
     see = "see that the fields have the names that the teacher reads"
     unlearnt = "nothing is learnt from them, and they are not scored"

@@ -3,7 +3,6 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, List, Tuple
 
-from ..formats.bad_data import BadData
 from .data_lengths import LengthSurvey
 
 # A label or word, and how often it occurs.
@@ -22,6 +21,21 @@ class Some:
     count: int = 0
     share: float = 0.0
     ids: List[str] = field(default_factory=list)
+
+
+@dataclass
+class SkippedSome:
+    """What cannot be read of a file and is left out.
+
+    path (str): The file.
+    n_read, n_skipped (int): Its episodes.
+    first (List[str]): The first problems, with their lines.
+    """
+
+    path: str
+    n_read: int
+    n_skipped: int
+    first: List[str]
 
 
 @dataclass
@@ -48,7 +62,7 @@ class SplitReport:
     repeated_ids (Some): Whose id occurred before.
     shared_ids (int): Conversations that have their id from one that ended before.
     held_out (str): Which part of its files the split is; "" if all of them.
-    skipped (List[BadData]): Of each file, what cannot be read and is left out.
+    skipped (List[SkippedSome]): Of each file, what cannot be read and is left out.
     """
 
     task: str
@@ -81,7 +95,7 @@ class SplitReport:
     repeated_ids: Some
     shared_ids: int
     held_out: str = ""
-    skipped: List[BadData] = field(default_factory=list)
+    skipped: List[SkippedSome] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -146,9 +160,4 @@ class DataReport:
 
     def as_dict(self) -> Dict[str, Any]:
         """As JSON values."""
-        return asdict(self, dict_factory=_json_dict)
-
-
-def _json_dict(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    """Errors as they are told."""
-    return {name: list(map(str, value)) if name == "first" else value for name, value in pairs}
+        return asdict(self)
