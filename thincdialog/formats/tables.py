@@ -2,6 +2,7 @@
 
 import csv
 from collections import deque
+from functools import partial
 from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .bookmark import Bookmark, Spot
@@ -41,32 +42,36 @@ def read_table(
     at.delimiter = None if is_tsv else delimiter
     if is_tsv:
         kind, hint = "tsv", "a text must hold no tab"
-        table = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        read = partial(csv.reader, lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         kind, hint = "csv", "put a text with commas in double quotes"
         hint = hint.replace("commas", repr(delimiter)) if delimiter != "," else hint
-        table = csv.reader(lines, delimiter=str(delimiter), strict=True)
+        read = partial(csv.reader, lines, delimiter=str(delimiter), strict=True)
     header = list(columns or at.columns or ())
-    row_end = at.end
+    table, row_end = read(), at.end
     while True:
-        first_line, error = lines.begin_row(), None
+        error = None
+        lines.read.clear()
         try:
             cells = next(table)
         except StopIteration:
             return
         except csv.Error as problem:
-            where = f": see the quote in line {first_line}" if at.end[1] > first_line else ""
+            first = row_end[1] + 1
+            where = f": see the quote in line {first}" if at.end[1] > first else ""
             error, cells = f"not readable as {kind}: {problem}{where}", []
         # A row may have several lines.
         at.begin, row_end = row_end, at.end
-        if header and cells not in ([], [""]) and len(cells) != len(header):
+        if not cells or cells == [""]:
+            if error is None:
+                continue
+        elif header and len(cells) != len(header):
             error = f"expected {len(header)} columns, found {len(cells)}: {hint}"
         if error is not None:
             at.refuse(at.error(error))
             # A quote too many may have taken good rows along.
-            row_end = lines.go_back_into_row()
-        elif not cells or cells == [""]:
-            continue
+            row_end = lines.go_back()
+            table = read()
         elif not header:
             header = [cell.strip() for cell in cells]
             _check_header(header, fields, at)
@@ -85,49 +90,47 @@ class _Lines:
 
     def __init__(self, path: File, at: Bookmark):
         self.lines, self.at = read_lines(path, at), at
-        # To be read next, and those of the row so far; each with its end.
+        # Lines to be read next, and those of the row that is read now, if they may be wanted
+        # again; each with its end.
         self.again: Deque[Tuple[str, Spot]] = deque()
-        self.row: List[Tuple[str, Spot]] = []
-        self.is_kept = at.bad is not None
+        self.read: List[Tuple[str, Spot]] = []
 
-    def __iter__(self) -> "_Lines":
-        return self
-
-    def __next__(self) -> str:
-        if self.again:
-            line, self.at.end = self.again.popleft()
-        else:
-            _, line = next(self.lines)
-        if self.is_kept:
-            self.row.append((line, self.at.end))
-        return f"{line}\n"
+    def __iter__(self) -> Iterator[str]:
+        at, again = self.at, self.again
+        is_kept = at.bad is not None
+        while True:
+            if again:
+                line, at.end = again.popleft()
+            else:
+                following = next(self.lines, None)
+                if following is None:
+                    return
+                line = following[1]
+            if is_kept:
+                self.read.append((line, at.end))
+            yield f"{line}\n"
 
     def first(self) -> str:
         """The next line that is not blank; it stays to be read, with those before it."""
         before, line, begin = [], "", self.at.end
         while not line or line.isspace():
-            _, found = next(self.lines, (0, None))
-            if found is None:
+            following = next(self.lines, None)
+            if following is None:
                 break
-            line = found
+            line = following[1]
             before.append((line, self.at.end))
         self.again.extend(before)
         self.at.end = begin
         return line
 
-    def begin_row(self) -> int:
-        """RETURNS (int): The line that it begins with."""
-        self.row = []
-        return self.at.end[1] + 1
+    def go_back(self) -> Spot:
+        """Read the lines of the row again, except its first.
 
-    def go_back_into_row(self) -> Spot:
-        """Read the lines of the row again, except the first.
-
-        RETURNS (Spot): Where they begin.
+        RETURNS (Spot): Where its second line begins.
         """
-        self.again.extendleft(reversed(self.row[1:]))
-        if self.row:
-            self.at.end = self.row[0][1]
+        self.again.extendleft(reversed(self.read[1:]))
+        if self.read:
+            self.at.end = self.read[0][1]
         return self.at.end
 
 
