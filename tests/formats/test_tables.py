@@ -83,6 +83,6 @@ def test_table_takes_the_delimiter_that_is_set(written):
 
 def test_table_without_a_header_names_the_setting(written):
     path = written("hi,greet\nbye,go\n", "a.csv")
-    with pytest.raises(DataError, match=r'for instance columns = \["text", "label"\]'):
+    with pytest.raises(DataError, match=r'such as columns = \["text", "label"\]'):
         rows(path, fields=["text", "label"])
     assert len(rows(path, columns=["text", "label"], fields=["text", "label"])) == 2

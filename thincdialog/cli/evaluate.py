@@ -48,6 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
     matrix = found.confusion() if wants_classes else None
     is_json_shown = arguments.json == "-"
+    for bad in found.bad_data:
+        messages.warn(bad.summary())
     is_scored = any(row.labels for rows in found.predictions.values() for row in rows)
     if not is_scored:
         messages.warn(f"No example of {found.split} has a label: nothing is scored")

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
 
+from ..formats.bad_data import BadData
 from ..formats.unlabelled import reading_unlabelled
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
@@ -31,6 +32,7 @@ class Evaluation:
     n_resamples (int): How often that was done.
     predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
     metrics (Sequence[ExampleMetric]): What replies are scored by.
+    bad_data (List[BadData]): Of each file, what could not be read and was left out.
     """
 
     split: str
@@ -41,6 +43,7 @@ class Evaluation:
     n_resamples: int
     predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
     metrics: Sequence[ExampleMetric] = ()
+    bad_data: List[BadData] = field(default_factory=list)
 
     def confusion(self) -> ConfusionMatrix:
         """How often which class was found for which.
@@ -87,7 +90,10 @@ def evaluate_in_detail(
     """
     experiment = Experiment.from_model(path, overrides, code)
     with experiment.working(), nullcontext() if labels_needed else reading_unlabelled():
-        return agent_in_detail(experiment, experiment.evaluation_split(split), split, n_resamples)
+        teacher = experiment.evaluation_split(split)
+        found = agent_in_detail(experiment, teacher, split, n_resamples)
+        found.bad_data = list(experiment.bad_data().values())
+        return found
 
 
 def agent_in_detail(

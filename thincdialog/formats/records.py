@@ -5,7 +5,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from ..errors import DataError
 from .bookmark import Bookmark
-from .tables import read_table
+from .tables import NO_HEADER, read_table
 from .text_file import check_surrogates, read_json_lines, read_text, suffix_of
 from .wording import kind, nearest, short
 
@@ -80,7 +80,8 @@ class Found(NamedTuple):
         if isinstance(value, dict):
             names = [str(name) for name in value]
             have = ", ".join(short(name, 30) for name in names[:8]) or "nothing"
-            return self.error(f"has no '{step}'{nearest(step, names)} (there is: {have})")
+            hint = f"; {NO_HEADER}" if suffix_of(self.path) in (".csv", ".tsv") else ""
+            return self.error(f"has no '{step}'{nearest(step, names)} (there is: {have}){hint}")
         if isinstance(value, list):
             return self.error(f"has no element {step}: it is a list of {len(value)}")
         return self.error(f"is {kind(value)}, so there is no '{step}' in it")

@@ -14,6 +14,8 @@ Row = Tuple[int, Dict[str, Any]]  # Line number, and field name to value.
 # What may stand between the cells of a CSV file; of equally likely ones the first is taken.
 DELIMITERS = (",", ";", "\t", "|")
 
+NO_HEADER = 'if the file has no header, name its columns, such as columns = ["text", "label"]'
+
 
 def read_table(
     path: File,
@@ -162,8 +164,7 @@ def _cells(line: str, delimiter: str) -> List[str]:
 def _check_header(header: Sequence[str], fields: Sequence[str], at: Bookmark) -> None:
     for field in fields:
         if field not in header:
-            hint = "set text_field and label_field; if the file has no header, name its "
-            hint += 'columns, for instance columns = ["text", "label"]'
+            hint = f"set text_field and label_field; {NO_HEADER}"
             raise at.error(f"{missing(field, header, 'column')}; {hint}")
         if header.count(field) > 1:
             raise at.error(f"{header.count(field)} columns are called '{field}'")

@@ -35,16 +35,17 @@ def display_data(
     if tokens and tokenizer is None:
         problem = Problem("", "there is no [tokenizer]", "leave out --tokens, or add one")
         raise ConfigError([problem], experiment.checked.name)
-    if tokenizer is not None and tokenizer.needs_texts:
-        tokenizer.build(experiment.split("train").texts())
-    teacher = experiment.split(split, training=shuffle, seed=experiment.seed)
-    teacher.start_epoch(0, experiment.seed)
-    n_shown = 0
-    while not teacher.epoch_done() and (n_examples == 0 or n_shown < n_examples):
-        message = teacher.act()
-        teacher.observe(Message(agent="display"))
-        n_shown += 1
-        yield message, _tokenise(tokenizer, message)
+    with experiment.naming_tasks():
+        if tokenizer is not None and tokenizer.needs_texts:
+            tokenizer.build(experiment.split("train").texts())
+        teacher = experiment.split(split, training=shuffle, seed=experiment.seed)
+        teacher.start_epoch(0, experiment.seed)
+        n_shown = 0
+        while not teacher.epoch_done() and (n_examples == 0 or n_shown < n_examples):
+            message = teacher.act()
+            teacher.observe(Message(agent="display"))
+            n_shown += 1
+            yield message, _tokenise(tokenizer, message)
 
 
 def _tokenise(tokenizer: Any, message: Message) -> Dict[str, List[str]]:

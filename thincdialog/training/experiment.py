@@ -128,13 +128,19 @@ class Experiment:
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        with using_ops(self.ops), errors:
+        with using_ops(self.ops), errors, self.naming_tasks():
             try:
                 yield
             except ConfigError as error:
                 raise ConfigError(error.problems, self.checked.name) from error
-            except OtherFormatError as error:
-                raise error.of_task(self._task_of(error.path)) from None
+
+    @contextmanager
+    def naming_tasks(self) -> Iterator[None]:
+        """A stretch in which errors of teachers, which do not know their task, name it."""
+        try:
+            yield
+        except OtherFormatError as error:
+            raise error.of_task(self._task_of(error.path)) from None
 
     def _task_of(self, path: str) -> str:
         """The name of the task that a file is read for."""
