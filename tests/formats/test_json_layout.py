@@ -229,7 +229,7 @@ def test_layout_of_real_conversations(data, tmp_path):
 def test_layout_of_a_table_without_a_header(written):
     path = written("hi;ho\nyou;me\n", "a.csv")
     layout = CorpusLayout(text="q", label="a")
-    with pytest.raises(DataError, match=r"has no 'a' .*such as columns = \[\"text\", \"label\"\]"):
+    with pytest.raises(DataError, match=r"has no 'q' .*such as columns = \[\"text\", \"label\"\]"):
         list(read_layout_file(path, layout))
     episodes = read_layout_file(path, layout, columns=["q", "a"])
     assert [episode[0]["labels"] for episode in episodes] == [["ho"], ["me"]]

@@ -73,7 +73,8 @@ class Answers:
         `columns`, `delimiter`; None as if it was not given.
     RAISES (DialogError): If there is no such format.
 
-    bad (BadData): How many rows were read so far, and what could not be.
+    bad (BadData): How many rows were read so far, and what could not be; its `n_answered` is
+        the number of answers.
     """
 
     def __init__(
@@ -93,17 +94,23 @@ class Answers:
         self.source = str(source) if isinstance(source, Path) else source
         if self.source == "/dev/stdin":
             self.source = STDIN
-        self.bad = _TellingBadData(str(self.source), on_error)
-        self._at = Bookmark()
-        self._at.bad = None if on_error is None else self.bad
-        self._at.encoding = encoding
+        self.on_error, self.encoding = on_error, encoding
+        self._begin()
         given = {name: value for name, value in reading.items() if value is not None}
         own = InputReading(**{**_of_tasks(experiment), **given})
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
         self.reading = own._replace(taken=self._added_names())
 
+    def _begin(self) -> None:
+        name = self.source if isinstance(self.source, str) else "rows"
+        self.bad = _TellingBadData(name, self.on_error)
+        self._at = Bookmark()
+        self._at.bad = None if self.on_error is None else self.bad
+        self._at.encoding = self.encoding
+
     def __iter__(self) -> Iterator[Dict[str, Any]]:
+        self._begin()
         if isinstance(self.source, str):
             rows = read_inputs(self.source, self.reading, self._at)
         else:
@@ -111,9 +118,8 @@ class Answers:
         with ExitStack() as stack:
             while chunk := list(islice(self._counted(rows), N_ROWS)):
                 # Agents remember the candidates of an evaluation: a file may have any number.
-                if not self.bad.n_answered or any(
-                    "label_candidates" in one.message for one in chunk
-                ):
+                has_own = any("label_candidates" in one.message for one in chunk)
+                if has_own or not self.bad.n_answered:
                     stack.close()
                     stack.enter_context(self.experiment.agent.evaluating())
                 replies = self._replies([one.message for one in chunk])
@@ -143,7 +149,7 @@ class Answers:
         replies: List[Message] = [Message()] * len(messages)
         experiment = self.experiment
         with experiment.working():
-            teacher = Teacher({"predict": store}, origin=str(self.bad.path)).for_split("predict")
+            teacher = Teacher({"predict": store}, origin=self.bad.path).for_split("predict")
             with experiment.evaluation["world"](teacher, experiment.agent) as world:
                 world.start_epoch(0, 0)
                 while not world.epoch_done():
