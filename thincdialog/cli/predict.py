@@ -9,7 +9,7 @@ from .output import counted, messages
 EXAMPLES = [
     "predict output/intent/model-best tickets.csv -o answered.csv",
     "predict output/ranker/model-best chats.jsonl --top 3 > replies.jsonl",
-    "zcat log.txt.gz | python -m thincdialog predict output/intent/model-best -",
+    "predict output/intent/model-best - < questions.txt",
 ]
 
 ABOUT = """
