@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import ROOT
 from thincdialog.api import evaluate, load, load_config, train
 from thincdialog.config import resolve_config
-from thincdialog.runs.run_keeper import BEST
+from thincdialog.files.saved_model import BEST
 
 CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
 COLOURS = ("red", "green", "blue", "amber")

@@ -26,6 +26,7 @@ from .errors import (
 from .evaluation.comparison import Comparison, MetricDifference, compare
 from .evaluation.detail import Evaluation, evaluate_in_detail
 from .evaluation.evaluate import evaluate
+from .evaluation.predict import Answers, predict
 from .evaluation.predictions import Prediction
 from .evaluation.predictions_file import read_predictions, write_predictions
 from .evaluation.results import Result
@@ -82,7 +83,8 @@ def load(
 
 
 __all__ = [
-    "PARTNER", "SELF", "Agent", "Alone", "Answer", "Batch", "Experiment", "Learner", "MemoryStore",
+    "PARTNER", "SELF", "Agent", "Alone", "Answer", "Answers", "Batch", "Experiment", "Learner",
+    "MemoryStore",
     "ReadingOptions", "Runner", "StepReport", "Store", "AverageMetric", "BatchWorld", "Batcher",
     "Batchsort", "Callback", "CodeLike",
     "Chatbot", "CheckedConfig", "Comparison", "ConfigError", "Conversation", "ConversationAgent",
@@ -98,6 +100,6 @@ __all__ = [
     "check_config", "compare", "convert", "debug_data", "debug_overfit",
     "debug_profile", "diff_config", "display_data", "display_model", "dry_run", "evaluate",
     "evaluate_in_detail", "find_lr", "load", "load_config", "mix_tasks",
-    "plot", "read_predictions", "registry", "resolve_config", "results", "save", "sweep", "train",
-    "write_config", "write_predictions",
+    "plot", "predict", "read_predictions", "registry", "resolve_config", "results", "save",
+    "sweep", "train", "write_config", "write_predictions",
 ]  # fmt: skip

@@ -8,7 +8,8 @@ import pytest
 from thincdialog.errors import DataError
 from thincdialog.formats.conversations import read_conversations
 from thincdialog.formats.convert import convert
-from thincdialog.formats.layout_file import find_layout, shipped_layouts
+from thincdialog.formats.json_layout import read_layout_file
+from thincdialog.formats.layout_file import CorpusLayout, find_layout, shipped_layouts
 from thincdialog.messages import SILENCE
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.mutators.without_openings import WithoutOpenings
@@ -284,3 +285,12 @@ def test_layout_of_real_conversations(data, tmp_path):
     own = Conversations(test=path, label_speaker="system").for_split("test")
     assert list(found.examples()) == list(own.examples())
     assert found.n_examples == sum(map(len, read_conversations(path, "system")))
+
+
+def test_layout_of_a_table_without_a_header(written):
+    path = written("hi;ho\nyou;me\n", "a.csv")
+    layout = CorpusLayout(text="q", label="a")
+    with pytest.raises(DataError, match=r"has no 'q' .*such as columns = \[\"text\", \"label\"\]"):
+        list(read_layout_file(path, layout))
+    episodes = read_layout_file(path, layout, columns=["q", "a"])
+    assert [episode[0]["labels"] for episode in episodes] == [["ho"], ["me"]]

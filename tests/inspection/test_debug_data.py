@@ -13,6 +13,7 @@ from tests.training.examples import CLASSIFIER
 from thincdialog.api import IterableTeacher, Limits, debug_data, registry, train
 from thincdialog.cli.histograms import bar, histogram
 from thincdialog.errors import DataError
+from thincdialog.formats.bad_data import BadDataError
 from thincdialog.inspection.data_comparison import contradictions, repeats
 from thincdialog.inspection.data_lengths import LengthSurvey, bin_of, bounds_of
 
@@ -96,7 +97,7 @@ def test_debug_data_warns(intents):
         ("unknown words", "dev"),
         ("truncation", "train"),
     ]
-    assert report.passed == ["labels", "candidates", "balance", "ids"]
+    assert report.passed == ["reading", "labels", "candidates", "balance", "ids"]
     texts = {warning.check: warning.text for warning in report.warnings}
     assert texts["size"] == "only 6 training examples (fewer than 100)"
     assert texts["unknown words"] == "37.5 % of the words are unknown: is, new, what"
@@ -261,3 +262,56 @@ def test_histograms_fit_80_letters():
     assert max(map(len, text.split("\n"))) <= 80
     assert bar(0.5, 4, True) == "██" and bar(0.0, 4, True) == "" and bar(1e-9, 4, True) == "▏"
     assert bar(0.55, 4, True) == "██▎" and bar(0.5, 4, False) == "##" and bar(0.01, 4, False) == "#"
+
+
+def test_debug_data_lists_all_that_cannot_be_read(intents, tmp_path):
+    rows = [json.dumps({"text": "hi", "label": "x"})] * 40
+    for line in range(3, 40):
+        rows[line] = ['{"text": 3, "label": "x"}', "{", '{"text": "a"}'][line % 3]
+    (tmp_path / "train.jsonl").write_text("\n".join(rows))
+    (tmp_path / "dev.jsonl").write_text(rows[0] + "\nno\n")
+    with pytest.raises(BadDataError) as caught:
+        debug_data(INTENTS)
+    train, dev = caught.value.found
+    assert (train.n_problems, train.n_read) == (37, 3) and [e.line for e in dev.first] == [2]
+    lines = str(caught.value).splitlines()
+    assert (lines[0], lines[26]) == ("train.jsonl  37 problems", "  ... and 12 more")
+    assert [line.split()[0] for line in lines[1:26]] == [f"train.jsonl:{n}" for n in range(4, 29)]
+    assert lines[27:] == ["dev.jsonl  1 problem",
+                          "  dev.jsonl:2  not valid JSON at column 1: Expecting value; it reads "
+                          "'no'"]  # fmt: skip
+
+
+def test_debug_data_warns_of_what_is_skipped_and_says_what_is_held_out(intents, tmp_path):
+    rows = [json.dumps({"text": f"hi {n}", "label": f"x{n % 2}"}) for n in range(60)]
+    rows[7] = "{"
+    (tmp_path / "train.jsonl").write_text("\n".join(rows))
+    changes = {
+        "tasks.intents.dev": None,
+        "tasks.intents.dev_share": 0.25,
+        "tasks.intents.on_bad_data": "skip",
+    }
+    report = debug_data(INTENTS, overrides=changes)
+    (warning,) = [warning for warning in report.warnings if warning.check == "reading"]
+    assert warning.split == "train"
+    assert warning.text.startswith(
+        "1 of 60 episodes of train.jsonl cannot be read and are skipped: train.jsonl:8  not valid"
+    )
+    train, dev = report.splits
+    assert train.n_examples + dev.n_examples == 59
+    assert dev.held_out == "25 % of the training conversations, drawn by dev_seed 0"
+    assert json.loads(json.dumps(report.as_dict()))["splits"][0]["skipped"][0]["n_skipped"] == 1
+    with pytest.raises(BadDataError, match="train.jsonl  1 problem"):
+        debug_data(INTENTS, overrides={**changes, "tasks.intents.max_bad_share": 0.0})
+
+
+def test_debug_data_names_the_teacher_of_another_format(intents, tmp_path):
+    turns = [{"speaker": who, "text": "hi"} for who in "ab"]
+    (tmp_path / "train.jsonl").write_text(json.dumps({"turns": turns}) + "\n")
+    with pytest.raises(DataError) as caught:
+        debug_data(INTENTS)
+    override = "--tasks.intents.@teachers thincdialog.Conversations.v1"
+    assert str(caught.value).endswith(override)
+    report = debug_data(INTENTS, overrides={override.split()[0][2:]: override.split()[1],
+                                            "tasks.intents.dev": None})  # fmt: skip
+    assert report.splits[0].n_examples == 1

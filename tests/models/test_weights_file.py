@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from thincdialog.api import DialogError, ModelError, load, train
-from thincdialog.runs.run_keeper import BEST
+from thincdialog.files.saved_model import BEST
 
 from ..training.examples import RANKER
 

@@ -10,7 +10,7 @@ import pytest
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER, quietly_train, weights
 from thincdialog.api import registry
-from thincdialog.runs.run_keeper import BEST, LAST
+from thincdialog.files.saved_model import BEST, LAST
 
 # As many seeded draws and sums as one run can have: subwords and candidates, order of
 # batches, tokens and cells dropped, class order, sums over microbatches, rows of tables,

@@ -12,9 +12,9 @@ from tests.runners.resuming import remains
 from tests.runs.conftest import ENDS
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ConfigError, MissingPackageError, OutputError, load, registry
+from thincdialog.files.saved_model import BEST
 from thincdialog.runs.checkpoints import Checkpoints, damage
 from thincdialog.runs.output_folder import taken_back
-from thincdialog.runs.run_keeper import BEST
 
 WIDE = RANKER.replace("width = 16", "width = 128")
 ON = {**ENDS, "training__max_steps": 9}

@@ -17,7 +17,7 @@ from thincdialog.api import (
     load,
     registry,
 )
-from thincdialog.runs.run_keeper import BEST, LAST
+from thincdialog.files.saved_model import BEST, LAST
 
 LABELLED = (
     """

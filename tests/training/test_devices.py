@@ -8,9 +8,9 @@ from tests.ops.array_backends import BACKENDS
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ConfigError, DialogError, MissingPackageError, evaluate, load, train
 from thincdialog.cli.main import main
+from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.inspection.dry_run import dry_run
 from thincdialog.ops.compiled import load_kernels
-from thincdialog.runs.run_keeper import BEST, LAST
 
 LAZY = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
 CONFIGS = {

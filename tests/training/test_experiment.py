@@ -18,7 +18,7 @@ from thincdialog.api import (
     load,
     registry,
 )
-from thincdialog.runs.run_keeper import BEST
+from thincdialog.files.saved_model import BEST
 
 CODE = '''
 from thinc.api import Maxout, Model, chain, with_array

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.training.examples import RANKER, quietly_train
 from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry
+from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.protocol import StepReport
-from thincdialog.runs.run_keeper import BEST, LAST
 from thincdialog.training.interruption import Interruption
 from thincdialog.training.keeper import Keeper
 from thincdialog.training.loop import TrainingLoop

@@ -9,7 +9,7 @@ from tests.training.examples import quietly_train, weights
 from tests.training.two_tasks import N_EXAMPLES, SEEN, SIZES, TWO_TASKS, ids
 from thincdialog.api import ConfigError, DataError, display_data, display_model, evaluate
 from thincdialog.cli.main import main
-from thincdialog.runs.run_keeper import BEST, LAST
+from thincdialog.files.saved_model import BEST, LAST
 
 WORLDS = ["BatchWorld", "DynamicBatchWorld"]
 BATCHERS = {

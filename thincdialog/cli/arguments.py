@@ -100,6 +100,14 @@ def positive(text: str) -> int:
     return count(text, 1)
 
 
+def letter(text: str) -> str:
+    """One letter; a tab may be written as ``\\t``."""
+    text = "\t" if text == "\\t" else text
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"should be one letter, got '{text}'")
+    return text
+
+
 CONFIG = argument("CONFIG", "config file, such as quickstart.cfg")
 MODEL = argument("MODEL", "folder of a saved model, or of a run for its best one")
 CODE = argument(
@@ -109,6 +117,13 @@ CODE = argument(
 )
 GPU = argument("-g --gpu-id N", "number of the GPU, -1 for the CPU", int)
 MAX_LEN = argument("--max-len N", "letters of a text to show; 0 for all", count, 300)
+COLUMNS = argument("--columns A,B", "names of the columns of a table that has no header", listed)
+DELIMITER = argument(
+    "--delimiter X", "between the cells of a CSV file, told by its first line if not given", letter
+)
+ENCODING = argument(
+    "--encoding NAME", "of the file that is read, such as cp1252; UTF-8 if not given"
+)
 JSONL = argument("--jsonl", "one JSON object on a line")
 
 

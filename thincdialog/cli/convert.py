@@ -3,7 +3,7 @@
 import argparse
 from typing import Iterable
 
-from .arguments import argument, listed, named
+from .arguments import COLUMNS, DELIMITER, ENCODING, argument, listed, named
 from .output import counted, messages
 
 EXAMPLES = [
@@ -36,6 +36,9 @@ ARGUMENTS = [
     argument("--text-field NAME", "field or column of the text in labelled text", default="text"),
     argument("--label-field NAME", "field or column of the label in labelled text",
              default="label"),
+    COLUMNS,
+    DELIMITER,
+    ENCODING,
     argument("--drop A,B", "fields to leave out; labels: all but the first; history: each turn "
              "becomes an example of its own; blanks: at the ends of lines", listed,
              default=[], suggest=lambda: ("labels", "history", "blanks")),
@@ -49,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..formats.convert import convert
 
     names = ("from_format", "to_format", "label_speaker", "text_field", "label_field", "drop")
-    options = named(arguments, *names, "skip", "force")
+    options = named(arguments, *names, "columns", "delimiter", "encoding", "skip", "force")
     done = convert(arguments.source, arguments.target, **options)
     if done.was_guessed:
         messages.info(f"{arguments.source} looks like {done.from_format}; if not, say --from")

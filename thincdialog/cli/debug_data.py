@@ -16,13 +16,14 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Reads all data as the agent would, without training. It warns if there are fewer than
-100 training examples, or of a class fewer than 10; texts or labels that are missing or
-empty; labels that are no candidates, or that training lacks; a label that more than
-90 % of the training examples have; more than 10 % duplicates; more than 1 % with two
-different classes; more than 1 % of dev or test that stand in the training data, too;
-ids that occur twice; more than 5 % unknown words; more than 10 % that the agent cuts.
-Warnings are no errors: it ends with 0 all the same."""
+Reads all data as the agent would, without training. What cannot be read is listed, all of
+it, and ends the command with 1, unless on_bad_data = "skip" allows so much. It warns if
+there are fewer than 100 training examples, or of a class fewer than 10; texts or labels
+that are missing or empty; labels that are no candidates, or that training lacks; a label
+that more than 90 % of the training examples have; more than 10 % duplicates; more than
+1 % with two different classes; more than 1 % of dev or test that stand in the training
+data, too; ids that occur twice; more than 5 % unknown words; more than 10 % that the
+agent cuts. Warnings are no errors: it ends with 0 all the same."""
 
 ARGUMENTS = [
     CONFIG,
@@ -59,6 +60,9 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
             rows.append([name, *(cell or "-" for cell in cells)])
     print(table(rows))
     print("* median / 95 % have no more / longest")
+    for part in parts:
+        if part.held_out:
+            print(f"{part.split}: {part.held_out}")
     print(f"\n{report.vocabulary:,} different words in the training data\n")
     if with_histograms:
         blocks = can_show(PARTS)
@@ -162,4 +166,5 @@ def _cells(part: Any) -> Dict[str, str]:
         "text also in training": some(part.text_in_train),
         "ids that repeat": some(part.repeated_ids),
         "conversations that repeat": count(part.shared_ids),
+        "episodes skipped": count(sum(bad.n_skipped for bad in part.skipped)),
     }

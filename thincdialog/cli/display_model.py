@@ -41,5 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
     for message, reply in (exchange for exchanges in conversations for exchange in exchanges):
         n_labelled += bool(message.all_labels)
         n_right += reply.get("text") in message.all_labels
+    if not n_labelled:
+        messages.info("No example has a label: nothing is compared")
+        return
     text = f"{n_right} of {n_labelled} replies equal a label (=); where one differs (x), "
     messages.info(text + "the label is shown below it")

@@ -23,7 +23,10 @@ ARGUMENTS = [
     MODEL,
     split("test"),
     json_file("all scores and intervals"),
-    argument("--predictions FILE", "write each example with its reply, a JSON line each"),
+    argument(
+        "--predictions FILE",
+        "write each example with its reply, a JSON line each; examples then need no labels",
+    ),
     argument("--top N", "candidates in --predictions, 10 if not given", count, 10),
     argument("--per-class", "how well each class is found"),
     argument("--confusion", "which class is found for which"),
@@ -39,11 +42,18 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import evaluate_in_detail, write_predictions
 
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
-    found = evaluate_in_detail(arguments.model, **options)
+    # Who wants the replies may have no labels.
+    labels_needed = not arguments.predictions
+    found = evaluate_in_detail(arguments.model, labels_needed=labels_needed, **options)
     wants_classes = arguments.per_class or arguments.confusion or arguments.confusion_png
     matrix = found.confusion() if wants_classes else None
     is_json_shown = arguments.json == "-"
-    if not is_json_shown:
+    for bad in found.bad_data:
+        messages.warn(bad.summary())
+    is_scored = any(row.labels for rows in found.predictions.values() for row in rows)
+    if not is_scored:
+        messages.warn(f"No example of {found.split} has a label: nothing is scored")
+    elif not is_json_shown:
         _show_scores(found)
     if matrix is not None:
         # With the scores on stdout, that is for them alone.

@@ -1,10 +1,13 @@
 """Evaluation in detail: scores with intervals, and the reply to every example."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
 
+from ..formats.bad_data import BadData
+from ..formats.unlabelled import reading_unlabelled
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
 from ..teachers import Teacher
@@ -29,6 +32,7 @@ class Evaluation:
     n_resamples (int): How often that was done.
     predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
     metrics (Sequence[ExampleMetric]): What replies are scored by.
+    bad_data (List[BadData]): Of each file, what could not be read and was left out.
     """
 
     split: str
@@ -39,6 +43,7 @@ class Evaluation:
     n_resamples: int
     predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
     metrics: Sequence[ExampleMetric] = ()
+    bad_data: List[BadData] = field(default_factory=list)
 
     def confusion(self) -> ConfusionMatrix:
         """How often which class was found for which.
@@ -72,17 +77,23 @@ def evaluate_in_detail(
     overrides: Overrides = None,
     code: CodeLike = None,
     n_resamples: int = N_RESAMPLES,
+    labels_needed: bool = True,
 ) -> Evaluation:
     """Evaluate a saved model like ``evaluate``, with intervals and every reply.
 
     split (str): "train", "dev" or "test".
     overrides (Optional[Mapping[str, Any]]): Such as {"paths.test": "my_test.jsonl"}.
     n_resamples (int): Of the bootstrap; 0 for no intervals.
+    labels_needed (bool): Whether examples without a label are an error; else they are answered
+        and not scored.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
-    with experiment.working():
-        return agent_in_detail(experiment, experiment.evaluation_split(split), split, n_resamples)
+    with experiment.working(), nullcontext() if labels_needed else reading_unlabelled():
+        teacher = experiment.evaluation_split(split)
+        found = agent_in_detail(experiment, teacher, split, n_resamples)
+        found.bad_data = list(experiment.bad_data().values())
+        return found
 
 
 def agent_in_detail(
@@ -99,6 +110,8 @@ def agent_in_detail(
     resampled: Dict[str, Dict[str, Resampled]] = {}
     if n_resamples:
         for number, (task, rows) in enumerate(by_task.items()):
+            if not any(row.labels for row in rows):
+                continue
             reports = (example_report(row, metrics) for row in rows)
             units = [row.conversation for row in rows]
             totals = {
@@ -107,7 +120,7 @@ def agent_in_detail(
                 if scores.get(f"{task}/{name}" if task else name) == metric.value()
             }
             resampled[task] = resample(reports, units, totals, n_resamples, number)
-    values = task_values(resampled, [task for task, rows in by_task.items() if rows])
+    values = task_values(resampled, list(resampled))
     drawn = [{row.conversation for row in rows} for rows in by_task.values()]
     n_drawn, n_rows = sum(map(len, drawn)), sum(map(len, by_task.values()))
     return Evaluation(

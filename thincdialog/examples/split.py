@@ -18,6 +18,7 @@ from typing import (
 import numpy as np
 
 from ..errors import ConfigError, DataError, Problem
+from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
@@ -119,6 +120,15 @@ class Split:
         """The files it is read from, in their order, that of the fixed candidates last."""
         of_candidates = getattr(self.candidates, "path", None)
         return [*getattr(self.source, "paths", ()), *([of_candidates] if of_candidates else [])]
+
+    def bad_data(self) -> List[BadData]:
+        """Of each file, what could not be read and was left out when it was read at last."""
+        found: Dict[str, BadData] = getattr(self.source, "bad", {})
+        return [bad for bad in found.values() if bad.n_skipped]
+
+    def about(self) -> str:
+        """Which part of its files it is; "" if all of them."""
+        return getattr(self.source, "about", "")
 
     def episodes(self, at: Optional[Bookmark] = None) -> Iterator[Episode]:
         """The mutated episodes in file order.

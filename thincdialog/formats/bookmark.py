@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..errors import DataError
+from .bad_data import BadData
 
 # A place in a file: byte at which a line begins (of what is unpacked), and lines before it.
 Spot = Tuple[int, int]
@@ -21,9 +22,12 @@ class Bookmark:
     spot (Spot): The place in it.
     count (int): What the reader had counted up to there, for ids.
     columns (Optional[List[str]]): A table's column names, which stand at its beginning.
+    delimiter (Optional[str]): What stands between a table's cells, once that is known.
     begin, end (Spot): Where the line or row begins and ends that was read last.
     path (object): The file that it was read from.
     left_out (Optional[Counter]): Kind of what was no part of an episode to how often it came.
+    encoding (Optional[str]): Of the file; UTF-8 or what a byte order mark says if None.
+    bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
 
     def __init__(
@@ -31,11 +35,14 @@ class Bookmark:
     ):
         self.path: object = ""
         self.left_out = left_out
+        self.encoding: Optional[str] = None
+        self.bad: Optional[BadData] = None
         mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
         self.count: int = mark.get("count", 0)
         self.columns: Optional[List[str]] = mark.get("columns")
+        self.delimiter: Optional[str] = mark.get("delimiter")
         self.begin = self.end = self.spot
 
     @property
@@ -55,18 +62,36 @@ class Bookmark:
     def open(self, file: int) -> None:
         """Move it to the beginning of a file, unless it lies in there."""
         if file != self.file:
-            self.file, self.spot, self.count, self.columns = file, (0, 0), 0, None
+            self.file, self.spot, self.count = file, (0, 0), 0
+            self.columns = self.delimiter = None
             self.begin = self.end = self.spot
 
     def mark(self) -> Dict[str, Any]:
         """Where it lies, as JSON values."""
         byte, line = self.spot
         mark: Dict[str, Any] = {"file": self.file, "byte": byte, "line": line, "count": self.count}
-        return mark if self.columns is None else {**mark, "columns": self.columns}
+        of_table = {"columns": self.columns, "delimiter": self.delimiter}
+        mark.update((name, value) for name, value in of_table.items() if value is not None)
+        return mark
 
     def error(self, text: str) -> DataError:
         """What is wrong with the line that was read last."""
         return DataError(self.path, text, self.end[1])
+
+    def refuse(self, error: DataError, is_same: bool = False) -> None:
+        """Leave out what cannot be read, if that is wanted.
+
+        is_same (bool): Whether something else is wrong in the same episode, too.
+        RAISES (DataError): What was given, if it is not.
+        """
+        if self.bad is None:
+            raise error
+        self.bad.add(error, is_same)
+
+    @property
+    def n_refused(self) -> int:
+        """How much was left out so far."""
+        return self.bad.n_problems if self.bad else 0
 
     def leave_out(self, kind: str, n_times: int = 1) -> None:
         """Count what is no part of an episode."""

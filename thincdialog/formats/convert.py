@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 from ..errors import DataError, DialogError
 from ..messages import Episode, Message
@@ -53,6 +53,9 @@ def convert(
     label_speaker: Optional[str] = None,
     text_field: str = "text",
     label_field: str = "label",
+    columns: Optional[Sequence[str]] = None,
+    delimiter: Optional[str] = None,
+    encoding: Optional[str] = None,
     drop: Sequence[str] = (),
     skip: bool = False,
     force: bool = False,
@@ -71,12 +74,16 @@ def convert(
     label_speaker (Optional[str]): Whose turns are labels; "second", or the layout's, if None.
     text_field (str): Name of the text's field in labelled text that is read.
     label_field (str): Name of the label's field in labelled text that is read.
+    columns (Optional[Sequence[str]]): Column names of a table that has no header.
+    delimiter (Optional[str]): Between the cells of a CSV file; told by its first line if None.
+    encoding (Optional[str]): Of the source; UTF-8, or as a byte order mark says, if None.
     drop (Sequence[str]): Fields to leave out. "labels": all labels but the first;
         "history": the turns before, so that each turn is an example of its own;
         "blanks": those at both ends of each line.
     skip (bool): Leave out episodes that the format cannot hold.
     force (bool): Whether a target that is there may be replaced; never a file that is read.
     RETURNS (Conversion): What was done, and what was left out.
+    RAISES (DialogError): If a format is unknown.
     RAISES (DataError): If the source is malformed, or something cannot be held.
     RAISES (OutputError): If the target is there, or cannot be written.
     """
@@ -92,13 +99,16 @@ def convert(
             hint = nearest(name, known) or f" (there are: {', '.join(known)})"
             raise DialogError(f"there is no format '{name}'{hint}")
     done = Conversion(from_format or guess_format(source), to_format, from_format is None)
+    at = Bookmark(left_out=done.left_out)
+    at.encoding = encoding
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
-        parts = _turns(source, to_format, drop, done)
+        parts = _turns(source, to_format, drop, done, at)
     else:
-        choices = {"text_field": text_field, "label_field": label_field}
+        choices: Dict[str, Any] = {"text_field": text_field, "label_field": label_field}
+        choices.update(columns=columns, delimiter=delimiter)
         if label_speaker:
             choices["label_speaker"] = label_speaker
-        parts = _episodes(source, choices, drop, skip, done)
+        parts = _episodes(source, choices, drop, skip, done, at)
     with open_output(target, force, [source, *own_layout]) as write:
         if FORMATS[to_format].header:
             write(FORMATS[to_format].header)
@@ -114,7 +124,12 @@ def convert(
 
 
 def _episodes(
-    source: str, choices: Dict[str, str], drop: Sequence[str], skip: bool, done: Conversion
+    source: str,
+    choices: Dict[str, Any],
+    drop: Sequence[str],
+    skip: bool,
+    done: Conversion,
+    at: Bookmark,
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each episode its number of examples, and its lines."""
     reads = FORMATS.get(done.from_format)
@@ -122,10 +137,11 @@ def _episodes(
         layout = find_layout(done.from_format)
         read = partial(read_layout_file, layout=layout, system_turns="field")
         has_ids = bool(layout.id or layout.group)
-        reads = Format(read, lambda episode, name: [], ("label_speaker",), has_ids=has_ids)
+        takes = ("label_speaker", "columns", "delimiter")
+        reads = Format(read, lambda episode, name: [], takes, has_ids=has_ids)
     writes = FORMATS[done.to_format]
     told = {name: value for name, value in choices.items() if name in reads.takes}
-    for episode in reads.read(source, at=Bookmark(left_out=done.left_out), **told):
+    for episode in reads.read(source, at=at, **told):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]
             messages = [_carried(message, reads, done, "id" in drop) for message in part]
@@ -211,12 +227,11 @@ def _why_not(episode: Episode, writes: Format) -> str:
 
 
 def _turns(
-    source: str, to_format: str, drop: Sequence[str], done: Conversion
+    source: str, to_format: str, drop: Sequence[str], done: Conversion, at: Bookmark
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each conversation its number of turns, and its line."""
     as_parlai = to_format == "parlai-conversations"
     speaker_field = "id" if as_parlai else "speaker"
-    at = Bookmark(left_out=done.left_out)
     for _, conversation in read_json_lines(source, at):
         is_parlai = "turns" not in conversation
         own = ("id" if is_parlai else "speaker", "text", *drop)

@@ -65,6 +65,7 @@ _JSONL = Format(
 )
 _CSV = _JSONL._replace(
     lines=partial(table_line, divider=","),
+    takes=("text_field", "label_field", "columns", "delimiter"),
     header="text,label",
     suffix=".csv",
     fields=["text", "labels"],

@@ -1,7 +1,20 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
 from itertools import groupby
-from typing import Dict, Iterator, List, Literal, Optional, Set, Tuple
+from operator import attrgetter
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from ..errors import DataError
 from ..messages import Episode, Message
@@ -10,6 +23,7 @@ from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
 from .records import Found, read_records
+from .unlabelled import needs_labels
 from .wording import kind
 
 # What becomes of the turns of a system.
@@ -24,6 +38,8 @@ def read_layout_file(
     layout: CorpusLayout,
     split: str = "train",
     label_speaker: Optional[str] = None,
+    columns: Optional[Sequence[str]] = None,
+    delimiter: Optional[str] = None,
     at: Optional[Bookmark] = None,
     system_turns: SystemTurns = "context",
 ) -> Iterator[Episode]:
@@ -33,6 +49,8 @@ def read_layout_file(
     layout (CorpusLayout): Where things stand in it.
     split (str): The split, where one file holds several.
     label_speaker (Optional[str]): Whose turns are the labels; as the layout says if None.
+    columns (Optional[Sequence[str]]): Column names of a table that has no header.
+    delimiter (Optional[str]): Of a table, see ``read_table``.
     at (Optional[Bookmark]): Lies where to begin; moved along, unless the file is one value.
     system_turns (str): "context", "field" or "drop", see `thincdialog.JSONLayout.v1`.
     RAISES (DataError): With the line and the place in it, if something is not there.
@@ -46,47 +64,101 @@ def read_layout_file(
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
     at.leave_out("what the layout does not name")
-    grouped = (_groups if layout.group else _single)(read_records(path, where, at), layout, at)
+    records = read_records(path, where, at, columns, delimiter)
     if layout.is_conversation:
-        conversations = (_conversation(*one, layout, at) for one in grouped)
+        conversations = _read(records, layout, at, _conversation)
         if system_turns == "drop":
             conversations = (one._replace(system=()) for one in conversations)
         speaker, as_context = label_speaker or layout.label_speaker, system_turns == "context"
         yield from spoken_episodes(conversations, speaker, path, at, as_context)
         return
     is_empty = at.is_at_begin
-    for name, record, places in grouped:
+    for episode in _read(records, layout, at, _examples):
         is_empty = False
-        yield _examples(name, record, places, layout)
+        yield episode
     if is_empty:
         raise DataError(path, "holds no examples")
 
 
-def _single(records: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[Named]:
-    """Each record's name, the record, and its turns or examples."""
+def _read(
+    records: Iterator[Found], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
+) -> Iterator[Any]:
+    """What is made of each conversation or episode that can be read."""
+    parts = _Groups(records, layout, at) if layout.group else ([record] for record in records)
+    names: Set[str] = set()  # Of groups; those that the bookmark lay behind are not known.
+    for number, rows in enumerate(parts, start=at.count):
+        if not layout.group:
+            at.before(number)
+        try:
+            made = make(*_named(number, rows, layout, names), layout)
+        except DataError as error:
+            at.refuse(error)
+            continue
+        yield made
+
+
+class _Row(NamedTuple):
+    """A row of a group: what all its rows have in common, and how many rows, of whatever
+    group, were lost before it."""
+
+    key: Any
+    found: Found
+    n_lost: int
+
+
+class _Groups:
+    """The rows of each group that has all its rows: without one it would be another
+    conversation. Where a row was lost between two groups, it may have been of either."""
+
+    def __init__(self, rows: Iterator[Found], layout: CorpusLayout, at: Bookmark):
+        self.rows, self.layout, self.at = rows, layout, at
+        self.n_lost_groups = 0
+
+    @property
+    def n_lost(self) -> int:
+        return self.at.n_refused - self.n_lost_groups
+
+    def __iter__(self) -> Iterator[List[Found]]:
+        n_lost = self.n_lost
+        groups = groupby(self._keyed(), attrgetter("key"))
+        for number, (_, group) in enumerate(groups, start=self.at.count):
+            # Here the first row of the group was read, and no more.
+            self.at.before(number)
+            rows = list(group)
+            has_all = n_lost == rows[0].n_lost == self.n_lost
+            n_lost = rows[-1].n_lost
+            n_refused = self.at.n_refused
+            if has_all:
+                yield [row.found for row in rows]
+            self.n_lost_groups += self.at.n_refused - n_refused
+
+    def _keyed(self) -> Iterator[_Row]:
+        for row in self.rows:
+            try:
+                key = row.find(self.layout.group).value
+            except DataError as error:
+                self.at.refuse(error)
+                continue
+            yield _Row(key, row, self.n_lost)
+
+
+def _named(number: int, rows: List[Found], layout: CorpusLayout, names: Set[str]) -> Named:
+    first = rows[0]
+    if layout.group:
+        found = first.find(layout.group)
+        name = str(found.value)
+        if name in names:
+            text = f"is {found.value!r} again: rows of one conversation must stand together"
+            raise found.error(text)
+        names.add(name)
+        return name, first, _in_order(rows, layout)
+    if layout.id == "$key":
+        name = first.key or str(number)
+    else:
+        given = first.find(layout.id, None).value if layout.id else None
+        name = str(number) if given is None else str(given)
     inner = layout.turns or layout.examples
-    for number, record in enumerate(records, start=at.count):
-        at.before(number)
-        if layout.id == "$key":
-            name = record.key or str(number)
-        else:
-            found = record.find(layout.id, None).value if layout.id else None
-            name = str(number) if found is None else str(found)
-        yield name, record, list(record.find(inner).items()) if inner else [record]
-
-
-def _groups(rows: Iterator[Found], layout: CorpusLayout, at: Bookmark) -> Iterator[Named]:
-    """Each group's name, its first row, and all rows in order."""
-    done: Set[str] = set()  # Those that the bookmark lay behind are not known.
-    groups = groupby(rows, lambda row: row.find(layout.group).value)
-    for number, (value, group) in enumerate(groups, start=at.count):
-        at.before(number)
-        first = next(group)
-        if str(value) in done:
-            text = f"is {value!r} again: rows of one conversation must stand together"
-            raise first.find(layout.group).error(text)
-        done.add(str(value))
-        yield str(value), first, _in_order([first, *group], layout)
+    return name, first, list(first.find(inner).items()) if inner else rows
 
 
 def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
@@ -138,11 +210,12 @@ def _conversation(
 def _examples(name: str, record: Found, places: List[Found], layout: CorpusLayout) -> Episode:
     episode: Episode = []
     for place in places:
-        label = place.find(layout.label)
-        labels = _texts(label, layout)
-        if not labels:
-            raise label.error("is an empty list: give the example a label")
-        message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout), labels=labels)
+        message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout))
+        label = place.find(layout.label, ... if needs_labels() else None)
+        if needs_labels() or label.value not in (None, "", []):
+            message["labels"] = _texts(label, layout)
+            if not message["labels"]:
+                raise label.error("is an empty list: give the example a label")
         if layout.label_candidates:
             found = place.find(layout.label_candidates)
             message["label_candidates"] = _texts(found, layout)

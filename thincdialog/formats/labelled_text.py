@@ -1,13 +1,14 @@
 """Labelled texts, for instance utterances with intents, in JSONL, CSV or TSV."""
 
 import json
-from typing import Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import DataError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .tables import missing, read_table
 from .text_file import File, read_json_lines, suffix_of
+from .unlabelled import needs_labels
 from .wording import kind
 
 
@@ -17,6 +18,7 @@ def read_labelled_text(
     label_field: str = "label",
     columns: Optional[Sequence[str]] = None,
     keep_fields: bool = False,
+    delimiter: Optional[str] = None,
     at: Optional[Bookmark] = None,
 ) -> Iterator[Episode]:
     """The examples of one file, each an episode of one turn.
@@ -26,6 +28,7 @@ def read_labelled_text(
     label_field (str): Name of the label's field or column.
     columns (Optional[Sequence[str]]): Column names of a file that has no header.
     keep_fields (bool): Take other fields along; a row's `id` becomes `source_id`.
+    delimiter (Optional[str]): What stands between cells, see ``read_table``.
     at (Optional[Bookmark]): Lies where to begin, and is moved along.
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
@@ -33,38 +36,55 @@ def read_labelled_text(
     is_empty = at.is_at_begin
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        rows = read_table(path, at, columns, (text_field, label_field))
+        wanted = (text_field, label_field) if needs_labels() else (text_field,)
+        rows = read_table(path, at, columns, wanted, delimiter)
     elif suffix in (".jsonl", ".json", ".ndjson"):
         rows = read_json_lines(path, at)
     else:
         known = ".jsonl, .csv or .tsv, each with .gz behind it or not"
         raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
     for number, row in rows:
-        for field in (text_field, label_field):
-            if field not in row:
-                raise at.error(missing(field, row, "field"))
+        try:
+            message = _message(row, text_field, label_field, at)
+            if keep_fields:
+                _add_fields(message, row, (text_field, label_field), at)
+        except DataError as error:
+            at.refuse(error)
+            continue
         at.before()
         is_empty = False
-        text, label = row[text_field], row[label_field]
-        if not isinstance(text, str):
-            raise at.error(f"'{text_field}' is {kind(text)}, not a string")
-        labels = label if isinstance(label, list) else [label]
-        # Class numbers are common in JSON; true, false, fractions and null are mistakes.
-        labels = [str(value) if type(value) is int else value for value in labels]
-        if not all(isinstance(value, str) for value in labels):
-            what = "expected a string or a list of strings"
-            raise at.error(f"'{label_field}' is {kind(label)}; {what}")
-        if not labels or not all(labels):
-            raise at.error(f"'{label_field}' is empty: give the example a label")
-        message = Message(id=f"{number}/0", text=text, labels=labels)
-        if keep_fields:
-            for field in (name for name in row if name not in (text_field, label_field)):
-                if field in ("text", "labels", "source_id"):
-                    raise at.error(f"the field '{field}' is no text or label here")
-                message["source_id" if field == "id" else field] = row[field]
-        yield [message]
+        yield [Message(id=f"{number}/0", **message)]
     if is_empty:
         raise DataError(path, "holds no examples")
+
+
+def _message(row: Dict[str, Any], text_field: str, label_field: str, at: Bookmark) -> Message:
+    label = row.get(label_field)
+    is_labelled = needs_labels() or label not in (None, "", [])
+    for field in (text_field, label_field) if is_labelled else (text_field,):
+        if field not in row:
+            raise at.error(missing(field, row, "field"))
+    text = row[text_field]
+    if not isinstance(text, str):
+        raise at.error(f"'{text_field}' is {kind(text)}, not a string")
+    if not is_labelled:
+        return Message(text=text)
+    labels = label if isinstance(label, list) else [label]
+    # Class numbers are common in JSON; true, false, fractions and null are mistakes.
+    labels = [str(value) if type(value) is int else value for value in labels]
+    if not all(isinstance(value, str) for value in labels):
+        what = "expected a string or a list of strings"
+        raise at.error(f"'{label_field}' is {kind(label)}; {what}")
+    if not labels or not all(labels):
+        raise at.error(f"'{label_field}' is empty: give the example a label")
+    return Message(text=text, labels=labels)
+
+
+def _add_fields(message: Message, row: Dict[str, Any], own: Sequence[str], at: Bookmark) -> None:
+    for field in (name for name in row if name not in own):
+        if field in ("text", "labels", "source_id"):
+            raise at.error(f"the field '{field}' is no text or label here")
+        message["source_id" if field == "id" else field] = row[field]
 
 
 def labelled_json_line(episode: Episode, name: str) -> List[str]:

@@ -6,7 +6,8 @@ from ..errors import DataError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .candidates import check_candidates
-from .text_file import File, read_lines
+from .text_file import File, LostLine, read_lines
+from .unlabelled import needs_labels
 from .wording import short
 
 TRAILING = "statements that no question follows"
@@ -25,50 +26,85 @@ def read_numbered_text(
     """
     at = at or Bookmark()
     n_episodes = at.count
-    previous = 0
-    episode: Episode = []
-    statements: List[str] = []
-    reward = 0.0
-    for line_number, line in read_lines(path, at):
+    previous, is_bad = 0, False
+    reading = _Episode(supporting, at)
+    for line_number, line in read_lines(path, at, with_lost=True):
         if not line or line.isspace():
             continue
         digits, _, rest = line.partition(" ")
-        if not _is_number(digits):
-            raise at.error(f"expected a number, a blank and a text, found {short(line)}")
-        if int(digits) <= previous:
-            if episode:
-                yield episode
+        is_numbered = _is_number(digits)
+        if is_numbered and int(digits) <= previous:
+            if reading.end() and not is_bad:
+                yield reading.episode
                 n_episodes += 1
             at.before(n_episodes)
-            at.leave_out(TRAILING, len(statements))
-            episode, statements, reward = [], [], 0.0
-        previous = int(digits)
-        cells = rest.split("\t")
-        statements.append(cells[0].strip().replace("\\n", "\n"))
-        third = cells[2].strip() if len(cells) > 2 else ""
-        is_support = supporting and len(cells) < 4
-        if third and not is_support:
-            reward += _reward(third, at)
-        if len(cells) > 1 and cells[1]:
-            message = Message(
-                id=f"{n_episodes}/{len(episode)}",
-                text="\n".join(statements),
-                labels=cells[1].replace("\\n", "\n").split("|"),
-            )
-            if third and is_support:
-                message["supporting"] = _support(third, at)
-            elif reward:
-                message["reward"] = reward
-            if len(cells) > 3 and cells[3]:
-                message["label_candidates"] = cells[3].replace("\\n", "\n").split("|")
-                check_candidates(message, path, line_number)
-            episode.append(message)
-            statements, reward = [], 0.0
-    at.leave_out(TRAILING, len(statements))
-    if episode:
-        yield episode
+            reading, is_bad = _Episode(supporting, at), False
+        previous = int(digits) if is_numbered else previous
+        try:
+            if isinstance(line, LostLine):
+                raise line.error
+            if not is_numbered:
+                raise at.error(f"expected a number, a blank and a text, found {short(line)}")
+            reading.add(rest, f"{n_episodes}/{len(reading.episode)}", path, line_number)
+        except DataError as error:
+            at.refuse(error, is_same=is_bad)
+            # The whole episode goes: later questions ask for what stood there.
+            is_bad = True
+    if reading.end() and not is_bad:
+        yield reading.episode
     elif not n_episodes:
         raise DataError(path, "holds no examples: no line has an answer behind a tab")
+
+
+class _Episode:
+    """An episode as far as it was read.
+
+    supporting (bool): What the third column is, see ``NumberedText``.
+    at (Bookmark): Where it is read.
+
+    episode (Episode): The questions so far.
+    """
+
+    def __init__(self, supporting: bool, at: Bookmark):
+        self.supporting, self.at = supporting, at
+        self.episode: Episode = []
+        self._statements: List[str] = []
+        self._reward = 0.0
+
+    def add(self, rest: str, name: str, path: File, line: int) -> None:
+        """Add a line: a statement or a question.
+
+        rest (str): What stands behind its number.
+        name (str): Id of the question, if it is one.
+        path (File), line (int): Where it stands.
+        RAISES (DataError): If it breaks the format.
+        """
+        cells = rest.split("\t")
+        self._statements.append(cells[0].strip().replace("\\n", "\n"))
+        third = cells[2].strip() if len(cells) > 2 else ""
+        is_support = self.supporting and len(cells) < 4
+        if third and not is_support:
+            self._reward += _reward(third, self.at)
+        is_question = len(cells) > 1 and (cells[1] or not needs_labels())
+        if not is_question:
+            return
+        message = Message(id=name, text="\n".join(self._statements))
+        if cells[1]:
+            message["labels"] = cells[1].replace("\\n", "\n").split("|")
+        if third and is_support:
+            message["supporting"] = _support(third, self.at)
+        elif self._reward:
+            message["reward"] = self._reward
+        if len(cells) > 3 and cells[3]:
+            message["label_candidates"] = cells[3].replace("\\n", "\n").split("|")
+            check_candidates(message, path, line)
+        self.episode.append(message)
+        self._statements, self._reward = [], 0.0
+
+    def end(self) -> bool:
+        """Count what stands behind the last question. RETURNS (bool): Whether there is any."""
+        self.at.leave_out(TRAILING, len(self._statements))
+        return bool(self.episode)
 
 
 def _is_number(word: str) -> bool:

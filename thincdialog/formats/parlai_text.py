@@ -1,17 +1,21 @@
 """ParlAI's text format: one message a line, `key:value` fields between tabs."""
 
+import re
 from typing import Any, Iterator, List, Optional
 
 from ..errors import DataError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .candidates import check_candidates
-from .text_file import File, read_lines
+from .text_file import File, LostLine, read_lines
+from .unlabelled import needs_labels
 from .wording import nearest, short
 
 LISTS = ("labels", "label_candidates", "text_candidates")
 FIELDS = (*LISTS, "text", "id", "episode_done", "reward")
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
+# In a line that cannot be read as a whole.
+LAST = re.compile(r"(^|\t)episode_done:(true|1)(\t|$)", re.IGNORECASE)
 
 # ParlAI's order; other fields stand behind.
 ORDER = ("source_id", "text", "labels", "label_candidates", "episode_done", "reward")
@@ -27,21 +31,31 @@ def read_parlai_text(path: File, at: Optional[Bookmark] = None) -> Iterator[Epis
     """
     at = at or Bookmark()
     episode: Episode = []
-    number = at.count
-    for line_number, line in read_lines(path, at):
+    number, is_bad = at.count, False
+    for line_number, line in read_lines(path, at, with_lost=True):
         if not line:
             continue
-        if not episode:
+        if not episode and not is_bad:
             at.before(number)
-        message = _message(line, at)
-        check_candidates(message, path, line_number)
-        message["id"] = f"{number}/{len(episode)}"
-        is_last = message.pop("episode_done", False)
-        episode.append(message)
+        try:
+            if isinstance(line, LostLine):
+                raise line.error
+            message = _message(line, at)
+            check_candidates(message, path, line_number)
+        except DataError as error:
+            at.refuse(error, is_same=is_bad)
+            # The whole episode goes: without a turn it would be another one.
+            is_bad, is_last = True, bool(LAST.search(line))
+        else:
+            is_last = message.pop("episode_done", False)
+            message["id"] = f"{number}/{len(episode)}"
+            episode.append(message)
         if is_last:
-            yield episode
-            episode, number = [], number + 1
-    if episode:
+            if not is_bad:
+                yield episode
+                number += 1
+            episode, is_bad = [], False
+    if episode and not is_bad:
         yield episode
     elif not number:
         raise DataError(path, "holds no examples: all lines are empty")
@@ -58,7 +72,9 @@ def _message(line: str, at: Bookmark) -> Message:
         message["source_id" if key == "id" else key] = _value(key, value, at)
     if "eval_labels" in message:
         raise at.error("has 'eval_labels': write 'labels', whatever the split")
-    for key in ("text", "labels"):
+    if not needs_labels() and message.get("labels") == [""]:
+        del message["labels"]
+    for key in ("text", "labels") if needs_labels() else ("text",):
         if key not in message:
             hint = nearest(key, [name for name in message if name not in FIELDS])
             raise at.error(f"the field '{key}' is missing{hint or f'; add {key}:... to the line'}")

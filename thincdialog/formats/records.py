@@ -1,12 +1,12 @@
 """Records of JSON, JSON lines and tables, and what is found inside them."""
 
 import json
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from ..errors import DataError
 from .bookmark import Bookmark
-from .tables import read_table
-from .text_file import check_surrogates, read_bytes, read_json_lines, suffix_of
+from .tables import NO_HEADER, read_table
+from .text_file import check_surrogates, read_json_lines, read_text, suffix_of
 from .wording import kind, nearest, short
 
 
@@ -80,13 +80,20 @@ class Found(NamedTuple):
         if isinstance(value, dict):
             names = [str(name) for name in value]
             have = ", ".join(short(name, 30) for name in names[:8]) or "nothing"
-            return self.error(f"has no '{step}'{nearest(step, names)} (there is: {have})")
+            hint = f"; {NO_HEADER}" if suffix_of(self.path) in (".csv", ".tsv") else ""
+            return self.error(f"has no '{step}'{nearest(step, names)} (there is: {have}){hint}")
         if isinstance(value, list):
             return self.error(f"has no element {step}: it is a list of {len(value)}")
         return self.error(f"is {kind(value)}, so there is no '{step}' in it")
 
 
-def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) -> Iterator[Found]:
+def read_records(
+    path: str,
+    records: str = "",
+    at: Optional[Bookmark] = None,
+    columns: Optional[Sequence[str]] = None,
+    delimiter: Optional[str] = None,
+) -> Iterator[Found]:
     """Every record of a file.
 
     Lines of .jsonl, .ndjson, .csv and .tsv are read one by one. A .json file is read as
@@ -95,15 +102,17 @@ def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) ->
     path (str): The file, plain or gzip'd.
     records (str): Where in a JSON file the list or object of records is.
     at (Optional[Bookmark]): Of lines, where to begin; is told where each begins and ends.
+    columns (Optional[Sequence[str]]): Column names of a table that has no header.
+    delimiter (Optional[str]): Of a table; told by its first line if None.
     RAISES (DataError): If it cannot be read, or there are no records.
     """
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        rows = read_table(path, at)
+        rows = read_table(path, at, columns, delimiter=delimiter)
     else:
         # A mark within it was made by lines.
         if suffix not in (".jsonl", ".ndjson") and (at is None or at.is_at_begin):
-            whole = _read_whole(path)
+            whole = _read_whole(path, at)
             if whole is not None:
                 found = Found(whole, path).find(records)
                 if isinstance(found.value, dict):
@@ -119,21 +128,18 @@ def read_records(path: str, records: str = "", at: Optional[Bookmark] = None) ->
         yield Found(row, path, number)
 
 
-def _read_whole(path: str) -> Any:
+def _read_whole(path: str, at: Optional[Bookmark]) -> Any:
     """The value of a JSON file, or None if it is JSON lines."""
-    content = read_bytes(path)
+    content = read_text(path, at)
     try:
-        value = json.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        number = content.count(b"\n", 0, error.start) + 1
-        raise DataError(path, "not UTF-8: save the file as UTF-8", number) from None
+        value = json.loads(content)
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and content.lstrip()[:1] == b"{":
+        if error.msg == "Extra data" and content.lstrip()[:1] == "{":
             return None
         text = f"not valid JSON at column {error.colno}: {error.msg}"
         raise DataError(path, text, error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"not readable as JSON: {error}") from None
-    if b"\\u" in content:
+    if "\\u" in content:
         check_surrogates(value, path)
     return value

@@ -1,13 +1,20 @@
 """Rows of CSV and TSV files."""
 
 import csv
-from typing import Any, Dict, Iterable, Iterator, Optional, Sequence, Tuple
+from collections import deque
+from functools import partial
+from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from .bookmark import Bookmark
+from .bookmark import Bookmark, Spot
 from .text_file import MAX_LINE, File, read_lines, suffix_of
 from .wording import nearest, short
 
 Row = Tuple[int, Dict[str, Any]]  # Line number, and field name to value.
+
+# What may stand between the cells of a CSV file; of equally likely ones the first is taken.
+DELIMITERS = (",", ";", "\t", "|")
+
+NO_HEADER = 'if the file has no header, name its columns, such as columns = ["text", "label"]'
 
 
 def read_table(
@@ -15,49 +22,149 @@ def read_table(
     at: Optional[Bookmark] = None,
     columns: Optional[Sequence[str]] = None,
     fields: Sequence[str] = (),
+    delimiter: Optional[str] = None,
 ) -> Iterator[Row]:
     """Line number and cells by column name of each row.
 
     path (File): The file; .csv or .tsv.
-    at (Optional[Bookmark]): Where to begin; is told where each row begins and ends.
+    at (Optional[Bookmark]): Where to begin; is told where each row begins and ends, and the
+        names and the delimiter that were found.
     columns (Optional[Sequence[str]]): Names of the columns; in the first line if None.
     fields (Sequence[str]): Columns that must be there.
+    delimiter (Optional[str]): What stands between cells. If None, tabs in .tsv; in .csv one
+        of ``DELIMITERS``, whichever makes of the first line what it should be.
     RAISES (DataError): With the line, if a row is malformed.
     """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     at = at or Bookmark()
-    # Line ends go back on: a quoted CSV field may hold some.
-    lines = (f"{line}\n" for _, line in read_lines(path, at))
-    if suffix_of(path) == ".csv":
-        kind, hint = "csv", "put a text with commas in double quotes"
-        table = csv.reader(lines, strict=True)
-    else:
+    lines = _Lines(path, at)
+    is_tsv = suffix_of(path) == ".tsv" and delimiter in (None, "\t")
+    if not is_tsv and not delimiter:
+        delimiter = at.delimiter or find_delimiter(lines.first(), columns, fields)
+    at.delimiter = None if is_tsv else delimiter
+    if is_tsv:
         kind, hint = "tsv", "a text must hold no tab"
-        table = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        read = partial(csv.reader, lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        kind, hint = "csv", "put a text with commas in double quotes"
+        hint = hint.replace("commas", repr(delimiter)) if delimiter != "," else hint
+        read = partial(csv.reader, lines, delimiter=str(delimiter), strict=True)
     header = list(columns or at.columns or ())
-    row_end = at.end
-    try:
-        for cells in table:
-            # A row may have several lines.
-            at.begin, row_end = row_end, at.end
-            if not cells or cells == [""]:
+    table, row_end = read(), at.end
+    while True:
+        error = None
+        lines.read.clear()
+        try:
+            cells = next(table)
+        except StopIteration:
+            return
+        except csv.Error as problem:
+            first = row_end[1] + 1
+            where = f": see the quote in line {first}" if at.end[1] > first else ""
+            error, cells = f"not readable as {kind}: {problem}{where}", []
+        # A row may have several lines.
+        at.begin, row_end = row_end, at.end
+        if not cells or cells == [""]:
+            if error is None:
                 continue
-            if not header:
-                header = [cell.strip() for cell in cells]
-                _check_header(header, fields, at)
-                at.columns = header
-            elif len(cells) != len(header):
-                raise at.error(f"expected {len(header)} columns, found {len(cells)}: {hint}")
+        elif header and len(cells) != len(header):
+            error = f"expected {len(header)} columns, found {len(cells)}: {hint}"
+        if error is not None:
+            at.refuse(at.error(error))
+            # A quote too many may have taken good rows along.
+            row_end = lines.go_back()
+            table = read()
+        elif not header:
+            header = [cell.strip() for cell in cells]
+            _check_header(header, fields, at)
+            at.columns = header
+        else:
+            yield at.end[1], dict(zip(header, cells))
+
+
+class _Lines:
+    """The lines of a table with their ends, which a quoted cell may hold; those of a row that
+    was misread can be read again.
+
+    path (File): The file.
+    at (Bookmark): Is told where each line begins and ends.
+    """
+
+    def __init__(self, path: File, at: Bookmark):
+        self.lines, self.at = read_lines(path, at), at
+        # Lines to be read next, and those of the row that is read now, if they may be wanted
+        # again; each with its end.
+        self.again: Deque[Tuple[str, Spot]] = deque()
+        self.read: List[Tuple[str, Spot]] = []
+
+    def __iter__(self) -> Iterator[str]:
+        at, again = self.at, self.again
+        is_kept = at.bad is not None
+        while True:
+            if again:
+                line, at.end = again.popleft()
             else:
-                yield at.end[1], dict(zip(header, cells))
-    except csv.Error as error:
-        raise at.error(f"not readable as {kind}: {error}") from None
+                following = next(self.lines, None)
+                if following is None:
+                    return
+                line = following[1]
+            if is_kept:
+                self.read.append((line, at.end))
+            yield f"{line}\n"
+
+    def first(self) -> str:
+        """The next line that is not blank; it stays to be read, with those before it."""
+        before, line, begin = [], "", self.at.end
+        while not line or line.isspace():
+            following = next(self.lines, None)
+            if following is None:
+                break
+            line = following[1]
+            before.append((line, self.at.end))
+        self.again.extend(before)
+        self.at.end = begin
+        return line
+
+    def go_back(self) -> Spot:
+        """Read the lines of the row again, except its first.
+
+        RETURNS (Spot): Where its second line begins.
+        """
+        self.again.extendleft(reversed(self.read[1:]))
+        if self.read:
+            self.at.end = self.read[0][1]
+        return self.at.end
+
+
+def find_delimiter(
+    line: str, columns: Optional[Sequence[str]] = None, fields: Sequence[str] = ()
+) -> str:
+    """What stands between the cells of a CSV file: what gives as many cells as there are
+    names, or the fields that must be there; else what gives the most cells.
+
+    line (str): The first one.
+    columns (Optional[Sequence[str]]): Names of the columns, if they do not stand in it.
+    fields (Sequence[str]): Columns that must be there.
+    """
+    cut = {sign: _cells(line, sign) for sign in DELIMITERS}
+    if columns:
+        fitting = [sign for sign in DELIMITERS if len(cut[sign]) == len(columns)]
+    else:
+        fitting = [sign for sign in DELIMITERS if fields and {*fields} <= {*cut[sign]}]
+    return fitting[0] if fitting else max(DELIMITERS, key=lambda sign: len(cut[sign]))
+
+
+def _cells(line: str, delimiter: str) -> List[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:
+        return []
 
 
 def _check_header(header: Sequence[str], fields: Sequence[str], at: Bookmark) -> None:
     for field in fields:
         if field not in header:
-            hint = "set text_field and label_field, or 'columns' if the file has no header"
+            hint = f"set text_field and label_field; {NO_HEADER}"
             raise at.error(f"{missing(field, header, 'column')}; {hint}")
         if header.count(field) > 1:
             raise at.error(f"{header.count(field)} columns are called '{field}'")

@@ -1,5 +1,6 @@
 """Read text files line by line, plain or gzip'd, and say exactly what is wrong."""
 
+import codecs
 import errno
 import gzip
 import io
@@ -28,7 +29,21 @@ MAX_FILE = 1 << 31
 
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
-UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+# Byte order marks, and the encodings that they tell of; the longer ones first.
+BOMS = {
+    UTF8_BOM: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+# The path that stands for what is piped in.
+STDIN = "-"
+
+# What no encoding can read becomes half of a character, which UTF-8 cannot hold: the line's
+# reader finds it.
+codecs.register_error("thincdialog.unreadable", lambda error: ("\udcff", error.end))  # type: ignore
 
 
 class Written(NamedTuple):
@@ -48,21 +63,35 @@ class Written(NamedTuple):
 File = Union[str, Path, Written]
 
 
+class LostLine(str):
+    """A line that cannot be read, as far as it can; the rest of it is replaced.
+
+    error (DataError): What is wrong with it.
+    """
+
+    error: DataError
+
+
 def suffix_of(file: File) -> str:
     """What the name of a file ends in, such as ".csv": .gz behind it does not count."""
     return os.path.splitext(str(file).removesuffix(".gz"))[1].lower()
 
 
-def read_lines(path: File, at: Optional[Bookmark] = None) -> Iterator[Line]:
-    """Every line of a UTF-8 file without its line end, with its number from 1.
+def read_lines(
+    path: File, at: Optional[Bookmark] = None, with_lost: bool = False
+) -> Iterator[Line]:
+    """Every line of a text file without its line end, with its number from 1.
 
     Lines end with LF or CRLF; a byte order mark at the start is dropped. Gzip is
-    known by its content, whatever the file's name.
+    known by its content, whatever the file's name. The encoding is UTF-8 if neither the
+    bookmark nor a byte order mark names another.
 
-    path (File): The file.
+    path (File): The file; "-" for what is piped in.
     at (Optional[Bookmark]): Lies where to begin; is told where each line begins and ends.
+    with_lost (bool): Where lines that cannot be read are left out, give them as
+        ``LostLine``: whoever reads several lines together has to know of the gap.
     RAISES (DataError): If the file is missing, a directory, empty, unreadable,
-        damaged, not UTF-8, or has a NUL byte or a line of more than MAX_LINE bytes.
+        damaged, not text, or has a NUL byte or a line of more than MAX_LINE bytes.
     """
     if isinstance(path, Written):
         yield from enumerate(path.lines, start=1)
@@ -70,7 +99,7 @@ def read_lines(path: File, at: Optional[Bookmark] = None) -> Iterator[Line]:
     at = at or Bookmark()
     at.path = path
     byte, number = at.spot
-    with _opened(path, at) as stream:
+    with _opened(path, at) as (stream, encoding):
         # A pipe is read up to there, what is gzip'd is unpacked.
         n_left = byte - (stream.seek(byte) if stream.seekable() else 0)
         while n_left > 0 and (part := stream.read(min(n_left, 1 << 20))):
@@ -80,9 +109,46 @@ def read_lines(path: File, at: Optional[Bookmark] = None) -> Iterator[Line]:
             number += 1
             byte += len(raw)
             at.begin, at.end = at.end, (byte, number)
-            yield number, _decoded(raw, at)
+            try:
+                line = _decoded(raw, at, encoding)
+            except DataError as error:
+                if at.bad is None:
+                    raise
+                rest = raw
+                while (
+                    len(raw) > MAX_LINE
+                    and not rest.endswith(b"\n")
+                    and (rest := readline(MAX_LINE))
+                ):
+                    byte += len(rest)
+                at.end = (byte, number)
+                if with_lost:
+                    lost = LostLine(raw.decode(encoding, "replace").rstrip("\r\n"))
+                    lost.error = error
+                    yield number, lost
+                else:
+                    at.refuse(error)
+                continue
+            yield number, line
     if number == 0:
         raise DataError(path, "the file is empty")
+
+
+def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int = MAX_FILE) -> str:
+    """All of a text file, plain or gzip'd, in the encoding that ``read_lines`` would take.
+
+    path (Union[str, Path]): The file.
+    at (Optional[Bookmark]): Names the encoding.
+    most (int): Largest number of bytes.
+    RAISES (DataError): If it cannot be read, see ``read_lines``, or is too large.
+    """
+    with _opened(path, at) as (stream, encoding):
+        content = _all_of(stream, path, most)
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise DataError(path, _not_text(content, error, encoding), number) from None
 
 
 def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
@@ -92,11 +158,15 @@ def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
     most (int): Largest number of bytes.
     RAISES (DataError): If it is missing, a directory, empty, unreadable, damaged or too large.
     """
+    with _opened(path) as (stream, _):
+        return _all_of(stream, path, most)
+
+
+def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
     content = bytearray()
-    with _opened(path) as stream:
-        # Not read(most): it takes the memory for that at once.
-        while len(content) <= most and (part := stream.read(1 << 20)):
-            content += part
+    # Not read(most): it takes the memory for that at once.
+    while len(content) <= most and (part := stream.read(1 << 20)):
+        content += part
     if not content:
         raise DataError(path, "the file is empty")
     if len(content) > most:
@@ -114,22 +184,38 @@ def read_json_lines(
     at (Optional[Bookmark]): Where to begin, see ``read_lines``.
     RAISES (DataError): As ``read_lines``, or if a line holds no JSON object.
     """
+    at = at or Bookmark()
     for number, line in read_lines(path, at):
         if not line or line.isspace():
             continue
         try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            text = f"not valid JSON at column {error.colno}: {error.msg}; it reads {short(line)}"
-            raise DataError(path, text, number) from None
-        except (ValueError, RecursionError) as error:
-            raise DataError(path, f"not readable as JSON: {error}", number) from None
-        if not isinstance(value, dict):
-            text = f"expected a JSON object such as {{...}}, found {kind(value)}: {short(line)}"
-            raise DataError(path, text, number)
-        if "\\u" in line:
-            check_surrogates(value, path, number)
+            value = json_object(path, number, line)
+        except DataError as error:
+            at.refuse(error)
+            continue
         yield number, value
+
+
+def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
+    """What stands in a line of JSON lines.
+
+    path (object): The file.
+    number (int): Of the line.
+    RAISES (DataError): If it is no JSON object.
+    """
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        text = f"not valid JSON at column {error.colno}: {error.msg}; it reads {short(line)}"
+        raise DataError(path, text, number) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, f"not readable as JSON: {error}", number) from None
+    if not isinstance(value, dict):
+        text = f"expected a JSON object such as {{...}}, found {kind(value)}: {short(line)}"
+        raise DataError(path, text, number)
+    if "\\u" in line:
+        check_surrogates(value, path, number)
+    return value
 
 
 def check_surrogates(value: Any, path: object, line: Optional[int] = None) -> None:
@@ -159,16 +245,28 @@ def check_readable(path: Union[str, Path]) -> None:
         raise _unreadable(path, error) from None
 
 
+def check_encoding(name: str) -> None:
+    """See that there is an encoding of text of that name.
+
+    RAISES (LookupError): If not.
+    """
+    "\n".encode(name)
+
+
 @contextmanager
-def _opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[BinaryIO]:
-    """A file's content, unpacked; whatever goes wrong with it is a ``DataError``."""
+def _opened(
+    path: Union[str, Path], at: Optional[Bookmark] = None
+) -> Iterator[Tuple[BinaryIO, str]]:
+    """A file's content, unpacked, and its encoding; whatever goes wrong with it is a
+    ``DataError``. What cannot be cut into lines by bytes (UTF-16) is made UTF-8."""
     try:
-        with io.BufferedReader(io.FileIO(path), 1 << 18) as packed:
+        file = io.FileIO(0, closefd=False) if str(path) == STDIN else io.FileIO(path)
+        with io.BufferedReader(file, 1 << 18) as packed:
             if packed.peek(2)[:2] != GZIP_MAGIC:
-                yield packed
+                yield _as_text(packed, path, at)
             else:
                 with gzip.GzipFile(fileobj=packed, mode="rb") as inner:
-                    yield io.BufferedReader(inner, 1 << 18)
+                    yield _as_text(io.BufferedReader(inner, 1 << 18), path, at)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         where = f" after line {at.end[1]}" if at else ""
         text = f"the gzip data is damaged or cut off{where} ({error}): copy it anew"
@@ -177,24 +275,66 @@ def _opened(path: Union[str, Path], at: Optional[Bookmark] = None) -> Iterator[B
         raise _unreadable(path, error) from None
 
 
-def _decoded(raw: bytes, at: Bookmark) -> str:
+def _as_text(stream: Any, path: object, at: Optional[Bookmark]) -> Tuple[BinaryIO, str]:
+    head = stream.peek(4)
+    told = (name for mark, name in BOMS.items() if head.startswith(mark))
+    encoding = next(told, at and at.encoding or "utf-8")
+    try:
+        check_encoding(encoding)
+    except LookupError:
+        text = f"there is no encoding '{encoding}': give one such as cp1252 or latin-1"
+        raise DataError(path, text) from None
+    if "\n".encode(encoding) == b"\n":
+        return stream, encoding
+    return io.BufferedReader(_Recoded(stream, encoding), 1 << 18), "utf-8"
+
+
+class _Recoded(io.RawIOBase):
+    """A stream of text in another encoding, as UTF-8."""
+
+    def __init__(self, stream: BinaryIO, encoding: str):
+        self.stream = stream
+        self.decoder = codecs.getincrementaldecoder(encoding)("thincdialog.unreadable")
+        self.waiting = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = b"."
+        while part and not self.waiting:
+            part = self.stream.read(1 << 16)
+            self.waiting = self.decoder.decode(part, not part).encode("utf-8", "surrogatepass")
+        taken, self.waiting = self.waiting[: len(buffer)], self.waiting[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
     if len(raw) > MAX_LINE:
         raise at.error(f"the line is longer than {MAX_LINE >> 20} MB: is this a text file?")
     if at.end[1] == 1:
-        if raw.startswith(UTF16_BOMS):
-            raise at.error("the file is UTF-16, not UTF-8: save it as UTF-8")
         raw = raw.removeprefix(UTF8_BOM)
     if b"\0" in raw:
         text = f"NUL byte at byte {raw.index(0) + 1}: the file is binary, UTF-16 or damaged"
         raise at.error(f"{text}; save it as UTF-8")
     try:
-        line = raw.decode("utf-8")
+        line = raw.decode(encoding)
     except UnicodeDecodeError as error:
-        text = f"not UTF-8: byte {error.start + 1} is 0x{raw[error.start]:02x}"
-        raise at.error(f"{text} (Latin-1 or Windows-1252?); save the file as UTF-8") from None
+        raise at.error(_not_text(raw, error, encoding)) from None
     if line.endswith("\n"):
         return line[:-2] if line.endswith("\r\n") else line[:-1]
     return line.removesuffix("\r")
+
+
+def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str) -> str:
+    name = encoding.upper()
+    begin = raw.rfind(b"\n", 0, error.start) + 1
+    text = f"not {name}: byte {error.start - begin + 1} is 0x{raw[error.start]:02x}"
+    if name != "UTF-8":
+        return f"{text}; see that 'encoding' names the file's"
+    hint = 'save the file as UTF-8, or set encoding = "cp1252"'
+    return f"{text} (Latin-1 or Windows-1252?): {hint}"
 
 
 def _unreadable(path: Union[str, Path], error: OSError) -> DataError:

@@ -6,8 +6,8 @@ from typing import Iterator, List, Tuple
 from .data_report import DataReport, DataWarning, Limits, Some, SplitReport
 
 CHECKS = (
-    "size", "texts", "labels", "candidates", "class sizes", "balance", "new labels", "duplicates",
-    "contradictions", "overlap", "ids", "unknown words", "truncation",
+    "reading", "size", "texts", "labels", "candidates", "class sizes", "balance", "new labels",
+    "duplicates", "contradictions", "overlap", "ids", "unknown words", "truncation",
 )  # fmt: skip
 # The check, what was found, and what can be done.
 Finding = Tuple[str, str, str]
@@ -31,6 +31,12 @@ def run_checks(report: DataReport) -> None:
 
 
 def _of_examples(part: SplitReport) -> Iterator[Finding]:
+    # A split that is held out of the training files has their problems.
+    for bad in part.skipped if part.split == "train" or not part.held_out else ():
+        n = bad.n_skipped
+        text = f"{n:,} of {bad.n_read + n:,} episodes of {bad.path} cannot be read and are skipped"
+        named = "; ".join(bad.first[:3])
+        yield "reading", f"{text}: {named}", 'mend them; on_bad_data = "error" lists them all'
     see = "see that the fields have the names that the teacher reads"
     unlearnt = "nothing is learnt from them, and they are not scored"
     for check, some, what, hint in (

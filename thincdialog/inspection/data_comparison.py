@@ -7,7 +7,7 @@ import numpy as np
 
 from ..teachers import Teacher
 from .data_lengths import LengthSurvey
-from .data_report import Some, SplitReport
+from .data_report import SkippedSome, Some, SplitReport
 from .data_survey import UNLABELLED, Survey
 
 # Labels and words that a report names of each kind, and examples.
@@ -90,6 +90,11 @@ def report_split(
         outside=_some(survey, survey.faults["outside"], outside),
         outside_examples=survey.faulty.get("outside", []),
         shared_ids=n_shared,
+        held_out=teacher.about(split),
+        skipped=[
+            SkippedSome(bad.path, bad.n_read, bad.n_skipped, list(map(str, bad.first)))
+            for bad in teacher.bad_data(split)
+        ],
         **some,
     )
 

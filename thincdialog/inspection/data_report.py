@@ -24,6 +24,21 @@ class Some:
 
 
 @dataclass
+class SkippedSome:
+    """What cannot be read of a file and is left out.
+
+    path (str): The file.
+    n_read, n_skipped (int): Its episodes.
+    first (List[str]): The first problems, with their lines.
+    """
+
+    path: str
+    n_read: int
+    n_skipped: int
+    first: List[str]
+
+
+@dataclass
 class SplitReport:
     """What stands in a split of a task; counts are of examples if nothing else is said.
 
@@ -46,6 +61,8 @@ class SplitReport:
     input_in_train, text_in_train (Some): What is read, and its last text alone.
     repeated_ids (Some): Whose id occurred before.
     shared_ids (int): Conversations that have their id from one that ended before.
+    held_out (str): Which part of its files the split is; "" if all of them.
+    skipped (List[SkippedSome]): Of each file, what cannot be read and is left out.
     """
 
     task: str
@@ -77,6 +94,8 @@ class SplitReport:
     text_in_train: Some
     repeated_ids: Some
     shared_ids: int
+    held_out: str = ""
+    skipped: List[SkippedSome] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

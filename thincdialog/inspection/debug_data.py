@@ -6,6 +6,8 @@ from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
+from ..errors import DataError
+from ..formats.bad_data import BadDataError, gathering_bad_data
 from ..formats.candidates import reading_outside_labels
 from ..messages import SPLITS
 from ..training.experiment import CodeLike, Experiment, Overrides
@@ -30,18 +32,28 @@ def debug_data(
     The training data is read in any case: others are compared with it. Equal examples are
     found by fingerprints of 8 bytes, 48 bytes for each example in all, so what a
     stream holds may be larger than memory; other data is held as for training. Labels that
-    are not among their candidates, which training refuses, are counted here.
+    are not among their candidates, which training refuses, are counted here. What cannot be
+    read does not end the reading: all of it is in one error, or, where it may be skipped, in
+    the report.
 
     splits (Optional[Sequence[str]]): What to report on; all that there are if None.
     limits (Limits): From where on to warn.
     overrides (Optional[Mapping[str, Any]]): "section.key" to value.
     code (CodeLike): Python file to import first, or several.
     stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
+    RAISES (BadDataError): With all that cannot be read of the files.
     RAISES (DialogError): If config or data cannot be used.
     """
     experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
-    with reading_outside_labels():
-        return _report(experiment, splits, limits, stderr or sys.stderr)
+    with experiment.working(), reading_outside_labels(), gathering_bad_data() as bad:
+        try:
+            report = _report(experiment, splits, limits, stderr or sys.stderr)
+        except DataError:
+            if not bad:
+                raise
+        if bad:
+            raise BadDataError(list(bad.values()))
+        return report
 
 
 def _report(

@@ -6,6 +6,7 @@ from ..config import ConfigLike
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange
+from ..formats.unlabelled import reading_unlabelled
 from ..messages import Message
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
@@ -34,16 +35,17 @@ def display_data(
     if tokens and tokenizer is None:
         problem = Problem("", "there is no [tokenizer]", "leave out --tokens, or add one")
         raise ConfigError([problem], experiment.checked.name)
-    if tokenizer is not None and tokenizer.needs_texts:
-        tokenizer.build(experiment.split("train").texts())
-    teacher = experiment.split(split, training=shuffle, seed=experiment.seed)
-    teacher.start_epoch(0, experiment.seed)
-    n_shown = 0
-    while not teacher.epoch_done() and (n_examples == 0 or n_shown < n_examples):
-        message = teacher.act()
-        teacher.observe(Message(agent="display"))
-        n_shown += 1
-        yield message, _tokenise(tokenizer, message)
+    with experiment.naming_tasks():
+        if tokenizer is not None and tokenizer.needs_texts:
+            tokenizer.build(experiment.split("train").texts())
+        teacher = experiment.split(split, training=shuffle, seed=experiment.seed)
+        teacher.start_epoch(0, experiment.seed)
+        n_shown = 0
+        while not teacher.epoch_done() and (n_examples == 0 or n_shown < n_examples):
+            message = teacher.act()
+            teacher.observe(Message(agent="display"))
+            n_shown += 1
+            yield message, _tokenise(tokenizer, message)
 
 
 def _tokenise(tokenizer: Any, message: Message) -> Dict[str, List[str]]:
@@ -65,12 +67,13 @@ def display_model(
     overrides: Overrides = None,
     code: CodeLike = None,
 ) -> List[List[Exchange]]:
-    """A saved model's replies to the first conversations of a split, or of each task.
+    """A saved model's replies to the first conversations of a split, or of each task; labels
+    are not needed.
 
     RETURNS (List[List[Exchange]]): Of each conversation the messages and the replies to them.
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
-    with experiment.working():
+    with experiment.working(), reading_unlabelled():
         teacher = experiment.evaluation_split(split, with_metrics=False)
         return sample_exchanges(experiment.agent, teacher, n_conversations)

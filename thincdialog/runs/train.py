@@ -4,7 +4,7 @@ import sys
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, TextIO, Union
+from typing import Any, Dict, List, Mapping, Optional, Set, TextIO, Union
 
 from ..batchers import Fixed
 from ..config import ConfigLike
@@ -108,6 +108,7 @@ class TrainingRun:
             raise ConfigError([problem], checked.name)
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
+        self._noted: Set[str] = set()
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
         """What to go on from; None to begin."""
@@ -141,18 +142,27 @@ class TrainingRun:
         else:
             experiment.initialize(self.teacher, self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
+        self._note_bad_data()
         if experiment.agent.learns:
             result = self._learn(dev, state)
         else:
             result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
             self.keeper.evaluated(Position(), {}, is_best=True)
         self._finish(result, {"dev": dev, "test": test})
+        self._note_bad_data()
         path = self.keeper.place.path
         if path is not None:
             write_scores(path, result)
             write_card(path / BEST, result)
             self.keeper.place.take_over()
         return result
+
+    def _note_bad_data(self) -> None:
+        """Say once of each file what was left out of it."""
+        for path, bad in self.experiment.bad_data().items():
+            if path not in self._noted:
+                self._noted.add(path)
+                self._note(bad.summary())
 
     def _split(self, split: str) -> Optional[Teacher]:
         experiment = self.experiment

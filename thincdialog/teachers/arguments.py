@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
-from ..examples.mutating import Source
+from ..errors import ConfigError, DataError, Problem
+from ..formats.bad_data import BadData, gathered_bad_data
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_list
-from ..formats.text_file import PathOrPaths
+from ..formats.text_file import PathOrPaths, check_encoding
 from ..messages import Episode
+from .held_out import HeldOut
+from .other_format import with_other_teacher
 
 # Mutators as a list, or as the named sub-sections of a config give them.
 Mutators = Union[None, Sequence[Any], Mapping[str, Any]]
@@ -24,6 +27,56 @@ def mutator_list(mutators: Mutators) -> List[Callable]:
     return [step for key, value in mutators.items() for step in (value if key == "*" else [value])]
 
 
+@dataclass(frozen=True)
+class FileOptions:
+    """What all teachers of files can be told, by the names of their arguments.
+
+    teacher (str): Registered name of the teacher.
+    dev_share, test_share, dev_seed: See ``HeldOut``.
+    on_bad_data (str): "error", or "skip" what cannot be read.
+    max_bad_share (float): Of a file's episodes, those that may be skipped.
+    encoding (Optional[str]): Of the files; UTF-8, or as a byte order mark says, if None.
+    """
+
+    teacher: str
+    dev_share: float = 0.0
+    test_share: float = 0.0
+    dev_seed: int = 0
+    on_bad_data: str = "error"
+    max_bad_share: float = 0.05
+    encoding: Optional[str] = None
+
+    def check(self, given: Mapping[str, Optional[PathOrPaths]]) -> None:
+        """See that they fit together.
+
+        given (Mapping[str, Optional[PathOrPaths]]): Of each split the files.
+        RAISES (ConfigError): If not.
+        """
+        problems = []
+        for name, split in (("dev_share", "dev"), ("test_share", "test")):
+            share = getattr(self, name)
+            if not 0.0 <= share < 1.0:
+                problems.append((f"is {share}", name, "give 0.0 or more, less than 1.0"))
+            elif share and given.get(split):
+                problems.append((f"is given beside '{split}'", name, "leave one of them out"))
+        if not problems and self.dev_share + self.test_share >= 1.0:
+            text = f"is {self.dev_share} and 'test_share' {self.test_share}"
+            problems.append((text, "dev_share", "nothing is left to train on"))
+        if not 0.0 <= self.max_bad_share <= 1.0:
+            text = f"is {self.max_bad_share}"
+            problems.append((text, "max_bad_share", "give 0.0 or more, 1.0 at most"))
+        try:
+            check_encoding(self.encoding or "utf-8")
+        except LookupError:
+            hint = 'give a name that Python knows, such as "cp1252" or "latin-1"'
+            problems.append((f"is '{self.encoding}'", "encoding", hint))
+        if problems:
+            raise ConfigError(
+                [Problem("", f"'{name}' of {self.teacher} {text}", hint)
+                 for text, name, hint in problems]
+            )  # fmt: skip
+
+
 class FileSource:
     """The episodes of some files, one file after the other.
 
@@ -31,12 +84,23 @@ class FileSource:
 
     reader (Reader): Gives the episodes of one file.
     paths (PathOrPaths): The file or files.
+    options (FileOptions): How they are read.
+    part (str): The split that is shown, if the files are cut into several.
+
+    bad (Dict[str, BadData]): By file, what was skipped when it was read whole at last.
     """
 
-    def __init__(self, reader: Reader, paths: PathOrPaths):
-        self.reader = reader
+    def __init__(self, reader: Reader, paths: PathOrPaths, options: FileOptions, part: str = ""):
+        self.reader, self.options, self.part = reader, options, part
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)
+        self.held_out = HeldOut(options.dev_share, options.test_share, options.dev_seed)
+        self.bad: Dict[str, BadData] = {}
+
+    @property
+    def about(self) -> str:
+        """Where the episodes come from, if that is a part of the files; else ""."""
+        return self.held_out.about(self.part) if self.part else ""
 
     def __call__(self) -> Iterator[Episode]:
         """Read them."""
@@ -47,22 +111,94 @@ class FileSource:
 
         at (Bookmark): Lies where to begin, and is moved along.
         """
+        at.encoding = self.options.encoding
         for number, path in enumerate(self.paths[at.file :], start=at.file):
             at.open(number)
-            for episode in self.reader(path, at=at):
+            for episode in self._read(path, at):
+                if self.part and self.held_out.split_of(episode) != self.part:
+                    continue
                 if number:
                     for message in episode:
                         message["id"] = f"{number}:{message['id']}"
                 yield episode
 
+    def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
+        gathered, skips = gathered_bad_data(), self.options.on_bad_data == "skip"
+        bad = at.bad = BadData(path) if skips or gathered is not None else None
+        is_whole, is_empty = at.is_at_begin, True
+        try:
+            for episode in self.reader(path, at=at):
+                is_empty = False
+                if bad is not None:
+                    bad.n_read += 1
+                yield episode
+        except DataError as error:
+            problem = self._judged(error, path, bad, is_whole and is_empty)
+            if problem is not None:
+                raise problem from None
+        if bad is None or not is_whole:
+            return
+        self.bad[path] = bad
+        max_share = self.options.max_bad_share if skips else 0.0
+        if bad.share > max_share:
+            if gathered is None:
+                raise bad.too_many(max_share)
+            gathered[path] = bad
 
-def file_sources(reader: Reader, **paths: Optional[PathOrPaths]) -> Dict[str, Source]:
-    """A source for each split that has a path.
+    def _judged(
+        self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool
+    ) -> Optional[DataError]:
+        """What to raise for an error that ended a file; None if it is gathered with others.
 
-    reader (Reader): Gives the episodes of one file.
+        is_unread (bool): Whether nothing of it could be read.
+        """
+        if is_unread:
+            first = bad.first[0] if bad and bad.first else error
+            other = with_other_teacher(first, path, self.options.teacher)
+            if other is not first:
+                return other
+        # That nothing is left follows from what was left out.
+        is_told = is_unread and bad is not None and bad.n_skipped > 0
+        if is_told:
+            return None
+        gathered = gathered_bad_data()
+        if bad is None or gathered is None:
+            return error
+        bad.add(error)
+        gathered[path] = bad
+        return None
+
+
+def file_sources(
+    options: FileOptions, reader_of: Callable[[str], Reader], **paths: Optional[PathOrPaths]
+) -> Dict[str, FileSource]:
+    """A source for each split that has a path, or a share of the training files.
+
+    reader_of (Callable): For a split, what gives the episodes of one file.
     paths (Optional[PathOrPaths]): Of each split the file, or files one after the other.
+    RAISES (ConfigError): If the options do not fit together.
     """
-    return {split: FileSource(reader, files) for split, files in paths.items() if files}
+    options.check(paths)
+    sources = {
+        split: FileSource(reader_of(split), files, options)
+        for split, files in paths.items()
+        if files
+    }
+    train = paths.get("train")
+    held_out = HeldOut(options.dev_share, options.test_share, options.dev_seed)
+    for split in held_out.splits if train else ():
+        sources[split] = FileSource(reader_of("train"), train or "", options, part=split)
+    return sources
+
+
+def check_delimiter(teacher: str, delimiter: Optional[str]) -> None:
+    """See that what stands between cells is one letter.
+
+    RAISES (ConfigError): If not.
+    """
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        text = f"'delimiter' of {teacher} is {delimiter!r}"
+        raise ConfigError([Problem("", text, 'give one letter, such as ";"')])
 
 
 @dataclass

@@ -1,14 +1,16 @@
 """Corpora in JSON or tables of any layout, described in a few lines."""
 
 from functools import partial
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Literal, Optional, Union
 
 from ..formats.json_layout import SystemTurns, read_layout_file
 from ..formats.layout_file import find_layout
 from ..formats.text_file import PathOrPaths
 from ..registry import registry
-from .arguments import CandidateFile, FileSource
+from .arguments import CandidateFile, FileOptions, check_delimiter, file_sources
 from .teacher import Teacher
+
+NAME = "thincdialog.JSONLayout.v1"
 
 
 @registry.teachers("thincdialog.JSONLayout.v1")
@@ -19,6 +21,14 @@ def JSONLayout(
     test: Optional[PathOrPaths] = None,
     label_speaker: Optional[str] = None,
     system_turns: SystemTurns = "context",
+    columns: Optional[List[str]] = None,
+    delimiter: Optional[str] = None,
+    dev_share: float = 0.0,
+    test_share: float = 0.0,
+    dev_seed: int = 0,
+    on_bad_data: Literal["error", "skip"] = "error",
+    max_bad_share: float = 0.05,
+    encoding: Optional[str] = None,
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
     candidates: Optional[str] = None,
     streaming: bool = False,
@@ -38,28 +48,49 @@ def JSONLayout(
     system_turns (str): What becomes of a system's turns before the others begin: "context"
         (turns before the first text, which agents read, and the field `system`), "field"
         (the field `system` of each message alone) or "drop".
+    columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
+    delimiter (Optional[str]): What stands between the cells of a CSV file, such as ";"; if
+        None, the comma, semicolon, tab or bar that its first line tells.
+    dev_share (float): Share of the training conversations to hold out as split `dev`, 0.0
+        to less than 1.0; only if no dev is given. A conversation is drawn by a hash of its
+        name, or number, and dev_seed.
+    test_share (float): The same for the split `test`.
+    dev_seed (int): Seed of that draw.
+    on_bad_data (str): What cannot be read is an "error", or is left out ("skip"): a whole
+        conversation, however little of it is wrong. What was left out is listed.
+    max_bad_share (float): Share of a file's conversations that may be left out, 0.0 to 1.0;
+        more is an error.
+    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
+        a byte order mark says so.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
     candidates (Optional[str]): File of candidates for all messages, one a line.
     streaming (bool): Read the files for every epoch instead of holding them. A JSON file
         that is not lines is held while it is read, and is read from its beginning where
         a run goes on.
-    RAISES (ConfigError): If there is no such layout.
+    RAISES (ConfigError): If there is no such layout, or a share is out of range, or given
+        beside its split's files.
     """
     found = find_layout(layout)
+    check_delimiter(NAME, delimiter)
     reader = partial(
-        read_layout_file, layout=found, label_speaker=label_speaker, system_turns=system_turns
+        read_layout_file,
+        layout=found,
+        label_speaker=label_speaker,
+        columns=columns,
+        delimiter=delimiter,
+        system_turns=system_turns,
     )
-    given = {"train": train, "dev": dev, "test": test}
     both = found.is_conversation and (label_speaker or found.label_speaker) == "both"
+    options = FileOptions(
+        NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
+    )
     text_fields = ["labels"] if both else ["text", "labels"]
     if system_turns == "context":
         text_fields.append("system")
     return Teacher(
-        {
-            split: FileSource(partial(reader, split=split), paths)
-            for split, paths in given.items()
-            if paths
-        },
+        file_sources(
+            options, lambda split: partial(reader, split=split), train=train, dev=dev, test=test
+        ),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,

@@ -1,16 +1,13 @@
 """Labelled texts, for instance utterances with intents, in JSONL, CSV or TSV."""
 
-import hashlib
 from functools import partial
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, List, Literal, Optional, Union
 
 from ..errors import ConfigError, Problem
-from ..formats.bookmark import Bookmark
 from ..formats.labelled_text import read_labelled_text
 from ..formats.text_file import PathOrPaths
-from ..messages import Episode
 from ..registry import registry
-from .arguments import CandidateFile, FileSource, Reader, file_sources
+from .arguments import CandidateFile, FileOptions, check_delimiter, file_sources
 from .teacher import Teacher
 
 NAME = "thincdialog.LabelledText.v1"
@@ -24,8 +21,13 @@ def LabelledText(
     text_field: str = "text",
     label_field: str = "label",
     columns: Optional[List[str]] = None,
+    delimiter: Optional[str] = None,
     dev_share: float = 0.0,
+    test_share: float = 0.0,
     dev_seed: int = 0,
+    on_bad_data: Literal["error", "skip"] = "error",
+    max_bad_share: float = 0.05,
+    encoding: Optional[str] = None,
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
     candidates: Optional[str] = None,
     streaming: bool = False,
@@ -39,46 +41,42 @@ def LabelledText(
     text_field (str): Name of the text's field or column.
     label_field (str): Name of the label's field or column.
     columns (Optional[List[str]]): Column names of CSV or TSV files that have no header.
-    dev_share (float): Share of the training examples to hold out as split `dev`, each
-        by a seeded draw, 0.0 to less than 1.0; only if no dev is given.
+    delimiter (Optional[str]): What stands between the cells of a CSV file, such as ";"; if
+        None, the comma, semicolon, tab or bar that its first line tells.
+    dev_share (float): Share of the training examples to hold out as split `dev`, 0.0
+        to less than 1.0; only if no dev is given. An example is drawn by a hash of its
+        line's number and dev_seed.
+    test_share (float): The same for the split `test`.
     dev_seed (int): Seed of that draw.
+    on_bad_data (str): What cannot be read is an "error", or is left out ("skip") and
+        listed.
+    max_bad_share (float): Share of a file's examples that may be left out, 0.0 to 1.0;
+        more is an error.
+    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
+        a byte order mark says so.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
     candidates (Optional[str]): File of candidates for all messages, one a line.
     streaming (bool): Read the files for every epoch instead of holding them.
-    RAISES (ConfigError): If dev_share is out of range, or given beside dev.
+    RAISES (ConfigError): If a share is out of range, or given beside its split's files.
     """
-    problem = None
-    if not 0.0 <= dev_share < 1.0:
-        problem = f"'dev_share' of {NAME} is {dev_share}", "give 0.0 or more, less than 1.0"
-    elif columns is not None and not {text_field, label_field} <= set(columns):
+    check_delimiter(NAME, delimiter)
+    if columns is not None and not {text_field, label_field} <= set(columns):
         hint = f"name '{text_field}' and '{label_field}' in it"
-        problem = f"'columns' of {NAME} is {columns}", hint
-    elif dev_share and dev:
-        problem = f"'dev_share' of {NAME} is given beside 'dev'", "leave one of them out"
-    if problem:
-        raise ConfigError([Problem("", *problem)])
-    reader = partial(
-        read_labelled_text, text_field=text_field, label_field=label_field, columns=columns
+        raise ConfigError([Problem("", f"'columns' of {NAME} is {columns}", hint)])
+    options = FileOptions(
+        NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
     )
-    sources = file_sources(reader, train=train, dev=dev, test=test)
-    if dev_share and train:
-        for split in ("train", "dev"):
-            part = partial(_read_part, reader, split == "dev", dev_share, dev_seed)
-            sources[split] = FileSource(part, train)
+    reader = partial(
+        read_labelled_text,
+        text_field=text_field,
+        label_field=label_field,
+        columns=columns,
+        delimiter=delimiter,
+    )
     return Teacher(
-        sources,
+        file_sources(options, lambda _: reader, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,
         single_turn=True,
     )
-
-
-def _read_part(
-    reader: Reader, is_dev: bool, share: float, seed: int, path: str, at: Optional[Bookmark]
-) -> Iterator[Episode]:
-    for episode in reader(path, at=at):
-        name = f"{seed}/{episode[0]['id']}"
-        draw = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
-        if (draw < share * 2**64) is is_dev:
-            yield episode

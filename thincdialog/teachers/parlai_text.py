@@ -1,12 +1,14 @@
 """ParlAI's text format: one message a line, `key:value` fields between tabs."""
 
-from typing import Any, Dict, List, Optional, Union
+from typing import Any, Dict, List, Literal, Optional, Union
 
 from ..formats.parlai_text import read_parlai_text
 from ..formats.text_file import PathOrPaths
 from ..registry import registry
-from .arguments import CandidateFile, file_sources
+from .arguments import CandidateFile, FileOptions, file_sources
 from .teacher import Teacher
+
+NAME = "thincdialog.ParlAIText.v1"
 
 
 @registry.teachers("thincdialog.ParlAIText.v1")
@@ -14,6 +16,12 @@ def ParlAIText(
     train: Optional[PathOrPaths] = None,
     dev: Optional[PathOrPaths] = None,
     test: Optional[PathOrPaths] = None,
+    dev_share: float = 0.0,
+    test_share: float = 0.0,
+    dev_seed: int = 0,
+    on_bad_data: Literal["error", "skip"] = "error",
+    max_bad_share: float = 0.05,
+    encoding: Optional[str] = None,
     mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
     candidates: Optional[str] = None,
     streaming: bool = False,
@@ -30,12 +38,27 @@ def ParlAIText(
     train (Optional[Union[str, List[str]]]): File or files; plain or gzip'd.
     dev (Optional[Union[str, List[str]]]): The same for the split `dev`.
     test (Optional[Union[str, List[str]]]): The same for the split `test`.
+    dev_share (float): Share of the training conversations to hold out as split `dev`, 0.0
+        to less than 1.0; only if no dev is given. A conversation is drawn by a hash of its
+        name, or number, and dev_seed.
+    test_share (float): The same for the split `test`.
+    dev_seed (int): Seed of that draw.
+    on_bad_data (str): What cannot be read is an "error", or is left out ("skip"): a whole
+        conversation, however little of it is wrong. What was left out is listed.
+    max_bad_share (float): Share of a file's conversations that may be left out, 0.0 to 1.0;
+        more is an error.
+    encoding (Optional[str]): Of the files, such as "cp1252"; if None, UTF-8, or UTF-16 where
+        a byte order mark says so.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
     candidates (Optional[str]): File of candidates for all messages, one a line.
     streaming (bool): Read the files for every epoch instead of holding them.
+    RAISES (ConfigError): If a share is out of range, or given beside its split's files.
     """
+    options = FileOptions(
+        NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
+    )
     return Teacher(
-        file_sources(read_parlai_text, train=train, dev=dev, test=test),
+        file_sources(options, lambda _: read_parlai_text, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,

@@ -12,6 +12,7 @@ from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
+from ..formats.bad_data import BadData
 from ..formats.wording import nearest
 from ..messages import Message
 from ..metrics.accuracy import Accuracy
@@ -131,6 +132,15 @@ class Teacher(Agent):
         """The files that a split is read from, in their order, that of the fixed
         candidates last; none if it is made otherwise."""
         return self._data[split].files()
+
+    def bad_data(self, split: str) -> List[BadData]:
+        """What could not be read of a split's files and was left out, file by file, when they
+        were read at last; none before."""
+        return self._data[split].bad_data()
+
+    def about(self, split: str) -> str:
+        """Which part of its files a split is, where it is held out of them; else ""."""
+        return self._data[split].about()
 
     def is_streamed(self, split: str) -> bool:
         """Whether a split is read for every epoch instead of being held."""

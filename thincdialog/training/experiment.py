@@ -19,6 +19,7 @@ from ..config import (
 )
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
+from ..formats.bad_data import BadData
 from ..formats.candidates import reading_outside_labels
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
@@ -26,6 +27,7 @@ from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
+from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .reading_bar import reading_bar
 
@@ -130,11 +132,35 @@ class Experiment:
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
         outside_labels = self.agent.reading().outside_labels
         reading = reading_outside_labels() if outside_labels else nullcontext()
-        with using_ops(self.ops), errors, reading:
+        with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:
                 yield
             except ConfigError as error:
                 raise ConfigError(error.problems, self.checked.name) from error
+
+    @contextmanager
+    def naming_tasks(self) -> Iterator[None]:
+        """A stretch in which errors of teachers, which do not know their task, name it."""
+        try:
+            yield
+        except OtherFormatError as error:
+            raise error.of_task(self._task_of(error.path)) from None
+
+    def _task_of(self, path: str) -> str:
+        """The name of the task that a file is read for."""
+        for name, task in self.tasks.items():
+            if any(path in task.files(split) for split in task.splits):
+                return name
+        return next(iter(self.tasks))
+
+    def bad_data(self) -> Dict[str, BadData]:
+        """By file, what could not be read and was left out, as far as files were read."""
+        return {
+            bad.path: bad
+            for task in self.tasks.values()
+            for split in task.splits
+            for bad in task.bad_data(split)
+        }
 
     @property
     def learner(self) -> Learner:

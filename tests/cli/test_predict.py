@@ -1,0 +1,151 @@
+"""The command ``predict``, and the replies of others that need no labels."""
+
+import csv
+import gzip
+import json
+import os
+
+import pytest
+
+from tests.training.examples import CLASSIFIER, quietly_train
+
+INTENTS = f"""
+[paths]
+train = "train.csv"
+test = null
+
+[tasks.intents]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${{paths.train}}
+test = ${{paths.test}}
+{CLASSIFIER}
+[training]
+max_steps = 10
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a small classifier, ``model``."""
+    folder = tmp_path_factory.mktemp("predict")
+    rows = [(f"{word} {n}", word) for word in ("warm", "cold", "tall") for n in range(8)]
+    with open(folder / "train.csv", "w", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([("text", "label"), *rows])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        quietly_train(INTENTS, folder / "run")
+    (folder / "run" / "model-last").rename(folder / "model")
+    return folder
+
+
+@pytest.fixture
+def run(folder, run, monkeypatch):
+    monkeypatch.chdir(folder)
+    return run
+
+
+def packed(path):
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def test_predict_keeps_a_table_a_table(folder, run):
+    (folder / "in.csv").write_bytes(
+        'n;text\r\n1;warm\r\n2;"cold\ntall; \u00e9"\r\n'.encode("cp1252")
+    )
+    code, out, err = run("predict model in.csv --encoding cp1252 --top 2")
+    assert (code, err) == (0, "")
+    header, *rows = csv.reader(out.splitlines(keepends=True), delimiter=";")
+    assert header == ["n", "text", "reply", "score", "candidate_1", "score_1", "candidate_2",
+                      "score_2"]  # fmt: skip
+    assert [row[:2] for row in rows] == [["1", "warm"], ["2", "cold\ntall; \u00e9"]]
+    for row in rows:
+        assert row[2] == row[4] and float(row[3]) == float(row[5]) > float(row[7])
+    (folder / "in.tsv").write_text("warm\t1\ncold\t2\n")
+    code, out, _ = run("predict model in.tsv --columns text,n")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert code == 0 and [row[:2] for row in rows] == [["warm", "1"], ["cold", "2"]]
+
+
+def test_predict_writes_a_file_whole_and_says_what_is_left_out(folder, run):
+    (folder / "in.jsonl").write_text('{"text": "warm", "n": [1]}\nno\n{"text": "cold"}\n')
+    code, out, err = run("predict model in.jsonl -o out.jsonl.gz")
+    assert (code, out) == (1, "")
+    assert [line[2:] for line in err.splitlines()] == [
+        "in.jsonl:2  not valid JSON at column 1: Expecting value; it reads 'no'",
+        "Wrote out.jsonl.gz: 2 answers",
+        "1 row left out",
+    ]
+    rows = packed(folder / "out.jsonl.gz")
+    assert [(row["text"], row.get("n")) for row in rows] == [("warm", [1]), ("cold", None)]
+    code, _, err = run("predict model in.jsonl -o out.jsonl.gz")
+    assert code == 1 and "is there already" in err
+    code, _, err = run("predict model in.jsonl --prefix my_ -o out.jsonl.gz --force")
+    assert "my_reply" in packed(folder / "out.jsonl.gz")[0]
+    code, _, err = run("predict model out.jsonl.gz --prefix my_")
+    assert code == 1 and ":1  has a field 'my_reply' of its own: --prefix NAME" in err
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/fd/{}"])
+def test_predict_reads_a_pipe(run, name):
+    end, begin = os.pipe()
+    os.write(begin, "warm \u00e9\n\ncold\n".encode())
+    os.close(begin)
+    stdin = os.dup(0)
+    try:
+        os.dup2(end, 0)
+        code, out, err = run(f"predict model {name.format(end)}")
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+        os.close(end)
+    assert (code, err) == (0, "")
+    assert [json.loads(line)["text"] for line in out.splitlines()] == ["warm \u00e9", "cold"]
+
+
+@pytest.mark.parametrize("words, code, text", [
+    ("nowhere.csv", 1, "nowhere.csv  file not found"),
+    ("train.csv --format tvs", 1, "there is no format 'tvs'; did you mean 'tsv'?"),
+    ("train.csv --encoding utf8000", 1, "there is no encoding 'utf8000'"),
+    ("train.csv --delimiter ab", 2, "should be one letter, got 'ab'"),
+    ("train.csv --text-field said", 1, "the column 'said' is missing"),
+    ("train.csv --top 0", 2, "should be 1 or more, got 0"),
+])  # fmt: skip
+def test_predict_explains_mistakes(run, words, code, text):
+    found, out, err = run(f"predict model {words}")
+    assert (found, out) == (code, "") and text in err and "Traceback" not in err
+
+
+def test_replies_to_unlabelled_data_without_scores(folder, run):
+    (folder / "un.csv").write_text("text\nwarm\ncold\n")
+    code, out, err = run("evaluate model --paths.test un.csv --predictions un.jsonl")
+    assert (code, out) == (0, "") and "No example of test has a label: nothing is scored" in err
+    rows = [json.loads(line) for line in (folder / "un.jsonl").read_text().splitlines()]
+    assert [(row["text"], row["labels"]) for row in rows] == [("warm", []), ("cold", [])]
+    assert all(row["candidates"][0]["text"] == row["reply"] for row in rows)
+    code, out, err = run("evaluate model --paths.test un.csv")
+    assert code == 1 and "the column 'label' is missing" in err
+    code, out, err = run("display-model model --paths.test un.csv")
+    assert code == 0 and out.count("partner") == 2
+    assert "No example has a label: nothing is compared" in err
+
+
+def test_evaluate_scores_the_labelled_examples_alone(folder, run):
+    rows = [("text", "label"), ("warm 1", "warm"), ("cold 1", ""), ("cold 2", "cold")]
+    with open(folder / "some.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    command = "evaluate model --paths.test some.csv --predictions some.jsonl --json -"
+    code, out, _ = run(command)
+    lines = [json.loads(line) for line in (folder / "some.jsonl").read_text().splitlines()]
+    assert code == 0 and [row.get("right") is None for row in lines] == [False, True, False]
+    right = sum(row["right"] for row in lines if row["labels"])
+    assert json.loads(out)["accuracy"] == right / 2
+
+
+def test_evaluate_says_what_it_left_out(folder, run):
+    (folder / "bad.csv").write_text("text,label\nwarm 1,warm\na,b,c\ncold 1,cold\n")
+    command = "evaluate model --paths.test bad.csv --tasks.intents.on_bad_data skip"
+    code, out, err = run(f"{command} --tasks.intents.max_bad_share 0.5")
+    assert code == 0 and "accuracy" in out
+    assert "bad.csv  1 of 3 episodes skipped (33.3 %):\n  bad.csv:3  expected 2 columns" in err
+    code, _, err = run(command)
+    assert code == 1 and "max_bad_share = 0.05 allows 5 %" in err

@@ -1,0 +1,148 @@
+"""Answers to unlabelled rows are those of a conversation of its own each, in the file's order."""
+
+import json
+
+import pytest
+
+from tests.training.examples import CLASSIFIER, RANKER, quietly_train
+from thincdialog.api import DataError, evaluate_in_detail, load, predict
+from thincdialog.evaluation import predict as predicting
+
+WORDS = "red green blue warm cold tall short".split()
+INTENTS = f"""
+[tasks.intents]
+@teachers = "thincdialog.LabelledText.v1"
+train = "train.jsonl"
+test = "test.jsonl"
+text_field = "said"
+{CLASSIFIER}
+[training]
+max_steps = 10
+"""
+TASK = """
+[tasks.talk]
+@teachers = "thincdialog.Conversations.v1"
+train = "talk.jsonl"
+label_speaker = "b"
+
+[tasks.talk.mutators.*.flatten]
+@mutators = "thincdialog.Flatten.v1"
+"""
+
+
+def talk(n_turns):
+    return {"turns": [{"speaker": "ab"[n % 2], "text": f"{WORDS[n % 7]} {WORDS[(n * n_turns) % 7]}"}
+                      for n in range(n_turns)]}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with a classifier and a ranker, and data."""
+    folder = tmp_path_factory.mktemp("models")
+    rows = [{"said": f"{a} {b}", "label": a} for a in WORDS for b in WORDS]
+    (folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "test.jsonl").write_text("\n".join(map(json.dumps, rows[:9])))
+    (folder / "talk.jsonl").write_text("\n".join(json.dumps(talk(n)) for n in range(2, 12)))
+    task = RANKER.index("[tasks.coffee]"), RANKER.index("[tokenizer]")
+    ranker = RANKER[: task[0]] + TASK + RANKER[task[1] :].replace('"inline"', '"batch"')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        quietly_train(INTENTS, folder / "intents")
+        quietly_train(ranker, folder / "talk", training__max_steps=6, training__score="loss")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def in_folder(models, monkeypatch):
+    monkeypatch.chdir(models)
+
+
+def test_predict_answers_as_evaluation_does():
+    found = evaluate_in_detail("intents/model-last", n_resamples=0).predictions[""]
+    answers = list(predict("intents/model-last", "test.jsonl", top=3))
+    for row, prediction in zip(answers, found):
+        assert (row["said"], row["label"]) == (prediction.text, prediction.labels[0])
+        assert row["reply"] == prediction.reply["text"]
+        assert [one["text"] for one in row["candidates"]] == prediction.reply["text_candidates"][:3]
+        scores = prediction.reply["candidate_scores"][:3]
+        assert [one["score"] for one in row["candidates"]] == pytest.approx(list(scores), rel=1e-6)
+        assert row["score"] == row["candidates"][0]["score"]
+    assert len(answers) == 9
+
+
+@pytest.mark.parametrize("batcher", ["Fixed.v1", "Words.v1", "Batchsort.v1"])
+def test_predict_in_any_batches_and_parts_gives_the_same(batcher, monkeypatch):
+    texts = [" ".join(WORDS[: n % 6 + 1]) + f" {n}" for n in range(50)]
+    expected = list(predict("intents/model-last", texts))
+    assert [row["said"] for row in expected] == texts
+    name = "world.batcher"
+    size = {"Words.v1": f"{name}.budget"}.get(batcher, f"{name}.size")
+    changes = {
+        "world.@worlds": "thincdialog.BatchWorld.v1",
+        f"{name}.@batchers": f"thincdialog.{batcher}",
+        size: 7,
+    }
+    monkeypatch.setattr(predicting, "N_ROWS", 11)
+    assert list(predict("intents/model-last", texts, overrides=changes)) == expected
+
+
+def test_predict_answers_the_last_turn_of_conversations():
+    conversations = [{"id": str(n), **talk(n)} for n in (1, 3, 5, 7)]
+    answers = list(predict("talk/model-last", conversations))
+    bot = load("talk/model-last")
+    for conversation, row in zip(conversations, answers):
+        bot.reset()
+        bot._talker.use_reply = "label"
+        *before, last = conversation["turns"]
+        for partner, own in zip(before[::2], before[1::2]):
+            message = {"text": partner["text"], "labels": [own["text"]], "episode_done": False}
+            bot._talker.observe(message)
+            bot._talker.self_observe({})
+        assert row == {**conversation, "reply": bot.respond(last["text"]), "score": row["score"]}
+    with pytest.raises(DataError, match="rows:2  ends with a turn of label_speaker 'b'"):
+        list(predict("talk/model-last", [talk(1), talk(2)]))
+
+
+def test_predict_chooses_among_the_candidates_of_a_row():
+    rows = [{"text": "red", "label_candidates": [f"blue {n}", "tall"]} for n in range(3)]
+    answers = list(predict("talk/model-last", rows, top=5, prefix="my_"))
+    for row, answer in zip(rows, answers):
+        assert {one["text"] for one in answer["my_candidates"]} == set(row["label_candidates"])
+        assert answer["my_reply"] == answer["my_candidates"][0]["text"]
+
+
+def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"said": "red"}\n{\n{"said": 3}\n{"said": "blue", "n": 1}\n')
+    with pytest.raises(DataError, match="a.jsonl:2  not valid JSON"):
+        list(predict("intents/model-last", path))
+    told = []
+    answers = predict("intents/model-last", path, on_error=told.append)
+    assert [(row["said"], row.get("n")) for row in answers] == [("red", None), ("blue", 1)]
+    assert [error.line for error in told] == [2, 3]
+    assert (answers.bad.n_answered, answers.bad.n_skipped) == (2, 2)
+    path.write_text("{\n" * 100)
+    with pytest.raises(DataError, match="none of the first 25 rows can be read"):
+        list(predict("intents/model-last", path, on_error=told.append))
+    assert len(told) == 27
+
+
+def test_predict_holds_no_more_than_a_part_at_a_time():
+    n_read = 0
+
+    def endless():
+        nonlocal n_read
+        while True:
+            n_read += 1
+            yield f"red {n_read}"
+
+    answers = iter(predict("intents/model-last", endless()))
+    assert next(answers)["said"] == "red 1" and n_read == predicting.N_ROWS
+    for _ in range(predicting.N_ROWS):
+        row = next(answers)
+    assert row["said"] == f"red {predicting.N_ROWS + 1}" and n_read == 2 * predicting.N_ROWS
+
+
+def test_predict_refuses_senseless_numbers():
+    with pytest.raises(ValueError, match="top = 0"):
+        predict("intents/model-last", [], top=0)

@@ -1,0 +1,106 @@
+"""Rows of every format with the messages that they stand for."""
+
+import pytest
+
+from thincdialog.errors import DataError, DialogError
+from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.inputs import InputReading, given_inputs, read_inputs
+from thincdialog.messages import PARTNER, SELF
+
+
+def inputs(path, **reading):
+    return list(read_inputs(path, InputReading(**reading), Bookmark()))
+
+
+def talk(speakers, **more):
+    return {"turns": [{"speaker": who, "text": f"{who}{n}"} for n, who in enumerate(speakers)],
+            **more}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name, text, reading, row, message",
+    [
+        ("a.txt", "2 pizzas\n", {}, {"text": "2 pizzas"}, "2 pizzas"),
+        ("a.csv", "n;q\n1;a, b\n", {"text_field": "q"}, {"n": "1", "q": "a, b"}, "a, b"),
+        ("a", "1,a\n", {"format": "csv", "columns": ["n", "text"]}, {"n": "1", "text": "a"}, "a"),
+        ("a.tsv", 'text\tn\n"a\t1\n', {}, {"text": '"a', "n": "1"}, '"a'),
+        ("a.log", '\n{"text": "a", "n": [1]}\n', {}, {"text": "a", "n": [1]}, "a"),
+        (
+            "a.txt",
+            '{"text": "a"}\n',
+            {"format": "text"},
+            {"text": '{"text": "a"}'},
+            '{"text": "a"}',
+        ),
+    ],
+)
+def test_inputs_keep_all_of_a_row(written, name, text, reading, row, message):
+    assert inputs(written(text, name), **reading) == [(row, {"text": message})]
+
+
+@pytest.mark.parametrize(
+    "speakers, label_speaker, context, text",
+    [
+        ("a", None, [], "a0"),
+        ("aba", None, [(PARTNER, "a0"), (SELF, "b1")], "a2"),
+        ("abbaa", "second", [(PARTNER, "a0"), (SELF, "b1\nb2")], "a3\na4"),
+        ("cba", "b", [(PARTNER, "c0"), (SELF, "b1")], "a2"),
+        ("abc", "b", [(PARTNER, "a0"), (SELF, "b1")], "c2"),
+        ("cab", None, [(SELF, "c0\na1")], "b2"),
+    ],
+)
+def test_inputs_of_conversations_wait_for_an_answer_to_the_last_turn(
+    written, speakers, label_speaker, context, text
+):
+    row = talk(speakers, id="x", topic=3)
+    ((found, message),) = inputs(written([row], "a.jsonl"), label_speaker=label_speaker)
+    assert found == row and message == {"text": text, "context": context}
+    dialog = [[{"id": turn["speaker"], "text": turn["text"]} for turn in row["turns"]]]
+    ((_, same),) = inputs(written([{"dialog": dialog}], "b.jsonl"), label_speaker=label_speaker)
+    assert same == message
+
+
+def test_inputs_of_parlais_formats_have_their_turns_before_them(written):
+    path = written("id:7\ttext:a\tlabels:x\nid:8\ttext:b\tmood:good\tepisode_done:True\n")
+    first, second = inputs(path, format="parlai")
+    assert first.row == {"id": "7", "text": "a", "labels": ["x"]}
+    assert second.row == {"id": "8", "text": "b", "mood": "good"}
+    assert second.message == {"text": "b", "context": [(PARTNER, "a"), (SELF, "x")]}
+
+
+def test_inputs_with_candidates_and_features(written):
+    rows = [{"text": "a", "label_candidates": ["x", "y"]}, {"features": [1, 2.5]}]
+    found = [message for _, message in inputs(written(rows, "a.jsonl"))]
+    assert found == [rows[0], {"text": "", "features": [1, 2.5]}]
+
+
+@pytest.mark.parametrize(
+    "row, text",
+    [
+        ({"txt": "a"}, "'text' is missing; did you mean 'txt'?"),
+        ({"text": None}, "'text' is null, not a string"),
+        ({"text": "a", "reply": "b"}, "has a field 'reply' of its own: --prefix"),
+        ({"turns": []}, "has no turn that could be answered"),
+        (talk("ab"), "ends with a turn of label_speaker 'b'"),
+        ({"text": "a", "label_candidates": []}, "'label_candidates' must be"),
+        ({"features": "abc"}, "'features' must be a list of numbers"),
+    ],
+)
+def test_inputs_name_the_line_of_what_cannot_be_answered(written, row, text):
+    path = written([{"text": "good"}, row], "a.jsonl")
+    with pytest.raises(DataError) as caught:
+        inputs(path, taken=["reply"], label_speaker="b")
+    assert str(caught.value).startswith(f"{path}:2  ") and text in str(caught.value)
+    with pytest.raises(DataError, match="rows:2  ") as caught:
+        reading = InputReading(taken=["reply"], label_speaker="b")
+        list(given_inputs(["good", row], reading, Bookmark()))
+    assert text in str(caught.value)
+
+
+def test_inputs_refuse_what_would_lose_a_column_or_has_no_format(written):
+    with pytest.raises(DataError, match="2 columns are called 'n'"):
+        inputs(written("text,n,n\na,1,2\n", "a.csv"))
+    with pytest.raises(DialogError, match="no format 'tvs'; did you mean 'tsv'?"):
+        inputs("a", format="tvs")
+    with pytest.raises(TypeError, match="row 1 should be"):
+        list(given_inputs([3], InputReading(), Bookmark()))

@@ -1,0 +1,88 @@
+"""Delimiters and encodings of tables, recognised and set."""
+
+import gzip
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.formats.bookmark import Bookmark
+from thincdialog.formats.tables import find_delimiter, read_table
+
+ROWS = [{"text": "a, b; c | d", "label": "x"}, {"text": "\u00e9\u20ac\ntwo", "label": "y"}]
+
+
+def table(delimiter, quoted="a, b; c | d"):
+    lines = [["text", "label"], [f'"{quoted}"', "x"], ['"\u00e9\u20ac\ntwo"', "y"]]
+    return "".join(f"{delimiter.join(cells)}\n" for cells in lines)
+
+
+def rows(path, encoding=None, **choices):
+    at = Bookmark()
+    at.encoding = encoding
+    return [row for _, row in read_table(path, at, **choices)]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "gzip"])
+def test_table_recognises_delimiter_and_byte_order_mark(delimiter, encoding, written):
+    text = table(delimiter)
+    raw = gzip.compress(text.encode("utf-16")) if encoding == "gzip" else text.encode(encoding)
+    path = written(raw, "a.csv")
+    assert rows(path) == rows(path, fields=["text", "label"]) == ROWS
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be", "utf-32", "cp858"])
+def test_table_reads_the_encoding_that_is_set(encoding, written):
+    assert rows(written(table(";").encode(encoding), "a.csv"), encoding) == ROWS
+
+
+def test_table_begins_anywhere_with_what_the_header_told(written):
+    for raw in (table("|").encode(), table("|").encode("utf-16")):
+        path, at = written(raw, "a.csv"), Bookmark()
+        reading = read_table(path, at)
+        next(reading)
+        next(reading)
+        at.before()
+        assert [row for _, row in read_table(path, Bookmark(at.mark()))] == ROWS[1:]
+
+
+def test_table_names_lines_of_what_is_not_in_its_encoding(written):
+    with pytest.raises(DataError, match=r':3  not UTF-8: .* or set encoding = "cp1252"'):
+        rows(written(table(",").encode("latin-1", "replace"), "a.csv"))
+    with pytest.raises(DataError, match=r":3  not ASCII: byte 2 .*'encoding'"):
+        rows(written(table(",").encode(), "a.csv"), "ascii")
+    torn = table(",").encode("utf-16") + b"a"
+    with pytest.raises(DataError, match=":5  not UTF-8"):
+        rows(written(torn, "a.csv"))
+    with pytest.raises(DataError, match="there is no encoding 'utf8000'"):
+        rows(written("a,b\n", "a.csv"), "utf8000")
+
+
+@pytest.mark.parametrize(
+    "line, columns, fields, found",
+    [
+        ("text;label, if known;more, or less, or none", None, ["text"], ";"),
+        ("text;label, if known;more, or less, or none", None, (), ","),
+        ("hi, you;greet", ["text", "label"], (), ","),
+        ("hi, you, there;greet", ["text", "label"], (), ";"),
+        ('"a;b;c",label', None, (), ","),
+        ("text", None, ["text"], ","),
+        ("a|b", None, ["text"], "|"),
+    ],
+)
+def test_table_tells_its_delimiter_by_the_first_line(line, columns, fields, found):
+    assert find_delimiter(line, columns, fields) == found
+
+
+def test_table_takes_the_delimiter_that_is_set(written):
+    path = written("text:label\na;b:x\n", "a.csv")
+    assert rows(path, delimiter=":") == [{"text": "a;b", "label": "x"}]
+    path = written('text;label\n"a;b";x\n', "a.tsv")
+    assert rows(path, delimiter=";") == [{"text": "a;b", "label": "x"}]
+
+
+def test_table_without_a_header_names_the_setting(written):
+    path = written("hi,greet\nbye,go\n", "a.csv")
+    with pytest.raises(DataError, match=r'such as columns = \["text", "label"\]'):
+        rows(path, fields=["text", "label"])
+    assert len(rows(path, columns=["text", "label"], fields=["text", "label"])) == 2

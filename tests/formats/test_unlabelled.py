@@ -1,0 +1,53 @@
+"""Examples without labels, where they may be."""
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.formats.formats import FORMATS
+from thincdialog.formats.json_layout import read_layout_file
+from thincdialog.formats.layout_file import CorpusLayout
+from thincdialog.formats.unlabelled import reading_unlabelled
+
+TURNS = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "a", "text": "you"}]}'
+
+
+@pytest.mark.parametrize(
+    "name, text, choices, found",
+    [
+        ("jsonl", '{"text": "hi"}\n{"text": "ho", "label": null}', {}, [["hi"], ["ho"]]),
+        ("csv", "text\nhi\n", {}, [["hi"]]),
+        ("csv", "text,label\nhi,\n", {}, [["hi"]]),
+        ("conversations", TURNS, {}, [["hi\nyou"]]),
+        ("conversations", TURNS, {"label_speaker": "b"}, [["hi\nyou"]]),
+        ("parlai", "text:hi\ntext:ho\tepisode_done:True\n", {}, [["hi", "ho"]]),
+        ("fbdialog", "1 It is so\n2 Is it?\t\n", {}, [["It is so\nIs it?"]]),
+    ],
+)
+def test_unlabelled_examples_are_read_where_they_may_be(name, text, choices, found, written):
+    form = FORMATS[name]
+    path = written(text, f"a{form.suffix or '.txt'}")
+    with pytest.raises(DataError):
+        list(form.read(path, **choices))
+    with reading_unlabelled():
+        episodes = list(form.read(path, **choices))
+    assert [[message["text"] for message in episode] for episode in episodes] == found
+    assert not any("labels" in message for episode in episodes for message in episode)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_unlabelled_reading_changes_nothing_for_labels(name, written):
+    form = FORMATS[name]
+    messages = [{"text": "hi", "labels": ["a"]}, {"text": "you", "labels": ["b"]}]
+    lines = [form.header] * bool(form.header)
+    for episode in [[message] for message in messages] if form.one_turn else [messages]:
+        lines += form.lines(episode, "1")
+    path = written("\n".join(lines), f"a{form.suffix or '.txt'}")
+    with reading_unlabelled():
+        found = list(form.read(path))
+    assert found == list(form.read(path)) and found[0][0]["labels"] == ["a"]
+
+
+def test_unlabelled_layouts(written):
+    path, layout = written([{"q": "hi"}], "a.jsonl"), CorpusLayout(text="q", label="a")
+    with reading_unlabelled():
+        assert list(read_layout_file(path, layout)) == [[{"id": "0/0", "text": "hi"}]]

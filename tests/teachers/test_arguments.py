@@ -1,0 +1,127 @@
+"""Files in which something cannot be read, and files of another format."""
+
+import json
+
+import pytest
+
+from thincdialog.errors import DataError
+from thincdialog.formats.bad_data import gathering_bad_data
+from thincdialog.formats.labelled_text import read_labelled_text
+from thincdialog.messages import Message
+from thincdialog.teachers import Teacher
+from thincdialog.teachers.arguments import FileOptions, FileSource
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.json_layout import JSONLayout
+from thincdialog.teachers.labelled_text import LabelledText
+from thincdialog.teachers.numbered_text import NumberedText
+from thincdialog.teachers.other_format import OtherFormatError
+from thincdialog.teachers.parlai_text import ParlAIText
+
+ROW = '{"text": "a", "label": "x"}'
+
+
+def examples(teacher):
+    return [message["id"] for message in teacher.for_split("train").examples()]
+
+
+@pytest.fixture
+def dirty(tmp_path):
+    """Two files of 20 lines, the second with two that cannot be read."""
+    (tmp_path / "a.jsonl").write_text("\n".join([ROW] * 20))
+    (tmp_path / "b.jsonl").write_text("\n".join([ROW] * 7 + ["{"] + [ROW] * 11 + ["3"]))
+    return [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_file_source_skips_up_to_a_share_of_each_file(dirty, streaming):
+    with pytest.raises(DataError, match="b.jsonl:8  not valid JSON"):
+        examples(LabelledText(train=dirty))
+    options = {"train": dirty, "on_bad_data": "skip", "streaming": streaming}
+    teacher = LabelledText(**options, max_bad_share=0.1)
+    assert len(examples(teacher)) == 38 and "1:8/0" not in examples(teacher)
+    (bad,) = teacher.bad_data("train")
+    assert (bad.path, bad.n_read, bad.n_skipped) == (dirty[1], 18, 2)
+    assert [error.line for error in bad.first] == [8, 20]
+    with pytest.raises(DataError) as caught:
+        examples(LabelledText(**options, max_bad_share=0.09))
+    assert "b.jsonl  2 of 20 episodes cannot be read (10.0 %); max_bad_share = 0.09 allows 9 %" in (
+        str(caught.value)
+    )
+
+
+def test_file_source_held_out_parts_count_the_whole_file(dirty):
+    teacher = LabelledText(train=dirty[1], dev_share=0.2, on_bad_data="skip", max_bad_share=0.1)
+    for split in ("train", "dev"):
+        assert list(teacher.for_split(split).examples())
+        assert teacher.bad_data(split)[0].n_read == 18
+
+
+@pytest.mark.parametrize("stop", [1, 9, 25, 37])
+def test_file_source_goes_on_behind_what_was_skipped(dirty, stop):
+    def build():
+        options = FileOptions("t", on_bad_data="skip", max_bad_share=0.1)
+        source = FileSource(read_labelled_text, dirty, options)
+        teacher = Teacher({"train": source}, streaming=True, single_turn=True, shuffle_window=4)
+        return teacher.for_split("train", training=True)
+
+    def show(teacher, n_examples):
+        ids = []
+        while len(ids) < n_examples and not teacher.epoch_done():
+            ids.append(teacher.act()["id"])
+            teacher.observe(Message(agent="x"))
+        return ids
+
+    whole, half, rest = build(), build(), build()
+    ids = show(whole, 100)
+    assert len(ids) == 38 and show(half, stop) == ids[:stop]
+    rest.restore(json.loads(json.dumps(half.state())))
+    assert show(rest, 100) == ids[stop:]
+
+
+def test_file_source_gathers_all_problems(dirty, tmp_path):
+    with gathering_bad_data() as found:
+        teacher = LabelledText(train=dirty, on_bad_data="error")
+        assert len(examples(teacher)) == 38
+    assert list(found) == [dirty[1]] and found[dirty[1]].n_problems == 2
+    with gathering_bad_data() as found:
+        examples(LabelledText(train=dirty, on_bad_data="skip", max_bad_share=0.1))
+    assert not found
+
+
+TALK = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "b", "text": "ho"}]}'
+MESSAGES = json.dumps({"messages": [{"role": role, "content": "hi"} for role in
+                                    ("user", "assistant")]})  # fmt: skip
+
+
+@pytest.mark.parametrize("build, text, override", [
+    (LabelledText, TALK, "@teachers thincdialog.Conversations.v1"),
+    (Conversations, ROW, "@teachers thincdialog.LabelledText.v1"),
+    (Conversations, "text:a\tlabels:b", "@teachers thincdialog.ParlAIText.v1"),
+    (ParlAIText, "1 a\tb\t\tb|c", "@teachers thincdialog.NumberedText.v1 "
+     "--tasks.talk.supporting false"),
+    (ParlAIText, "1 a.\n2 b?\tc\t1", "@teachers thincdialog.NumberedText.v1"),
+    (NumberedText, TALK, "@teachers thincdialog.Conversations.v1"),
+    (LabelledText, MESSAGES, "@teachers thincdialog.JSONLayout.v1 --tasks.talk.layout messages"),
+])  # fmt: skip
+@pytest.mark.parametrize("on_bad_data", ["error", "skip"])
+def test_file_source_names_the_teacher_of_another_format(
+    build, text, override, on_bad_data, tmp_path
+):
+    path = tmp_path / ("a.jsonl" if text.startswith("{") else "a.txt")
+    path.write_text(f"{text}\n")
+    with pytest.raises(OtherFormatError) as caught:
+        examples(build(train=str(path), on_bad_data=on_bad_data))
+    assert str(caught.value.of_task("talk")).endswith(f": --tasks.talk.{override}")
+    assert str(caught.value).startswith(f"{path}:1  ")
+
+
+def test_file_source_is_silent_where_its_own_format_is_broken(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a", "label": ""}\n')
+    with pytest.raises(DataError) as caught:
+        examples(LabelledText(train=str(path)))
+    assert not isinstance(caught.value, OtherFormatError)
+    path.write_text("col,other\n")
+    with pytest.raises(DataError) as caught:
+        examples(JSONLayout("sgd", train=str(path)))
+    assert not isinstance(caught.value, OtherFormatError)

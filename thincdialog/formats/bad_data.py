@@ -1,0 +1,106 @@
+"""What cannot be read of a file: counted and left out, or gathered to be shown at once."""
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, Optional
+
+from ..errors import MAX_LISTED, DataError
+
+# Problems that a summary of what was skipped names.
+N_NAMED = 5
+
+
+@dataclass
+class BadData:
+    """What cannot be read of one file. An episode is left out once, whatever is wrong in it.
+
+    path (str): The file.
+    n_read (int): Episodes that were read.
+    n_skipped (int): Episodes that were left out.
+    n_problems (int): What is wrong in them.
+    first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
+    """
+
+    path: str
+    n_read: int = 0
+    n_skipped: int = 0
+    n_problems: int = 0
+    first: List[DataError] = field(default_factory=list)
+
+    def add(self, error: DataError, is_same: bool = False) -> None:
+        """Count a problem.
+
+        is_same (bool): Whether it is one more in an episode that was counted already.
+        """
+        self.n_problems += 1
+        self.n_skipped += not is_same
+        if len(self.first) < MAX_LISTED:
+            self.first.append(error)
+
+    @property
+    def share(self) -> float:
+        """Of all episodes, those that were left out; 0.0 to 1.0."""
+        return self.n_skipped / max(1, self.n_read + self.n_skipped)
+
+    def summary(self) -> str:
+        """What was left out, and the first problems, a line each."""
+        total = self.n_read + self.n_skipped
+        head = f"{self.path}  {self.n_skipped:,} of {total:,} episodes skipped ({percent(self)})"
+        return "\n".join([f"{head}:", *self.listed(N_NAMED)])
+
+    def listed(self, n_lines: int) -> List[str]:
+        """The first problems, a line each, and how many more there are.
+
+        n_lines (int): Problems to name, ``MAX_LISTED`` at most.
+        """
+        lines = [f"  {error}" for error in self.first[:n_lines]]
+        more = self.n_problems - len(lines)
+        return [*lines, f"  ... and {more:,} more"] if more else lines
+
+    def too_many(self, max_share: float) -> DataError:
+        """The error for a file of which too much would be left out."""
+        total = self.n_read + self.n_skipped
+        text = f"{self.n_skipped:,} of {total:,} episodes cannot be read ({percent(self)}); "
+        text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
+        return DataError(self.path, f"{text}; the first: {self.first[0]}")
+
+
+class BadDataError(DataError):
+    """All that is wrong in some files, in one list.
+
+    found (Sequence[BadData]): Of each file.
+    """
+
+    def __init__(self, found: List[BadData]):
+        self.found = list(found)
+        self.path, self.line = self.found[0].path, self.found[0].first[0].line
+        lines = []
+        for bad in self.found:
+            n = bad.n_problems
+            lines += [f"{bad.path}  {n:,} problem{'' if n == 1 else 's'}", *bad.listed(MAX_LISTED)]
+        Exception.__init__(self, "\n".join(lines))
+
+
+def percent(bad: BadData) -> str:
+    """The share that was left out, for a message."""
+    return f"{100 * bad.share:.1f} %" if bad.share >= 0.001 else "< 0.1 %"
+
+
+_gathered: ContextVar[Optional[Dict[str, BadData]]] = ContextVar("gathered", default=None)
+
+
+def gathered_bad_data() -> Optional[Dict[str, BadData]]:
+    """Where problems are gathered by file, whatever the teachers' settings; None: nowhere."""
+    return _gathered.get()
+
+
+@contextmanager
+def gathering_bad_data() -> Iterator[Dict[str, BadData]]:
+    """A stretch in which no problem of a file ends its reading: by path, what would have."""
+    found: Dict[str, BadData] = {}
+    token = _gathered.set(found)
+    try:
+        yield found
+    finally:
+        _gathered.reset(token)

@@ -1,0 +1,50 @@
+"""Which conversations of the training files are held out as `dev` and `test`."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import List
+
+from ..messages import Episode
+
+# What two episodes of one conversation end their names in.
+SIDES = ("#first", "#second")
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Puts each conversation into one split, by a hash of its name (its number where the file
+    names none) and the seed. So nothing has to be counted, a stream is split like data in
+    memory, and conversations of one name stay together.
+
+    dev_share (float): Of the conversations, those for `dev`; 0.0 for none.
+    test_share (float): Those for `test`; 0.0 for none.
+    seed (int): Another seed makes other splits.
+    """
+
+    dev_share: float = 0.0
+    test_share: float = 0.0
+    seed: int = 0
+
+    @property
+    def splits(self) -> List[str]:
+        """The splits that the training files are cut into; none if nothing is held out."""
+        shares = {"dev": self.dev_share, "test": self.test_share}
+        found = [split for split, share in shares.items() if share]
+        return ["train", *found] if found else []
+
+    def split_of(self, episode: Episode) -> str:
+        """The split that an episode belongs to."""
+        name = str(episode[0]["id"]).rpartition("/")[0]
+        for side in SIDES:
+            name = name.removesuffix(side)
+        digest = hashlib.blake2b(f"{self.seed}/{name}/0".encode(), digest_size=8).digest()
+        draw = int.from_bytes(digest, "big") / 2**64
+        if draw < self.dev_share:
+            return "dev"
+        return "test" if draw < self.dev_share + self.test_share else "train"
+
+    def about(self, split: str) -> str:
+        """Where a split comes from, in words."""
+        shares = {"dev": self.dev_share, "test": self.test_share}
+        share = shares.get(split, 1.0 - self.dev_share - self.test_share)
+        return f"{100 * share:.3g} % of the training conversations, drawn by dev_seed {self.seed}"
