@@ -8,8 +8,8 @@ from .output import counted, messages
 
 EXAMPLES = [
     "predict output/intent/model-best tickets.csv -o answered.csv",
-    "predict output/ranker/model-best chats.jsonl --top 3 > replies.jsonl",
-    "predict output/intent/model-best - < questions.txt",
+    "predict output/ranker/model-best test.jsonl --top 3 > replies.jsonl",
+    "predict output/intent/model-best - < lines.txt",
 ]
 
 ABOUT = """

@@ -54,7 +54,7 @@ def predict(
 
 class Answers:
     """The answers of an experiment's agent to rows. Gives each row (a dict) with all its fields
-    and, behind them, `reply`, `score` (of the reply, as the agent gives it) and, if ``top`` is
+    and, behind them, `reply`, `score` (its probability, if the agent gives one) and, if ``top`` is
     above 1, the best candidates or classes: `candidates`, a list of `text` and `score`; in a
     table `candidate_1`, `score_1` and so on.
 
@@ -171,7 +171,8 @@ class Answers:
 
     def _added(self, reply: Message) -> Dict[str, Any]:
         text, texts = reply.get("text"), reply.get("text_candidates") or ()
-        scores = [float(score) for score in reply.get("candidate_scores") or ()]
+        given = reply.get("candidate_probabilities") or reply.get("candidate_scores") or ()
+        scores = [float(score) for score in given]
         # A class that was rejected has the best one's score.
         place = texts.index(text) if text in texts else 0
         cells: List[Any] = [text, scores[place] if scores else None]

@@ -1,5 +1,6 @@
 """Corpora in JSON or tables, read as a layout describes them."""
 
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import (
@@ -66,7 +67,7 @@ def read_layout_file(
     at.leave_out("what the layout does not name")
     records = read_records(path, where, at, columns, delimiter)
     if layout.is_conversation:
-        conversations = _read(records, layout, at, _conversation)
+        conversations = _read(records, layout, at, partial(_conversation, at=at))
         if system_turns == "drop":
             conversations = (one._replace(system=()) for one in conversations)
         speaker, as_context = label_speaker or layout.label_speaker, system_turns == "context"
