@@ -57,6 +57,7 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "eval_every_epochs": Setting(float, 0),
         "eval_every_steps": Setting(int, 0),
         "eval_every_seconds": Setting(float, 0),
+        "log_every_steps": Setting(int, 0),
         "score": Setting(str),
         "score_direction": Setting(Literal["auto", "max", "min"]),
         "patience": Setting(int, 0),

@@ -117,7 +117,7 @@ class TrainingRun:
         checkpoints before rows, so that none is left that lacks its rows."""
         self.keeper.begin(anew=state is None)
         for log in self.log:
-            log.begin(None if state is None else int(state["loop"]["evaluated_step"]))
+            log.begin(None if state is None else int(state["loop"]["logged_step"]))
 
     def _note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")
@@ -152,7 +152,7 @@ class TrainingRun:
 
     def _learn(self, dev: Optional[Teacher], state: Optional[Dict[str, Any]]) -> Result:
         experiment, training = self.experiment, self.experiment.training
-        step = max(0, state["loop"]["evaluated_step"]) if state else 0
+        step = max(0, state["loop"]["logged_step"]) if state else 0
         logged = LoggedRun(
             experiment.checked.interpolated,
             str(self.folder) if self.folder else None,

@@ -21,6 +21,7 @@ from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
+from ..optimizers.scored_schedules import scored_schedules
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..worlds import WorldFactory
@@ -179,6 +180,10 @@ class Experiment:
         except ConfigError as error:
             at = where("training", "optimizer")
             problems += [problem._replace(where=at) for problem in error.problems]
+        if scored_schedules(self.optimizer) and not self.has_split("dev"):
+            text = "[training.optimizer] has a schedule that goes by scores on dev data"
+            hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
+            problems.append(Problem(where("training", "optimizer"), f"{text}: there is none", hint))
         problems += self.runner.problems(self)
         if problems:
             raise ConfigError(problems, self.checked.name)
