@@ -57,6 +57,8 @@ class Agent:
     # Whether it is a ``Learner``.
     learns: bool = False
     can_truncate: bool = False
+    # Whether its replies are names of classes.
+    has_classes: bool = False
     observation: Optional[Message] = None
     has_acted: bool = False
 
@@ -156,6 +158,12 @@ class Agent:
         """How it reads its data; one that says nothing reads all turns whole."""
         return ReadingOptions()
 
+    @property
+    def choices(self) -> Optional[Sequence[str]]:
+        """All that it can say where a message brings no ``label_candidates``, which classes
+        never heed; None if it is not bound to any."""
+        return None
+
     def check_optimizer(self, optimizer: Any) -> None:
         """See, before any data is read, that the agent can learn with an optimizer.
 
@@ -220,6 +228,8 @@ class ReadingOptions(NamedTuple):
     has_classes (bool): Whether labels are names of classes; else they are texts, too.
     labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
     encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
+    repeats_training (bool): Whether it says nothing but labels of the training data where a
+        message brings no ``label_candidates``.
     """
 
     history_size: int = -1
@@ -227,6 +237,7 @@ class ReadingOptions(NamedTuple):
     has_classes: bool = False
     labels: Optional[Sequence[str]] = None
     encoder: Mapping[str, Any] = {}
+    repeats_training: bool = False
 
 
 class StepReport(NamedTuple):

@@ -48,7 +48,7 @@ class ClassifierAgent(ModelAgent):
     """
 
     id = "classifier"
-    replies_with_classes = True
+    has_classes = True
 
     def __init__(
         self,
@@ -95,6 +95,10 @@ class ClassifierAgent(ModelAgent):
     def needs_text(self) -> bool:  # type: ignore[override]
         """Whether the input is text: not if the data brings ``features``."""
         return self.n_features is None
+
+    @property
+    def choices(self) -> Sequence[str]:
+        return self.classes
 
     def reading(self) -> ReadingOptions:
         return super().reading()._replace(has_classes=True, labels=self.given_classes)

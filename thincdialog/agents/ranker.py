@@ -101,8 +101,14 @@ class RankerAgent(ModelAgent):
         return replica
 
     def reading(self) -> ReadingOptions:
-        path = self.fixed_path
-        return super().reading()._replace(labels=None if path is None else read_list(path))
+        options, path = super().reading(), self.fixed_path
+        if path is not None:
+            return options._replace(labels=read_list(path))
+        return options._replace(repeats_training=self.candidates != "vocab")
+
+    @property
+    def choices(self) -> Sequence[str]:
+        return self.fixed
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         if self.candidates != "batch":

@@ -18,8 +18,9 @@ EXAMPLES = [
 ABOUT = """
 Reads all data as the agent would, without training. It warns if there are fewer than
 100 training examples, or of a class fewer than 10; texts or labels that are missing or
-empty; labels that are no candidates, or that training lacks; a label that more than
-90 % of the training examples have; more than 10 % duplicates; more than 1 % with two
+empty; labels that are no candidates, or classes that training lacks; more than half of
+the labels of dev or test that are among nobody's candidates; a label that more than 90
+% of the training examples have; more than 10 % duplicates; more than 1 % with two
 different classes; more than 1 % of dev or test that stand in the training data, too;
 ids that occur twice; more than 5 % unknown words; more than 10 % that the agent cuts.
 Warnings are no errors: it ends with 0 all the same."""
@@ -155,6 +156,7 @@ def _cells(part: Any) -> Dict[str, str]:
         "empty label": some(part.empty_label),
         "label not in training": some(part.new_labels),
         "label no candidate": some(part.outside),
+        "nobody's candidate": some(part.unreachable),
         "duplicates": some(part.duplicates),
         "same input, other label": some(part.contradictions),
         "also in training": some(part.in_train),

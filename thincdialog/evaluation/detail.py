@@ -12,6 +12,7 @@ from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Resampled, interval, resample, task_values
 from .evaluate_agent import evaluate_agent
 from .predictions import Prediction, Recorder, example_report
+from .unreachable import unreachable_labels
 
 Intervals = Dict[str, Tuple[float, float]]
 
@@ -29,6 +30,7 @@ class Evaluation:
     n_resamples (int): How often that was done.
     predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
     metrics (Sequence[ExampleMetric]): What replies are scored by.
+    warning (str): What makes the scores say little (see ``unreachable_labels``), or "".
     """
 
     split: str
@@ -39,6 +41,7 @@ class Evaluation:
     n_resamples: int
     predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
     metrics: Sequence[ExampleMetric] = ()
+    warning: str = ""
 
     def confusion(self) -> ConfusionMatrix:
         """How often which class was found for which.
@@ -124,6 +127,7 @@ def agent_in_detail(
         n_resamples=n_resamples,
         predictions=by_task,
         metrics=list(metrics),
+        warning=unreachable_labels(experiment.agent, teacher),
     )
 
 

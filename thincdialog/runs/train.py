@@ -11,6 +11,7 @@ from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
+from ..evaluation.unreachable import unreachable_labels
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides
@@ -123,6 +124,11 @@ class TrainingRun:
         self.stderr.write(f"{line}\n")
         self.stderr.flush()
 
+    def _warn(self, split: str, teacher: Teacher) -> None:
+        warning = unreachable_labels(self.experiment.agent, teacher)
+        if warning:
+            self._note(f"{split}: {warning}.")
+
     def train(self, state: Optional[Dict[str, Any]]) -> Result:
         """Learn, evaluate and save."""
         experiment = self.experiment
@@ -135,6 +141,8 @@ class TrainingRun:
             self.keeper.restore(state)
         else:
             experiment.initialize(self.teacher, self.stderr)
+        if dev is not None:
+            self._warn("dev", dev)
         if experiment.agent.learns:
             result = self._learn(dev, state)
         else:
@@ -200,6 +208,8 @@ class TrainingRun:
         teachers = {"dev": dev, "test": self._split("test")}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         for split, teacher in known.items():
+            if dev is None:
+                self._warn(split, teacher)
             score_split(result, split, experiment, teacher)
         result.baselines = measure_baselines(experiment, known)
         if known:

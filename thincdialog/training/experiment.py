@@ -294,8 +294,7 @@ class Experiment:
         """What the agent's replies are scored by: those of the config; of a classifier, also
         how well each class is found, as words say little about classes."""
         metrics: List[ExampleMetric] = self.evaluation["metrics"]
-        has_classes = getattr(self.agent, "replies_with_classes", False)
-        if has_classes and not any(isinstance(metric, ClassF1) for metric in metrics):
+        if self.agent.has_classes and not any(isinstance(metric, ClassF1) for metric in metrics):
             return [*metrics, ClassF1()]
         return metrics
 
