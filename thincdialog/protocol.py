@@ -295,6 +295,26 @@ class Learner(Agent):
         """How many numbers are learnt."""
         return len(self.weights)
 
+    def initialize_from(
+        self,
+        folder: Path,
+        train: Any,
+        *,
+        tokenizer: Any = None,
+        seed: int = 0,
+        progress: Optional[Callable[[int], None]] = None,
+    ) -> Sequence[str]:
+        """Begin with what another run has saved, in place of ``initialize``. Here: all that
+        ``from_disk`` reads; the training data adds nothing.
+
+        folder (Path): Of the saved model; it has been looked through.
+        train, tokenizer, seed, progress: As for ``initialize``.
+        RETURNS (Sequence[str]): What fits and what does not, a line each.
+        RAISES (ModelError): If nothing fits.
+        """
+        self.from_disk(folder, tokenizer=tokenizer)
+        return ["all that was saved"]
+
     def batch_act(self, observations: Sequence[Message]) -> Sequence[Message]:
         """Learn from the examples that have ``labels``; answer where none has."""
         has_labels = [row for row, labels in enumerate(column(observations, "labels")) if labels]

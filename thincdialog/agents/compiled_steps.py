@@ -1,7 +1,8 @@
 """What the agents have in common whose training step is one compiled kernel."""
 
 import math
-from typing import Any, Tuple
+from pathlib import Path
+from typing import Any, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Optimizer
@@ -64,11 +65,19 @@ class CompiledSteps(ModelAgent):
             raise MissingPackageError("numba", "fast", f"[agent] {self.id}") from None
 
     def initialize(self, train: Teacher, **options: Any) -> None:
-        self.check_packages()  # Before any data is read.
+        self._check_kernels()
+        super().initialize(train, **options)
+
+    def initialize_from(self, folder: Path, train: Teacher, **options: Any) -> Sequence[str]:
+        self._check_kernels()
+        return super().initialize_from(folder, train, **options)
+
+    def _check_kernels(self) -> None:
+        """Before any data is read."""
+        self.check_packages()
         if self.model.ops.device_type != "cpu":
             text = f"[agent] {self.id} learns on the CPU only"
             raise ConfigError([Problem("", text, "set gpu_id = -1 in [system]")])
-        super().initialize(train, **options)
 
     @property
     def generator(self) -> np.random.Generator:

@@ -1,7 +1,7 @@
 """Answers with the best of many candidate replies."""
 
 from collections import Counter
-from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -21,7 +21,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
-from .model_agent import ModelAgent, has_rectangles, no_labels
+from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
 
 Candidates = Literal["batch", "inline", "fixed", "vocab"]
 
@@ -128,6 +128,18 @@ class RankerAgent(ModelAgent):
             # A stable sort: of equally frequent replies the first seen comes first.
             found = sorted(counts, key=lambda text: -counts[text])
         self.fixed = found[: self.max_fixed_candidates]
+
+    def carry_over(self, state: Mapping[str, Any]) -> Carried:
+        """Behind the replies of the training data come those that a saved ranker knew, as far
+        as there is room."""
+        before = state.get("fixed_candidates") or ()
+        if self.fixed_path is not None or self.candidates == "vocab":
+            return Carried()
+        n_own = len(self.fixed)
+        known = dict.fromkeys([*self.fixed, *map(str, before)])
+        self.fixed = list(known)[: self.max_fixed_candidates]
+        n_more = len(self.fixed) - n_own
+        return Carried([f"candidates: {n_own:,} replies of the data, {n_more:,} of the model"])
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer)

@@ -51,6 +51,7 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "n_candidates": Setting(int, 0),
     },
     "training": {
+        "init_from": Setting(Optional[str]),
         "max_epochs": Setting(float, 0),
         "max_steps": Setting(int, 0),
         "max_seconds": Setting(float, 0),

@@ -14,6 +14,7 @@ from ..evaluation.results import Result
 from ..evaluation.unreachable import unreachable_labels
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
+from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
@@ -67,6 +68,8 @@ def train(
         with experiment.working():
             run = TrainingRun(experiment, folder, stdout or sys.stdout, stderr or sys.stderr)
             run.interruption = interruption
+            if not resume:
+                find_beginning(experiment.checked)
             check_output(folder, force, resume)
             try:
                 # From here on the folder is ours: another process might mend what we write.

@@ -25,6 +25,7 @@ from ..optimizers.scored_schedules import scored_schedules
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..worlds import WorldFactory
+from .beginning import find_beginning
 from .reading_bar import reading_bar
 
 PathLike = Union[str, Path]
@@ -151,11 +152,17 @@ class Experiment:
         that texts are read.
 
         teacher (Teacher): Of the training data.
+        RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
         """
+        folder = find_beginning(self.checked)
         with reading_bar(stderr) as progress:
-            self.agent.initialize(
-                teacher, tokenizer=self.tokenizer, seed=self.seed, progress=progress
-            )
+            known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
+            if folder is None:
+                self.agent.initialize(teacher, **known)
+                return
+            lines = self.learner.initialize_from(folder, teacher, **known)
+        head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
+        stderr.write("\n  ".join([head, *lines]) + "\n")
 
     # --- what is wrong --------------------------------------------------------------------
 
