@@ -281,6 +281,8 @@ class Learner(Agent):
         changes in place: workers may share it. Whoever else writes into it calls
         ``weights_changed``.
     n_gathered (int): Examples learnt since the last update.
+    beginning (Sequence[str]): Where the first weights come from and what of it fits, a line
+        each, if there is anything to say; of ``initialize`` or ``initialize_from``.
     model (Optional[Model]): Its Thinc model, for commands that look into it.
     """
 
@@ -288,6 +290,7 @@ class Learner(Agent):
     takes_batches = True
     weights: Any
     n_gathered: int = 0
+    beginning: Sequence[str] = ()
     model: Any = None
 
     @property
@@ -303,17 +306,16 @@ class Learner(Agent):
         tokenizer: Any = None,
         seed: int = 0,
         progress: Optional[Callable[[int], None]] = None,
-    ) -> Sequence[str]:
+    ) -> None:
         """Begin with what another run has saved, in place of ``initialize``. Here: all that
         ``from_disk`` reads; the training data adds nothing.
 
         folder (Path): Of the saved model; it has been looked through.
         train, tokenizer, seed, progress: As for ``initialize``.
-        RETURNS (Sequence[str]): What fits and what does not, a line each.
         RAISES (ModelError): If nothing fits.
         """
         self.from_disk(folder, tokenizer=tokenizer)
-        return ["all that was saved"]
+        self.beginning = ["all that was saved"]
 
     def batch_act(self, observations: Sequence[Message]) -> Sequence[Message]:
         """Learn from the examples that have ``labels``; answer where none has."""

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any, Sequence, Tuple
+from typing import Any, Tuple
 
 import numpy as np
 from thinc.api import Optimizer
@@ -68,9 +68,9 @@ class CompiledSteps(ModelAgent):
         self._check_kernels()
         super().initialize(train, **options)
 
-    def initialize_from(self, folder: Path, train: Teacher, **options: Any) -> Sequence[str]:
+    def initialize_from(self, folder: Path, train: Teacher, **options: Any) -> None:
         self._check_kernels()
-        return super().initialize_from(folder, train, **options)
+        super().initialize_from(folder, train, **options)
 
     def _check_kernels(self) -> None:
         """Before any data is read."""

@@ -21,9 +21,10 @@ from thinc.types import Floats1d, Ragged
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
-from ..errors import ConfigError, DataError, Problem, ProtocolError, TrainingError
+from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..files.json_file import read_json
+from ..layers.word_vectors import rows_of_words
 from ..messages import Message
 from ..metrics import Metric
 from ..models.fitting import fit_weights
@@ -132,7 +133,7 @@ class ModelAgent(ConversationAgent, Learner):
         self._check_tokenizer(tokenizer)
         if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
-        self._draw_weights(tokenizer, seed)
+        self.beginning = self._draw_weights(train, tokenizer, seed)
 
     def initialize_from(
         self,
@@ -142,7 +143,7 @@ class ModelAgent(ConversationAgent, Learner):
         tokenizer: Optional[Tokenizer] = None,
         seed: int = 0,
         progress: Optional[Callable[[int], None]] = None,
-    ) -> Sequence[str]:
+    ) -> None:
         """Begin with the tokenizer of a saved model of any agent, with its classes or
         candidates (``carry_over``), and with the weights that fit.
 
@@ -155,10 +156,10 @@ class ModelAgent(ConversationAgent, Learner):
         if self.needs_text and tokenizer is not None:
             tokenizer.from_disk(folder / "tokenizer")
             lines.append(f"tokenizer: its {tokenizer.n_ids:,} ids")
-        self._draw_weights(tokenizer, seed)
+        lines += self._draw_weights(train, tokenizer, seed)
         lines += fit_weights(folder, self.parameters, carried.grown)
         self.weights_changed()
-        return lines
+        self.beginning = lines
 
     def carry_over(self, state: Mapping[str, Any]) -> "Carried":
         """Keep what another agent knew, beside what ``survey`` found.
@@ -173,11 +174,16 @@ class ModelAgent(ConversationAgent, Learner):
             text = "[agent] reads text, but there is no [tokenizer]"
             raise ConfigError([Problem("", text, hint)])
 
-    def _draw_weights(self, tokenizer: Optional[Tokenizer], seed: int) -> None:
+    def _draw_weights(
+        self, train: Teacher, tokenizer: Optional[Tokenizer], seed: int
+    ) -> Sequence[str]:
+        """The first weights; RETURNS what initializers have to say of them."""
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global generators.
         fix_random_seed(seed)
-        self.lay_out_weights()
+        with rows_of_words(lambda: tokenizer.word_ids(train.texts()) if tokenizer else {}) as lines:
+            self.lay_out_weights()
+        return lines
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""
@@ -196,6 +202,8 @@ class ModelAgent(ConversationAgent, Learner):
         sample = self.sample()
         try:
             self.model.initialize(*sample)
+        except DialogError:
+            raise
         except Exception as error:
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"

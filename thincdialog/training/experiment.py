@@ -159,10 +159,12 @@ class Experiment:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
             if folder is None:
                 self.agent.initialize(teacher, **known)
-                return
-            lines = self.learner.initialize_from(folder, teacher, **known)
-        head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
-        stderr.write("\n  ".join([head, *lines]) + "\n")
+                lines = list(getattr(self.agent, "beginning", ()))
+            else:
+                self.learner.initialize_from(folder, teacher, **known)
+                head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
+                lines = [head, *(f"  {line}" for line in self.learner.beginning)]
+        stderr.writelines(f"{line}\n" for line in lines)
 
     # --- what is wrong --------------------------------------------------------------------
 
