@@ -79,7 +79,7 @@ def word_vectors_init(path: str, ops: Ops, shape: tuple) -> Floats2d:
     bound = math.sqrt(3 * float(np.square(vectors).mean()))
     E: Any = uniform_init(ops, (n_rows, width), lo=-bound, hi=bound)
     E[ops.xp.asarray(numbers)] = ops.xp.asarray(vectors)
-    return E  # type: ignore[no-any-return]
+    return E
 
 
 def _find_vectors(path: str, rows: TableRows, width: int) -> Tuple[np.ndarray, np.ndarray]:
