@@ -33,7 +33,11 @@ def averages_of(optimizer: Any, weights: Any) -> Any:
     """
     if hasattr(optimizer, "current_average"):  # It does not take it at each step.
         return optimizer.current_average(KEY, weights)
-    return (getattr(optimizer, "averages", None) or {}).get(KEY)
+    averages = getattr(optimizer, "averages", None) or {}
+    # Workers have room for one before the first is taken: it holds the weights of the start.
+    if KEY not in averages or not optimizer.nr_update[KEY]:
+        return None
+    return averages[KEY]
 
 
 def optimizer_state(optimizer: Any) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
