@@ -83,6 +83,7 @@ DAMAGED = {
     "short line": (glove() + b"more 1 2 3\n", ":6  3 numbers behind 'more', expected 6"),
     "no number": (glove() + b"rare 1 2 x 4 5 6\n", ":6  could not convert string to float: b?'x'"),
     "not finite": (word2vec() + b"rare 1 2 nan 4 5 6\n", ":7  a number is not finite"),
+    "too large": (glove() + b"rare 1 2 3e99 4 5 6\n", ":6  a number is not finite, or too large"),
     "infinite": (binary(vectors=VECTORS * np.float32("inf")), "not finite"),
     "cut gzip": (gzip.compress(glove())[:-12], "is damaged or cut off"),
     "no gzip": (b"\x1f\x8bnothing", "is damaged or cut off"),

@@ -112,7 +112,7 @@ def _read_text(
 
 def _numbers(path: str, fields: List[bytes], line: int) -> np.ndarray:
     try:
-        vector = np.array(fields, dtype=np.float32)
+        vector = _as_floats(fields)
     except ValueError as error:
         raise DataError(path, f"{error}, expected a number", line) from None
     if not np.isfinite(vector).all():
@@ -144,9 +144,14 @@ def _read_binary(
         start = space + 1 + size
 
 
+def _as_floats(fields: List[bytes]) -> np.ndarray:
+    with np.errstate(over="ignore"):  # To infinity, which is refused.
+        return np.array(fields, dtype=np.float32)
+
+
 def _are_numbers(fields: List[bytes]) -> bool:
     try:
-        return len(np.array(fields, dtype=np.float32)) > 0
+        return len(_as_floats(fields)) > 0
     except ValueError:
         return False
 
