@@ -178,6 +178,12 @@ def test_learner_of_a_users_own_is_trained_saved_and_asked_by_the_commands(
     run_well(run, f"train own.cfg --code {code} -o parts --resume")
     whole, parts = (folder / name / "model-last" / "weights.npy" for name in ("whole", "parts"))
     assert whole.read_bytes() == parts.read_bytes()
+    # Another run begins with all of it; with a rate of 0 it stays there.
+    begin = "--init-from whole/model-last --training.max_steps 1"
+    still = "--training.optimizer.learn_rate 0 --training.max_epochs 0"
+    exit_code, _, err = run(f"train own.cfg --code {code} -o more {begin} {still}")
+    assert exit_code == 0 and "Beginning with whole/model-last (perceptron.v1):" in err
+    assert (folder / "more" / "model-last" / "weights.npy").read_bytes() == whole.read_bytes()
     # A saved model scores and answers as before.
     out = run_well(run, f"evaluate whole/model-best --split dev --code {code} --json")
     assert json.loads(out)["accuracy"] == scores["accuracy"]

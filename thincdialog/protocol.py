@@ -58,6 +58,8 @@ class Agent:
     # Whether it is a ``Learner``.
     learns: bool = False
     can_truncate: bool = False
+    # Whether its replies are names of classes.
+    has_classes: bool = False
     observation: Optional[Message] = None
     has_acted: bool = False
 
@@ -157,6 +159,12 @@ class Agent:
         """How it reads its data; one that says nothing reads all turns whole."""
         return ReadingOptions()
 
+    @property
+    def choices(self) -> Optional[Sequence[str]]:
+        """All that it can say where a message brings no ``label_candidates``, which classes
+        never heed; None if it is not bound to any."""
+        return None
+
     def check_optimizer(self, optimizer: Any) -> None:
         """See, before any data is read, that the agent can learn with an optimizer.
 
@@ -222,6 +230,8 @@ class ReadingOptions(NamedTuple):
     labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
     encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
     outside_labels (bool): Whether labels may stand outside their candidates.
+    repeats_training (bool): Whether it says nothing but labels of the training data where a
+        message brings no ``label_candidates``.
     """
 
     history_size: int = -1
@@ -230,6 +240,7 @@ class ReadingOptions(NamedTuple):
     labels: Optional[Sequence[str]] = None
     encoder: Mapping[str, Any] = {}
     outside_labels: bool = False
+    repeats_training: bool = False
 
 
 class StepReport(NamedTuple):
@@ -273,6 +284,8 @@ class Learner(Agent):
         changes in place: workers may share it. Whoever else writes into it calls
         ``weights_changed``.
     n_gathered (int): Examples learnt since the last update.
+    beginning (Sequence[str]): Where the first weights come from and what of it fits, a line
+        each, if there is anything to say; of ``initialize`` or ``initialize_from``.
     model (Optional[Model]): Its Thinc model, for commands that look into it.
     """
 
@@ -280,12 +293,32 @@ class Learner(Agent):
     takes_batches = True
     weights: Any
     n_gathered: int = 0
+    beginning: Sequence[str] = ()
     model: Any = None
 
     @property
     def n_weights(self) -> int:
         """How many numbers are learnt."""
         return len(self.weights)
+
+    def initialize_from(
+        self,
+        folder: Path,
+        train: Any,
+        *,
+        tokenizer: Any = None,
+        seed: int = 0,
+        progress: Optional[Callable[[int], None]] = None,
+    ) -> None:
+        """Begin with what another run has saved, in place of ``initialize``. Here: all that
+        ``from_disk`` reads; the training data adds nothing.
+
+        folder (Path): Of the saved model; it has been looked through.
+        train, tokenizer, seed, progress: As for ``initialize``.
+        RAISES (ModelError): If nothing fits.
+        """
+        self.from_disk(folder, tokenizer=tokenizer)
+        self.beginning = ["all that was saved"]
 
     def batch_act(self, observations: Sequence[Message]) -> Sequence[Message]:
         """Learn from the examples that have ``labels``; answer where none has."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from thincdialog.errors import ConfigError, MissingPackageError
 from thincdialog.messages import Message
-from thincdialog.metrics import report_values
+from thincdialog.metrics import higher_is_better, report_values
 from thincdialog.metrics.rouge_l import n_in_common, rouge_l
 from thincdialog.metrics.words import word_list
 from thincdialog.registry import registry
@@ -121,6 +121,17 @@ def test_distinct_n_counts_over_all_replies():
     assert scores("DistinctN", rows * 2, ns=[2], per="ngrams") == {"distinct_2": 0.5}
     with pytest.raises(ConfigError, match="ns"):
         scores("DistinctN", [], ns=[0])
+
+
+def test_intra_distinct_n_counts_within_each_reply():
+    rows = [(["x"], {"text": text}) for text in ("No, no no!", "I know", "", "yes")]
+    # Words: 1 of 3, 2 of 2, none, 1 of 1; pairs: 1 of 2 and 1 of 1.
+    found = scores("IntraDistinctN", rows)
+    assert found == {"intra_distinct_1": pytest.approx(7 / 12), "intra_distinct_2": 1.5 / 4}
+    assert scores("IntraDistinctN", rows[:1], ns=[3]) == {"intra_distinct_3": 1.0}
+    assert higher_is_better("task/intra_distinct_2")
+    with pytest.raises(ConfigError, match="ns"):
+        scores("IntraDistinctN", [], ns=[])
 
 
 def auc_slowly(rows):

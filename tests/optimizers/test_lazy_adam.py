@@ -63,6 +63,24 @@ def test_lazy_adam_averages_every_few_steps_are_close_to_thincs(ops):
     assert np.abs(one - lazy.averages[KEY]).max() > 2e-3
 
 
+def test_lazy_adam_average_is_current_between_the_steps_that_take_it(ops):
+    lazy = LazyAdam(0.01, grad_clip=0.0, use_averages=True, average_every=4)
+    weights = np.ones(SIZE, dtype="f")
+    taken = weights
+    for step in range(1, 30):
+        lazy.update_parts(KEY, weights, gradient(range(N_ROWS), step), parts(ops, range(N_ROWS)))
+        now = lazy.current_average(KEY, weights)
+        if step < 4:
+            assert now is None
+            continue
+        if step % 4 == 0:
+            taken = now.copy()
+        assert lazy.averages[KEY].tobytes() == taken.tobytes()  # Looking has changed nothing.
+        kept = ((1 + step) / (10 + step)) ** (step % 4)
+        np.testing.assert_allclose(now, kept * taken + (1 - kept) * weights, rtol=1e-5)
+        assert step % 4 == 0 or now.tobytes() != taken.tobytes()
+
+
 def test_lazy_adam_clip_scale():
     assert LazyAdam(0.1, grad_clip=2.0).clip_scale(8.0) == 0.25
     assert LazyAdam(0.1, grad_clip=2.0).clip_scale(2.0) == 1.0

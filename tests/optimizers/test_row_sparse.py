@@ -1,5 +1,7 @@
 """Row-sparse optimizers beside their formulas in double precision, and beside Thinc's."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from thinc.api import SGD
 from tests.ops.array_backends import EACH_OPS
 from thincdialog.ops.choice import get_dialog_ops
 from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.momentum_sgd import MomentumSGD
 from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.sparse_sgd import SparseAdagrad, SparseSGD
 from thincdialog.optimizers.state import optimizer_state, restore_optimizer
@@ -32,6 +35,22 @@ class Adagrad:
     def step(self, W, g, rate, used):
         self.S[used] += g[used] ** 2
         W[used] -= rate * g[used] / (np.sqrt(self.S[used]) + 1e-8)
+
+
+class Momentum:
+    nesterov = False
+
+    def __init__(self):
+        self.V = np.zeros(SIZE)
+
+    def step(self, W, g, rate, used):
+        self.V[used] = 0.9 * self.V[used] + g[used]
+        ahead = g[used] + 0.9 * self.V[used] if self.nesterov else self.V[used]
+        W[used] -= rate * ahead
+
+
+class Nesterov(Momentum):
+    nesterov = True
 
 
 class Adam:
@@ -62,6 +81,8 @@ KINDS = {
     "SparseSGD": (SparseSGD, Sgd),
     "SparseAdagrad": (SparseAdagrad, Adagrad),
     "LazyAdam": (LazyAdam, Adam),
+    "MomentumSGD": (partial(MomentumSGD, momentum=0.9, nesterov=False), Momentum),
+    "nesterov": (partial(MomentumSGD, momentum=0.9, nesterov=True), Nesterov),
     "nu": (LazyAdamAhead, AdamAhead),
 }
 EVERY = pytest.mark.parametrize("name", KINDS)
@@ -180,7 +201,7 @@ def test_row_sparse_state_is_saved_and_taken_back(name):
     assert values.tobytes() == its_values.tobytes()
 
 
-@pytest.mark.parametrize("name", ["SparseSGD", "SparseAdagrad", "LazyAdam"])
+@pytest.mark.parametrize("name", ["SparseSGD", "SparseAdagrad", "MomentumSGD", "LazyAdam"])
 def test_row_sparse_are_registered_with_their_settings(name):
     registry.ensure_populated()
     make = registry.optimizers.get(f"thincdialog.{name}.v1")

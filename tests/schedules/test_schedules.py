@@ -55,6 +55,14 @@ def test_schedules_inverse_root_without_end_goes_on():
     assert (rates("WarmupInverseSqrt", 5000, 1.0, 4) > 0).all()
 
 
+def test_schedules_inverse_root_falls_by_its_gamma():
+    after = np.arange(300)
+    root = rates("WarmupInverseSqrt", 310, 2.0, 10, gamma=100)[10:]
+    np.testing.assert_allclose(root, 2 * np.sqrt(100 / (100 + after)))
+    with pytest.raises(ValueError, match="gamma = 0, but it must be 1 or more"):
+        rates("WarmupInverseSqrt", 1, 2.0, 10, gamma=0)
+
+
 def test_schedules_drive_an_optimizer_of_thinc():
     schedule = registry.schedules.get("thincdialog.WarmupLinear.v1")(1.0, 2, 4)
     optimizer = Adam(schedule)

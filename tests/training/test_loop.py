@@ -8,10 +8,12 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.training.examples import RANKER, quietly_train
+from tests.runners.resuming import without_times
+from tests.training.examples import CLASSIFIER, RANKER, quietly_train, weights
 from thincdialog.api import ConfigError, IterableTeacher, evaluate, registry
 from thincdialog.files.saved_model import BEST, LAST
 from thincdialog.protocol import StepReport
+from thincdialog.runs.run_log import read_log
 from thincdialog.training.interruption import Interruption
 from thincdialog.training.keeper import Keeper
 from thincdialog.training.loop import TrainingLoop
@@ -148,6 +150,19 @@ def test_loop_evaluates_and_saves_the_averaged_weights_and_trains_the_others(tmp
     assert evaluate(folder / LAST, split="dev") == ROWS[-1]["scores"]
 
 
+@pytest.mark.parametrize("runner", ["Alone", "Hogwild"])
+def test_loop_evaluations_between_two_averages_see_what_was_learnt(tmp_path, runner):
+    """LazyAdam takes its average every 8 steps; each evaluation has the steps since, too."""
+    lazy = RANKER.replace('"Adam.v1"', '"thincdialog.LazyAdam.v1"\nuse_averages = true')
+    text = f'{lazy}{KEEP}\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
+    run(text, tmp_path / "out", eval_every_steps=1, max_steps=12)
+    assert steps() == list(range(13))
+    losses = [row["scores"]["loss"] for row in ROWS]
+    assert len(set(losses)) == 13
+    # Those of step 12, four steps behind the last average that was taken.
+    assert evaluate(tmp_path / "out" / LAST, split="dev")["loss"] == losses[-1]
+
+
 @pytest.mark.parametrize("accumulate", [1, 3])
 def test_loop_schedule_takes_one_step_an_update(accumulate):
     config = RANKER.replace("learn_rate = 0.01\n", "") + SCHEDULE + KEEP
@@ -184,6 +199,72 @@ def test_loop_rows_hold_what_the_issue_of_metrics_lists():
     assert 0 < last["truncated_contexts"] <= 1
     assert last["padding_fraction"] == 0
     assert last["loss_per_example"] > 0
+
+
+def test_loop_logs_losses_between_evaluations_and_changes_nothing_by_it(tmp_path):
+    options = {"eval_every_epochs": 0.0, "eval_every_steps": 6, "max_steps": 14}
+    rows = []
+    for name, every in (("plain", 0), ("more", 4)):
+        run(output=tmp_path / name, log_every_steps=every, **options)
+        rows.append(read_log(tmp_path / name))
+    plain, more = ([without_times(row) for row in found] for found in rows)
+    losses = [row for row in more if not row["is_evaluation"]]
+    assert [row for row in more if row["is_evaluation"]] == plain
+    assert [row["step"] for row in more] == [0, 4, 6, 8, 12, 14]  # At 12 the evaluation tells.
+    assert [row["step"] for row in losses] == [4, 8]
+    assert all(row["loss_per_example"] > 0 and row["score"] is None for row in losses)
+    assert [row["scores"] for row in losses] == [{}, {}]
+    assert weights(tmp_path / "plain") == weights(tmp_path / "more")
+
+
+def test_loop_rows_of_losses_add_up_to_those_of_evaluations(tmp_path):
+    """Each tells of the steps since the row before it."""
+    run(output=tmp_path / "out", eval_every_epochs=1.0, max_epochs=2.0, log_every_steps=1)
+    found = read_log(tmp_path / "out")
+    assert [row["step"] for row in found] == list(range(2 * STEPS + 1))
+    first, second = found[STEPS], found[2 * STEPS]
+    for of_epoch, before in ((first, 0), (second, STEPS)):
+        single = found[before + 1 : before + STEPS]
+        # The evaluation's row tells of all its steps; the last of them has no row of its own.
+        assert len({row["loss_per_example"] for row in single}) == STEPS - 1
+        losses = [row["loss_per_example"] for row in single]
+        assert min(losses) < of_epoch["loss_per_example"] < max(losses)
+
+
+def test_loop_rate_falls_where_nothing_better_is_found_and_a_resumed_run_knows(tmp_path):
+    plateau = """
+[training.optimizer.learn_rate]
+@schedules = "thincdialog.Plateau.v1"
+learn_rate = 1e-12
+factor = 0.5
+patience = 2
+"""
+    text = RANKER.replace("learn_rate = 0.01\n", "") + KEEP + plateau
+    options = {"eval_every_epochs": 0.0, "eval_every_steps": 2}
+    run(text, tmp_path / "whole", max_steps=14, **options)
+    # Steps 1 to 4 had two evaluations without anything better, at 2 and at 4.
+    expected = [None, 1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.125]
+    assert [row["learn_rate"] and row["learn_rate"] / 1e-12 for row in ROWS] == expected
+    for runner in ("Alone", "Hogwild"):
+        block = f'\n[runner]\n@runners = "thincdialog.{runner}.v1"\n'
+        run(text + block, tmp_path / runner, max_steps=6, **options)
+        ROWS.clear()
+        changes = {f"training.{name}": n for name, n in {**options, "max_steps": 14}.items()}
+        quietly_train(text + block, tmp_path / runner, resume=True, **changes)
+        rates = [row["learn_rate"] for row in read_log(tmp_path / runner)]
+        scale = 1e-12 if runner == "Alone" else rates[1]
+        assert [rate and rate / scale for rate in rates] == expected
+    assert weights(tmp_path / "whole") == weights(tmp_path / "Alone")
+
+
+def test_loop_rate_that_goes_by_scores_needs_dev_data(tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("text\tlabel\n" + "red\tcolour\nfour\tnumber\n" * 20)
+    task = f'[tasks.words]\n@teachers = "thincdialog.LabelledText.v1"\ntrain = "{path}"\n'
+    rate = '[training.optimizer]\n@optimizers = "Adam.v1"\n\n[training.optimizer.learn_rate]\n'
+    plateau = '@schedules = "thincdialog.Plateau.v1"\nlearn_rate = 0.01\n'
+    with pytest.raises(ConfigError, match="goes by scores on dev data: there is none - give some"):
+        quietly_train(task + CLASSIFIER + rate + plateau)
 
 
 class Scripted(Runner):
@@ -234,15 +315,24 @@ def moments(kind, sizes, is_held, settings):
         **dict(zip(("eval_every_epochs", "eval_every_steps"), settings["every"])),
         **dict(zip(("max_epochs", "max_steps"), settings["limits"])),
         **{"eval_every_seconds": 0.0, "max_seconds": 0.0, "checkpoint_every_seconds": 0.0},
+        **{"log_every_steps": settings["log"]},
         **{"checkpoint_every_steps": settings["save"], "checkpoint_evaluations": False},
         **{"score": "hits@1", "score_direction": "auto", "patience": 0, "target_score": None},
         "callbacks": [],
     }
     checked = SimpleNamespace(interpolated={"training": {}})
-    experiment = SimpleNamespace(training=training, checked=checked, optimizer=None)
+    learner = SimpleNamespace(weights=None)
+    experiment = SimpleNamespace(
+        training=training, checked=checked, optimizer=None, learner=learner
+    )
     teacher = SimpleNamespace(n_examples=sum(sizes) + settings["unlabelled"] if is_held else None)
     runner, keeper, interruption = Scripted(sizes), Noting(), Interruption()
-    loop = kind(experiment, teacher, teacher, runner, lambda *_: None, keeper, interruption)
+
+    def log(progress, info):
+        if info is not None:
+            keeper.moments.append((info["is_evaluation"], info["step"], info["loss_per_example"]))
+
+    loop = kind(experiment, teacher, teacher, runner, log, keeper, interruption)
     return loop.run(), keeper.moments
 
 
@@ -253,7 +343,7 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
 @example(  # The second epoch is over, by a batch without labels, after the evaluation at its end.
     sizes=[1, 1, 1, 1, 1, 0],
     is_held=False,
-    settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0), "unlabelled": 0},
+    settings={"every": (0.25, 2), "save": 0, "limits": (2.7, 0), "unlabelled": 0, "log": 3},
 )
 @given(
     sizes=st.lists(st.integers(0, 9), min_size=1, max_size=30),
@@ -264,6 +354,7 @@ fractions = st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.999, 1.0, 1.5])
             "save": st.integers(0, 7),
             "limits": st.tuples(st.sampled_from([0.3, 1.0, 2.7]), st.sampled_from([0, 1, 17])),
             "unlabelled": st.integers(0, 5),
+            "log": st.integers(0, 4),
         }
     ),
 )

@@ -1,6 +1,17 @@
 """Answers with one of a fixed set of classes."""
 
-from typing import Any, Callable, Dict, List, Literal, MutableMapping, Optional, Sequence, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Literal,
+    Mapping,
+    MutableMapping,
+    Optional,
+    Sequence,
+    Union,
+)
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,7 +28,7 @@ from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import RANKED
-from .model_agent import ModelAgent, no_labels
+from .model_agent import Carried, ModelAgent, no_labels
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -48,7 +59,7 @@ class ClassifierAgent(ModelAgent):
     """
 
     id = "classifier"
-    replies_with_classes = True
+    has_classes = True
 
     def __init__(
         self,
@@ -96,6 +107,10 @@ class ClassifierAgent(ModelAgent):
         """Whether the input is text: not if the data brings ``features``."""
         return self.n_features is None
 
+    @property
+    def choices(self) -> Sequence[str]:
+        return self.classes
+
     def reading(self) -> ReadingOptions:
         return super().reading()._replace(has_classes=True, labels=self.given_classes)
 
@@ -125,6 +140,33 @@ class ClassifierAgent(ModelAgent):
             )
         self.class_counts = [counts[name] for name in classes]
         self._set_classes(classes, self._weights(classes, counts))
+
+    def carry_over(self, state: Mapping[str, Any]) -> Carried:
+        """The classes of a saved classifier come first, then those that the data adds.
+
+        RAISES (ConfigError): If ``classes`` lacks one of them.
+        """
+        before = state.get("classes")
+        if not before:
+            return Carried()
+        before = [str(name) for name in before]
+        counts = dict(zip(self.classes, self.class_counts))
+        lost = [name for name in before if name not in counts]
+        if lost and self.given_classes is not None:
+            names = ", ".join(map(repr, lost[:3]))
+            text = f"[agent] classes lacks {len(lost)} that the model of init_from knows: {names}"
+            raise ConfigError([Problem("", text, "add them, or leave 'classes' out")])
+        new = [name for name in self.classes if name not in set(before)]
+        classes = [*before, *new]
+        counts = {name: counts.get(name, 0) for name in classes}
+        self.class_counts = list(counts.values())
+        self._set_classes(classes, self._weights(classes, counts))
+        line = f"classes: its {len(before):,}"
+        line += f" ({len(lost):,} without an example here)" if lost else ""
+        if new:
+            more = ", ..." if len(new) > 3 else ""
+            line += f", and {len(new):,} new: {', '.join(map(repr, new[:3]))}{more}"
+        return Carried([line], (len(before), len(classes)))
 
     def _weights(self, classes: List[str], counts: Dict[str, int]) -> Optional[List[float]]:
         if self.class_weights is None:

@@ -2,7 +2,18 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 import numpy as np
 from thinc.api import Model, Optimizer, fix_random_seed
@@ -11,11 +22,14 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from ..batchers import Lengths
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
-from ..errors import ConfigError, DataError, Problem, ProtocolError, TrainingError
+from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
+from ..files.json_file import read_json
+from ..layers.word_vectors import rows_of_words
 from ..messages import Message, MessageBatch
 from ..metrics import Metric
+from ..models.fitting import fit_weights
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
@@ -36,6 +50,17 @@ from .conversation import ConversationAgent
 from .counters import Counters, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
+
+
+class Carried(NamedTuple):
+    """What an agent has from another one, besides weights.
+
+    lines (Sequence[str]): For the user.
+    grown (Tuple[int, int]): How many classes that one had, which come first, and this one has.
+    """
+
+    lines: Sequence[str] = ()
+    grown: Tuple[int, int] = (0, 0)
 
 
 class ModelAgent(ConversationAgent, Learner):
@@ -114,17 +139,60 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
         self.survey(train)
-        if self.needs_text:
-            if tokenizer is None:
-                hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
-                text = "[agent] reads text, but there is no [tokenizer]"
-                raise ConfigError([Problem("", text, hint)])
-            if tokenizer.needs_texts:
-                tokenizer.build(train.texts(), progress)
+        self._check_tokenizer(tokenizer)
+        if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
+            tokenizer.build(train.texts(), progress)
+        self.beginning = self._draw_weights(train, tokenizer, seed)
+
+    def initialize_from(
+        self,
+        folder: Path,
+        train: Teacher,
+        *,
+        tokenizer: Optional[Tokenizer] = None,
+        seed: int = 0,
+        progress: Optional[Callable[[int], None]] = None,
+    ) -> None:
+        """Begin with the tokenizer of a saved model of any agent, with its classes or
+        candidates (``carry_over``), and with the weights that fit.
+
+        RAISES (ConfigError): If text is to be read and there is no tokenizer.
+        """
+        self.survey(train)
+        carried = self.carry_over(read_json(folder / "agent.json"))
+        self._check_tokenizer(tokenizer)
+        lines = [*carried.lines]
+        if self.needs_text and tokenizer is not None:
+            tokenizer.from_disk(folder / "tokenizer")
+            lines.append(f"tokenizer: its {tokenizer.n_ids:,} ids")
+        lines += self._draw_weights(train, tokenizer, seed)
+        lines += fit_weights(folder, self.parameters, carried.grown)
+        self.weights_changed()
+        self.beginning = lines
+
+    def carry_over(self, state: Mapping[str, Any]) -> "Carried":
+        """Keep what another agent knew, beside what ``survey`` found.
+
+        state (Mapping[str, Any]): Its ``state``; it may have been of another kind.
+        """
+        return Carried()
+
+    def _check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
+        if self.needs_text and tokenizer is None:
+            hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
+            text = "[agent] reads text, but there is no [tokenizer]"
+            raise ConfigError([Problem("", text, hint)])
+
+    def _draw_weights(
+        self, train: Teacher, tokenizer: Optional[Tokenizer], seed: int
+    ) -> Sequence[str]:
+        """The first weights; RETURNS what initializers have to say of them."""
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global generators.
         fix_random_seed(seed)
-        self.lay_out_weights()
+        with rows_of_words(lambda: tokenizer.word_ids(train.texts()) if tokenizer else {}) as lines:
+            self.lay_out_weights()
+        return lines
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""
@@ -143,6 +211,8 @@ class ModelAgent(ConversationAgent, Learner):
         sample = self.sample()
         try:
             self.model.initialize(*sample)
+        except DialogError:
+            raise
         except Exception as error:
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"

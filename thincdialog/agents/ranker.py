@@ -1,7 +1,18 @@
 """Answers with the best of many candidate replies."""
 
 from collections import Counter
-from typing import Any, Callable, Collection, Dict, List, Literal, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 from thinc.api import Model
@@ -21,7 +32,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
-from .model_agent import ModelAgent, has_rectangles, no_labels
+from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
 from .repeats import kept_setting, probabilities, rank, shall_block
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
@@ -124,14 +135,16 @@ class RankerAgent(ModelAgent):
 
     def reading(self) -> ReadingOptions:
         path = self.fixed_path
-        return (
-            super()
-            .reading()
-            ._replace(
-                labels=None if path is None else read_list(path),
-                outside_labels=self.ignore_bad_candidates,
-            )
-        )
+        options = super().reading()._replace(outside_labels=self.ignore_bad_candidates)
+        if path is not None:
+            return options._replace(labels=read_list(path))
+        from_training = self.eval_candidates in (None, "inline", "fixed")
+        is_fixed = from_training and self.candidates != "vocab"
+        return options._replace(repeats_training=is_fixed)
+
+    @property
+    def choices(self) -> Sequence[str]:
+        return self.fixed
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         if self.candidates not in ("batch", "batch_all"):
@@ -155,6 +168,18 @@ class RankerAgent(ModelAgent):
             found = sorted(counts, key=lambda text: -counts[text])
         self.fixed = found[: self.max_fixed_candidates]
         self.blocks_repeats = shall_block(self.block_repeats, train)
+
+    def carry_over(self, state: Mapping[str, Any]) -> Carried:
+        """Behind the replies of the training data come those that a saved ranker knew, as far
+        as there is room."""
+        before = state.get("fixed_candidates") or ()
+        if self.fixed_path is not None or self.candidates == "vocab":
+            return Carried()
+        n_own = len(self.fixed)
+        known = dict.fromkeys([*self.fixed, *map(str, before)])
+        self.fixed = list(known)[: self.max_fixed_candidates]
+        n_more = len(self.fixed) - n_own
+        return Carried([f"candidates: {n_own:,} replies of the data, {n_more:,} of the model"])
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer)

@@ -19,7 +19,8 @@ ABOUT = """
 Reads all data as the agent would, without training. What cannot be read is listed, all of
 it, and ends the command with 1, unless on_bad_data = "skip" allows so much. It warns if
 there are fewer than 100 training examples, or of a class fewer than 10; texts or labels
-that are missing or empty; labels that are no candidates, or that training lacks; a label
+that are missing or empty; labels that are no candidates, or classes that training lacks;
+more than half of the labels of dev or test that are among nobody's candidates; a label
 that more than 90 % of the training examples have; more than 10 % duplicates; more than
 1 % with two different classes; more than 1 % of dev or test that stand in the training
 data, too; ids that occur twice; more than 5 % unknown words; more than 10 % that the
@@ -159,6 +160,7 @@ def _cells(part: Any) -> Dict[str, str]:
         "empty label": some(part.empty_label),
         "label not in training": some(part.new_labels),
         "label no candidate": some(part.outside),
+        "nobody's candidate": some(part.unreachable),
         "duplicates": some(part.duplicates),
         "same input, other label": some(part.contradictions),
         "also in training": some(part.in_train),

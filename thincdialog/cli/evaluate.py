@@ -86,6 +86,8 @@ def _show_scores(found: Any) -> None:
     print(table(rows))
     if found.intervals:
         messages.info(about_intervals(found))
+    if found.warning:
+        messages.warn(f"{found.split}: {found.warning}")
 
 
 def of_classes(scores: Dict[str, float]) -> Dict[str, float]:

@@ -17,6 +17,8 @@ EXAMPLES = [
     "train ranker.cfg -o output/ranker --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg -o output/short --force --training.max_steps 100",
     "train ranker.cfg -o output/ranker --resume --paths.train train.jsonl --paths.dev dev.jsonl",
+    "train intent.cfg -o output/mine --init-from output/intent/model-best "
+    "--paths.train intents.csv",
     "train ranker.cfg --dry-run --paths.train train.jsonl --paths.dev dev.jsonl",
     "train quickstart.cfg --json > scores.json",
 ]
@@ -26,6 +28,7 @@ ARGUMENTS = [
     argument("-o --output FOLDER", "where to save model-best and model-last"),
     argument("--force", "replace a run that is in the folder already"),
     argument("--resume", "go on from the newest checkpoint in the folder; begin, if there is none"),
+    argument("--init-from MODEL", "begin with the weights of a saved model ([training] init_from)"),
     argument("--dry-run", "do all up to the first step, show counts and sizes, write nothing"),
     argument("--file-friendly", "plain lines, also on a terminal: no progress bar, no colour"),
     json_flag("scores at the end, and all else to stderr,"),
@@ -38,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Train, show the scores, and say where the model lies."""
     from ..api import train
 
+    if arguments.init_from is not None:
+        arguments.overrides = {**arguments.overrides, "training.init_from": arguments.init_from}
     # JSON has stdout for itself.
     stdout: Any = sys.stderr if arguments.json else sys.stdout
     stderr: Any = sys.stderr

@@ -2,12 +2,19 @@
 
 from .code import CodeError, CodeLike, PathLike, code_files, load_code
 from .given import ConfigLike, Overrides
-from .load import CheckedConfig, build_block, check_config, load_config, resolve_config
+from .load import (
+    CheckedConfig,
+    build_block,
+    check_config,
+    load_config,
+    read_sections,
+    resolve_config,
+)
 from .shipped import command_in, find_shipped, shipped_configs, shipped_text
 from .write import write_config
 
 __all__ = [
     "CheckedConfig", "CodeError", "CodeLike", "ConfigLike", "Overrides", "PathLike", "build_block",
     "check_config", "code_files", "command_in", "find_shipped", "load_code", "load_config",
-    "resolve_config", "shipped_configs", "shipped_text", "write_config",
+    "read_sections", "resolve_config", "shipped_configs", "shipped_text", "write_config",
 ]  # fmt: skip

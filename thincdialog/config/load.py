@@ -74,6 +74,18 @@ def check_config(config: AnyConfig, overrides: Overrides = None) -> List[Problem
         return error.problems
 
 
+def read_sections(config: ConfigLike) -> Dict[str, Any]:
+    """Nested sections of a config, complete as far as their functions are known, and nothing
+    checked: for a look at a config of others.
+
+    RAISES (ConfigError): If it cannot be read.
+    """
+    given = read_config(config)
+    if given.problems:
+        raise ConfigError(given.problems, given.name)
+    return fill_variables(given, fill_functions(given.data))
+
+
 def resolve_config(checked: CheckedConfig) -> Dict[str, Any]:
     """Build the objects of all sections. No data is read.
 

@@ -15,6 +15,7 @@ from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .bootstrap import N_RESAMPLES, Resampled, interval, resample, task_values
 from .evaluate_agent import evaluate_agent
 from .predictions import Prediction, Recorder, example_report
+from .unreachable import unreachable_labels
 
 Intervals = Dict[str, Tuple[float, float]]
 
@@ -33,6 +34,7 @@ class Evaluation:
     predictions (Dict[str, List[Prediction]]): Task name ("" of one task) to its replies.
     metrics (Sequence[ExampleMetric]): What replies are scored by.
     bad_data (List[BadData]): Of each file, what could not be read and was left out.
+    warning (str): What makes the scores say little (see ``unreachable_labels``), or "".
     """
 
     split: str
@@ -44,6 +46,7 @@ class Evaluation:
     predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
     metrics: Sequence[ExampleMetric] = ()
     bad_data: List[BadData] = field(default_factory=list)
+    warning: str = ""
 
     def confusion(self) -> ConfusionMatrix:
         """How often which class was found for which.
@@ -137,6 +140,7 @@ def agent_in_detail(
         n_resamples=n_resamples,
         predictions=by_task,
         metrics=list(metrics),
+        warning=unreachable_labels(experiment.agent, teacher),
     )
 
 

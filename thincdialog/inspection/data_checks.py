@@ -3,6 +3,7 @@
 from itertools import chain
 from typing import Iterator, List, Tuple
 
+from ..evaluation.unreachable import REMEDY
 from .data_report import DataReport, DataWarning, Limits, Some, SplitReport
 
 CHECKS = (
@@ -67,6 +68,10 @@ def _of_labels(part: SplitReport, has_classes: bool, limits: Limits) -> Iterator
         ids = ", ".join(part.outside_examples)
         hint = "add it to the candidates or classes"
         yield "candidates", f"{text}: {_names(part.outside)} (first in {ids})", hint
+    if part.unreachable.share > limits.max_unreachable:
+        text = f"{_share(part.unreachable, 'have')} a label that is among nobody's candidates, "
+        text += "which are the replies of training; scores will be about 0 whatever is learnt"
+        yield "candidates", f"{text}: {_names(part.unreachable)}", REMEDY
     if has_classes and is_train and part.n_rare_classes:
         name, count = (part.rare_labels or part.frequent_labels)[-1]
         text = f"{part.n_rare_classes} of {part.n_labels} classes have fewer than "

@@ -48,6 +48,10 @@ def report_split(
         new = np.setdiff1d(labelled, _common(survey, train, "answers"), assume_unique=True)
     wanted = chain.from_iterable(numbers[:N_IDS].tolist() for numbers in found.values())
     names = _ids(teacher, wanted)
+    is_bound = survey.reading.repeats_training
+    # Whose label can only be given if it was one in training.
+    bound = survey.prints("candidates")[new] == hash(False)
+    n_unreachable = int(np.count_nonzero(bound)) if is_bound else 0
     some = {
         name: _some(survey, len(numbers), [names[number] for number in numbers[:N_IDS].tolist()])
         for name, numbers in found.items()
@@ -95,6 +99,7 @@ def report_split(
             SkippedSome(bad.path, bad.n_read, bad.n_skipped, list(map(str, bad.first)))
             for bad in teacher.bad_data(split)
         ],
+        unreachable=_some(survey, n_unreachable, new_labels[:N_NAMED]),
         **some,
     )
 

@@ -55,6 +55,8 @@ class SplitReport:
     new_labels (Some): Whose first label is not in the training data; labels for ids.
     outside (Some): With a label that is not among the candidates; likewise.
     outside_examples (List[str]): Ids of the first of these.
+    unreachable (Some): Whose first label is among nobody's candidates, as these are the
+        training replies and the example has none of its own; likewise.
     duplicates (Some): Read and answered before, in this split.
     contradictions (Some): Read elsewhere in this split with another answer.
     in_train (Some): Read and answered in training, too.
@@ -87,6 +89,7 @@ class SplitReport:
     new_labels: Some
     outside: Some
     outside_examples: List[str]
+    unreachable: Some
     duplicates: Some
     contradictions: Some
     in_train: Some
@@ -110,6 +113,7 @@ class Limits:
     max_overlap (float): Share of dev or test examples that are in the training data.
     max_unknown (float): Share of unknown words.
     max_truncated (float): Share of contexts, or labels, that are cut.
+    max_unreachable (float): Share of dev or test labels that are among nobody's candidates.
     """
 
     min_train: int = 100
@@ -120,6 +124,7 @@ class Limits:
     max_overlap: float = 0.01
     max_unknown: float = 0.05
     max_truncated: float = 0.1
+    max_unreachable: float = 0.5
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def debug_data(
     """Read all data of a config and report on it, without building a model's weights.
 
     The training data is read in any case: others are compared with it. Equal examples are
-    found by fingerprints of 8 bytes, 48 bytes for each example in all, so what a
+    found by fingerprints of 8 bytes, 56 bytes for each example in all, so what a
     stream holds may be larger than memory; other data is held as for training. Labels that
     are not among their candidates, which training refuses, are counted here. What cannot be
     read does not end the reading: all of it is in one error, or, where it may be skipped, in
@@ -67,6 +67,8 @@ def _report(
         with reading_bar(stream) as progress:
             tokenizer.build(experiment.training_split().texts(), progress)
     reading = Reading(agent.reading(), tokenizer)
+    if experiment.evaluation["n_candidates"]:
+        reading.repeats_training = False  # Each example has its label among candidates.
     known = None
     if isinstance(tokenizer, VocabularyTokenizer):
         vocabulary = tokenizer.vocabulary

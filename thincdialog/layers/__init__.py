@@ -16,4 +16,5 @@ from . import (
     scale,
     token_embed,
     window_block,
+    word_vectors,
 )

@@ -86,7 +86,7 @@ class ConsoleLogger:
 
     def log_step(self, info: Optional[Dict[str, Any]]) -> None:
         """Move the bar, at most ten times a second; after an evaluation, write a row."""
-        if info is not None:
+        if info is not None and info.get("is_evaluation", True):
             self._row(info)
         elif self.bar is not None:
             self._look()

@@ -17,15 +17,16 @@
         return setup
 
 A registered logger returns ``setup``. It is called once, before training, with ``run`` (see
-``LoggedRun``) in the place of spaCy's ``nlp``, and with the two streams. ``log_step(None)``
-is called after a training step without an evaluation, ``log_step(info)`` after one with an
-evaluation and at step 0: thousands of times, so None must be cheap. ``finalize()`` is
-called once at the end, also when training fails: then ``run.error`` says how.
+``LoggedRun``) in the place of spaCy's ``nlp``, and with the two streams. ``log_step(info)`` is
+called with each row: at step 0, after a step with an evaluation, and every ``[training]
+log_every_steps``; ``log_step(None)`` after any other step: thousands of times, so None must be
+cheap. ``finalize()`` is called once at the end, also when training fails: then ``run.error``
+says how.
 
 What ``setup`` raises ends the run before it has begun. What the others raise does not:
 training goes on, and one line on stderr tells (``chain.py``).
 
-``info``, the row of an evaluation, must not be changed. Keys may be missing only where None
+``info``, a row, must not be changed. Keys may be missing only where None
 is allowed (``scores`` are spaCy's ``other_scores``, ``loss_per_example`` its ``losses``):
 
 step (int): Training steps done.
@@ -35,9 +36,12 @@ loss_per_example (Optional[float]): Mean training loss since the last row (nats)
     None before the first step, and for an agent that counts tokens: its rows have
     ``loss_per_token``.
 score_name (str): Name of the metric that is optimised.
-score (Optional[float]): Its value; None without dev data.
+score (Optional[float]): Its value; None without dev data, or evaluation.
 scores (Dict[str, float]): All metrics of the evaluation, by name.
 is_best (bool): Whether this is the best score so far.
+is_evaluation (bool): Whether there was an evaluation; else the row tells of training alone:
+    of the steps since the last row of either kind. That of an evaluation tells of those since
+    the last evaluation.
 learn_rate (Optional[float]): Of the last step.
 gradient_norm (Optional[float]): Of the last step, before clipping.
 examples_per_second (Optional[float]): Training examples since the last row, by
@@ -92,5 +96,5 @@ LogStep = Callable[[Optional[Dict[str, Any]]], None]
 Finalize = Callable[[], None]
 # (run, stdout, stderr) -> (log_step, finalize)
 Setup = Callable[[LoggedRun, TextIO, TextIO], Tuple[LogStep, Finalize]]
-# (progress, row of an evaluation or None) -> None
+# (progress, row or None) -> None
 Log = Callable[[Progress, Optional[Dict[str, Any]]], None]

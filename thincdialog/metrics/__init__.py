@@ -1,6 +1,17 @@
 """Metrics: exact, mergeable values, and one family of example metrics per file."""
 
-from . import accuracy, auc, bleu, class_f1, distinct_n, f1, ranking, rouge_l, token_scores
+from . import (
+    accuracy,
+    auc,
+    bleu,
+    class_f1,
+    distinct_n,
+    f1,
+    intra_distinct_n,
+    ranking,
+    rouge_l,
+    token_scores,
+)
 from .exact import ExactSum
 from .example_metric import ExampleMetric
 from .macro_metric import MacroMetric, merge_tasks

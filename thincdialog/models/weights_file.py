@@ -6,7 +6,7 @@ their dimensions, the parameters with shapes and offsets, and the SHA-256 of the
 
 import hashlib
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 import numpy as np
 from thinc.api import Model
@@ -58,21 +58,37 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
     RAISES (ModelError): If a file is missing, damaged, or of another model.
     """
     layout = read_json(folder / "layout.json")
-    path = folder / "weights.npy"
     if layout.get("parameters") != _slots(parameters):
         raise ModelError(
             f"{folder / 'layout.json'}  has other parameters than the model of config.cfg. "
             "Load it with the version of thincdialog and the --code it was trained with."
         )
-    vector: Any = read_array(path)
-    if vector.dtype != np.float32 or vector.shape != (parameters.values.size,):
+    vector = read_vector(folder, layout)
+    if vector.shape != (parameters.values.size,):
         raise ModelError(
-            f"{path}  holds {vector.dtype} {vector.shape}, expected float32 "
+            f"{folder / 'weights.npy'}  holds {vector.dtype} {vector.shape}, expected float32 "
             f"({parameters.values.size},). It belongs to another model."
+        )
+    parameters.load(vector)
+
+
+def read_vector(folder: Path, layout: Mapping[str, Any]) -> Any:
+    """All weights of a saved model.
+
+    layout (Mapping[str, Any]): From ``layout.json``.
+    RETURNS (Floats1d): On the CPU.
+    RAISES (ModelError): If the file is missing or damaged.
+    """
+    path = folder / "weights.npy"
+    vector: Any = read_array(path)
+    if vector.dtype != np.float32 or vector.ndim != 1:
+        raise ModelError(
+            f"{path}  holds {vector.dtype} {vector.shape}, expected float32 of one dimension. "
+            "It belongs to another model."
         )
     if hashlib.sha256(vector.tobytes()).hexdigest() != layout.get("sha256"):
         raise ModelError(f"{path}  is damaged: its checksum is not the one in layout.json.")
-    parameters.load(vector)
+    return vector
 
 
 def _slots(parameters: FlatParameters) -> List[Dict[str, Any]]:

@@ -1,3 +1,3 @@
 """Optimizers beside Thinc's own."""
 
-from . import lazy_adam, row_sparse, sparse_sgd
+from . import lazy_adam, momentum_sgd, row_sparse, sparse_sgd

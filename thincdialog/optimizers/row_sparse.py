@@ -76,7 +76,8 @@ class RowSparseOptimizer(Optimizer):
     with a block of them (``step_block``).
 
     ``update_parts`` is the sparse step: table rows without a gradient keep weights and state.
-    Averages are taken every ``average_every`` steps, with the decay of that many.
+    Averages are taken every ``average_every`` steps, with the decay of that many;
+    ``current_average`` knows the steps since, too.
 
     is_shared (bool): Whether others change the same state meanwhile: then ``step_block`` gets
         copies of it, which nobody changes before they are put back.
@@ -225,14 +226,40 @@ class RowSparseOptimizer(Optimizer):
         if key not in self.averages:
             self.averages[key] = values.copy()
             return
-        # Thinc's decay, for the steps since the last time.
-        kept = min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** self.average_every
+        share = _share_of_newest(n_updates, self.average_every)
         if is_compiled:
-            load_kernels("steps").move_average(self.averages[key], values, float(1 - kept))
-            return
-        average, share = self.averages[key], get_array_module(values).float32(1 - kept)
-        for now in Part(0, values.shape[0]).blocks(values):
-            average[now] += share * (values[now] - average[now])
+            load_kernels("steps").move_average(self.averages[key], values, share)
+        else:
+            _move_average(self.averages[key], values, share)
+
+    def current_average(self, key: Key, values: Floats1d) -> Any:
+        """The average with what the steps since it was last taken would add to it. What is
+        kept stays as it is, so that looking at it changes nothing of what comes.
+
+        values (Floats1d): All parameters, as they are now.
+        RETURNS (Optional[Floats1d]): None if no average was taken yet.
+        """
+        n_updates = self.nr_update[key]
+        # Workers have room for one before the first is taken: it holds the weights of the start.
+        if not self.averages or key not in self.averages or n_updates < self.average_every:
+            return None
+        n_since = n_updates % self.average_every
+        if not n_since:
+            return self.averages[key]
+        average = self.averages[key].copy()
+        _move_average(average, values, _share_of_newest(n_updates, n_since))
+        return average
+
+
+def _share_of_newest(n_updates: int, n_since: int) -> float:
+    """The share of the weights in their average: Thinc's, for the steps since the last time."""
+    return float(1 - min((1.0 + n_updates) / (10.0 + n_updates), 0.9999) ** n_since)
+
+
+def _move_average(average: Any, values: Any, share: float) -> None:
+    part = get_array_module(values).float32(share)
+    for now in Part(0, values.shape[0]).blocks(values):
+        average[now] += part * (values[now] - average[now])
 
 
 def _block(array: Any, index: Union[slice, Ints1d]) -> Any:

@@ -9,6 +9,7 @@ from thinc.api import Optimizer
 
 from .lazy_adam import LazyAdam
 from .row_sparse import Key, RowSparseOptimizer
+from .scored_schedules import restore_schedules
 from .shared_moments import SharedMoments
 from .state import ARRAYS, SETTINGS
 
@@ -97,6 +98,10 @@ class StepSettings:
             self._schedules.step_schedules()
             self._last += 1
         return {**settings_of(self._schedules), **self._fixed}
+
+    def restore_schedules(self, states: Mapping[str, Any]) -> None:
+        """Go on as those of the run's optimizer, whose ``schedule_states`` these are."""
+        restore_schedules(self._schedules, states)
 
 
 def settings_of(optimizer: Optimizer) -> Dict[str, float]:

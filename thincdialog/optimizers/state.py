@@ -6,6 +6,7 @@ import numpy as np
 from thinc.api import Optimizer, get_array_module, to_numpy
 
 from ..errors import ModelError
+from .scored_schedules import restore_schedules, schedule_states
 
 SETTINGS = ("grad_clip", "learn_rate", "b1", "b2", "eps", "L2")
 ARRAYS = ("mom1", "mom2", "averages")
@@ -23,15 +24,18 @@ def has_state(optimizer: Any) -> bool:
     return isinstance(optimizer, Optimizer) or hasattr(optimizer, "state")
 
 
-def averages_of(optimizer: Any) -> Any:
-    """The moving average of the weights; None if the optimizer keeps none, or has not begun.
+def averages_of(optimizer: Any, weights: Any) -> Any:
+    """The moving average of the weights, with every step made so far; None if the optimizer
+    keeps none, or has not begun.
 
+    weights (Floats1d): As they are now.
     RETURNS (Optional[Floats1d]): As long as the weights.
     """
+    if hasattr(optimizer, "current_average"):  # It does not take it at each step.
+        return optimizer.current_average(KEY, weights)
     averages = getattr(optimizer, "averages", None) or {}
     # Workers have room for one before the first is taken: it holds the weights of the start.
-    first = getattr(optimizer, "average_every", 1)
-    if KEY not in averages or optimizer.nr_update[KEY] < first:
+    if KEY not in averages or not optimizer.nr_update[KEY]:
         return None
     return averages[KEY]
 
@@ -51,6 +55,7 @@ def optimizer_state(optimizer: Any) -> Tuple[Dict[str, Any], Dict[str, np.ndarra
     }
     for name in COUNTS:
         state[name] = [[list(key), int(n)] for key, n in getattr(optimizer, name).items()]
+    state["schedules"] = schedule_states(optimizer)
     arrays: Dict[str, np.ndarray] = {}
     keys: List[List[Any]] = []
     for name in ARRAYS:
@@ -83,6 +88,7 @@ def restore_optimizer(
         getattr(optimizer, name)[_key(key)] = xp.asarray(arrays[file])
     for _ in range(max(optimizer.nr_update.values(), default=0)):
         optimizer.step_schedules()
+    restore_schedules(optimizer, state["schedules"])
     for name, value in state["settings"].items():
         current = float(getattr(optimizer, name))
         if current == value:

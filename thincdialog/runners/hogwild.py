@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from ..errors import ConfigError, Problem, ProtocolError
 from ..evaluation.evaluate_agent import evaluate_by
 from ..metrics import Metric, merge_reports
+from ..optimizers.scored_schedules import schedule_states
 from ..optimizers.shared_state import has_known_steps, lay_out_state, settings_of
 from ..optimizers.state import KEY
 from ..protocol import StepReport
@@ -131,6 +132,7 @@ class Hogwild(Runner):
             if self.executor == "process":
                 self.crew.each("begin")
             self._stack = stack.pop_all()
+        self._told_schedules: Dict[str, Any] = {}
         # Which workers are through with their shares.
         self.is_done = [True] * n
         if at_once < n:
@@ -153,11 +155,19 @@ class Hogwild(Runner):
         if self.crew.busy:
             self.numbers.end_at(step + room)
         else:
+            self._tell_schedules()
             self.numbers.begin(step, room)
             for worker, is_done in enumerate(self.is_done):
                 if not is_done:
                     self.crew.ask(worker, "run")
         return self._reports(TAKE_SECONDS)
+
+    def _tell_schedules(self) -> None:
+        """Let workers have the rates that evaluations have led to."""
+        states = schedule_states(self.experiment.optimizer)
+        if states != self._told_schedules:
+            self.crew.each("restore_schedules", states)
+            self._told_schedules = states
 
     def settle(self) -> List[StepReport]:
         self.numbers.stop()

@@ -61,6 +61,10 @@ class Worker:
         self.world.start_epoch(epoch, self.experiment.seed)
         return self.world.epoch_done()
 
+    def restore_schedules(self, states: Mapping[str, Any]) -> None:
+        """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
+        self.settings.restore_schedules(states)
+
     def run(self, tell: Tell) -> bool:
         """Make steps until there are no more numbers, or nothing is left of the share.
 

@@ -14,7 +14,8 @@ from ..training.experiment import Experiment
 # Settings that do not touch what was learnt so far.
 HARMLESS = (
     "paths.*", "system.gpu_id", "system.ops", "evaluation.world*", "baselines.*", "tasks.*.test",
-    "training.max_*", "training.eval_every_*", "training.checkpoint_*", "training.patience",
+    "training.max_*", "training.eval_every_*", "training.log_every_*",
+    "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",
 )  # fmt: skip
 # Settings that can be added: what was measured so far is measured alike.

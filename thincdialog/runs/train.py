@@ -12,9 +12,11 @@ from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
+from ..evaluation.unreachable import unreachable_labels
 from ..files.saved_model import BEST
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
+from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
@@ -70,6 +72,8 @@ def train(
         with experiment.working():
             run = TrainingRun(experiment, folder, stdout or sys.stdout, stderr or sys.stderr)
             run.interruption = interruption
+            if not resume:
+                find_beginning(experiment.checked)
             check_output(folder, force, resume)
             try:
                 # From here on the folder is ours: another process might mend what we write.
@@ -122,12 +126,17 @@ class TrainingRun:
         self.keeper.begin(anew=state is None)
         place = self.keeper.place
         for log in self.log:
-            step = None if state is None else int(state["loop"]["evaluated_step"])
+            step = None if state is None else int(state["loop"]["logged_step"])
             log.begin(step, None if place.is_sure else place.path)
 
     def _note(self, line: str) -> None:
         self.stderr.write(f"{line}\n")
         self.stderr.flush()
+
+    def _warn(self, split: str, teacher: Teacher) -> None:
+        warning = unreachable_labels(self.experiment.agent, teacher)
+        if warning:
+            self._note(f"{split}: {warning}.")
 
     def train(self, state: Optional[Dict[str, Any]]) -> Result:
         """Learn, evaluate and save."""
@@ -143,6 +152,8 @@ class TrainingRun:
             experiment.initialize(self.teacher, self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
         self._note_bad_data()
+        if dev is not None:
+            self._warn("dev", dev)
         if experiment.agent.learns:
             result = self._learn(dev, state)
         else:
@@ -185,7 +196,7 @@ class TrainingRun:
 
     def _learn(self, dev: Optional[Teacher], state: Optional[Dict[str, Any]]) -> Result:
         experiment, training = self.experiment, self.experiment.training
-        step = max(0, state["loop"]["evaluated_step"]) if state else 0
+        step = max(0, state["loop"]["logged_step"]) if state else 0
         place = self.keeper.place
         logged = LoggedRun(
             experiment.checked.interpolated,
@@ -234,6 +245,8 @@ class TrainingRun:
         result.train_examples = {name: n for name, n in counts.items() if n is not None}
         known = {split: teacher for split, teacher in teachers.items() if teacher is not None}
         for split, teacher in known.items():
+            if known.get("dev") is None:
+                self._warn(split, teacher)
             score_split(result, split, experiment, teacher)
         result.baselines = measure_baselines(experiment, known)
         if known:

@@ -51,19 +51,26 @@ def warmup_cosine(
 
 @registry.schedules("thincdialog.WarmupInverseSqrt.v1")
 def warmup_inverse_sqrt(
-    initial_rate: float, warmup_steps: int, total_steps: Optional[int] = None
+    initial_rate: float,
+    warmup_steps: int,
+    total_steps: Optional[int] = None,
+    gamma: Optional[int] = None,
 ) -> Iterable[float]:
-    """Grow to the initial rate, then fall with the inverse root of the step's number.
+    """Grow to the initial rate, then fall with the inverse root of the step's number: after n
+    steps more it is the initial rate times sqrt(gamma / (gamma + n)).
 
     initial_rate (float): The highest rate, above 0.
-    warmup_steps (int): Steps of growth, 0 or more; the rate is halved after three times
-        as many steps more.
+    warmup_steps (int): Steps of growth, 0 or more.
     total_steps (Optional[int]): From this step on the rate is zero; None for never.
+    gamma (Optional[int]): The rate is halved after three times as many steps, 1 or more;
+        ``warmup_steps`` if None.
     RETURNS (Iterable[float]): The rate of each step.
     RAISES (ValueError): If an argument is out of range.
     SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762, section 5.3
     """
-    unit = max(1, warmup_steps)
+    if gamma is not None and gamma < 1:
+        raise ValueError(f"gamma = {gamma}, but it must be 1 or more (steps)")
+    unit = max(1, warmup_steps) if gamma is None else gamma
 
     def decay(step: int) -> float:
         if total_steps is not None and step >= total_steps - warmup_steps:

@@ -25,10 +25,12 @@ from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
+from ..optimizers.scored_schedules import scored_schedules
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
+from .beginning import find_beginning
 from .reading_bar import reading_bar
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
@@ -180,11 +182,19 @@ class Experiment:
         that texts are read.
 
         teacher (Teacher): Of the training data.
+        RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
         """
+        folder = find_beginning(self.checked)
         with reading_bar(stderr) as progress:
-            self.agent.initialize(
-                teacher, tokenizer=self.tokenizer, seed=self.seed, progress=progress
-            )
+            known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
+            if folder is None:
+                self.agent.initialize(teacher, **known)
+                lines = list(getattr(self.agent, "beginning", ()))
+            else:
+                self.learner.initialize_from(folder, teacher, **known)
+                head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
+                lines = [head, *(f"  {line}" for line in self.learner.beginning)]
+        stderr.writelines(f"{line}\n" for line in lines)
 
     # --- what is wrong --------------------------------------------------------------------
 
@@ -209,6 +219,10 @@ class Experiment:
         except ConfigError as error:
             at = where("training", "optimizer")
             problems += [problem._replace(where=at) for problem in error.problems]
+        if scored_schedules(self.optimizer) and not self.has_split("dev"):
+            text = "[training.optimizer] has a schedule that goes by scores on dev data"
+            hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
+            problems.append(Problem(where("training", "optimizer"), f"{text}: there is none", hint))
         problems += self.runner.problems(self)
         if problems:
             raise ConfigError(problems, self.checked.name)
@@ -319,8 +333,7 @@ class Experiment:
         """What the agent's replies are scored by: those of the config; of a classifier, also
         how well each class is found, as words say little about classes."""
         metrics: List[ExampleMetric] = self.evaluation["metrics"]
-        has_classes = getattr(self.agent, "replies_with_classes", False)
-        if has_classes and not any(isinstance(metric, ClassF1) for metric in metrics):
+        if self.agent.has_classes and not any(isinstance(metric, ClassF1) for metric in metrics):
             return [*metrics, ClassF1()]
         return metrics
 

@@ -1,4 +1,4 @@
-"""The row of an evaluation, as loggers and callbacks get it."""
+"""The rows of a run, as loggers and callbacks get them."""
 
 import math
 from array import array
@@ -21,6 +21,11 @@ class LogRows:
         self.score_name = score_name
         self._examples = 0
         self._seconds = 0.0
+        self._begin()
+
+    def begin(self, position: Position, seconds: float) -> None:
+        """A row begins here, whatever was counted before."""
+        self._examples, self._seconds = position.examples, seconds
         self._begin()
 
     def _begin(self) -> None:
@@ -58,14 +63,14 @@ class LogRows:
         is_best: bool,
         **more: Any,
     ) -> Dict[str, Any]:
-        """The row of an evaluation (see ``loggers/logger.py``); the next one begins.
+        """A row, of an evaluation or of training alone (see ``loggers/logger.py``); the next one
+        begins.
 
         seconds (float): Of training.
-        report (Mapping[str, float]): What was measured on the dev data.
+        report (Mapping[str, float]): What was measured on the dev data, if anything.
         **more (Any): What else stands in it.
         """
         examples, spent = position.examples - self._examples, seconds - self._seconds
-        self._examples, self._seconds = position.examples, seconds
         counts = self._counts
 
         def rate(count: float) -> Optional[float]:
@@ -95,7 +100,7 @@ class LogRows:
         if self._n_losses:
             loss = AverageMetric(self._exact_loss(), self._n_losses)
             row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()
-        self._begin()
+        self.begin(position, seconds)
         return row
 
     def state(self) -> Dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any, ContextManager, Dict, List, Mapping, Optional
 
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
+from ..optimizers.scored_schedules import tell_schedules
 from ..optimizers.state import averages_of
 from ..protocol import StepReport
 from ..teachers import Teacher
@@ -64,10 +65,13 @@ class TrainingLoop:
         self.limits = TrainingLimits.of(training)
         self.every = Every(*(training[f"eval_every_{unit}"] for unit in UNITS))
         self.every_checkpoint = Every(0.0, *(training[f"checkpoint_every_{u}"] for u in UNITS[1:]))
+        self.every_row = Every(0.0, training["log_every_steps"], 0.0)
         self.position = Position()
         self.clock = Clock()
         self.epochs = Epochs(train)
         self.rows = LogRows(training["score"])
+        # Of rows between evaluations, so that these are the same with and without them.
+        self.loss_rows = LogRows(training["score"])
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
         self.gradient_norm: Optional[float] = None
@@ -78,7 +82,7 @@ class TrainingLoop:
             or self.every_checkpoint.steps
             or self.every_checkpoint.seconds
         )
-        self._evaluated_step = self._saved_step = -1
+        self._evaluated_step = self._saved_step = self._logged_step = -1
         self._must_evaluate = True
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
@@ -113,7 +117,7 @@ class TrainingLoop:
                     self.asked_to_stop = "no training example had a label"
             if is_over or self._may_be_due():
                 self._between_steps()
-            if self._evaluated_step < self.position.step:
+            if self._logged_step < self.position.step:
                 self.log(self._progress(), None)
 
     def _count(self, reports: List[StepReport], is_over: bool = False) -> None:
@@ -127,13 +131,16 @@ class TrainingLoop:
             if self.epochs.count(report.examples):
                 self._due_step = self.position.step  # What was foreseen may come earlier.
             self.rows.count(report)
+            if self.every_row.steps:
+                self.loss_rows.count(report)
             self.learn_rate, self.gradient_norm = report.learn_rate, report.gradient_norm
         if self.epochs.is_running:
             self.epochs.locate(self.position, is_over)
 
     def _look_ahead(self) -> None:
         """Foresee the step and the second of training before which nothing can be due."""
-        position, marks = self.position, (self.limits, self.every, self.every_checkpoint)
+        position = self.position
+        marks = (self.limits, self.every, self.every_checkpoint, self.every_row)
         epochs = min(mark.epochs_left(position) for mark in marks)
         steps = min(mark.steps_left(position) for mark in marks)
         self._due_step = position.step + min(steps, self.epochs.steps_left(position, epochs))
@@ -174,6 +181,8 @@ class TrainingLoop:
             self._must_evaluate |= self._evaluated_step < position.step
             self._evaluate_if_due()
             self._must_save |= self._has_checkpoints and self._saved_step < position.step
+        if self.every_row.due(position, seconds) and not self._must_evaluate:
+            self._log_row(self.loss_rows, {}, False, is_evaluation=False)
         if self.interruption.received is not None:
             self._leave(self.interruption.received)
         if self._must_save:
@@ -202,32 +211,44 @@ class TrainingLoop:
             with self.interruption.waiting(False):
                 report = self.runner.evaluate(self.dev) if self.dev is not None else {}
             is_best = self.selection.see(report, self.position.step)
+            tell_schedules(self.experiment.optimizer, is_best)
             self.keeper.evaluated(self.position, report, is_best)
         self.clock.leave_out(time.perf_counter() - started)
         self.every.done(self.position, seconds)
         self._evaluated_step = self.position.step
         self._must_evaluate = False
         self._must_save |= self.training["checkpoint_evaluations"]
-        info = self.rows.make(
-            self.position,
-            seconds,
-            report,
-            is_best,
-            learn_rate=self.learn_rate,
-            gradient_norm=self.gradient_norm,
-            total_steps=self._total_steps(),
-        )
-        self.log(self._progress(), info)
+        info = self._log_row(self.rows, report, is_best, is_evaluation=True)
         for callback in self.training["callbacks"]:
             if callback(info, self.experiment.agent):
                 self.asked_to_stop = self.asked_to_stop or "a callback asked to stop"
 
+    def _log_row(
+        self, rows: LogRows, report: Mapping[str, float], is_best: bool, is_evaluation: bool
+    ) -> Dict[str, Any]:
+        seconds = self.clock.seconds()
+        info = rows.make(
+            self.position,
+            seconds,
+            report,
+            is_best,
+            is_evaluation=is_evaluation,
+            learn_rate=self.learn_rate,
+            gradient_norm=self.gradient_norm,
+            total_steps=self._total_steps(),
+        )
+        if is_evaluation:
+            self.loss_rows.begin(self.position, seconds)
+        self.every_row.done(self.position, seconds)
+        self._logged_step = self.position.step
+        self.log(self._progress(), info)
+        return info
+
     def _weights_to_keep(self) -> ContextManager[None]:
         """The averaged weights in their place, if there are any."""
-        averages = averages_of(self.experiment.optimizer)
-        if averages is None:
-            return nullcontext()
-        return self.experiment.learner.with_weights(averages)
+        learner = self.experiment.learner
+        averages = averages_of(self.experiment.optimizer, learner.weights)
+        return nullcontext() if averages is None else learner.with_weights(averages)
 
     # --- going on in another process ------------------------------------------------
 
@@ -263,12 +284,13 @@ class TrainingLoop:
             "callbacks": {name: part.state() for name, part in self._callbacks().items()},
             "more": {name: getattr(self, name) for name in self._saved},
             "evaluated_step": self._evaluated_step,
+            "logged_step": self._logged_step,
             "random": random_state(),
         }
 
     def _parts(self) -> Dict[str, Any]:
         parts = {"epochs": self.epochs, "rows": self.rows, "selection": self.selection}
-        return {**parts, "every": self.every}
+        return {**parts, "every": self.every, "loss_rows": self.loss_rows, "log": self.every_row}
 
     def _callbacks(self) -> Dict[str, Any]:
         """Those with a state, by their names in the config."""
@@ -298,6 +320,7 @@ class TrainingLoop:
         for name in self._saved:
             setattr(self, name, state["more"][name])
         self._evaluated_step, self._saved_step = state["evaluated_step"], self.position.step
+        self._logged_step = state["logged_step"]
         self._must_save = False
         self.every_checkpoint.done(self.position, state["seconds"])
         set_random_state(state["random"])

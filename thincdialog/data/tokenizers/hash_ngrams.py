@@ -14,7 +14,7 @@ from .word_table import SEED
 
 # Joins the hashes of neighbouring words: an odd number, so nothing of them is lost.
 _JOIN = 0x9E3779B97F4A7C15
-_MASK = (1 << 64) - 1
+_MASK, _LOW = (1 << 64) - 1, (1 << 32) - 1
 _MAX_WORDS = 1 << 18  # remembered; more are hashed again when they come
 _NO_IDS = np.zeros(0, dtype=np.int32)
 
@@ -144,6 +144,14 @@ class HashNgramTokenizer(Tokenizer):
         ids = np.array(self._char_ids(from_bytes(word)), dtype=np.int32).tobytes()
         self._characters[word] = ids
         return ids
+
+    def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
+        found: Dict[str, int] = {}
+        for text in texts:
+            for word in self._split(text):
+                if word not in found:
+                    found[word] = self._word_ids(word, hash_bytes(to_bytes(word), SEED) & _LOW)[0]
+        return found
 
     def decode(self, ids: Iterable[int]) -> str:
         """Rows cannot be turned back into text: their numbers, as in "#12 #7"."""

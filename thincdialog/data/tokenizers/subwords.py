@@ -3,7 +3,7 @@ import json
 import zlib
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Literal, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional
 
 import numpy as np
 
@@ -121,6 +121,12 @@ class SubwordTokenizer(Tokenizer):
     def encode(self, text: str) -> np.ndarray:
         ids = np.array(self._loaded.encode(self._clean(text)), dtype=np.int32)
         return np.where(ids == 0, UNKNOWN, ids + (N_SPECIAL - 1)).astype(np.int32)
+
+    def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
+        pieces = map(self._loaded.id_to_piece, range(1, self._loaded.vocab_size()))
+        # A piece that begins a word may be the whole of it.
+        numbered = enumerate(pieces, N_SPECIAL)
+        return {piece[1:]: i for i, piece in numbered if piece[:1] == "\u2581" != piece}
 
     def decode(self, ids: Iterable[int]) -> str:
         kept = [

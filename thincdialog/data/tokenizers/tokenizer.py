@@ -1,7 +1,7 @@
 """What every tokenizer can do."""
 
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -58,6 +58,15 @@ class Tokenizer:
     def _encode_group(self, texts: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
         """``encode_many`` of some texts; not too many for one piece of work."""
         return encode_each(self.encode, texts)
+
+    def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
+        """The words that have an id for themselves, for vectors of words from elsewhere; none,
+        if the ids are no words.
+
+        texts (Iterable[str]): Of the training data; not read, if there is a vocabulary.
+        RETURNS (Dict[str, int]): Word to id.
+        """
+        return {}
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids. Special tokens are left out, the unknown token is "<unk>"."""

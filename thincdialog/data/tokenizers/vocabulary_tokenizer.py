@@ -60,6 +60,9 @@ class HasVocabulary(Tokenizer):
         self._ids = self._index()
         self._table = None
 
+    def word_ids(self, texts: Iterable[str]) -> Dict[str, int]:
+        return {word: i for i, word in enumerate(self.vocabulary.tokens, self.first_id)}
+
     def _index(self) -> Dict[str, int]:
         return {token: i for i, token in enumerate(self.vocabulary.tokens, self.first_id)}
 

@@ -64,6 +64,33 @@ def adagrad_rows(W: Any, dW: Any, S: Any, rows: Any, settings: Any) -> None:
 
 
 @kernel
+def momentum_dense(W: Any, dW: Any, V: Any, settings: Any) -> None:
+    """V = momentum V + g;   g = scale dW;   W = (1 - decay) (W - rate (speed V + newest g))
+
+    settings: scale, momentum, speed, newest, rate, decay.
+    """
+    scale, momentum, speed, newest, rate, decay = settings
+    s, m = np.float32(scale), np.float32(momentum)
+    of_speed, of_newest = np.float32(speed), np.float32(newest)
+    r, kept = np.float32(rate), np.float32(1.0 - decay)
+    for i in range(W.shape[0]):
+        g = dW[i] * s
+        now = m * V[i] + g
+        V[i] = now
+        W[i] = (W[i] - r * (of_speed * now + of_newest * g)) * kept
+
+
+@kernel
+def momentum_rows(W: Any, dW: Any, V: Any, rows: Any, settings: Any) -> None:
+    """The same over some rows."""
+    for place in range(rows.shape[0]):
+        fetch_row(W, rows, place)
+        fetch_row(V, rows, place)
+        row = rows[place]
+        momentum_dense(W[row], dW[place], V[row], settings)
+
+
+@kernel
 def _adam_run(W: Any, dW: Any, m1: Any, m2: Any, settings: Any, clear: bool) -> None:
     scale, b1, b2, least, eps, rate, momentum, newest, decay = settings
     # From 0 to the length: a range whose ends are unknown is not turned into vectors.

@@ -1,0 +1,131 @@
+"""Tables that begin with word vectors: which rows get which, and that no file is read later."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.training.examples import CLASSIFIER, quietly_train
+from thincdialog.api import ConfigError, DataError, Experiment, evaluate, load
+from thincdialog.layers.bag_embed import BagEmbed
+from thincdialog.layers.word_vectors import rows_of_words
+from thincdialog.registry import registry
+
+VECTORS = {"red": [3, 0, 0, 0], "one": [0, 3, 0, 0], "Red": [9, 9, 9, 9], "other": [5, 5, 5, 5]}
+TEXTS = ["red red one", "one pink", "red", "one one"] * 5
+
+
+@pytest.fixture
+def path(tmp_path):
+    rows = (f"{word} {' '.join(map(str, vector))}\n" for word, vector in VECTORS.items())
+    (tmp_path / "vectors.txt").write_text("".join(rows))
+    return str(tmp_path / "vectors.txt")
+
+
+@pytest.fixture
+def config(tmp_path, path):
+    rows = [{"text": text, "label": text.split()[-1]} for text in TEXTS]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = '[tasks.words]\n@teachers = "thincdialog.LabelledText.v1"\n'
+    task += f'train = "{tmp_path / "train.jsonl"}"\n'
+    table = f"""width = 4
+
+[agent.model.encoder.init_E]
+@initializers = "thincdialog.WordVectors.v1"
+path = "{path}"
+
+[training]
+max_steps = 1
+n_samples = 0
+"""
+    return task + CLASSIFIER + table
+
+
+def table_of(model):
+    return next(node for node in model.walk() if node.has_dim("nV")).get_param("E")
+
+
+def begun(text, **changes):
+    """The table as training would begin with it, and the tokenizer."""
+    experiment = Experiment.from_config(text, changes)
+    experiment.agent.initialize(experiment.training_split(), tokenizer=experiment.tokenizer)
+    return table_of(experiment.agent.model), experiment.tokenizer, experiment.agent.beginning
+
+
+def test_word_vectors_go_to_the_rows_of_a_vocabulary(config, path):
+    E, tokenizer, lines = begun(config)
+    rows = tokenizer.word_ids([])
+    assert sorted(rows) == ["one", "pink", "red"]
+    assert E[rows["red"]].tolist() == VECTORS["red"] and E[rows["one"]].tolist() == VECTORS["one"]
+    assert list(lines) == [f"{path}: vectors of 2 of 3 words (66.7 %)"]
+    # The others are drawn: as large on average, so within sqrt(3) times the root mean square.
+    others = np.delete(E, [rows["red"], rows["one"]], axis=0)
+    assert 0 < np.abs(others).max() <= np.sqrt(3 * 9 / 4)
+    assert len(np.unique(others)) == others.size
+    assert (begun(config)[0] == E).all()
+
+
+@pytest.mark.parametrize(
+    "name, options", [("HashNgrams", {"char_ngrams": [2, 3]}), ("WordNgrams", {})]
+)
+def test_word_vectors_go_to_the_rows_that_words_are_encoded_as(config, name, options):
+    changes = {f"tokenizer.{key}": value for key, value in {"n_rows": 500, **options}.items()}
+    text = config.replace("thincdialog.Words.v1", f"thincdialog.{name}.v1")
+    E, tokenizer, lines = begun(text, **changes)
+    assert "vectors of 2 of 3 words" in lines[0]
+    for word in ("red", "one"):
+        assert E[tokenizer.encode(word)[0]].tolist() == VECTORS[word]
+    found = [n for n, row in enumerate(E.tolist()) if row in list(VECTORS.values())]
+    assert len(found) == 2
+
+
+def test_word_vectors_of_words_with_one_row_are_those_of_the_first(config):
+    text = config.replace("thincdialog.Words.v1", "thincdialog.HashNgrams.v1")
+    E, _, lines = begun(text, **{"tokenizer.n_rows": 1})
+    assert E[-1].tolist() == VECTORS["red"]
+    assert lines[0].endswith("; 1 of them share their row with a more frequent one, whose it is")
+
+
+def test_word_vectors_of_subwords_go_to_whole_words(config):
+    pytest.importorskip("sentencepiece")
+    text = config.replace("thincdialog.Words.v1", "thincdialog.Subwords.v1")
+    E, tokenizer, _ = begun(text, **{"tokenizer.size": 300})
+    (row,) = tokenizer.encode("red")
+    assert E[row].tolist() == VECTORS["red"]
+
+
+def test_word_vectors_are_read_once_and_never_for_a_saved_model(config, path, tmp_path):
+    _, shown = quietly_train(config, tmp_path / "out")
+    assert shown.count("vectors of 2 of 3 words") == 1
+    (tmp_path / "vectors.txt").unlink()
+    model = tmp_path / "out" / "model-best"
+    train = str(tmp_path / "train.jsonl")
+    before = load(model)
+    assert before.respond("red") in ("red", "one", "pink")
+    assert evaluate(model, split="train", overrides={"tasks.words.train": train})["examples"] == 20
+    with pytest.raises(DataError, match="vectors.txt  cannot be read: No such file"):
+        quietly_train(config, tmp_path / "other")
+
+
+def test_word_vectors_that_do_not_fit_are_one_clear_error(config, path, tmp_path):
+    with pytest.raises(DataError, match="vectors of 4 numbers, but .* 8 wide: set embed_width"):
+        begun(config, **{"agent.model.encoder.width": 8})
+    with pytest.raises(DataError, match="the tokenizer's ids are no words"):
+        begun(config.replace("Words.v1", "Bytes.v1"))
+    (tmp_path / "vectors.txt").write_text("rouge 1 2 3 4\n")
+    with pytest.raises(DataError, match="has none of the 3 words .*: is it of another language"):
+        begun(config)
+    with pytest.raises(ConfigError, match="'path' of thincdialog.WordVectors.v1 is missing"):
+        begun(config.replace(f'path = "{path}"', ""))
+
+
+def test_word_vectors_stand_in_each_segments_rows(path):
+    """Tables of a kind that gives each word several rows."""
+    registry.ensure_populated()
+    init = registry.initializers.get("thincdialog.WordVectors.v1")(path)
+    with rows_of_words(lambda: {"red": 2}) as lines:
+        for _ in range(2):
+            model = BagEmbed(4, 3, segments="tables", n_segments=2, init_E=init)
+            model.initialize()
+    E = model.get_param("E")
+    assert E[4].tolist() == E[5].tolist() == VECTORS["red"] and len(lines) == 1

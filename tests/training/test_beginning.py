@@ -1,0 +1,213 @@
+"""A run that begins with a saved model: what it takes over, what it adds, what it refuses."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import ConfigError, ModelError, evaluate, load
+
+TASK = """
+[paths]
+train = null
+
+[tasks.words]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${paths.train}
+dev = ${paths.train}
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+"""
+ENCODER = """
+@models = "thincdialog.BagEncoder.v1"
+width = 8
+segments = "merge"
+"""
+NET = f'\n[agent.model]\n@models = "thincdialog.Classifier.v1"\n\n[agent.model.encoder]{ENCODER}'
+# Classes in the columns of a table, and in the rows of a layer.
+COMMITTEE = f"""
+[agent.model]
+@models = "thincdialog.Committee.v1"
+
+[agent.model.members.*.linear]
+@models = "thincdialog.LinearClassifier.v1"
+
+[agent.model.members.*.net]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.members.*.net.encoder]{ENCODER}"""
+TRAINING = """
+[training]
+max_epochs = 15.0
+n_samples = 0
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.05
+use_averages = false
+"""
+WORDS = {
+    "colour": "red green blue pink grey",
+    "number": "one two three four five",
+    "fruit": "apple pear plum grape lemon",
+}
+
+
+def write(path, *classes):
+    rows = [{"text": word, "label": name} for name in classes for word in WORDS[name].split()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def firsts(tmp_path_factory):
+    """Folders of runs that have learnt the first two classes, by their models."""
+    folder = tmp_path_factory.mktemp("first")
+    path = write(folder / "first.jsonl", "colour", "number")
+    for name, text in (("net", NET), ("committee", COMMITTEE)):
+        quietly_train(TASK + text + TRAINING, folder / name, paths__train=path)
+    return {NET: folder / "net", COMMITTEE: folder / "committee"}
+
+
+@pytest.fixture
+def begin(firsts, tmp_path):
+    """Begins with a copy of one of them, on one of these classes and another one."""
+
+    def begin(text=NET, **changes):
+        shutil.copytree(firsts[text], tmp_path / "first")
+        model, path = tmp_path / "first" / "model-best", tmp_path / "second.jsonl"
+        options = {"paths__train": write(path, "colour", "fruit"), **changes}
+        options.setdefault("training.init_from", str(model))
+        return quietly_train(TASK + text + TRAINING, tmp_path / "second", **options)
+
+    return begin
+
+
+@pytest.mark.parametrize("text", [NET, COMMITTEE], ids=["net", "committee"])
+def test_init_from_keeps_classes_and_adds_new_ones(begin, tmp_path, text):
+    _, shown = begin(text, training__max_steps=1, training__optimizer__learn_rate=0.0)
+    assert "classes: its 2 (1 without an example here), and 1 new: 'fruit'" in shown
+    assert "larger for new classes, whose weights are new: " in shown
+    before, after = (load(tmp_path / name / "model-best") for name in ("first", "second"))
+    assert before.agent.classes == ["colour", "number"]
+    assert after.agent.classes == ["colour", "number", "fruit"]
+    # What was learnt is there: with no weights for the new class, nothing else has changed.
+    for name in ("colour", "number"):
+        for word in WORDS[name].split():
+            assert before.respond(word) == after.respond(word) == name
+    assert after.agent.tokenizer.n_ids == before.agent.tokenizer.n_ids
+
+
+def test_init_from_goes_on_learning_and_needs_the_model_no_more(begin, tmp_path):
+    result, _ = begin(NET)
+    assert result.scores["dev"]["accuracy"] > 0.5
+    shutil.rmtree(tmp_path / "first")
+    model = tmp_path / "second" / "model-best"
+    assert evaluate(model, split="train") == evaluate(model, split="dev")
+    assert load(model).agent.classes == ["colour", "number", "fruit"]
+    # A checkpoint, too, is all that is needed to go on.
+    config = (tmp_path / "second" / "config.cfg").read_text()
+    resumed, shown = quietly_train(
+        config, tmp_path / "second", resume=True, training__max_epochs=16.0
+    )
+    assert "Going on from" in shown and "Beginning with" not in shown
+    assert resumed.stopped_because == "max_epochs = 16 reached"
+
+
+def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_path):
+    model = firsts[NET] / "model-last"
+    _, shown = quietly_train(
+        TASK + NET + TRAINING,
+        tmp_path / "two",
+        paths__train=write(tmp_path / "first.jsonl", "colour", "number"),
+        training__init_from=str(model),
+        training__optimizer__learn_rate=0.0,
+        training__max_steps=1,
+    )
+    weights = [(path / "weights.npy").read_bytes() for path in (model, tmp_path / "two/model-last")]
+    assert weights[0] == weights[1]
+    n = len(np.load(model / "weights.npy"))
+    (head, *lines) = shown.splitlines()
+    assert head == f"Beginning with {model} (thincdialog.Classifier.v1):"
+    assert lines[0] == "  classes: its 2" and lines[1].startswith("  tokenizer: its ")
+    assert "are the model's (5 of 5 parameters)" in lines[2] and len(lines) == 3 and n
+
+
+def test_init_from_gives_an_encoder_to_an_agent_of_another_kind(begin, tmp_path):
+    """The encoder of a ranker, in a classifier of other classes."""
+    ranker = RANKER.replace("width = 16\n", 'width = 8\nsegments = "merge"\n')
+    quietly_train(ranker, tmp_path / "ranker", training__max_steps=3)
+    model = tmp_path / "ranker" / "model-best"
+    still = {"training__max_steps": 1, "training__optimizer__learn_rate": 0.0}
+    _, shown = begin(**still, **{"training.init_from": str(model)})
+    assert "classes" not in shown and "new, as nothing fits: linear.W 2x8, linear.b 2" in shown
+    there, here = (load(each).agent.model for each in (model, tmp_path / "second" / "model-best"))
+    for name, param in (("bag_embed", "E"), ("linear", "W"), ("linear", "b")):
+        one, two = (
+            next(node for node in each.walk() if node.name == name).get_param(param)
+            for each in (there, here)
+        )
+        assert one.tobytes() == two.tobytes()
+    assert not [node for node in here.walk() if node.name == "linear"][-1].get_param("W").any()
+
+
+def test_init_from_keeps_the_replies_of_a_ranker(tmp_path):
+    model = tmp_path / "one" / "model-best"
+    quietly_train(RANKER, tmp_path / "one", training__max_steps=1)
+    few = {"tasks__coffee__n_train": 4, "training__max_steps": 1}
+    quietly_train(RANKER, tmp_path / "few", **few)
+    found = {}
+    for most in (50000, 30):
+        options = {"training__init_from": str(model), "agent__max_fixed_candidates": most, **few}
+        _, shown = quietly_train(RANKER, tmp_path / str(most), **options)
+        found[most] = load(tmp_path / str(most) / "model-best").agent.fixed
+        own = load(tmp_path / "few" / "model-best").agent.fixed
+        n_more = len(found[most]) - len(own)
+        assert f"candidates: {len(own)} replies of the data, {n_more:,} of the model" in shown
+        assert found[most][: len(own)] == own and n_more > 0
+    assert set(found[50000]) == set(load(model).agent.fixed) and len(found[30]) == 30
+
+
+@pytest.mark.parametrize(
+    "changes, error, expected",
+    [
+        ({"tokenizer.lower": False}, ConfigError, r"\[tokenizer\] lower = False, but True in"),
+        ({"agent.classes": ["colour", "fruit"]}, ConfigError, "lacks 1 that .*: 'number'"),
+        ({"training.init_from": "nowhere"}, ModelError, "nowhere  is not a folder"),
+        ({"training.init_from": 3}, ConfigError, "'init_from' should be a string or null, got 3"),
+    ],
+)
+def test_init_from_what_does_not_fit_is_refused_by_name(begin, tmp_path, changes, error, expected):
+    with pytest.raises(error, match=expected):
+        begin(NET, **changes)
+    assert not (tmp_path / "second" / "model-best").exists()
+
+
+def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_path):
+    path = shutil.copytree(firsts[NET] / "model-best", tmp_path / "model")
+    layout = json.loads((path / "layout.json").read_text())
+    layout["parameters"][0]["offset"] = 10**9
+    (path / "layout.json").write_text(json.dumps(layout))
+    (tmp_path / "bad.jsonl").write_text("{")
+    options = {"paths__train": str(tmp_path / "bad.jsonl"), "training__init_from": str(path)}
+    with pytest.raises(ModelError, match="is damaged: layout.json"):
+        quietly_train(TASK + NET + TRAINING, tmp_path / "other", **options)
+    assert not (tmp_path / "other").exists()
+    # Without checksums (of an earlier version), what it says is looked at all the same.
+    meta = json.loads((path / "meta.json").read_text())
+    del meta["files"]
+    (path / "meta.json").write_text(json.dumps(meta))
+    options["paths__train"] = write(tmp_path / "good.jsonl", *WORDS)
+    with pytest.raises(ModelError, match="lies outside of the weights"):
+        quietly_train(TASK + NET + TRAINING, tmp_path / "other", **options)
+
+
+def test_init_from_another_width_is_told_of(begin):
+    _, shown = begin(training__max_steps=1, **{"agent.model.encoder.width": 16})
+    assert "new, as nothing fits: bag_embed.E " in shown and "not used: bag_embed.E " in shown

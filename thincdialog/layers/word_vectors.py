@@ -1,0 +1,123 @@
+"""Initial weights of an embedding table from a file of word vectors."""
+
+import math
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+from thinc.api import Ops
+from thinc.initializers import uniform_init
+from thinc.types import Floats2d
+from thinc.util import partial
+
+from ..errors import DataError
+from ..formats.word_vectors import read_word_vectors
+from ..registry import registry
+
+# Words, each with the number of its row.
+Words = Dict[str, int]
+
+
+class TableRows:
+    """Which rows of embedding tables belong to which words, for those who fill tables.
+
+    find (Callable[[], Words]): Called if anybody wants to know.
+    lines (List[str]): What they have to say to the user.
+    """
+
+    def __init__(self, find: Callable[[], Words]):
+        self._find = find
+        self._words: Optional[Words] = None
+        self.lines: List[str] = []
+        # Of files that were read, for tables alike.
+        self.known: Dict[Tuple[str, int], Any] = {}
+
+    @property
+    def words(self) -> Words:
+        """All that have a row."""
+        if self._words is None:
+            self._words = self._find()
+        return self._words
+
+
+# An initializer gets nothing but a shape; what its rows mean is known where a model is set up.
+_ROWS: ContextVar[Optional[TableRows]] = ContextVar("table_rows", default=None)
+
+
+@contextmanager
+def rows_of_words(find: Callable[[], Words]) -> Iterator[List[str]]:
+    """A stretch in which a model is set up for the first time, with words in its tables. (Of one
+    whose weights are loaded next, no file is read.)
+
+    find (Callable[[], Words]): Gives the words and their rows.
+    YIELDS (List[str]): To be filled with lines for the user.
+    """
+    rows = TableRows(find)
+    token = _ROWS.set(rows)
+    try:
+        yield rows.lines
+    finally:
+        _ROWS.reset(token)
+
+
+def word_vectors_init(path: str, ops: Ops, shape: tuple) -> Floats2d:
+    """The table of a file's vectors.
+
+    shape (Tuple[int, int]): (n_rows, width).
+    RETURNS (Floats2d): Zeros outside of ``rows_of_words``.
+    """
+    rows = _ROWS.get()
+    if rows is None:
+        return ops.alloc2f(*shape)
+    n_rows, width = shape
+    known = rows.known.get((path, width))
+    if known is None:
+        known = rows.known[path, width] = _find_vectors(path, rows, width)
+    numbers, vectors = known
+    # The others are, on average, as large.
+    bound = math.sqrt(3 * float(np.square(vectors).mean()))
+    E: Any = uniform_init(ops, (n_rows, width), lo=-bound, hi=bound)
+    E[ops.xp.asarray(numbers)] = ops.xp.asarray(vectors)
+    return E
+
+
+def _find_vectors(path: str, rows: TableRows, width: int) -> Tuple[np.ndarray, np.ndarray]:
+    """Numbers of rows, int64, shape (n,), and their vectors, shape (n, width)."""
+    words = {word.encode("utf8", "surrogatepass"): row for word, row in rows.words.items()}
+    if not words:
+        text = "gives vectors to words, but the tokenizer's ids are no words"
+        raise DataError(path, f"{text}: use one such as thincdialog.Words.v1")
+    found = set()
+    vectors: Dict[int, np.ndarray] = {}
+    for word, vector in read_word_vectors(path, words, width):
+        found.add(word)
+        # Of words that share a row the first one, which is the most frequent, has it.
+        vectors.setdefault(words[word], vector)
+    if not found:
+        some = ", ".join(repr(word) for word in list(rows.words)[:3])
+        text = f"has none of the {len(words):,} words of the training data, such as {some}"
+        raise DataError(path, f"{text}: is it of another language, or of another case?")
+    line = f"{path}: vectors of {len(found):,} of {len(words):,} words"
+    line += f" ({100 * len(found) / len(words):.1f} %)"
+    n_without = len(found) - len(vectors)
+    if n_without:
+        line += f"; {n_without:,} of them share their row with a more frequent one, whose it is"
+    rows.lines.append(line)
+    return np.array(list(vectors), dtype=np.int64), np.stack(list(vectors.values()))
+
+
+@registry.initializers("thincdialog.WordVectors.v1")
+def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
+    """A table of embeddings that begins with word vectors from a file: word2vec (text or
+    binary), fastText (.vec) or GloVe, also gzipped. Rows without a word of the file are drawn,
+    and are as large on average. All are learnt further.
+
+    The table must be as wide as the vectors. Words are looked up as the tokenizer cuts them, so
+    that its `lower` decides on the case. Of a tokenizer with hashed rows, a word is any of the
+    training data, which is read once more; n-grams and pieces of words have none.
+
+    path (str): The file. It is read when a training begins; a saved model needs it no more.
+    RETURNS (Callable): ``init(ops, shape) -> table``.
+    """
+    return partial(word_vectors_init, path)

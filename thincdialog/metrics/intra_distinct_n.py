@@ -1,0 +1,40 @@
+"""Distinct n-grams within each reply: how little it repeats itself."""
+
+from typing import List, Optional, Sequence
+
+from ..errors import ConfigError, Problem
+from ..messages import Message
+from ..registry import registry
+from .example_metric import ExampleAverages
+from .words import word_list
+
+
+@registry.metrics("thincdialog.IntraDistinctN.v1")
+class IntraDistinctN(ExampleAverages):
+    """Different n-grams of a reply as a share of its n-grams, averaged over replies; higher is
+    less repetition, 1.0 none. A reply with fewer than n words counts 0, as in ParlAI.
+
+    Words are those of ``thincdialog.DistinctN.v1``, which tells how much replies repeat each
+    other. Reports `intra_distinct_<n>` for each n, 0.0 to 1.0.
+
+    ns (Optional[List[int]]): The n of each, 1 or more; 1 and 2 if null.
+    RAISES (ConfigError): If an n is less than 1.
+    """
+
+    def __init__(self, ns: Optional[List[int]] = None):
+        ns = [1, 2] if ns is None else ns
+        if not ns or min(ns) < 1:
+            text = f"'ns' of thincdialog.IntraDistinctN.v1 is {ns}"
+            raise ConfigError([Problem("", text, "give one or more numbers of at least 1")])
+        self.ns = sorted(set(ns))
+        self.names = [f"intra_distinct_{n}" for n in self.ns]
+        self.reset()
+
+    def scores(self, labels: Sequence[str], reply: Message) -> Sequence[float]:
+        """The share of each n."""
+        words = word_list(reply.get("text") or "")
+        found = []
+        for n in self.ns:
+            ngrams = [words[i : i + n] for i in range(len(words) - n + 1)]
+            found.append(len(set(ngrams)) / len(ngrams) if ngrams else 0.0)
+        return found

@@ -1,0 +1,80 @@
+"""SGD that keeps its speed."""
+
+from typing import Any, List, Tuple
+
+from thinc.api import Optimizer
+from thinc.optimizers import SGD_DEFAULTS, FloatOrSeq
+from thinc.types import Floats1d
+from thinc.util import get_array_module
+
+from ..registry import registry
+from .row_sparse import RowSparseOptimizer
+from .state import Key
+
+
+class MomentumSGD(RowSparseOptimizer):
+    """With V the speed, V = momentum V + dW and W -= learn_rate V; with Nesterov's momentum,
+    W -= learn_rate (dW + momentum V). Rows without a gradient keep weights and speed.
+
+    mom1 (Dict): Holds V.
+    b1 (float): The momentum.
+    """
+
+    kernels = "momentum"
+
+    def __init__(self, learn_rate: FloatOrSeq, *, momentum: float, nesterov: bool, **settings: Any):
+        if not 0.0 <= momentum < 1.0:
+            raise ValueError(f"momentum = {momentum}, but it must be 0.0 or more and below 1.0")
+        super().__init__(learn_rate, beta1=momentum, beta2=0.0, **settings)
+        self.nesterov = nesterov
+
+    def state_arrays(self, key: Key, values: Floats1d) -> List[Any]:
+        if key not in self.mom1:
+            self.mom1[key] = get_array_module(values).zeros_like(values)
+        return [self.mom1[key]]
+
+    def step_block(self, xp: Any, dW: Any, state: List[Any], n_updates: int) -> Any:
+        (speed,) = state
+        speed *= xp.float32(self.b1)
+        speed += dW
+        if not self.nesterov:
+            return speed * xp.float32(self.learn_rate)
+        dW += xp.float32(self.b1) * speed
+        dW *= xp.float32(self.learn_rate)
+        return dW
+
+    def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
+        shares = (self.b1, 1.0) if self.nesterov else (1.0, 0.0)
+        return (scale, self.b1, *shares, self.learn_rate)
+
+
+@registry.optimizers("thincdialog.MomentumSGD.v1")
+def configure_momentum_sgd(
+    learn_rate: FloatOrSeq,
+    *,
+    momentum: float = 0.9,
+    nesterov: bool = False,
+    L2: FloatOrSeq = SGD_DEFAULTS["L2"],
+    L2_is_weight_decay: bool = True,
+    grad_clip: FloatOrSeq = SGD_DEFAULTS["grad_clip"],
+    use_averages: bool = False,
+    average_every: int = 8,
+) -> Optimizer:
+    """SGD with momentum, as PyTorch's; for models with embedding tables, too: a step costs the
+    rows that the batch used.
+
+    learn_rate (float or schedule): Step size. The same gradient over and over moves the
+        weights 1 / (1 - momentum) times as far.
+    momentum (float): Share of its speed that a weight keeps, per step (for a table row: per
+        use); 0.0 or more and below 1.0.
+    nesterov (bool): Whether the speed counts as it will be after the step.
+    L2 (float): Weight decay; in tables only for the rows used.
+    L2_is_weight_decay (bool): Decay the weights, not the gradient.
+    grad_clip (float): Largest norm of the whole gradient; 0 for no limit.
+    use_averages (bool): Keep a moving average of the weights.
+    average_every (int): Steps between two updates of the average, 1 or more.
+    RETURNS (Optimizer): For ``FlatParameters.update``.
+    RAISES (ValueError): If momentum or average_every is out of range.
+    SOURCE: Sutskever et al. 2013, https://proceedings.mlr.press/v28/sutskever13.html
+    """
+    return MomentumSGD(**locals())  # all arguments, by their names

@@ -1,0 +1,43 @@
+"""The saved model that a run begins with: ``[training] init_from``.
+
+It is a setting of the training and not of the agent: it says where the first weights come from,
+for every agent that learns, and the saved model of such a run is complete without it.
+"""
+
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+from ..config import CheckedConfig, read_sections
+from ..errors import ConfigError, Problem
+from ..files.saved_model import check_files, read_meta
+from ..loggers.values import leaves
+
+
+def find_beginning(checked: CheckedConfig) -> Optional[Path]:
+    """The folder of the saved model, if the config names one.
+
+    RAISES (ModelError): If it is not a whole saved model.
+    RAISES (ConfigError): If it reads text in another way than the config says.
+    """
+    name = checked.interpolated["training"]["init_from"]
+    if name is None:
+        return None
+    folder = Path(name)
+    check_files(folder, read_meta(folder))
+    saved = read_sections(folder / "config.cfg").get("tokenizer")
+    own = checked.interpolated.get("tokenizer")
+    if saved is not None and own is not None:
+        before, now = (dict(leaves(section)) for section in (saved, own))
+        different = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        problems = [_other(checked, folder, key, before, now) for key in different]
+        if problems:
+            raise ConfigError(problems, checked.name)
+    return folder
+
+
+def _other(
+    checked: CheckedConfig, folder: Path, key: str, before: Dict[str, Any], now: Dict[str, Any]
+) -> Problem:
+    text = f"[tokenizer] {key} = {now.get(key)!r}, but {before.get(key)!r} in {folder}"
+    hint = "its embeddings belong to its tokens: copy [tokenizer] from its config.cfg"
+    return Problem(checked.where("tokenizer", key), text, hint)
