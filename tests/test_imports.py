@@ -44,7 +44,7 @@ def test_imports_go_left_only():
     for file in trees():
         part, imported = part_of(file), list(imported_parts(file))
         if part == "__init__":  # the version, which everybody may read, and api on first use
-            assert [name for _, name in imported] == ["api"]
+            assert {name for _, name in imported} == {"api"}
             continue
         wrong += [
             f"{file.relative_to(PACKAGE)}:{line} '{part}' must not import '{other}'"
