@@ -8,7 +8,7 @@ from tests.test_house import PACKAGE, trees
 
 # Parts of the package, left to right; those between two "<" do not import each other.
 ORDER = """
-errors < messages, files < registry < config < ops, metrics < protocol
+errors < contract < messages, files < registry < config < ops, metrics < protocol
 < formats, batchers, mutators < examples < layers, losses, schedules, optimizers, data
 < models < teachers < agents < worlds, loggers, callbacks < training < evaluation
 < runs, runners < inspection < plotting < api < cli < __main__

@@ -183,7 +183,8 @@ class ClassifierAgent(ModelAgent):
         # (n_examples, n_classes)
         logits, backprop = self.model.begin_update(self._input(batch))
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
-        d_logits, losses = self.loss(logits, targets, weights)
+        shape = (len(batch.rows), len(self.classes))
+        d_logits, losses = self.losses(logits, shape, targets, weights)
         self.count_losses(batch, losses)
         backprop(d_logits)
 

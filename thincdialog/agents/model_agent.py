@@ -8,10 +8,12 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Ragged
 
 from ..batchers import Lengths
+from ..contract import place_in, told, wrong_value
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
-from ..errors import ConfigError, DataError, Problem, ProtocolError, TrainingError
+from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
+from ..layers.watched import changed_rows
 from ..messages import Message
 from ..metrics import Metric
 from ..models.gradient_tree import GradientTree
@@ -41,6 +43,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     needs_text = True
     can_truncate = True
+    loss: Callable
 
     def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
@@ -135,11 +138,12 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             self.model.initialize(*sample)
         except Exception as error:
+            if isinstance(error, DialogError) or place_in(error):  # It says itself where.
+                raise
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            text = f"[agent.model] cannot be set up to read {reads}: {reason}"
-            raise ConfigError([Problem("", text, "--verbose shows where")]) from error
+            text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
+            raise ConfigError([Problem("", text, "--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
 
@@ -192,10 +196,45 @@ class ModelAgent(ConversationAgent, Learner):
         if not isinstance(batch, Batch):
             batch = Batch.of(observations)
         labelled = batch.labelled()
-        if not len(labelled.rows):
-            return self.answer(batch)
-        self.learn(labelled)
+        with self.watching_rows():
+            if not len(labelled.rows):
+                return self.answer(batch)
+            self.learn(labelled)
         return [Message()] * len(batch.rows)
+
+    @contextmanager
+    def watching_rows(self) -> Iterator[None]:
+        """A stretch in which the model is used: what a layer of a user's that lost rows leads
+        to, wherever it is found, is told of that layer."""
+        try:
+            yield
+        except DialogError:
+            raise
+        except Exception as error:
+            lost = changed_rows(self.model)
+            if lost is None or place_in(error):
+                raise
+            raise lost from error
+
+    def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
+        """The gradient of a loss by the scores, and the loss of each example.
+
+        scores (Floats2d): From the model.
+        shape (Tuple[int, int]): What theirs must be.
+        given: What else the loss is given.
+        RAISES (CodeError): If a user's loss gives something else.
+        """
+        if scores.shape != shape:
+            text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
+            problem = Problem("", text, "one row for each example")
+            raise changed_rows(self.model) or ConfigError([problem])
+        found = self.loss(scores, *given)
+        is_pair = isinstance(found, tuple) and len(found) == 2
+        shapes = [getattr(each, "shape", None) for each in found] if is_pair else []
+        if shapes != [shape, shape[:1]]:
+            wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
+            raise wrong_value(self.loss, found, wanted)
+        return found
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.

@@ -173,7 +173,8 @@ class RankerAgent(ModelAgent):
         X, targets, allowed = self._training_input(batch)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
-        d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
+        shape = (len(batch.rows), len(X[1].lengths))
+        d_scores, losses = self.losses(scores, shape, ops.asarray1i(targets), mask)
         self.count_losses(batch, losses)
         backprop(d_scores)
 

@@ -7,13 +7,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Dict, Optional, Union
 
+from ..contract import CODE_PREFIX, CodeError
 from ..errors import DialogError
 
 _IMPORTED: Dict[Path, ModuleType] = {}
-
-
-class CodeError(DialogError):
-    """A file given with ``--code`` cannot be imported."""
 
 
 def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
@@ -30,7 +27,7 @@ def load_code(path: Optional[Union[str, Path]]) -> Optional[ModuleType]:
         return _IMPORTED[file]
     if not file.is_file():
         raise CodeError(f"{path}  there is no such Python file; check the path given with --code")
-    name = f"thincdialog_code_{file.stem}_{len(_IMPORTED)}"
+    name = f"{CODE_PREFIX}{file.stem}_{len(_IMPORTED)}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise CodeError(f"{path}  is not a Python file; its name should end in .py")

@@ -15,5 +15,6 @@ from . import (
     projection,
     scale,
     token_embed,
+    watched,
     window_block,
 )

@@ -1,3 +1,3 @@
 """Learning-rate schedules that warm up, beside Thinc's own."""
 
-from . import warmup
+from . import warmup, watched
