@@ -193,7 +193,9 @@ def test_a_mutator_that_gives_no_episodes(kind, said):
 
 
 def test_a_mutator_that_is_none():
-    with pytest.raises(ConfigError, match="'None' .NoneType. is no mutator - let its registered"):
+    with pytest.raises(
+        ConfigError, match=r"mutator\(\) returned None, but should return a function"
+    ):
         two_steps(RANKER + MUTATOR.format("no mutator"))
 
 

@@ -312,8 +312,8 @@ class Checker:
         """What a function has built, if it is what its registry is for."""
         kind = registry.all_registries()[info.registry]
         if not fits(built, kind.made):
-            wanted = one(kind.made) if isinstance(kind.made, type) else describe(kind.made)
-            wanted = wanted.removeprefix("a block that builds ")
+            wanted = describe(kind.made).replace("a block that builds ", "")
+            wanted = one(kind.made) if isinstance(kind.made, type) else wanted
             problem = wrong_value(info.function, built, wanted)
             self.add(path, f"[{'.'.join(path)}] {info.name}: {problem}")
             return None

@@ -24,7 +24,6 @@ from ..formats.bookmark import Bookmark
 from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
 from ..formats.wording import short
-from ..messages import Message
 from .mutating import Episode, Source, mutated, own_mutator
 from .store import MemoryStore, Store, collection_paused
 
@@ -93,7 +92,7 @@ class Split:
             text = f"the split '{name}' is a store, which is shown as it is"
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
         if isinstance(source, Store):
-            source.check()
+            source.check(name)
         self.mutators = [own_mutator(mutator) for mutator in mutators]
         self.candidates = candidates
         self.streaming = streaming
@@ -295,7 +294,7 @@ class Split:
 
 
 def _is_message(value: Any) -> bool:
-    labels = value.get("labels", ()) if isinstance(value, Message) else None
+    labels = value.get("labels", ()) if isinstance(value, dict) else None
     return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
 
 

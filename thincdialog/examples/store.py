@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
 
 import numpy as np
 
-from ..contract import Contract, Returned, place_of, show
+from ..contract import Contract, Returned, is_users, place_of, show
 from ..errors import ConfigError, Problem
 from ..messages import Message
 
@@ -62,24 +62,26 @@ class Store(Contract):
         """
         raise NotImplementedError
 
-    def check(self) -> None:
-        """See that the store has what it must have before anything is read.
+    def check(self, split: str) -> None:
+        """See that the store has what it must have, before anything is read.
 
+        split (str): What it holds.
         RAISES (ConfigError): If not.
         """
-        place = place_of(type(self))
+        own = f" ({place_of(type(self))})" if is_users(type(self).cells) else ""
+        store = f"the store of the split '{split}'{own}"
         for name, what in (("names", "the fields"), ("starts", "the first row of each episode")):
             if not hasattr(self, name):
-                text = f"{place} has no '{name}'"
+                text = f"{store} has no '{name}'"
                 raise ConfigError([Problem("", text, f"give it one: {what}")])
         starts = np.asarray(self.starts)
         is_good = starts.ndim == 1 and starts.dtype.kind in "iu" and len(starts) > 0
         if not is_good or starts[0] != 0 or (np.diff(starts.astype(np.int64)) < 1).any():
-            text = f"{place} has starts = {show(self.starts)}"
+            text = f"{store} has starts = {show(self.starts)}"
             hint = "they begin with 0, rise from episode to episode and end with the number of rows"
             raise ConfigError([Problem("", text, hint)])
         if "id" not in self.names:
-            raise ConfigError([Problem("", f"{place} has no field 'id'", "give it one")])
+            raise ConfigError([Problem("", f"{store} has no field 'id'", "give it one")])
 
     def message(self, row: int) -> Message:
         """A row as a message, without `episode_done`."""
