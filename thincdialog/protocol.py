@@ -68,6 +68,8 @@ class Agent(Contract):
     # Whether it is a ``Learner``.
     learns: bool = False
     can_truncate: bool = False
+    # Names of all that ``report`` may hold; None if that is not known beforehand.
+    reported: Optional[Sequence[str]] = None
     observation: Optional[Message] = None
     has_acted: bool = False
 

@@ -20,6 +20,8 @@ _SHARES = {
     "truncated_label_tokens": "truncated_labels",
 }
 
+REPORTED = ("loss", "tokens", "padding_fraction", *_SHARES)
+
 
 class Counters:
     """Since the last update of the weights; in an evaluation, since the last reset.

@@ -26,7 +26,7 @@ from ..ops.dialog_ops import exact_products
 from ..protocol import NO_STEP, Learner, Observations, ReadingOptions, StepReport
 from ..teachers import Teacher
 from .conversation import ConversationAgent
-from .counters import Counters, not_finite
+from .counters import REPORTED, Counters, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -43,6 +43,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     needs_text = True
     can_truncate = True
+    reported = REPORTED
     loss: Callable
 
     def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
@@ -196,25 +197,17 @@ class ModelAgent(ConversationAgent, Learner):
         if not isinstance(batch, Batch):
             batch = Batch.of(observations)
         labelled = batch.labelled()
-        with self.watching_rows():
+        try:
             if not len(labelled.rows):
                 return self.answer(batch)
             self.learn(labelled)
-        return [Message()] * len(batch.rows)
-
-    @contextmanager
-    def watching_rows(self) -> Iterator[None]:
-        """A stretch in which the model is used: what a layer of a user's that lost rows leads
-        to, wherever it is found, is told of that layer."""
-        try:
-            yield
-        except DialogError:
-            raise
         except Exception as error:
-            lost = changed_rows(self.model)
+            # What a layer of a user's that lost rows leads to is found elsewhere.
+            lost = None if isinstance(error, DialogError) else changed_rows(self.model)
             if lost is None or place_in(error):
                 raise
             raise lost from error
+        return [Message()] * len(batch.rows)
 
     def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
         """The gradient of a loss by the scores, and the loss of each example.

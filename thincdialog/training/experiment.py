@@ -15,16 +15,19 @@ from ..config import (
     load_config,
     resolve_config,
 )
+from ..contract import is_users
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, read_meta
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
+from ..metrics.macro_metric import MACRO
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..worlds import WorldFactory
 from .reading_bar import reading_bar
+from .selection import not_measured
 
 PathLike = Union[str, Path]
 CodeLike = Optional[PathLike]
@@ -180,6 +183,7 @@ class Experiment:
             at = where("training", "optimizer")
             problems += [problem._replace(where=at) for problem in error.problems]
         problems += self.runner.problems(self)
+        problems += self.score_problems()
         if problems:
             raise ConfigError(problems, self.checked.name)
         self.check_data()
@@ -202,6 +206,26 @@ class Experiment:
         except MissingPackageError as error:
             problems.append(Problem(self.checked.where("agent"), str(error)))
         return problems
+
+    def score_problems(self) -> List[Problem]:
+        """What is wrong with ``[training] score``, as far as it is known which names there
+        will be: metrics tell before the first example, and our agents do."""
+        if not (self.agent.learns and self.has_split("dev")):
+            return []
+        if self.agent.reported is None or is_users(type(self.agent).report):
+            return []
+        if is_users(self.evaluation["world"]):
+            return []
+        names = {"examples", *self.agent.reported}
+        for metric in self.metrics:
+            names.update(metric.fresh().report())
+        if len(self.tasks) > 1:
+            prefixes = [MACRO, *(name for name, task in self.tasks.items() if "dev" in task.splits)]
+            names |= {f"{prefix}/{name}" for prefix in prefixes for name in names}
+        score = self.training["score"]
+        if score in names:
+            return []
+        return [not_measured(score, names)._replace(where=self.checked.where("training", "score"))]
 
     # --- splits ---------------------------------------------------------------------------
 
