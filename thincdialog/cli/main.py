@@ -10,7 +10,7 @@ import traceback
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
-from ..errors import ConfigError, DialogError
+from ..errors import ConfigError, DialogError, WorkerError
 from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .output import messages
@@ -88,7 +88,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if shows_traceback:
             traceback.print_exc()
         # Files have errors of their own; others are stdout's or those of a user's code.
-        messages.fail(_what_failed(error) if isinstance(error, OSError) else str(error))
+        text = _what_failed(error) if isinstance(error, OSError) else str(error)
+        if isinstance(error, WorkerError) and not shows_traceback:
+            text = error.brief
+        messages.fail(text)
         if isinstance(error, OSError) and error.filename is None:
             _drop_output()
         if isinstance(error, ConfigError) and not shows_traceback:

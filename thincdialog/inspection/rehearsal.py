@@ -15,8 +15,9 @@ LABELS = ("yes", "no")
 
 def rehearse(experiment: Experiment) -> List[Problem]:
     """Let the agent learn and answer a few invented texts in its world, and the metrics score
-    the answers, to find what users' parts do wrong. Other errors are no problem here, as texts and labels are
-    not those that the config is for; and an agent of a user's may need what nobody can invent.
+    the answers, to find what users' parts do wrong. Other errors are no problem here, as texts
+    and labels are not those that the config is for; and an agent of a user's may need what
+    nobody can invent.
 
     experiment (Experiment): Fresh; its agent is of no use afterwards.
     RETURNS (List[Problem]): One at most.
