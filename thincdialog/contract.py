@@ -58,12 +58,16 @@ class Contract:
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        if cls.__module__.partition(".")[0] == PACKAGE:
+        if _is_ours(cls):
             return
         for name, returned in cls.returns.items():
             method = vars(cls).get(name)
             if isinstance(method, FunctionType):
                 setattr(cls, name, _watched(method, returned))
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == PACKAGE
 
 
 def _watched(method: FunctionType, returned: Returned) -> Callable:
@@ -179,7 +183,8 @@ def told(error: BaseException) -> str:
 
 def place_in(error: Optional[BaseException]) -> str:
     """The innermost line of a user's that an error went through: "mine.py:12  in act()"; ""
-    if there is none. A function that was called with the wrong arguments counts, too."""
+    if there is none. A function that was called with the wrong arguments counts, too, and a
+    class without a method that it must have."""
     while error is not None:
         place, trace = "", error.__traceback__
         while trace is not None:
@@ -189,7 +194,10 @@ def place_in(error: Optional[BaseException]) -> str:
                 line = f"{_shown_path(code.co_filename)}:{trace.tb_lineno}"
                 place = f"{line}  in {_short_name(name)}()"
             trace = trace.tb_next
-        place = place or (_misfit(error) if isinstance(error, TypeError) else "")
+        if not place and isinstance(error, TypeError):
+            place = _misfit(error)
+        if not place and isinstance(error, NotImplementedError):
+            place = _lack(error)
         if place:
             return place
         error = error.__cause__ or error.__context__
@@ -205,6 +213,18 @@ def _misfit(error: TypeError) -> str:
             if is_users(function):
                 return place_of(function)
     return ""
+
+
+def _lack(error: NotImplementedError) -> str:
+    """Where the class of a user's stands that lacks a method of its contract."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = trace.tb_frame if trace is not None else None
+    owner = frame.f_locals.get("self") if frame is not None else None
+    if frame is None or not isinstance(owner, Contract) or _is_ours(type(owner)):
+        return ""
+    return f"{place_of(type(owner))} has no {frame.f_code.co_name}()"
 
 
 def told_of_code(error: BaseException) -> str:

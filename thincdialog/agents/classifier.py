@@ -108,6 +108,12 @@ class ClassifierAgent(ModelAgent):
     def reading(self) -> ReadingOptions:
         return super().reading()._replace(has_classes=True, labels=self.given_classes)
 
+    _caches = ("_class_numbers",)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._set_classes(self.classes, state.get("loss_weights"))
+
     # --- what is learnt besides weights -------------------------------------------
 
     def survey(self, train: Teacher) -> None:

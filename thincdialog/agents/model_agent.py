@@ -164,6 +164,23 @@ class ModelAgent(ConversationAgent, Learner):
             replica._text.counts = replica.counters.counts
         return replica
 
+    # What is found anew when it is needed, and dropped from copies.
+    _caches: Sequence[str] = ()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # For pickle and copy.deepcopy: without caches, and without what was gathered for a
+        # step. Layers hold views of the weights, which would become copies of them.
+        state = {**self.__dict__, "counters": Counters(), "_text": self.tokenizer}
+        if self._parameters is not None:
+            state["model"] = replicate(self.model, has_values=False)
+        return {name: value for name, value in state.items() if name not in self._caches}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._parameters is not None:
+            self._parameters = self._parameters.replica(self.model)
+        self.set_tokenizer(state["_text"])
+
     def survey(self, train: Teacher) -> None:
         """Take from the training data what is not weights (classes, candidates)."""
         raise NotImplementedError

@@ -95,6 +95,12 @@ class RankerAgent(ModelAgent):
         self.fixed: List[str] = []
         self._vectors = CandidateVectors(model.ops, self._encode_candidates)
 
+    _caches = ("_vectors",)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._vectors = CandidateVectors(self.model.ops, self._encode_candidates)
+
     def replica(self) -> "RankerAgent":
         replica = super().replica()
         replica._vectors = CandidateVectors(replica.model.ops, replica._encode_candidates)

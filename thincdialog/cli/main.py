@@ -114,12 +114,12 @@ def _told_of_code(error: Exception) -> str:
     from ..contract import CODE_PREFIX, told, told_of_code
 
     text = told_of_code(error)
-    files = [m.__file__ for name, m in sys.modules.items() if name.startswith(CODE_PREFIX)]
+    files = {m.__file__ for name, m in sys.modules.items() if name.startswith(CODE_PREFIX)}
     if text or not files:
         return text
     last = traceback.extract_tb(error.__traceback__)[-1]
     what = f"{told(error)} ({last.filename}:{last.lineno}, --traceback shows the way there)"
-    names = ", ".join(os.path.basename(str(name)) for name in files)
+    names = ", ".join(sorted({os.path.basename(str(name)) for name in files}))
     return f"{what}. No line of {names} was at work there; something that it gave may be wrong."
 
 
