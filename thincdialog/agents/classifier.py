@@ -121,11 +121,12 @@ class ClassifierAgent(ModelAgent):
         for number, example in enumerate(train.examples()):
             self._survey_input(example, number == 0, train.data_name)
             labels = example.all_labels
-            if len(labels) > 1:
-                found = f"example {example['id']} has {len(labels)} labels ({short(labels)})"
+            if len(set(labels)) > 1:
+                known = ", ".join(map(short, labels))
+                found = f"example {example['id']} has {len(labels)} labels ({known})"
                 text = "a classifier learns one class of each. Leave one, or join them to one name"
                 raise DataError(train.data_name, f"{found}: {text}.")
-            for label in labels:
+            for label in labels[:1]:
                 if self.given_classes is not None and label not in counts:
                     raise DataError(
                         train.data_name,
