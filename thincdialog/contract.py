@@ -15,7 +15,7 @@ import sysconfig
 from importlib.metadata import distributions
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, Callable, ClassVar, Dict, Mapping, NamedTuple, Optional
+from typing import Any, Callable, ClassVar, Mapping, NamedTuple, Optional
 
 from .errors import DialogError
 
@@ -114,13 +114,9 @@ def one(kind: type) -> str:
 
 def place_of(function: Any) -> str:
     """Where a function, or what can be called or built like one, begins: "mine.py:12  act()"."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    if not hasattr(function, "__qualname__"):  # An object that can be called.
-        function = getattr(type(function), "__call__", type(function))  # noqa: B004
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    name = f"{_short_name(getattr(function, '__qualname__', '?'))}"
+    function = _called(function)
+    code = getattr(function, "__code__", None)
+    name = _short_name(getattr(function, "__qualname__", "?"))
     name = name if isinstance(function, type) else f"{name}()"
     if isinstance(code, CodeType):
         return f"{_shown_path(code.co_filename)}:{code.co_firstlineno}  {name}"
@@ -129,6 +125,16 @@ def place_of(function: Any) -> str:
     except (OSError, TypeError):
         return f"{getattr(function, '__module__', '?')}.{name}"
     return f"{_shown_path(file)}:{line}  {name}"
+
+
+def _called(function: Any) -> Any:
+    """The function, or the class, whose code is at work when something is called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if not hasattr(function, "__qualname__"):  # An object that can be called.
+        function = getattr(type(function), "__call__", type(function))  # noqa: B004
+    return getattr(function, "__func__", function)
 
 
 def _short_name(name: str) -> str:
@@ -144,12 +150,7 @@ def _shown_path(path: str) -> str:
 
 def is_users(function: Any) -> bool:
     """Whether a function, or an object that can be called, is code of a user's."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    if not hasattr(function, "__qualname__"):
-        function = getattr(type(function), "__call__", None)  # noqa: B004
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    code = getattr(_called(function), "__code__", None)
     return isinstance(code, CodeType) and _is_users_file(code.co_filename)
 
 
@@ -267,6 +268,3 @@ def holds(kind: type) -> Callable[..., bool]:
         return all(isinstance(k, str) and isinstance(v, kind) for k, v in value.items())
 
     return fits
-
-
-Returns = Dict[str, Returned]
