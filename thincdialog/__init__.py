@@ -8,15 +8,23 @@
 Everything else that is public stands in ``thincdialog.api``.
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from .api import evaluate, load, train
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "api", "evaluate", "load", "train"]  # noqa: F822
 
 
 def __getattr__(name: str) -> Any:
     # Imported on first use: the command line's --help needs neither NumPy nor Thinc.
-    if name in ("train", "evaluate", "load"):
-        from . import api
-
-        return getattr(api, name)
+    if name in __all__:
+        api = import_module(".api", __name__)
+        return api if name == "api" else getattr(api, name)
     raise AttributeError(f"module 'thincdialog' has no attribute '{name}'")
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})

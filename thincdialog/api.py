@@ -1,76 +1,151 @@
-"""Everything public, in one place: ``from thincdialog.api import train, registry``."""
+"""Everything public, in one place: ``from thincdialog.api import train, registry``.
 
+A name is imported when it is first asked for: importing this module needs neither NumPy nor
+Thinc.
+"""
+
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
-from .agents import Conversation, ConversationAgent, ModelAgent
+if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
+    from .agents import Conversation, ConversationAgent, ModelAgent
 
-# The batcher Words stays in thincdialog.batchers: a tokenizer has the same name.
-from .batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes
-from .callbacks import Callback
-from .config import CheckedConfig, CodeLike, check_config, load_config, resolve_config, write_config
-from .config.diff import Difference, diff_config
-from .data import TextEncoder, Tokenizer
-from .errors import (
-    ConfigError,
-    DataError,
-    DialogError,
-    MissingPackageError,
-    ModelError,
-    OutputError,
-    Problem,
-    ProtocolError,
-    TrainingError,
-    WorkerError,
-)
-from .evaluation.comparison import Comparison, MetricDifference, compare
-from .evaluation.detail import Evaluation, evaluate_in_detail
-from .evaluation.evaluate import evaluate
-from .evaluation.predict import Answers, predict
-from .evaluation.predictions import Prediction
-from .evaluation.predictions_file import read_predictions, write_predictions
-from .evaluation.results import Result
-from .examples import Batch, MemoryStore, Store
-from .formats.convert import Conversion, convert
-from .inspection.data_report import DataReport, DataWarning, Limits
-from .inspection.debug_data import debug_data
-from .inspection.debug_overfit import Overfit, debug_overfit
-from .inspection.debug_profile import Profile, debug_profile
-from .inspection.display import display_data, display_model
-from .inspection.dry_run import DryRun, dry_run
-from .inspection.find_lr import LearnRates, find_lr
-from .loggers.logger import LoggedRun, Progress
-from .messages import PARTNER, SELF, Message, MessageBatch, Turn
-from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
-from .models.parameters import FlatParameters
-from .plotting.plot import plot
-from .protocol import Agent, Learner, ReadingOptions, StepReport
-from .registry import registry
-from .runners import Alone
-from .runs.chatbot import Answer, Chatbot
-from .runs.model_folder import save
-from .runs.run_table import RunResult, results
-from .runs.sweep import Sweep, SweepRun, sweep
-from .runs.train import train
-from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
-from .training.experiment import Experiment
-from .training.interruption import Interrupted, Interruption
-from .training.runner import Runner
-from .worlds import (
-    BatchWorld,
-    DynamicBatchWorld,
-    MultiAgentWorld,
-    PartnerWorld,
-    World,
-)
+    # The batcher Words stays in thincdialog.batchers: a tokenizer has the same name.
+    from .batchers import Batcher, Batchsort, Fixed, Lengths, Padded, Sizes
+    from .callbacks import Callback
+    from .config import (
+        CheckedConfig,
+        CodeLike,
+        check_config,
+        load_config,
+        resolve_config,
+        write_config,
+    )
+    from .config.diff import Difference, diff_config
+    from .data import TextEncoder, Tokenizer
+    from .errors import (
+        ConfigError,
+        DataError,
+        DialogError,
+        MissingPackageError,
+        ModelError,
+        OutputError,
+        Problem,
+        ProtocolError,
+        TrainingError,
+        WorkerError,
+    )
+    from .evaluation.comparison import Comparison, MetricDifference, compare
+    from .evaluation.detail import Evaluation, evaluate_in_detail
+    from .evaluation.evaluate import evaluate
+    from .evaluation.predict import Answers, predict
+    from .evaluation.predictions import Prediction
+    from .evaluation.predictions_file import read_predictions, write_predictions
+    from .evaluation.results import Result
+    from .examples import Batch, MemoryStore, Store
+    from .formats.convert import Conversion, convert
+    from .inspection.data_report import DataReport, DataWarning, Limits
+    from .inspection.debug_data import debug_data
+    from .inspection.debug_overfit import Overfit, debug_overfit
+    from .inspection.debug_profile import Profile, debug_profile
+    from .inspection.display import display_data, display_model
+    from .inspection.dry_run import DryRun, dry_run
+    from .inspection.find_lr import LearnRates, find_lr
+    from .loggers.logger import LoggedRun, Progress
+    from .messages import PARTNER, SELF, Message, MessageBatch, Turn
+    from .metrics import AverageMetric, ExampleMetric, Metric, SumMetric
+    from .models.parameters import FlatParameters
+    from .plotting.plot import plot
+    from .protocol import Agent, Learner, ReadingOptions, StepReport
+    from .registry import registry
+    from .runners import Alone
+    from .runs.chatbot import Answer, Chatbot
+    from .runs.model_folder import save
+    from .runs.run_table import RunResult, results
+    from .runs.sweep import Sweep, SweepRun, sweep
+    from .runs.train import train
+    from .teachers import IterableTeacher, MultiTask, Teacher, mix_tasks
+    from .training.experiment import Experiment
+    from .training.interruption import Interrupted, Interruption
+    from .training.runner import Runner
+    from .worlds import (
+        BatchWorld,
+        DynamicBatchWorld,
+        MultiAgentWorld,
+        PartnerWorld,
+        World,
+    )
+
+# Where each of these names comes from, at run time.
+_MODULES = {
+    "agents": "Conversation ConversationAgent ModelAgent",
+    "batchers": "Batcher Batchsort Fixed Lengths Padded Sizes",
+    "callbacks": "Callback",
+    "config": "CheckedConfig CodeLike check_config load_config resolve_config write_config",
+    "config.diff": "Difference diff_config",
+    "data": "TextEncoder Tokenizer",
+    "errors": (
+        "ConfigError DataError DialogError MissingPackageError ModelError OutputError Problem "
+        "ProtocolError TrainingError WorkerError"
+    ),
+    "evaluation.comparison": "Comparison MetricDifference compare",
+    "evaluation.detail": "Evaluation evaluate_in_detail",
+    "evaluation.evaluate": "evaluate",
+    "evaluation.predict": "Answers predict",
+    "evaluation.predictions": "Prediction",
+    "evaluation.predictions_file": "read_predictions write_predictions",
+    "evaluation.results": "Result",
+    "examples": "Batch MemoryStore Store",
+    "formats.convert": "Conversion convert",
+    "inspection.data_report": "DataReport DataWarning Limits",
+    "inspection.debug_data": "debug_data",
+    "inspection.debug_overfit": "Overfit debug_overfit",
+    "inspection.debug_profile": "Profile debug_profile",
+    "inspection.display": "display_data display_model",
+    "inspection.dry_run": "DryRun dry_run",
+    "inspection.find_lr": "LearnRates find_lr",
+    "loggers.logger": "LoggedRun Progress",
+    "messages": "PARTNER SELF Message MessageBatch Turn",
+    "metrics": "AverageMetric ExampleMetric Metric SumMetric",
+    "models.parameters": "FlatParameters",
+    "plotting.plot": "plot",
+    "protocol": "Agent Learner ReadingOptions StepReport",
+    "registry": "registry",
+    "runners": "Alone",
+    "runs.chatbot": "Answer Chatbot",
+    "runs.model_folder": "save",
+    "runs.run_table": "RunResult results",
+    "runs.sweep": "Sweep SweepRun sweep",
+    "runs.train": "train",
+    "teachers": "IterableTeacher MultiTask Teacher mix_tasks",
+    "training.experiment": "Experiment",
+    "training.interruption": "Interrupted Interruption",
+    "training.runner": "Runner",
+    "worlds": "BatchWorld DynamicBatchWorld MultiAgentWorld PartnerWorld World",
+}
+_HOMES: Dict[str, str] = {
+    name: module for module, names in _MODULES.items() for name in names.split()
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(f".{_HOMES[name]}", __package__), name)
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load(
     path: Union[str, Path],
     *,
     overrides: Optional[Mapping[str, Any]] = None,
-    code: CodeLike = None,
-) -> Chatbot:
+    code: "CodeLike" = None,
+) -> "Chatbot":
     """Load a saved model to talk to; see ``Chatbot``.
 
     path (Union[str, Path]): Its folder, such as "output/quickstart/model-best"; or that of a
@@ -79,6 +154,8 @@ def load(
     code (CodeLike): Python file, or several, registering what its config names.
     RAISES (DialogError): If the folder is not a whole saved model.
     """
+    from .runs.chatbot import Chatbot
+
     return Chatbot(path, overrides=overrides, code=code)
 
 

@@ -94,10 +94,18 @@ class WorkerError(DialogError):
     text (str): What happened: the text of the error, if a user can mend it.
     traceback (str): Where in the worker, "" if a user can mend it or it has died.
     examples (Sequence[str]): Ids of the examples that it had at hand.
+    place (str): The line of a user's code that it came from, if it did.
+    brief (str): All of it but the traceback, if there is such a line.
     """
 
     def __init__(
-        self, worker: int, text: str, *, traceback: str = "", examples: Sequence[str] = ()
+        self,
+        worker: int,
+        text: str,
+        *,
+        traceback: str = "",
+        examples: Sequence[str] = (),
+        place: str = "",
     ):
         self.worker = worker
         self.traceback = traceback
@@ -107,7 +115,11 @@ class WorkerError(DialogError):
             shown = ", ".join(self.examples[:MAX_LISTED])
             more = len(self.examples) - MAX_LISTED
             lines.append(f"Examples at hand: {shown}" + (f", ... and {more} more" * (more > 0)))
-        super().__init__("\n".join([*lines, traceback] if traceback else lines))
+        whole = "\n".join([*lines, traceback] if traceback else lines)
+        self.brief = whole
+        if place:
+            self.brief = "\n".join([f"Worker {worker}: {place}: {text}", *lines[1:]])
+        super().__init__(whole)
 
 
 class MissingPackageError(DialogError):

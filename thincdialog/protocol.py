@@ -15,14 +15,16 @@ from typing import (
     TypeVar,
 )
 
+from .contract import Contract, Returned, are_mappings, holds, is_kind, is_mapping
 from .errors import ProtocolError
 from .messages import Message, column
 from .metrics import Metric
+from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
 
 
-class Agent:
+class Agent(Contract):
     """Anything that can observe a message and act. A subclass gives ``act``, which
     answers ``self.observation``; one that gives ``observe``, too, calls
     ``super().observe(message)`` in it.
@@ -52,6 +54,15 @@ class Agent:
     candidates they sum to 1), and any other field.
     """
 
+    returns = {
+        "act": Returned("a Message", is_mapping),
+        "observe": Returned("the message", is_mapping),
+        "batch_act": Returned("a list of Messages, one for each observation", are_mappings),
+        "share": Returned("a dict", is_mapping),
+        "clone": Returned("an Agent", lambda value: isinstance(value, Agent)),
+        "replica": Returned("an Agent", lambda value: isinstance(value, Agent)),
+        "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric)),
+    }
     id: str = "agent"
     use_batch_act: bool = True
     takes_batches: bool = False
@@ -60,6 +71,8 @@ class Agent:
     can_truncate: bool = False
     # Whether its replies are names of classes.
     has_classes: bool = False
+    # Names of all that ``report`` may hold; None if that is not known beforehand.
+    reported: Optional[Sequence[str]] = None
     observation: Optional[Message] = None
     has_acted: bool = False
 
@@ -289,6 +302,11 @@ class Learner(Agent):
     model (Optional[Model]): Its Thinc model, for commands that look into it.
     """
 
+    returns = {
+        **Agent.returns,
+        "update": Returned("a StepReport", is_kind(StepReport)),
+        "answer": Returned("a list of Messages, one for each example", are_mappings),
+    }
     learns = True
     takes_batches = True
     weights: Any
@@ -404,6 +422,9 @@ def in_their_places(
     for row, reply in zip(rows, replies or ()):
         placed[row] = reply
     return placed
+
+
+registry.agents.makes(Agent)
 
 
 def can_batch(agent: Agent) -> bool:

@@ -38,7 +38,19 @@ class BrokenEntryPointError(DialogError):
 
 class DialogRegistry(catalogue.Registry):
     """A catalogue registry that refuses to overwrite a name, and that an installed
-    package cannot break: only asking for its broken function by name is an error."""
+    package cannot break: only asking for its broken function by name is an error.
+
+    made (Any): Type of what its functions build, as an annotation.
+    watch (Optional[Callable]): Takes what a function of a user's has built, and the function;
+        gives it back, or what stands in its place and sees that it does what it must.
+    """
+
+    made: Any = Any
+    watch: Optional[Callable[[Any, Callable], Any]] = None
+
+    def makes(self, made: Any, watch: Optional[Callable[[Any, Callable], Any]] = None) -> None:
+        """Say what its functions build; for who builds blocks of a config."""
+        self.made, self.watch = made, watch
 
     def register(self, name: str, *, func: Optional[Any] = None) -> Callable[[Any], Any]:
         """Register a function under a name; use as a decorator or call.

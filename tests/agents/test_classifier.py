@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from thinc.api import Linear, Relu, Softmax, chain, softmax_activation
 
 from thincdialog.api import PARTNER, ConfigError, DataError, Message, TrainingError
 
@@ -55,6 +56,11 @@ def test_classifier_given_classes_keep_their_order():
         ([{"text": text, "labels": ["greet"]} for text in "ab"], {}, "only one class, 'greet'"),
         ([{"text": "hm"}], {}, "no training example has a label"),
         ([{"text": "hm"}], {"classes": ["greet", "leave"]}, "no training example has a label"),
+        (
+            [{"text": "hm", "labels": ["greet", "leave"]}, *ROWS],
+            {},
+            "example 0/0 has 2 labels .'greet', 'leave'.: a classifier learns one class of each",
+        ),
     ],
 )
 def test_classifier_data_that_does_not_fit(rows, options, what):
@@ -127,6 +133,42 @@ def test_classifier_takes_features():
         answers(agent, None, features=np.zeros(5, dtype="f"), id="9")
     with pytest.raises(DataError, match="the message has no features.*not text"):
         answers(agent, "hello")
+
+
+@pytest.mark.parametrize(
+    "first, second, what",
+    [
+        (
+            {"features": np.ones((2, 3))},
+            {"text": ""},
+            "example 0/0 has features of several dimensions",
+        ),
+        (
+            {"features": [[1.0, 2.0]]},
+            {"text": ""},
+            "example 0/0 has features of several dimensions",
+        ),
+        (
+            {"features": np.ones(3), "text": "hi"},
+            {"text": ""},
+            "0/0 has both features and a text .'hi'.: a",
+        ),
+        ({"features": np.ones(3)}, {"text": "hi"}, "example 1/0 has no features, expected 3: this"),
+        ({"features": np.ones(3)}, {"features": np.ones(4)}, "1/0 has 4 features, expected 3"),
+        ({"text": "hi"}, {"features": [1.0]}, "1/0 has 1 features, but the first has none"),
+    ],
+)
+def test_classifier_reads_all_examples_alike(first, second, what):
+    with pytest.raises(DataError, match=what) as caught:
+        build([{**first, "labels": ["a"]}, {**second, "labels": ["b"]}])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("last", [Softmax, softmax_activation])
+def test_classifier_refuses_probabilities_where_logits_belong(last):
+    with pytest.raises(ValueError, match="the model ends in a softmax, but logits are expected"):
+        make("agents", "Classifier", chain(Relu(4), last()))
+    make("agents", "Classifier", chain(Softmax(), Linear()))
 
 
 def test_classifier_of_a_model_that_cannot_read_the_data_is_a_config_error():

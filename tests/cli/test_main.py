@@ -51,7 +51,7 @@ def reads():
     [
         ("open('none/rows.txt')", "none/rows.txt  cannot be read or written: No such file"),
         ("raise TimeoutError(110, 'Connection timed out')", "failed: Connection timed out"),
-        ("raise OSError('no rows')", "reading or writing failed: no rows (--verbose"),
+        ("raise OSError('no rows')", "failed: no rows (reads.py:6  in rows())"),
     ],
 )
 def test_exit_code_of_files_that_cannot_be_read(tmp_path, run, monkeypatch, statement, said):

@@ -154,8 +154,8 @@ def test_what_looks_like_a_mistake_and_is_none(run, folder):
     assert code == 0 and "Ended: max_steps = 3 reached." in out
 
 
-def test_mistakes_with_verbose_show_the_traceback(run, folder):
-    code, _, err = run("train my.cfg -V --system.seed x")
+def test_mistakes_with_traceback_show_the_traceback(run, folder):
+    code, _, err = run("train my.cfg --traceback --system.seed x")
     assert code == 1 and "Traceback" in err and "✘ 1 problem in my.cfg" in err
 
 

@@ -4,7 +4,7 @@ from typing import Any, Callable, Dict, List, Literal, Optional
 
 from thinc.api import Model
 
-from thincdialog.api import registry
+from thincdialog.api import Agent, registry
 
 GOOD = """# Trains a ranker.
 # For the tests.
@@ -98,10 +98,11 @@ def build_talker(layer: Any = None) -> "Picky":
     return Picky(layer=layer)
 
 
-class Picky:
+class Picky(Agent, Model):
     """What the functions above build: knows what it was built from."""
 
     def __init__(self, **arguments: Any):
+        Model.__init__(self, "picky", lambda model, X, is_train: (X, lambda dY: dY))
         self.arguments = arguments
 
 

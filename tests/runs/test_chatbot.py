@@ -1,11 +1,18 @@
 """A saved model to talk to, and what it does with what it cannot answer."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 import pytest
 
-from tests.training.examples import quietly_train
+from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.agents.repeat_label import RepeatLabelAgent
-from thincdialog.api import DialogError, load
+from thincdialog.api import DialogError, Experiment, Message, load
+from thincdialog.config import build_block
 from thincdialog.messages import PARTNER, SELF
+from thincdialog.runners.step import one_step
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +125,89 @@ def test_respond_answers_again_after_an_interrupt(chatbot, monkeypatch):
         patch.setattr(chatbot._talker, "answer", interrupted)
         chatbot.respond("hi")
     assert chatbot.respond("hi", ["a", "b"]) in ("a", "b")
+
+
+COPIES = {"pickle": lambda it: pickle.loads(pickle.dumps(it)), "deepcopy": copy.deepcopy}
+CONFIGS = {
+    "ranker": RANKER,
+    "classifier": RANKER[: RANKER.index("[tokenizer]")]
+    + CLASSIFIER
+    + '[training]\nscore = "accuracy"\n',
+    "retrieval": RANKER[: RANKER.index("[tokenizer]")]
+    + '[agent]\n@agents = "thincdialog.Retrieval.v1"\n',
+}
+TEXTS = ["A latte, please.", "hello", "In a bucket!", "with vanilla", "Good morning", ""]
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def folder(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    quietly_train(CONFIGS[request.param], output=folder, training__max_steps=3)
+    return folder / "model-best"
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_answer_alike_and_go_their_own_ways(folder, how):
+    expected = [load(folder).respond(text) for text in TEXTS]
+    chatbot = load(folder)
+    assert [COPIES[how](chatbot).respond(text) for text in TEXTS] == expected
+    # In the middle of a conversation.
+    both, first = (load(folder) for _ in range(2))
+    both.respond(TEXTS[0])
+    first.respond(TEXTS[0])
+    second = COPIES[how](first)
+    told = [both.respond(TEXTS[2]), both.respond(TEXTS[3])]
+    assert first.respond(TEXTS[2]) == second.respond(TEXTS[2]) == told[0]
+    second.reset()
+    assert first.respond(TEXTS[3]) == told[1]
+    assert second.respond(TEXTS[1]) == expected[1]
+    agent = COPIES[how](chatbot.agent)
+    assert type(agent) is type(chatbot.agent) and agent is not chatbot.agent
+    if agent.learns:
+        assert agent.weights.tobytes() == chatbot.agent.weights.tobytes()
+        agent.weights[:] = 0  # They are its own, and those of its layers.
+        node = next(node for node in agent.model.walk() if node.param_names)
+        assert not node.get_param(node.param_names[0]).any()
+        assert chatbot.agent.weights.any()
+
+
+def test_an_agent_that_was_pickled_learns_on():
+    """To the same bits as the one that it is a copy of."""
+    experiment = Experiment.from_config(RANKER)
+    found = []
+    with experiment.working():
+        experiment.agent.initialize(
+            experiment.training_split(), tokenizer=experiment.tokenizer, seed=3
+        )
+        for agent in (pickle.loads(pickle.dumps(experiment.agent)), experiment.agent):
+            world = experiment.make_world(experiment.training_split(), agent)
+            optimizer = build_block(experiment.checked, "training.optimizer")
+            world.start_epoch(0, 3)
+            for step in (1, 2):
+                one_step(agent, world, optimizer, 3, step, 1)
+            found.append(agent.weights.tobytes())
+    assert found[0] == found[1]
+
+
+def test_threads_that_share_an_agent_get_the_right_answers(folder):
+    """Each talks with a clone, about candidates that nobody has encoded yet."""
+    lists = [[f"{word} {n}" for word in ("red", "green", "blue")] for n in range(40)]
+    one = load(folder)
+
+    def answers(talker, numbers):
+        told = {}
+        for n in numbers:
+            talker.reset()
+            talker.observe(Message(text=TEXTS[n % 6], label_candidates=lists[n], agent="user"))
+            told[n] = talker.act()["text"]
+        return told
+
+    expected = answers(one.agent.clone(), range(40))
+    shared = load(folder)
+    with ThreadPoolExecutor(6) as threads:
+        orders = [np.random.default_rng(seed).permutation(40).tolist() for seed in range(6)]
+        found = threads.map(lambda order: answers(shared.agent.clone(), order), orders)
+        assert all(told == expected for told in found)
+    # And in one conversation, one after the other.
+    with ThreadPoolExecutor(6) as threads:
+        assert all(threads.map(shared.respond, TEXTS * 5))

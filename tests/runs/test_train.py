@@ -103,7 +103,8 @@ def test_train_unknown_score_names_the_one_that_was_meant(tmp_path):
     )
     path = tmp_path / "mine.cfg"
     path.write_text(RANKER.replace("hits@1", "hits@2"))
-    with pytest.raises(ConfigError, match=r"1 problem in .*mine.cfg\n  \[training\] score"):
+    said = r"1 problem in .*mine.cfg\n  .*mine.cfg:43  \[training\] score"
+    with pytest.raises(ConfigError, match=said):
         quietly_train(path)
 
 

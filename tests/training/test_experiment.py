@@ -12,6 +12,7 @@ from thincdialog.api import (
     ConfigError,
     DataError,
     DialogError,
+    Experiment,
     Message,
     Tokenizer,
     evaluate,
@@ -193,7 +194,9 @@ def test_a_mutator_that_gives_no_episodes(kind, said):
 
 
 def test_a_mutator_that_is_none():
-    with pytest.raises(ConfigError, match="'None' .NoneType. is no mutator - let its registered"):
+    with pytest.raises(
+        ConfigError, match=r"mutator\(\) returned None, but should return a function"
+    ):
         two_steps(RANKER + MUTATOR.format("no mutator"))
 
 
@@ -216,3 +219,40 @@ def test_good_ones_train():
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format("good"))
     result = two_steps(config + MUTATOR.format("a good one"))
     assert result.stopped_because == "max_steps = 2 reached"
+
+
+@pytest.mark.parametrize(
+    "score, said",
+    [
+        ("f2", r"'f2' is not measured on the dev data - choose one of: .*accuracy, examples"),
+        ("hits@2", r"'hits@2' is not measured on the dev data - did you mean 'hits@"),
+        ("coffee/accuracy", "'coffee/accuracy' is not measured on the dev data"),
+    ],
+)
+def test_a_score_that_nobody_measures_is_found_before_data_is_read(score, said):
+    config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
+    line = config[: config.index("score =")].count("\n") + 1
+    experiment = Experiment.from_config(config)
+    (problem,) = experiment.score_problems()
+    assert problem.where == f"config:{line}" and re.search(said, str(problem))
+    with pytest.raises(ConfigError, match=said):
+        experiment.check_training()
+    assert not list(experiment.agent.__dict__.get("fixed"))
+
+
+def test_scores_that_somebody_measures_pass(tmp_path):
+    for score in ("mrr", "f1", "loss", "truncated_contexts", "examples"):
+        config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
+        assert not Experiment.from_config(config).score_problems()
+    two = RANKER.replace("[tokenizer]", TWO + "[tokenizer]")
+    for score in ("more/hits@1", "macro/hits@1", "hits@1"):
+        config = two.replace('score = "hits@1"', f'score = "{score}"')
+        assert not Experiment.from_config(config).score_problems()
+
+
+TWO = """[tasks.more]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 10
+n_dev = 10
+
+"""

@@ -22,6 +22,7 @@ from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
 from ..examples.store import Store
+from ..formats.wording import short
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import PARTNER, Message, MessageBatch
 from ..protocol import Observations, ReadingOptions
@@ -32,6 +33,8 @@ from .model_agent import Carried, ModelAgent, no_labels
 
 # The number of a label that is no class.
 NO_CLASS = -1
+# Where Thinc's layers are that give probabilities.
+SOFTMAX = ("thinc.layers.softmax", "thinc.layers.softmax_activation")
 
 
 @registry.agents("thincdialog.Classifier.v1")
@@ -55,7 +58,8 @@ class ClassifierAgent(ModelAgent):
     segments (str): Unit that the model is told of: "turn" or "line".
     use_reply (str): What the history keeps as the agent's own turns; "none", because
         classes are seldom said aloud.
-    RAISES (ValueError): If threshold is out of range or stands without reject_class.
+    RAISES (ValueError): If threshold is out of range or stands without reject_class, or the
+        model ends in a softmax: the loss and the replies make probabilities of logits.
     """
 
     id = "classifier"
@@ -84,6 +88,11 @@ class ClassifierAgent(ModelAgent):
             raise ValueError(f"class_weights = '{class_weights}', expected 'balanced' or a section")
         if classes is not None and len(set(classes)) < 2:
             raise ValueError("classes needs at least two different classes")
+        if _last_layer(model)._func.__module__ in SOFTMAX:
+            raise ValueError(
+                "the model ends in a softmax, but logits are expected: the agent makes the "
+                "probabilities itself. Take it off, or put Linear.v1 in its place"
+            )
         super().__init__(
             model,
             history_size=history_size,
@@ -114,14 +123,25 @@ class ClassifierAgent(ModelAgent):
     def reading(self) -> ReadingOptions:
         return super().reading()._replace(has_classes=True, labels=self.given_classes)
 
+    _caches = ("_class_numbers",)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._set_classes(self.classes, state.get("loss_weights"))
+
     # --- what is learnt besides weights -------------------------------------------
 
     def survey(self, train: Teacher) -> None:
         counts: Dict[str, int] = dict.fromkeys(self.given_classes or (), 0)
-        for example in train.examples():
-            if example.get("features") is not None:
-                self.n_features = len(example["features"])
-            for label in example.all_labels[:1]:
+        for number, example in enumerate(train.examples()):
+            self._survey_input(example, number == 0, train.data_name)
+            labels = example.all_labels
+            if len(set(labels)) > 1:
+                known = ", ".join(map(short, labels))
+                found = f"example {example['id']} has {len(labels)} labels ({known})"
+                text = "a classifier learns one class of each. Leave one, or join them to one name"
+                raise DataError(train.data_name, f"{found}: {text}.")
+            for label in labels[:1]:
                 if self.given_classes is not None and label not in counts:
                     raise DataError(
                         train.data_name,
@@ -167,6 +187,28 @@ class ClassifierAgent(ModelAgent):
             more = ", ..." if len(new) > 3 else ""
             line += f", and {len(new):,} new: {', '.join(map(repr, new[:3]))}{more}"
         return Carried([line], (len(before), len(classes)))
+
+    def _survey_input(self, example: Message, is_first: bool, data: str) -> None:
+        """See that all examples are read alike: by their text or by as many features."""
+        features = example.get("features")
+        n_features = None if features is None else _n_features(features)
+        if is_first:
+            self.n_features = n_features
+        who = f"example {example['id']}"
+        if features is not None and n_features is None:
+            found = f"{who} has features of several dimensions"
+            raise DataError(data, f"{found}: expected one row of numbers. Flatten them.")
+        if n_features != self.n_features:
+            raise DataError(data, f"{who} has {n_features or 'no'} features, {self._expected()}")
+        if n_features is not None and example.get("text"):
+            found = f"{who} has both features and a text ({short(example['text'])})"
+            text = "a classifier reads one of them. Leave the other out"
+            raise DataError(data, f"{found}: {text}.")
+
+    def _expected(self) -> str:
+        if self.n_features is None:
+            return "but the first has none: a classifier reads text or features, not both."
+        return f"expected {self.n_features}: this classifier reads features, not text."
 
     def _weights(self, classes: List[str], counts: Dict[str, int]) -> Optional[List[float]]:
         if self.class_weights is None:
@@ -224,9 +266,10 @@ class ClassifierAgent(ModelAgent):
         targets = self.targets(batch)
         # (n_examples, n_classes)
         logits, backprop = self.model.begin_update(self._input(batch))
-        replies = self.judged(logits, targets, self.classes)
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
-        d_logits, losses = self.loss(logits, ops.asarray1i(targets), weights)
+        shape = (len(batch.rows), len(self.classes))
+        d_logits, losses = self.losses(logits, shape, ops.asarray1i(targets), weights)
+        replies = self.judged(logits, targets, self.classes)
         self.count_losses(batch, losses)
         backprop(d_logits)
         return replies
@@ -292,13 +335,27 @@ class ClassifierAgent(ModelAgent):
             return self.contexts(batch)
         rows = batch.column("features")
         for name, row in zip(batch.ids(), rows):
-            if row is None or len(row) != self.n_features:
-                found = "no" if row is None else len(row)
+            n_features = None if row is None else _n_features(row)
+            if n_features != self.n_features:
+                found = "several dimensions of" if row is not None else "no"
+                found = found if n_features is None else str(n_features)
                 who = "the message" if name is None else f"example {name}"
-                raise DataError(
-                    "data",
-                    f"{who} has {found} features, expected {self.n_features}: this "
-                    "classifier reads features, not text.",
-                )
+                raise DataError("data", f"{who} has {found} features, {self._expected()}")
         stacked: Any = np.stack(rows)
         return self.model.ops.asarray2f(stacked)
+
+
+def _n_features(features: Any) -> Optional[int]:
+    """How many there are; None if they are no single row."""
+    shape = getattr(features, "shape", None)
+    if shape is not None:
+        return shape[0] if len(shape) == 1 else None
+    is_row = isinstance(features, Sequence) and not any(hasattr(x, "__len__") for x in features)
+    return len(features) if is_row else None
+
+
+def _last_layer(model: Model) -> Model:
+    """The layer whose output is the model's."""
+    while model.layers:
+        model = model.layers[-1]
+    return model

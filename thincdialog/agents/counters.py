@@ -20,6 +20,8 @@ _SHARES = {
     "truncated_label_tokens": "truncated_labels",
 }
 
+REPORTED = ("loss", "tokens", "padding_fraction", *_SHARES)
+
 
 class Counters:
     """What waits for the next update of the weights (``clear`` drops it), and what is told

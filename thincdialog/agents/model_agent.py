@@ -20,12 +20,14 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
+from ..contract import place_in, told, wrong_value
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
+from ..layers.watched import changed_rows
 from ..layers.word_vectors import rows_of_words
 from ..messages import Message, MessageBatch
 from ..metrics import Metric
@@ -47,7 +49,7 @@ from ..protocol import (
 )
 from ..teachers import Teacher
 from .conversation import ConversationAgent
-from .counters import Counters, not_finite
+from .counters import REPORTED, Counters, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -75,6 +77,8 @@ class ModelAgent(ConversationAgent, Learner):
 
     needs_text = True
     can_truncate = True
+    reported = REPORTED
+    loss: Callable
 
     def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
@@ -214,11 +218,12 @@ class ModelAgent(ConversationAgent, Learner):
         except DialogError:
             raise
         except Exception as error:
+            if isinstance(error, DialogError) or place_in(error):  # It says itself where.
+                raise
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            text = f"[agent.model] cannot be set up to read {reads}: {reason}"
-            raise ConfigError([Problem("", text, "--verbose shows where")]) from error
+            text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
+            raise ConfigError([Problem("", text, "--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
 
@@ -237,6 +242,23 @@ class ModelAgent(ConversationAgent, Learner):
             replica._text = self._text.replica()
             replica._text.counts = replica.counters.counts
         return replica
+
+    # What is found anew when it is needed, and dropped from copies.
+    _caches: Sequence[str] = ()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # For pickle and copy.deepcopy: without caches, and without what was gathered for a
+        # step. Layers hold views of the weights, which would become copies of them.
+        state = {**self.__dict__, "counters": Counters(), "_text": self.tokenizer}
+        if self._parameters is not None:
+            state["model"] = replicate(self.model, has_values=False)
+        return {name: value for name, value in state.items() if name not in self._caches}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._parameters is not None:
+            self._parameters = self._parameters.replica(self.model)
+        self.set_tokenizer(state["_text"])
 
     def survey(self, train: Teacher) -> None:
         """Take from the training data what is not weights (classes, candidates)."""
@@ -271,9 +293,16 @@ class ModelAgent(ConversationAgent, Learner):
         if not isinstance(batch, Batch):
             batch = Batch.of(observations)
         labelled = batch.labelled()
-        if not len(labelled.rows):
-            return self.answer(batch)
-        replies = self.learn(labelled)
+        try:
+            if not len(labelled.rows):
+                return self.answer(batch)
+            replies = self.learn(labelled)
+        except Exception as error:
+            # What a layer of a user's that lost rows leads to is found elsewhere.
+            lost = None if isinstance(error, DialogError) else changed_rows(self.model)
+            if lost is None or place_in(error):
+                raise
+            raise lost from error
         places = () if labelled is batch else np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
@@ -283,6 +312,26 @@ class ModelAgent(ConversationAgent, Learner):
         if self.use_reply == "model" and observation.get("labels"):
             message = Message((name, cell) for name, cell in message.items() if name != "text")
         super().self_observe(message)
+
+    def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
+        """The gradient of a loss by the scores, and the loss of each example.
+
+        scores (Floats2d): From the model.
+        shape (Tuple[int, int]): What theirs must be.
+        given: What else the loss is given.
+        RAISES (CodeError): If a user's loss gives something else.
+        """
+        if scores.shape != shape:
+            text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
+            problem = Problem("", text, "one row for each example")
+            raise changed_rows(self.model) or ConfigError([problem])
+        found = self.loss(scores, *given)
+        is_pair = isinstance(found, tuple) and len(found) == 2
+        shapes = [getattr(each, "shape", None) for each in found] if is_pair else []
+        if shapes != [shape, shape[:1]]:
+            wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
+            raise wrong_value(self.loss, found, wanted)
+        return found
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.

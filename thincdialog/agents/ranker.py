@@ -128,6 +128,12 @@ class RankerAgent(ModelAgent):
         # A list, and the place of each text in it.
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
 
+    _caches = ("_vectors",)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._vectors = CandidateVectors(self.model.ops, self._encode_candidates)
+
     def replica(self) -> "RankerAgent":
         replica = super().replica()
         replica._vectors = CandidateVectors(replica.model.ops, replica._encode_candidates)
@@ -236,9 +242,10 @@ class RankerAgent(ModelAgent):
         X, texts, targets, allowed = self._training_input(batch)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
+        shape = (len(batch.rows), len(X[1].lengths))
+        d_scores, losses = self.losses(scores, shape, ops.asarray1i(targets), mask)
         known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
         replies = self.judged(known, targets, texts)
-        d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
         self.count_losses(batch, losses)
         backprop(d_scores)
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)

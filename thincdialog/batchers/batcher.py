@@ -5,7 +5,9 @@ from typing import Any, List, Literal, Tuple
 
 import numpy as np
 
+from ..contract import place_of
 from ..errors import DataError, PlanError
+from ..registry import registry
 from .lengths import Lengths
 from .sizes import Sizes
 
@@ -102,6 +104,9 @@ class Batcher:
         for row in over.tolist():
             counts[row] = _shorten(counts[row], limit)
         return Lengths(counts, lengths.padded)
+
+
+registry.batchers.makes(Batcher)
 
 
 class OversizeError(ValueError):
@@ -206,7 +211,7 @@ def _what_is_wrong(order: np.ndarray, n_rows: int) -> str:
 
 def _plan_error(batcher: Batcher, text: str) -> PlanError:
     return PlanError(
-        f"{type(batcher).__name__}.plan() must give every row in exactly one batch, {text}"
+        f"{place_of(type(batcher).plan)} must give every row in exactly one batch, {text}"
     )
 
 

@@ -22,6 +22,8 @@ on with it: ``state()`` gives it as JSON values, ``restore(state)`` takes it bac
 from typing import Any, Callable, Mapping, Optional
 
 from ..protocol import Agent
+from ..registry import registry
 
 # (info, agent) -> True to end training.
 Callback = Callable[[Mapping[str, Any], Agent], Optional[bool]]
+registry.callbacks.makes(Callback)

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..config.values import show_value
     from ..config.variables import variables_in
     from ..errors import ConfigError
+    from ..inspection.rehearsal import rehearse
     from ..loggers.values import leaves
     from ..training.experiment import Experiment
 
@@ -40,7 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
     problems = check_config(arguments.config, arguments.overrides)
     if not problems:
         checked = load_config(arguments.config, arguments.overrides)
-        problems = Experiment(checked).missing_packages()
+        experiment = Experiment.from_config(checked, on_cpu=True)
+        problems = [*experiment.missing_packages(), *experiment.score_problems()]
+        if arguments.code is not None and not problems:
+            problems = rehearse(experiment)
     if problems and arguments.json:
         print_json({**found, "problems": list(map(_problem, problems))})
         return ConfigError.exit_code

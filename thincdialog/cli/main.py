@@ -10,7 +10,7 @@ import traceback
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
-from ..errors import ConfigError, DialogError
+from ..errors import ConfigError, DialogError, WorkerError
 from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .example_files import where_from
@@ -18,6 +18,7 @@ from .output import messages
 from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 
 INTERRUPTED = 130
+TRACEBACK = "THINCDIALOG_TRACEBACK"
 EXIT_CODES = {
     0: "done, warnings or not",
     1: "config, data, model or output at fault",
@@ -73,7 +74,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # Text that the terminal cannot show is no error.
             stream.reconfigure(errors="backslashreplace")
-    verbose = "-V" in arguments or "--verbose" in arguments
+    shows_traceback = "--traceback" in arguments or os.environ.get(TRACEBACK, "0") not in ("", "0")
     try:
         code = _run(arguments)
         if sys.stdout is not None:
@@ -86,17 +87,42 @@ def main(arguments: Optional[List[str]] = None) -> int:
         _drop_output()
         return 0
     except (OSError, DialogError) as error:
-        if verbose:
+        if shows_traceback:
             traceback.print_exc()
         # Files have errors of their own; others are stdout's or those of a user's code.
-        messages.fail(_what_failed(error) if isinstance(error, OSError) else str(error))
+        text = _what_failed(error) if isinstance(error, OSError) else str(error)
+        if isinstance(error, WorkerError) and not shows_traceback:
+            text = error.brief
+        messages.fail(text)
         if isinstance(error, OSError) and error.filename is None:
             _drop_output()
-        if isinstance(error, ConfigError) and not verbose:
+        if isinstance(error, ConfigError) and not shows_traceback:
             messages.info("Nothing was written.")
         return getattr(error, "exit_code", DialogError.exit_code)
     except SystemExit as error:  # From argparse.
         return error.code if isinstance(error.code, int) else 2
+    except Exception as error:
+        text = _told_of_code(error)
+        if not text or shows_traceback:
+            traceback.print_exc()
+        if text:
+            messages.fail(text)
+        return DialogError.exit_code
+
+
+def _told_of_code(error: Exception) -> str:
+    """What went wrong in code of a user's, or where such code was at work; "" if there is
+    none, and the defect is ours."""
+    from ..contract import CODE_PREFIX, told, told_of_code
+
+    text = told_of_code(error)
+    files = {m.__file__ for name, m in sys.modules.items() if name.startswith(CODE_PREFIX)}
+    if text or not files:
+        return text
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{told(error)} ({last.filename}:{last.lineno}, --traceback shows the way there)"
+    names = ", ".join(sorted({os.path.basename(str(name)) for name in files}))
+    return f"{what}. No line of {names} was at work there; something that it gave may be wrong."
 
 
 def _what_failed(error: OSError) -> str:
@@ -108,7 +134,9 @@ def _what_failed(error: OSError) -> str:
         return f"the output cannot be written: {reason}"
     else:
         what = "reading or writing failed"
-    return f"{what}: {reason} (--verbose shows where)"
+    from ..contract import place_in
+
+    return f"{what}: {reason} ({place_in(error) or '--traceback shows where'})"
 
 
 def _drop_output() -> None:
@@ -160,7 +188,8 @@ def make_parser(name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     declare(parser, module.ARGUMENTS)
-    parser.add_argument("-V", "--verbose", action="store_true", help="show tracebacks of errors")
+    about = f"show where errors come from, all of it (also: {TRACEBACK}=1)"
+    parser.add_argument("--traceback", action="store_true", help=about)
     return parser
 
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional, Set, Union
 
 import catalogue
 
+from ..contract import is_users, one, place_in, told, wrong_value
 from ..errors import ConfigError, DialogError, Problem
 from ..registry import registry
 from . import mixture
@@ -286,7 +287,7 @@ class Checker:
         for key in named.keys() & info.arguments.keys():
             named[key] = as_annotated(named[key], info.arguments[key].annotation)
         try:
-            return info.function(*group.values(), **named)
+            built = info.function(*group.values(), **named)
         except ConfigError as error:
             for problem in error.problems:
                 found = _ARGUMENT.match(problem.text)
@@ -294,11 +295,29 @@ class Checker:
                 self.add(inner, f"[{name}] {problem.text}", problem.hint)
                 if problem.where:  # It says all of it itself.
                     self.problems[-1] = problem
-        except (DialogError, ValueError, TypeError) as error:
+        except Exception as error:
+            is_refusal = isinstance(error, (DialogError, ValueError, TypeError))
+            place = place_in(error)
+            if not is_refusal and not place:
+                raise
             self.causes.append(error)
-            text = " ".join(str(error).split()) or type(error).__name__
-            self.add(path, f"[{name}] {info.name}: {text}", f"see {info.where}")
+            text = " ".join(str(error).split()) if is_refusal else ""
+            hint = place if place else f"see {info.where}"
+            self.add(path, f"[{name}] {info.name}: {text or told(error)}", hint)
+        else:
+            return self._received(path, built, info)
         return None
+
+    def _received(self, path: KeyPath, built: Any, info: FunctionInfo) -> Any:
+        """What a function has built, if it is what its registry is for."""
+        kind = registry.all_registries()[info.registry]
+        if not fits(built, kind.made):
+            wanted = describe(kind.made).replace("a block that builds ", "")
+            wanted = one(kind.made) if isinstance(kind.made, type) else wanted
+            problem = wrong_value(info.function, built, wanted)
+            self.add(path, f"[{'.'.join(path)}] {info.name}: {problem}")
+            return None
+        return kind.watch(built, info.function) if kind.watch and is_users(info.function) else built
 
     def _add_mismatch(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
         shown = f"a list [{'.'.join(path)}.*]" if is_group(value) else show_value(value)

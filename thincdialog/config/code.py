@@ -7,16 +7,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Dict, List, Sequence, Union
 
+from ..contract import CODE_PREFIX, CodeError
 from ..errors import DialogError
 
 PathLike = Union[str, Path]
 CodeLike = Union[PathLike, Sequence[PathLike], None]
 
 _IMPORTED: Dict[Path, ModuleType] = {}
-
-
-class CodeError(DialogError):
-    """A file given with ``--code`` cannot be imported."""
 
 
 def code_files(code: CodeLike) -> List[str]:
@@ -44,7 +41,7 @@ def _load_file(path: str) -> ModuleType:
         return _IMPORTED[file]
     if not file.is_file():
         raise CodeError(f"{path}  there is no such Python file; check the path given with --code")
-    name = f"thincdialog_code_{file.stem}_{len(_IMPORTED)}"
+    name = f"{CODE_PREFIX}{file.stem}_{len(_IMPORTED)}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise CodeError(f"{path}  is not a Python file; its name should end in .py")

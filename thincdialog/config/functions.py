@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, get_type_hints
 
+from ..contract import CODE_PREFIX
 from ..registry import registry
 
 REQUIRED = Parameter.empty
@@ -149,7 +150,7 @@ def locate(function: Callable) -> str:
         return getattr(module, "__name__", "?")
     path = Path(file or "?")
     name = module.__name__ if module else ""
-    if name.startswith("thincdialog_code_"):
+    if name.startswith(CODE_PREFIX):
         name = ""
     n_parts = name.count(".") + (2 if name and path.name == "__init__.py" else 1)
     return f"{'/'.join(path.parts[-n_parts:])}:{line}"

@@ -67,6 +67,13 @@ class TurnStore:
         self.lock = Lock()
         self.forget()
 
+    def __getstate__(self) -> Dict[str, Optional[int]]:
+        # A copy (pickle, copy.deepcopy) begins empty, with a lock of its own.
+        return {"max_rows": self.max_rows}
+
+    def __setstate__(self, state: Dict[str, Optional[int]]) -> None:
+        TurnStore.__init__(self, state["max_rows"])
+
     def forget(self) -> None:
         """Drop all entries."""
         self.rows: Dict[Hashable, int] = {}

@@ -7,6 +7,7 @@ from typing import (
     Callable,
     Dict,
     FrozenSet,
+    Iterable,
     Iterator,
     List,
     NamedTuple,
@@ -17,6 +18,7 @@ from typing import (
 
 import numpy as np
 
+from ..contract import is_users, wrong_value
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
@@ -90,11 +92,8 @@ class Split:
         if isinstance(source, Store) and (mutators or candidates or streaming):
             text = f"the split '{name}' is a store, which is shown as it is"
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
-        if isinstance(source, Store) and "id" not in source.names:
-            problem = Problem(
-                "", f"the store of the split '{name}' has no field 'id'", "give it one"
-            )
-            raise ConfigError([problem])
+        if isinstance(source, Store):
+            source.check(name)
         self.mutators = [own_mutator(mutator) for mutator in mutators]
         self.candidates = candidates
         self.streaming = streaming
@@ -276,6 +275,8 @@ class Split:
 
     def _read(self, at: Optional[Bookmark]) -> Iterator[Episode]:
         episodes = self.source() if at is None else self.source.read_from(at)  # type: ignore
+        if is_users(self.source):
+            episodes = self._of_user(episodes)
         for number, episode in enumerate(episodes):
             for turn, message in enumerate(episode):
                 if "id" not in message:
@@ -283,6 +284,17 @@ class Split:
                 if "eval_labels" in message:  # The split tells what they are for.
                     message.setdefault("labels", message["eval_labels"])
                     del message["eval_labels"]
+            yield episode
+
+    def _of_user(self, episodes: Any) -> Iterator[Episode]:
+        """Episodes from a function of a user's: they are what they must be."""
+        wanted = "episodes: lists of Messages with a text and a list of labels"
+        if not isinstance(episodes, Iterable):
+            raise wrong_value(self.source, episodes, wanted)
+        for episode in episodes:
+            is_good = isinstance(episode, list) and all(map(_is_message, episode))
+            if not is_good:
+                raise wrong_value(self.source, episode, f"{wanted}; this is one of them")
             yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
@@ -295,6 +307,11 @@ class Split:
                     )
                     raise DataError(self.origin, text)
             message["label_candidates"] = fixed
+
+
+def _is_message(value: Any) -> bool:
+    labels = value.get("labels", ()) if isinstance(value, dict) else None
+    return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:

@@ -9,6 +9,8 @@ from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
 
 import numpy as np
 
+from ..contract import Contract, Returned, is_users, place_of, show
+from ..errors import ConfigError, Problem
 from ..messages import Message
 
 # What the sizes of episodes are counted in.
@@ -20,7 +22,16 @@ NO_LABEL = -1
 MAX_KNOWN_LISTS = 4096
 
 
-class Store:
+def _are_cells(cells: Any, name: str = "", rows: Any = None, *rest: Any) -> bool:
+    if not hasattr(cells, "__getitem__") or isinstance(cells, (str, bytes, dict)):
+        return False
+    if rows is not None and len(cells) != len(rows):
+        return False
+    kinds: Any = {"text": str, "id": str, "labels": (list, tuple)}.get(name)
+    return kinds is None or all(cell is None or isinstance(cell, kinds) for cell in cells)
+
+
+class Store(Contract):
     """Episodes of one example or more. An example is a row; rows are numbered through all
     episodes, and what a row holds never changes, so an agent may remember by number what it
     made of it.
@@ -33,6 +44,11 @@ class Store:
     is_held (bool): Whether it stays for the whole run, and with it what agents remember.
     """
 
+    returns = {
+        "cells": Returned(
+            "one value for each row: text and id are strings, labels lists of strings", _are_cells
+        )
+    }
     names: Sequence[str]
     starts: Sequence[int]
     is_held: bool = True
@@ -45,6 +61,27 @@ class Store:
         rows (np.ndarray): Shape (n_rows,), int64.
         """
         raise NotImplementedError
+
+    def check(self, split: str) -> None:
+        """See that the store has what it must have, before anything is read.
+
+        split (str): What it holds.
+        RAISES (ConfigError): If not.
+        """
+        own = f" ({place_of(type(self))})" if is_users(type(self).cells) else ""
+        store = f"the store of the split '{split}'{own}"
+        for name, what in (("names", "the fields"), ("starts", "the first row of each episode")):
+            if not hasattr(self, name):
+                text = f"{store} has no '{name}'"
+                raise ConfigError([Problem("", text, f"give it one: {what}")])
+        starts = np.asarray(self.starts)
+        is_good = starts.ndim == 1 and starts.dtype.kind in "iu" and len(starts) > 0
+        if not is_good or starts[0] != 0 or (np.diff(starts.astype(np.int64)) < 1).any():
+            text = f"{store} has starts = {show(self.starts)}"
+            hint = "they begin with 0, rise from episode to episode and end with the number of rows"
+            raise ConfigError([Problem("", text, hint)])
+        if "id" not in self.names:
+            raise ConfigError([Problem("", f"{store} has no field 'id'", "give it one")])
 
     def message(self, row: int) -> Message:
         """A row as a message, without `episode_done`."""

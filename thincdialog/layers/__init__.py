@@ -15,6 +15,7 @@ from . import (
     projection,
     scale,
     token_embed,
+    watched,
     window_block,
     word_vectors,
 )

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, List, Optional, TextIO, Tuple
 
 from tqdm import tqdm
 
-from ..errors import ConfigError, Problem
+from ..contract import told, told_of_code, wrong_value
 from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 
@@ -34,9 +34,8 @@ def Chain(*loggers: Setup) -> Setup:
             for create in loggers:
                 pair: Any = create(run, stdout, stderr)
                 if not (isinstance(pair, tuple) and len(pair) == 2 and all(map(callable, pair))):
-                    given = f"a logger's setup gave {pair!r}, not the pair (log_step, finalize)"
-                    fix = "return two functions, as thincdialog.loggers.logger says"
-                    raise ConfigError([Problem("", f"[training.logger] {given}", fix)])
+                    wanted = "the pair (log_step, finalize), as thincdialog.loggers.logger says"
+                    raise wrong_value(create, pair, wanted)
                 one_step, one_end = _guarded(*pair, stderr)
                 steps.append(one_step)
                 undo.callback(one_end)
@@ -66,7 +65,7 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
             if has_failed:
                 return
             has_failed = True
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            reason = (told_of_code(error) or told(error))[:200]
             line = f"{name} has failed ({reason}). Training goes on; rows may be missing there."
             with suppress(OSError, ValueError):  # stderr may be gone as well.
                 tqdm.write(line, file=stderr)  # Above the progress bar, where there is one.

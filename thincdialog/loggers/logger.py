@@ -56,6 +56,8 @@ More keys may be there, such as padding_fraction; a logger that writes all write
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, TextIO, Tuple
 
+from ..registry import registry
+
 
 class Progress(NamedTuple):
     """How far training is, after a step; as in a row. ``loss`` is the mean since the last row,
@@ -98,3 +100,5 @@ Finalize = Callable[[], None]
 Setup = Callable[[LoggedRun, TextIO, TextIO], Tuple[LogStep, Finalize]]
 # (progress, row or None) -> None
 Log = Callable[[Progress, Optional[Dict[str, Any]]], None]
+
+registry.loggers.makes(Setup)

@@ -3,14 +3,16 @@
 from copy import copy
 from typing import Any, Dict, List, Sequence, TypeVar
 
+from ..contract import Contract, Returned, holds
 from ..messages import Message
+from ..registry import registry
 from .exact import ExactSum
 from .metric import AverageMetric, Metric
 
 ExampleMetricT = TypeVar("ExampleMetricT", bound="ExampleMetric")
 
 
-class ExampleMetric:
+class ExampleMetric(Contract):
     """Compares replies with labels and counts; register one with ``registry.metrics``.
 
     The counts must be exact (ints, ``ExactSum``), so that a report never depends
@@ -20,6 +22,10 @@ class ExampleMetric:
     calls ``reset``. What is reported as an ``AverageMetric`` (or another ``Metric`` with
     ``sums``) gets intervals and is compared without more ado.
     """
+
+    returns = {
+        "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric))
+    }
 
     def __init__(self) -> None:
         self.reset()
@@ -52,6 +58,9 @@ class ExampleMetric:
         empty = copy(self)
         empty.reset()
         return empty
+
+
+registry.metrics.makes(ExampleMetric)
 
 
 class ExampleAverages(ExampleMetric):

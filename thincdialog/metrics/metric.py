@@ -9,10 +9,12 @@ import math
 import re
 from copy import copy
 from functools import reduce
+from numbers import Real
 from typing import Any, Dict, Hashable, Mapping, Optional, Tuple, TypeVar, Union
 
 import numpy
 
+from ..contract import Contract, Returned, is_kind
 from .exact import ExactSum
 
 Number = Union[int, float, ExactSum]
@@ -29,7 +31,7 @@ HIGHER = re.compile(rf"{SHARE.pattern}|bleu|(.*_)?per_second")
 LOWER = re.compile(r"(.*_)?(loss|loss_per_\w+|perplexity|padding_fraction|truncated|truncated_\w+)")
 
 
-class Metric:
+class Metric(Contract):
     """A value that can be merged with others of its kind.
 
     higher_is_better (Optional[bool]): Set by a subclass whose name does not tell its direction.
@@ -37,6 +39,7 @@ class Metric:
         subclass without them has a ``+`` of its own.
     """
 
+    returns = {"value": Returned("a number", is_kind(Real))}
     higher_is_better: Optional[bool] = None
     summed: Tuple[str, ...] = ()
 

@@ -1,10 +1,9 @@
 """All parameters of a model in one vector, all gradients in another."""
 
-import copy
 import math
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from thinc.api import Model, Optimizer
+from thinc.api import Model, Optimizer, get_array_module
 from thinc.types import Floats1d
 
 from ..errors import ModelError, TrainingError
@@ -110,11 +109,23 @@ class FlatParameters:
 
         model (Model): From ``replicate`` of this one's.
         """
-        replica = copy.copy(self)
+        replica = object.__new__(FlatParameters)
+        replica.__dict__.update(self.__dict__)
         replica.ops = model.ops
-        replica._gradients = aligned_zeros(self._gradients.shape[0], model.ops.xp)
+        replica._gradients = aligned_zeros(self.values.shape[0], model.ops.xp)
         replica._bind(list(model.walk()))
         return replica
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # Of no model: who reads it calls ``replica`` with one. Gradients stay behind.
+        names = ("version", "slots", "n_parameters", "values")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        values = state["values"]
+        self.values = aligned_zeros(len(values), get_array_module(values))
+        self.values[:] = values
 
     def move(self, values: Floats1d) -> None:
         """Keep the parameters in another vector, such as shared memory, from now on. What is

@@ -8,11 +8,12 @@ from thinc.api import Model, Ops
 from ..ops.dialog_ops import DialogNumpyOps
 
 
-def replicate(model: Model) -> Model:
+def replicate(model: Model, *, has_values: bool = True) -> Model:
     """A model of the same layers over the very same parameters, for another thread: with ops
     and gradients of its own. (Thinc's ``Model.copy`` copies parameters and leaves out refs.)
 
     model (Model): Initialised, of native Thinc layers only.
+    has_values (bool): Whether it gets the parameters; else they have no values yet.
     RETURNS (Model): Without gradients; parameters are the same arrays, not views of them.
     """
     ops = replicate_ops(model.ops)
@@ -36,7 +37,7 @@ def replicate(model: Model) -> Model:
             ref = node.maybe_get_ref(name)
             twin.set_ref(name, None if ref is None else copies[id(ref)])
         for name in node.param_names:
-            if node.has_param(name):
+            if has_values and node.has_param(name):
                 twin.set_param(name, node.get_param(name))
     return copies[id(model)]
 

@@ -1,9 +1,10 @@
 """The contract of mutators: they rewrite episodes as they are read."""
 
 import random
-from typing import Callable, Iterator, List, Protocol, Union
+from typing import Callable, Iterator, List, Protocol, Union, runtime_checkable
 
 from ..messages import Episode, Message
+from ..registry import registry
 
 Episodes = Callable[[], Iterator[Episode]]
 
@@ -21,6 +22,7 @@ Episodes = Callable[[], Iterator[Episode]]
 EpisodeMutator = Callable[[Episode], List[Episode]]
 
 
+@runtime_checkable
 class SplitMutator(Protocol):
     """A mutator that must see more than one episode, to count them for instance.
 
@@ -38,6 +40,7 @@ class SplitMutator(Protocol):
 
 
 Mutator = Union[EpisodeMutator, SplitMutator]
+registry.mutators.makes(Mutator)
 
 
 def random_of(message: Message, seed: int) -> random.Random:

@@ -1,3 +1,8 @@
 """Optimizers beside Thinc's own."""
 
+from typing import Callable
+
+from ..registry import registry
 from . import lazy_adam, momentum_sgd, row_sparse, sparse_sgd
+
+registry.optimizers.makes(Callable)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
+from ..contract import place_in
 from ..errors import DialogError, WorkerError
 from ..training.interruption import Interrupted, Interruption
 
@@ -26,12 +27,14 @@ class Failure(NamedTuple):
     text (str): What it says.
     traceback (str): Where it came from; "" if a user can mend it.
     examples (Sequence[str]): Ids of those at hand.
+    place (str): The line of a user's that it came from, if it did.
     cause (Optional[BaseException]): Itself, in the same process.
     """
 
     text: str
     traceback: str = ""
     examples: Sequence[str] = ()
+    place: str = ""
     cause: Optional[BaseException] = None
 
     @classmethod
@@ -45,11 +48,17 @@ class Failure(NamedTuple):
             examples = []
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        return cls(text, trace.rstrip("\n"), examples, error)
+        return cls(text, trace.rstrip("\n"), examples, place_in(error), error)
 
     def error(self, worker: int) -> WorkerError:
         """As it is raised where the worker is waited for."""
-        error = WorkerError(worker, self.text, traceback=self.traceback, examples=self.examples)
+        error = WorkerError(
+            worker,
+            self.text,
+            traceback=self.traceback,
+            examples=self.examples,
+            place=self.place,
+        )
         error.__cause__ = self.cause
         return error
 

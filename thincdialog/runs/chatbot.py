@@ -1,6 +1,7 @@
 """A saved model to talk to."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Union, overload
+from threading import Lock
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union, overload
 
 from ..errors import DialogError
 from ..files.saved_model import model_folder
@@ -26,7 +27,8 @@ class Answer(NamedTuple):
 
 
 class Chatbot:
-    """A saved model to talk to; keeps the conversation.
+    """A saved model to talk to; keeps the conversation. Threads that share one speak in one
+    conversation, in turn; for one of its own, each takes a ``copy.deepcopy`` of it.
 
     path (Path): Folder of the saved model.
     overrides (Optional[Mapping[str, Any]]): Changes to its config: {"system.gpu_id": 0}.
@@ -37,9 +39,23 @@ class Chatbot:
     def __init__(self, path: PathLike, *, overrides: Overrides = None, code: CodeLike = None):
         self.path = model_folder(path)
         self.experiment = Experiment.from_model(path, overrides, code)
+        self._begin()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # For pickle and copy.deepcopy: the talker is a copy of the agent.
+        talk = self._talker.conversation_state()
+        return {"path": self.path, "experiment": self.experiment, "talk": talk}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.path, self.experiment = state["path"], state["experiment"]
+        self._begin()
+        self._talker.set_conversation_state(state["talk"])
+
+    def _begin(self) -> None:
         self.meta = self.experiment.meta
         self.agent: Agent = self.experiment.agent
         self._talker = self.agent.clone()
+        self._lock = Lock()
 
     @overload
     def respond(
@@ -79,15 +95,16 @@ class Chatbot:
         """
         message = Message(_message(text, candidates), episode_done=False)
         _check(top, threshold)
-        self._talker.observe(message)
-        try:
-            reply = self._talker.act()
-            answers = self._answers(reply, threshold)
-        except BaseException:  # A message must not stay without a reply.
-            self._talker.reset()
-            raise
-        said = _said(answers)
-        self._talker.self_observe(reply if answers else Message(reply, text=said))
+        with self._lock:
+            self._talker.observe(message)
+            try:
+                reply = self._talker.act()
+                answers = self._answers(reply, threshold)
+            except BaseException:  # A message must not stay without a reply.
+                self._talker.reset()
+                raise
+            said = _said(answers)
+            self._talker.self_observe(reply if answers else Message(reply, text=said))
         return said if top is None else answers[:top]
 
     def respond_to_all(

@@ -1,3 +1,3 @@
 """Learning-rate schedules beside Thinc's own."""
 
-from . import plateau, warmup
+from . import plateau, warmup, watched

@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
+from ..contract import place_of, wrong_value
 from ..errors import DataError
 from ..formats.candidates import check_candidates
 from ..formats.wording import kind, short
@@ -60,11 +61,15 @@ class _Source:
         self.origin = origin
 
     def __call__(self) -> Iterator[Episode]:
-        episodes = self.episodes() if callable(self.episodes) else self.episodes
+        is_function = callable(self.episodes)
+        episodes: Any = self.episodes() if is_function else self.episodes  # type: ignore[operator]
+        if not isinstance(episodes, Iterable):
+            raise wrong_value(self.episodes, episodes, "an iterable of episodes")
+        given = f" ({place_of(self.episodes)})" if is_function else ""
         for number, episode in enumerate(episodes):
             examples = [episode] if _is_example(episode) else episode
             if isinstance(examples, (str, bytes)) or not isinstance(examples, Iterable):
-                text = f"episode {number} is {short(examples)}: expected a list of messages"
+                text = f"episode {number} is {short(examples)}: expected a list of messages{given}"
                 raise DataError(self.origin, text)
             yield [self._message(example, number) for example in examples]
 

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from ..batchers import Batcher, count_words
+from ..contract import Returned, is_kind
 from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
@@ -19,6 +20,7 @@ from ..metrics.accuracy import Accuracy
 from ..metrics.example_metric import ExampleMetric
 from ..metrics.metric import Metric
 from ..protocol import Agent
+from ..registry import registry
 from .arguments import Mutators, mutator_list
 from .scores import Scores
 
@@ -59,6 +61,11 @@ class Teacher(Agent):
     endless (bool): In training, show the data again, in another order, wherever it ends:
         such an epoch has no end. It is streamed, so that it may have none either.
     """
+
+    returns = {
+        **{name: returned for name, returned in Agent.returns.items() if name != "batch_act"},
+        "batch_act": Returned("a Batch", is_kind(Batch)),
+    }
 
     def __init__(
         self,
@@ -457,3 +464,6 @@ class Teacher(Agent):
             f"{self.id}.{call}() was called past the end of the epoch: ask epoch_done() first, "
             "and call start_epoch() to go on."
         )
+
+
+registry.teachers.makes(Teacher)

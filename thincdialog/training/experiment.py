@@ -17,12 +17,14 @@ from ..config import (
     load_config,
     resolve_config,
 )
+from ..contract import is_users
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
 from ..formats.candidates import reading_outside_labels
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
+from ..metrics.macro_metric import MACRO
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
 from ..optimizers.scored_schedules import scored_schedules
@@ -32,6 +34,7 @@ from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .reading_bar import reading_bar
+from .selection import not_measured
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -75,6 +78,18 @@ class Experiment:
         self.optimizer: Any = self.training["optimizer"]
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+
+    def __getstate__(self) -> Dict[str, Any]:
+        # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
+        # config's; what the agent and the tokenizer know comes along.
+        names = ("checked", "code", "meta", "agent", "tokenizer")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        load_code(state["code"])
+        with using_ops(ops_to_answer(state["checked"].interpolated["system"])):
+            Experiment.__init__(self, state["checked"], state["code"])
+        self.__dict__.update(state)
 
     @classmethod
     def from_config(
@@ -224,6 +239,7 @@ class Experiment:
             hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
             problems.append(Problem(where("training", "optimizer"), f"{text}: there is none", hint))
         problems += self.runner.problems(self)
+        problems += self.score_problems()
         if problems:
             raise ConfigError(problems, self.checked.name)
         self.check_data()
@@ -246,6 +262,26 @@ class Experiment:
         except MissingPackageError as error:
             problems.append(Problem(self.checked.where("agent"), str(error)))
         return problems
+
+    def score_problems(self) -> List[Problem]:
+        """What is wrong with ``[training] score``, as far as it is known which names there
+        will be: metrics tell before the first example, and our agents do."""
+        if not (self.agent.learns and self.has_split("dev")):
+            return []
+        if self.agent.reported is None or is_users(type(self.agent).report):
+            return []
+        if is_users(self.evaluation["world"]):
+            return []
+        names = {"examples", *self.agent.reported}
+        for metric in self.metrics:
+            names.update(metric.fresh().report())
+        if len(self.tasks) > 1:
+            prefixes = [MACRO, *(name for name, task in self.tasks.items() if "dev" in task.splits)]
+            names |= {f"{prefix}/{name}" for prefix in prefixes for name in names}
+        score = self.training["score"]
+        if score in names:
+            return []
+        return [not_measured(score, names)._replace(where=self.checked.where("training", "score"))]
 
     # --- splits ---------------------------------------------------------------------------
 

@@ -2,14 +2,20 @@
 
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
+from ..contract import Contract, Returned
 from ..errors import Problem
 from ..protocol import StepReport
+from ..registry import registry
 from ..teachers import Teacher
 from .experiment import Experiment
 from .interruption import Interruption
 
 
-class Runner:
+def _are_reports(values: Any, *given: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(each, StepReport) for each in values)
+
+
+class Runner(Contract):
     """Makes steps, in one process or in many; register one with ``registry.runners``, and
     choose it in ``[runner]``.
 
@@ -24,6 +30,7 @@ class Runner:
     n_workers (int): How many learn at once; each has gradients and a batch of its own.
     """
 
+    returns = {name: Returned("a list of StepReports", _are_reports) for name in ("take", "settle")}
     harmless: Sequence[str] = ()
     n_workers: int = 1
 
@@ -97,3 +104,6 @@ class Runner:
         RAISES (ConfigError): If it is of a runner with other settings.
         """
         raise NotImplementedError
+
+
+registry.runners.makes(Runner)

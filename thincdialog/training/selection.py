@@ -41,8 +41,7 @@ class Selection:
             self.step = step
             return True
         if self.score not in report:
-            text = f"[training] score = '{self.score}' is not measured on the dev data"
-            raise ConfigError([Problem("", text, _hint(self.score, report))], "config")
+            raise ConfigError([not_measured(self.score, report)], "config")
         score = report[self.score]
         is_best = self._is_better(score, self.best)
         if is_best:
@@ -77,6 +76,12 @@ class Selection:
             hint = 'set score_direction to "max" or "min"'
             raise ConfigError([Problem("", text, hint)], "config")
         return old is None or (new > old if better else new < old)
+
+
+def not_measured(score: str, names: Iterable[str]) -> Problem:
+    """What is wrong with a score that is none of the names of a report."""
+    text = f"[training] score = '{score}' is not measured on the dev data"
+    return Problem("", text, _hint(score, names))
 
 
 def _hint(score: str, names: Iterable[str]) -> str:

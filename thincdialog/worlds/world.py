@@ -1,12 +1,15 @@
 """The world contract: who acts when. A world never touches numbers."""
 
+from functools import wraps
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
 
+from ..contract import wrong_value
 from ..errors import ProtocolError
 from ..messages import Message, column
 from ..metrics import Metric
 from ..protocol import Agent
+from ..registry import registry
 from ..teachers.teacher import Teacher
 from .display import display_acts
 
@@ -227,3 +230,17 @@ class _Learning:
 
 # What a registered world returns: (teacher, agent) -> World.
 WorldFactory = Callable[[Teacher, Agent], World]
+
+
+def _watch(make_world: WorldFactory, function: Callable) -> WorldFactory:
+    @wraps(make_world)
+    def watched(teacher: Teacher, agent: Agent) -> World:
+        world = make_world(teacher, agent)
+        if not isinstance(world, World):
+            raise wrong_value(make_world, world, "a World")
+        return world
+
+    return watched
+
+
+registry.worlds.makes(WorldFactory, _watch)

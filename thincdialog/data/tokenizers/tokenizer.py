@@ -5,6 +5,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence,
 
 import numpy as np
 
+from ...registry import registry
 from ..vocabulary import Progress
 
 _GROUP = 1 << 16  # characters encoded at once: more would take memory, and no less time
@@ -115,3 +116,6 @@ def _groups(texts: Sequence[str]) -> Iterator[Sequence[str]]:
             first, n_characters = i, 0
     if first < len(texts):
         yield texts[first:]
+
+
+registry.tokenizers.makes(Tokenizer)

@@ -1,0 +1,422 @@
+"""Code of users that gives what it must not, or fails: one line says where, in every command."""
+
+import re
+
+import catalogue
+import pytest
+
+from tests.cli.conftest import run as run_fixture
+from thincdialog.api import Agent, ExampleMetric, Message
+from thincdialog.contract import CodeError, is_users, place_in, place_of, told_of_code
+
+run = run_fixture
+
+HEAD = """
+import numpy as np
+from thinc.api import Model, chain
+from thinc.types import Ragged
+from thincdialog.api import (
+    Agent, Alone, Batcher, ExampleMetric, IterableTeacher, Learner, Message, Metric, Sizes,
+    StepReport, Store, Teacher, registry,
+)
+from thincdialog.layers.pool import pool
+from thincdialog.layers.token_embed import TokenEmbed
+
+
+@registry.teachers("test_contract.Lights.v1")
+def lights():
+    rows = [("red light", "stop"), ("green light", "go"), ("amber", "wait")] * 10
+    return IterableTeacher({"train": rows, "dev": rows})
+
+
+@registry.layers("test_contract.Words.v1")
+def words():
+    return chain(TokenEmbed(8), pool("max"))
+
+
+"""
+PARTS = {
+    "teachers": "test_contract.Lights.v1", "layers": "test_contract.Words.v1",
+    "loggers": "thincdialog.Console.v1",
+    "metrics": "thincdialog.Accuracy.v1", "runners": "thincdialog.Alone.v1",
+    "tokenizers": "thincdialog.Words.v1",
+}  # fmt: skip
+CONFIG = """
+[tasks.lights]
+@teachers = "{teachers}"
+
+[tokenizer]
+@tokenizers = "{tokenizers}"
+
+{agent}
+{world}
+[evaluation.metrics.one]
+@metrics = "{metrics}"
+
+[evaluation.metrics.accuracy]
+@metrics = "thincdialog.Accuracy.v1"
+
+[training]
+max_epochs = 1
+score = "accuracy"
+{callback}
+[training.optimizer]
+@optimizers = "Adam.v1"
+{rate}
+[training.logger]
+@loggers = "{loggers}"
+
+[runner]
+@runners = "{runners}"
+"""
+AGENT = """[agent]
+@agents = "thincdialog.Classifier.v1"
+{loss}
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@layers = "{layers}"
+"""
+OPTIONAL = {
+    "losses": ("loss", '\n[agent.loss]\n@losses = "NAME"\n'),
+    "callbacks": ("callback", '\n[training.callbacks.one]\n@callbacks = "NAME"\n'),
+    "schedules": ("rate", '\n[training.optimizer.learn_rate]\n@schedules = "NAME"\n'),
+    "batchers": ("world", '\n[world.batcher]\n@batchers = "NAME"\n'),
+    "worlds": ("world", '\n[world]\n@worlds = "NAME"\n'),
+}
+
+
+def builds(registry, what, before=""):
+    """Code that registers a function which gives ``what``."""
+    return registry, f'{before}\n\n@registry.{registry}("NAME")\ndef build():\n    return {what}\n'
+
+
+def layer(forward, model="chain(TokenEmbed(8), Model('own', forward), pool('max'))"):
+    head = "def forward(model, X, is_train):\n"
+    return builds("layers", model, head + "".join(f"    {row}\n" for row in forward))
+
+
+def store(starts="[0, 1, 2, 3]", cells="[str(row) for row in rows]"):
+    text = f"""
+class Own(Store):
+    names = ("id", "text", "labels")
+    starts = {starts}
+
+    def cells(self, name, rows):
+        found = {cells}
+        return [[cell] for cell in found] if name == "labels" else found
+"""
+    return builds("teachers", 'Teacher({"train": Own(), "dev": Own()})', text)
+
+
+def own(registry, base, method, value, more=""):
+    """Code of a class that gives ``value`` from one method."""
+    text = f"class Own({base}):\n    {more}\n    def {method}:\n        return {value}\n"
+    made = "Own(Sizes(4), 4)" if base == "Batcher" else "Own()"
+    return builds(registry, made, text)
+
+
+LOSS = "def loss(Z, targets, weights):\n    return {}\n"
+ANSWERS = 'def act(self):\n        return Message(text="go")\n'
+LEARNS = (
+    "def initialize(self, train, **options):\n        self.weights = np.zeros(3, dtype='f')\n"
+    "    def learn(self, batch):\n        pass\n"
+    "    def answer(self, batch):\n        return [Message(text='go')] * len(batch)\n"
+)
+# What is registered where, what the line says of it, and whether `debug config` finds it.
+WRONG = {
+    "layer None": (
+        *builds("layers", "None"),
+        r"build\(\) returned None, but should return a Model",
+        1,
+    ),
+    "layer fails": (*builds("layers", "{}['a']"), r"KeyError: 'a' - code.py:\d+  in build\(\)", 1),
+    "no pair": (
+        *layer(["return X"]),
+        r"forward\(\) returned a Ragged .* the pair \(Y, backprop\)",
+        1,
+    ),
+    "forward None": (*layer(["pass"]), r"forward\(\) returned None, but should return the pair", 1),
+    "forward fails": (*layer(["return X.none, 1"]), r"in forward\(\): AttributeError: 'Ragged'", 1),
+    "backprop None": (
+        *layer(["return X, lambda dY: None"]),
+        r"<lambda>\(\) returned None, .* gradient of X",
+        1,
+    ),
+    "backprop fails": (*layer(["return X, lambda dY: 1 / 0"]), r"in <lambda>\(\): ZeroDivision", 1),
+    "a row is lost": (
+        *layer(
+            ["more = len(X) > 1", "return X[:-1] if more else X, lambda dY: dY"],
+            "chain(TokenEmbed(8), pool('max'), Model('own', forward))",
+        ),
+        r"forward\(\) returned \d+ rows for \d+ rows: a layer must keep all rows",
+        1,
+    ),
+    "wrong arguments": (
+        *builds(
+            "layers",
+            "chain(TokenEmbed(8), Model('own', f), pool('max'))",
+            "def f(model, X):\n    pass",
+        ),
+        r"f\(\): TypeError: f\(\) got an unexpected keyword",
+        1,
+    ),
+    "loss None": (
+        *builds("losses", "loss", LOSS.format("None")),
+        r"loss\(\) returned None, .* gradient",
+        1,
+    ),
+    "loss is a mean": (
+        *builds("losses", "loss", LOSS.format("Z * 0, 0.5")),
+        r"losses of shape \(\d+,\), one an ex",
+        1,
+    ),
+    "loss fails": (
+        *builds("losses", "loss", LOSS.format("Z.none")),
+        r"in loss\(\): AttributeError",
+        1,
+    ),
+    "teacher None": (*builds("teachers", "None"), r"build\(\) returned None, .* a Teacher", 1),
+    "rows None": (
+        *builds("teachers", 'IterableTeacher({"train": rows})', "def rows():\n    pass"),
+        r"rows\(\) returned None, but should return an iterable of episodes",
+        0,
+    ),
+    "rows fail": (
+        *builds(
+            "teachers",
+            'Teacher({"train": rows})',
+            "def rows():\n    raise ValueError(3)\n    yield",
+        ),
+        r"in rows\(\): ValueError: 3",
+        0,
+    ),
+    "no messages": (
+        *builds("teachers", 'Teacher({"train": rows})', 'def rows():\n    yield {"text": "a"}'),
+        r"rows\(\) returned a dict .* episodes: lists of Messages",
+        0,
+    ),
+    "starts": (
+        *store(starts="[1, 2, 3]"),
+        r"\(code.py:\d+  Own\) has starts = a list of 3 \(\[1, 2",
+        1,
+    ),
+    "starts fall": (*store(starts="[0, 3, 2]"), r"has starts = .* rise from episode to episode", 1),
+    "no starts": (
+        *store(starts="None\n    del starts"),
+        r"\(code.py:\d+  Own\) has no 'starts'",
+        1,
+    ),
+    "rows missing": (
+        *store(cells="['a'] * (len(rows) - 1)"),
+        r"Own.cells\(\) returned .* each row",
+        0,
+    ),
+    "cells None": (
+        *store(cells="None\n        return None"),
+        r"Own.cells\(\) returned None, .* each",
+        0,
+    ),
+    "batcher None": (*builds("batchers", "None"), r"build\(\) returned None, .* a Batcher", 1),
+    "plan None": (
+        *own("batchers", "Batcher", "plan(self, lengths, limit, rng)", None),
+        r"Own.plan\(\) must give every row in exactly one batch",
+        1,
+    ),
+    "world None": (
+        *builds("worlds", "lambda teacher, agent: None"),
+        r"returned None, .* a World",
+        1,
+    ),
+    "metric None": (*builds("metrics", "None"), r"returned None, .* an ExampleMetric", 1),
+    "report of floats": (
+        *own(
+            "metrics",
+            "ExampleMetric",
+            "report(self)",
+            '{"m": 0.5}',
+            "add = reset = lambda *a: None",
+        ),
+        r"Own.report\(\) returned a dict \({'m': 0.5}\), but should return metrics by their names",
+        1,
+    ),
+    "agent None": (*builds("agents", "None"), r"build\(\) returned None, .* an Agent", 1),
+    "act a string": (
+        *own("agents", "Agent", "act(self)", "'hello'"),
+        r"Own.act\(\) returned a str \('hello'\), but should return a Message",
+        1,
+    ),
+    "act fails": (*own("agents", "Agent", "act(self)", "[][0]"), r"in Own.act\(\): IndexError", 0),
+    "batch_act": (
+        *own("agents", "Agent", "batch_act(self, observations)", "[Message()]"),
+        r"Own.batch_act\(\) returned a list of 1 .* one for each observation",
+        1,
+    ),
+    "agent's report": (
+        *own("agents", "Agent", "report(self)", "{'x': 1.0}", ANSWERS),
+        r"Own.report\(\) returned a dict",
+        1,
+    ),
+    "update": (
+        *own("agents", "Learner", "update(self, optimizer)", "0.5", LEARNS),
+        r"Own.update\(\) returned a float \(0.5\), but should return a StepReport",
+        1,
+    ),
+    "no answer": (
+        *own(
+            "agents",
+            "Learner",
+            "update(self, optimizer)",
+            "StepReport(3)",
+            LEARNS.partition("    def answer")[0],
+        ),
+        r"code.py:\d+  Own has no answer\(\): NotImplementedError",
+        0,
+    ),
+    "schedule None": (*builds("schedules", "None"), r"build\(\) returned None, .* a schedule", 1),
+    "schedule of texts": (
+        *builds("schedules", "rates()", "def rates():\n    yield 0.1\n    yield 'b'"),
+        r"build\(\) returned a str \('b'\), .* numbers",
+        1,
+    ),
+    "logger None": (*builds("loggers", "None"), r"build\(\) returned None, .* a function", 1),
+    "setup None": (
+        *builds("loggers", "lambda *given: None"),
+        r"<lambda>\(\) returned None, .* \(log_step, fin",
+        0,
+    ),
+    "callback None": (*builds("callbacks", "None"), r"build\(\) returned None, .* a function", 1),
+    "callback fails": (
+        *builds("callbacks", "lambda info, agent: info['x']"),
+        r"in <lambda>\(\): KeyError: 'x'",
+        0,
+    ),
+    "runner": (
+        *own("runners", "Alone", "take(self, *given)", None),
+        r"Own.take\(\) returned None",
+        0,
+    ),
+    "tokenizer None": (
+        *builds("tokenizers", "None"),
+        r"build\(\) returned None, .* a Tokenizer",
+        1,
+    ),
+}
+
+
+def write(folder, registry, code):
+    """The config and the code of a case."""
+    name = f"test_contract.{folder.name}.v1"
+    parts = {**PARTS, "loss": "", "callback": "", "rate": "learn_rate = 0.01", "world": ""}
+    agent = AGENT
+    if registry == "agents":
+        agent = f'[agent]\n@agents = "{name}"\n'
+    elif registry in OPTIONAL:
+        key, text = OPTIONAL[registry]
+        parts[key] = text.replace("NAME", name)
+    else:
+        parts[registry] = name
+    (folder / "code.py").write_text(HEAD + code.replace("NAME", name))
+    (folder / "my.cfg").write_text(CONFIG.format(agent=agent.format(**parts), **parts))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("THINCDIALOG_TRACEBACK", raising=False)
+    for name in PARTS.values():  # Each code file registers these two anew.
+        if name.startswith("test_contract."):
+            forget(name)
+    return tmp_path
+
+
+def forget(name):
+    for path in [path for path in catalogue.REGISTRY if path[-1] == name]:
+        del catalogue.REGISTRY[path]
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_code_is_told_in_one_line_that_says_where(run, folder, case):
+    registry, code, said, is_found = WRONG[case]
+    write(folder, registry, code)
+    commands = ["debug config"] * is_found + ["train"]
+    for command in commands:
+        exit_code, _, err = run(f"{command} my.cfg --code code.py")
+        found = [line for line in err.splitlines() if re.search(said, line)]
+        assert exit_code == 1 and len(found) == 1, err
+        assert re.search(r"\bcode\.py:\d+  ", found[0]) and "Traceback" not in err
+    if not is_found:
+        assert run("debug config my.cfg --code code.py")[0::2] == (
+            0,
+            "✔ my.cfg: nothing is wrong\n",
+        )
+
+
+def test_right_code_is_left_alone(run, folder):
+    write(folder, "layers", layer(["return X, lambda dY: dY"])[1])
+    for command in ("debug config", "train"):
+        assert run(f"{command} my.cfg --code code.py")[0] == 0
+
+
+def test_traceback_shows_all_of_it(run, folder, monkeypatch):
+    write(folder, *WRONG["backprop fails"][:2])
+    for option in ("--traceback", ""):
+        exit_code, _, err = run(f"train my.cfg --code code.py {option}")
+        assert exit_code == 1 and "Traceback" in err and "model_agent.py" in err
+        assert "✘ code.py:" in err
+        monkeypatch.setenv("THINCDIALOG_TRACEBACK", "1")
+
+
+def test_a_logger_that_fails_later_is_told_with_its_line(run, folder):
+    code = "def setup(run, *streams):\n    return (lambda info: info.x), print\n"
+    write(folder, *builds("loggers", "setup", code))
+    exit_code, _, err = run("train my.cfg --code code.py")
+    said = r"has failed \(code.py:\d+  in <lambda>\(\): AttributeError: .*\)\. Training goes on"
+    assert exit_code == 0 and len(re.findall(said, err)) == 1
+
+
+@pytest.mark.parametrize("executor", ["thread", "process"])
+def test_workers_say_where(run, folder, executor):
+    write(folder, *WRONG["loss fails"][:2])
+    runner = f"--runner.@runners thincdialog.Hogwild.v1 --runner.executor {executor}"
+    exit_code, _, err = run(f"train my.cfg --code code.py {runner} --runner.workers 2")
+    assert exit_code == 1 and "Traceback" not in err
+    assert re.search(r"✘ Worker \d: code.py:\d+  in loss\(\): AttributeError", err)
+
+
+def test_what_is_ours_is_no_users():
+    assert not is_users(Agent.act) and not is_users(re.compile) and not is_users(pytest.raises)
+    assert is_users(test_what_is_ours_is_no_users)
+
+
+def test_places_are_the_innermost_of_users():
+    class Metric(ExampleMetric):
+        def add(self, labels, reply):
+            return reply["none"]
+
+        def reset(self):
+            pass
+
+    with pytest.raises(KeyError) as caught:
+        Metric().add_batch([["a"]], [Message()])
+    line = Metric.add.__code__.co_firstlineno
+    assert place_of(Metric.add) == f"tests/test_contract.py:{line}  Metric.add()"
+    place = f"tests/test_contract.py:{line + 1}  in "
+    assert place_in(caught.value).startswith(place)
+    assert told_of_code(caught.value).endswith("add(): KeyError: 'none'")
+    # An error that never was in code of a user's.
+    assert place_in(ValueError("none")) == ""
+
+
+def test_methods_of_users_are_looked_at_at_every_call():
+    class Fickle(Agent):
+        replies = [Message(text="a"), {"text": "b"}, "c"]
+
+        def act(self):
+            return self.replies.pop(0)
+
+    agent = Fickle()
+    assert [agent.act()["text"], agent.act()["text"]] == ["a", "b"]
+    with pytest.raises(CodeError, match=r"test_contract.py:\d+  Fickle.act\(\) returned a str"):
+        agent.act()

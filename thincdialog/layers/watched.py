@@ -1,0 +1,102 @@
+"""Layers of users: what their ``forward`` and ``backprop`` return is looked at."""
+
+from typing import Any, Callable, List, Optional, Set, Tuple
+
+from thinc.api import Model
+from thinc.types import Padded, Ragged
+
+from ..contract import CodeError, is_users, place_of, wrong_value
+from ..registry import registry
+
+_NO_OUTPUT = (type(None), str, bytes, bool, int, float, dict)
+
+
+class WatchedForward:
+    """The ``forward`` of a user's layer, which is called as before.
+
+    It refuses what can be no output and no gradient. A layer that changes the number of rows
+    is noted: some may, and who finds rows missing asks ``changed_rows``.
+
+    forward (Callable): (model, X, is_train) to (Y, backprop).
+    change (str): How it changed the number of rows, if it did; else "".
+    """
+
+    def __init__(self, forward: Callable):
+        self.forward = forward
+        self.change = ""
+
+    @property
+    def __wrapped__(self) -> Callable:
+        return self.forward
+
+    def __call__(self, model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
+        found = self.forward(model, X, is_train=is_train)
+        if not (isinstance(found, tuple) and len(found) == 2 and callable(found[1])):
+            raise wrong_value(self.forward, found, "the pair (Y, backprop)")
+        Y, backprop = found
+        if isinstance(Y, _NO_OUTPUT):
+            raise wrong_value(self.forward, Y, "an array (or Ragged, Padded, a list) as Y")
+        before, after = _row_counts(X), _row_counts(Y)
+        if before and after and not before & after:
+            self.change = f"{_told(min(after))} for {_told(min(before))}"
+        if not is_train:
+            return found
+
+        def watched(dY: Any) -> Any:
+            dX = backprop(dY)
+            wanted = _float_shape(X)
+            # Nobody asks for the gradient of ids.
+            if wanted is not None and _float_shape(dX) != wanted:
+                kind = f"the gradient of X, {type(X).__name__} of shape {wanted}"
+                given = dX.data if isinstance(dX, (Ragged, Padded)) else dX
+                raise wrong_value(backprop, given, kind)
+            return dX
+
+        return Y, watched
+
+
+def _told(n_rows: int) -> str:
+    return f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
+
+
+def _row_counts(X: Any) -> Set[int]:
+    """How many rows there are: sequences, or all that they hold; empty if nobody knows."""
+    if isinstance(X, Ragged):
+        return {len(X.lengths), len(X.data)}
+    if isinstance(X, Padded):
+        return {len(X.lengths), int(X.size_at_t.sum())}
+    if isinstance(X, list):
+        return {len(X), sum(len(x) for x in X if hasattr(x, "shape") and x.shape)}
+    shape = getattr(X, "shape", ())
+    return {shape[0]} if shape else set()
+
+
+def _float_shape(X: Any) -> Optional[Tuple[int, ...]]:
+    """Shape of an input that has a gradient, as far as it is one array."""
+    array = X.data if isinstance(X, (Ragged, Padded)) else X
+    dtype = getattr(array, "dtype", None)
+    return array.shape if dtype is not None and dtype.kind == "f" else None
+
+
+def watch_layers(model: Model, function: Callable) -> Model:
+    """A model that a user's function has built; its layers of users are watched."""
+    for node in model.walk():
+        if not isinstance(node._func, WatchedForward) and is_users(node._func):
+            node._func = WatchedForward(node._func)
+    return model
+
+
+def changed_rows(model: Model) -> Optional[CodeError]:
+    """The error for a layer of a user's that changed the number of rows; None if none did."""
+    forwards: List[Any] = [node._func for node in model.walk()]
+    for forward in forwards:
+        if isinstance(forward, WatchedForward) and forward.change:
+            place, change = place_of(forward.forward), forward.change
+            text = f"{place} returned {change}: a layer must keep all rows"
+            return CodeError(text)
+    return None
+
+
+registry.initializers.makes(Callable)
+registry.layers.makes(Model, watch_layers)
+registry.models.makes(Model, watch_layers)
