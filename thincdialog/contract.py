@@ -208,9 +208,10 @@ def place_in(error: Optional[BaseException]) -> str:
 def _misfit(error: TypeError) -> str:
     """Where the function of a user's stands that could not be called with what it was given.
     Python names it in the text, and nothing else leads there."""
-    name = str(error).partition("()")[0]
-    for function in gc.get_objects() if name else ():
-        if isinstance(function, FunctionType) and function.__qualname__ == name:
+    name, brackets, _ = str(error).partition("()")
+    for function in gc.get_objects() if brackets else ():
+        # Not isinstance: some are proxies of what is gone.
+        if type(function) is FunctionType and function.__qualname__ == name:
             if is_users(function):
                 return place_of(function)
     return ""

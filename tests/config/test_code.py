@@ -95,7 +95,7 @@ def test_code_of_several_files_is_taken_by_every_function(function, model, tmp_p
     files = [write(tmp_path / f"{name}.py", text) for name in "ab"]
     needs_model = "config" not in inspect.signature(function).parameters
     first = [model if needs_model else RANKER]
-    first += {"compare": [model], "sweep": [{"system.seed": [1]}, tmp_path / "o"]}.get(
+    first += {"compare": [model], "sweep": [{"system.seed": [1]}, tmp_path / "o"], "predict": [["hi"]]}.get(
         function.__name__, []
     )
     with pytest.raises(CodeError, match="none.py  there is no such Python file"):

@@ -25,7 +25,7 @@ from thincdialog.errors import DataError, ProtocolError
 from thincdialog.examples import Batch
 from thincdialog.messages import Message
 from thincdialog.metrics.accuracy import Accuracy
-from thincdialog.protocol import Learner
+from thincdialog.protocol import Learner, StepReport
 from thincdialog.worlds import (
     BatchWorld,
     DynamicBatchWorld,
@@ -230,7 +230,8 @@ class Counting(Learner):
         return [Message(text="yes")] * len(batch)
 
     def update(self, optimizer):
-        self.n_gathered = 0
+        report, self.n_gathered = StepReport(self.n_gathered), 0
+        return report
 
 
 def parley_through(world, each=lambda: None):
