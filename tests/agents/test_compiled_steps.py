@@ -228,7 +228,7 @@ def test_compiled_steps_can_be_tried_and_looked_at(kind, config):
 
 
 @pytest.mark.parametrize("kind", ["FastText"])
-@pytest.mark.parametrize("executor", ["thread", "process"])
+@pytest.mark.parametrize("executor", ["thread", pytest.param("process", marks=pytest.mark.slow)])
 def test_compiled_steps_of_several_workers(kind, config, tmp_path, executor):
     hogwild = (
         f'\n[runner]\n@runners = "thincdialog.Hogwild.v1"\nworkers = 2\nexecutor = "{executor}"\n'

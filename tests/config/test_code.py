@@ -95,9 +95,12 @@ def test_code_of_several_files_is_taken_by_every_function(function, model, tmp_p
     files = [write(tmp_path / f"{name}.py", text) for name in "ab"]
     needs_model = "config" not in inspect.signature(function).parameters
     first = [model if needs_model else RANKER]
-    first += {"compare": [model], "sweep": [{"system.seed": [1]}, tmp_path / "o"], "predict": [["hi"]]}.get(
-        function.__name__, []
-    )
+    more = {
+        "compare": [model],
+        "predict": [["hi"]],
+        "sweep": [{"system.seed": [1]}, tmp_path / "o"],
+    }
+    first += more.get(function.__name__, [])
     with pytest.raises(CodeError, match="none.py  there is no such Python file"):
         found = function(*first, code=[*files, tmp_path / "none.py"])
         list(found)  # Of a generator.

@@ -116,7 +116,7 @@ KINDS = {"Adam": Adam, "RAdam": RAdam, "LazyAdam": LazyAdam}
 @pytest.mark.parametrize(
     "kind, ops",
     [
-        pytest.param("Adam", "numpy"),
+        pytest.param("Adam", "numpy", marks=pytest.mark.slow),
         pytest.param("Adam", "fast", marks=pytest.mark.slow),
         pytest.param("RAdam", "numpy", marks=pytest.mark.slow),
         pytest.param("LazyAdam", "numpy", marks=pytest.mark.slow),
