@@ -7,7 +7,7 @@ from .arguments import CODE, COLUMNS, DELIMITER, ENCODING, GPU, MODEL, argument,
 from .output import counted, messages
 
 EXAMPLES = [
-    "predict output/intent/model-best tickets.csv -o answered.csv",
+    "predict output/intent/model-best tickets.csv --text-field body -o answered.csv",
     "predict output/ranker/model-best test.jsonl --top 3 > replies.jsonl",
     "predict output/intent/model-best - < lines.txt",
 ]

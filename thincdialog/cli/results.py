@@ -16,7 +16,7 @@ from .output import messages, shorten, table
 EXAMPLES = [
     "results output/*",
     "results output/quickstart output/small --json",
-    "results output --columns name,learn_rate,dev,test/f1",
+    "results output --columns name,width,dev,test/f1",
     "results output --csv > results.csv",
 ]
 # Settings that get a column, room or not, and if there is room; letters of a value; settings
