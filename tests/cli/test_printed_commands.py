@@ -68,16 +68,23 @@ def write_data(folder):
 
 def run_line(line, monkeypatch):
     """Run a command line as a shell does, but in this process, and trained for a moment only."""
-    words, rest = shlex.split(line), []
+    words, rest, stdin = shlex.split(line), [], os.dup(0)
     while words:
         word = words.pop(0)
         if word in (">", ">>"):
             assert Path(os.path.expanduser(words.pop(0))).parent.is_dir()
         elif word == "<":
-            monkeypatch.setattr("sys.stdin", io.StringIO(Path(words.pop(0)).read_text()))
+            path = words.pop(0)
+            monkeypatch.setattr("sys.stdin", io.StringIO(Path(path).read_text()))
+            with open(path, "rb") as piped:
+                os.dup2(piped.fileno(), 0)
         else:
             rest += sorted(glob.glob(word)) or [word]
-    code = main(rest)
+    try:
+        code = main(rest)
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
     if rest[:2] == ["init", "config"]:
         for config in Path().glob("*.cfg"):
             config.write_text(smaller(config.read_text()))
