@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from .api import evaluate, load, train
+    from .api import evaluate, load, predict, train
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "api", "evaluate", "load", "train"]  # noqa: F822
+__all__ = ["__version__", "api", "evaluate", "load", "predict", "train"]  # noqa: F822
 
 
 def __getattr__(name: str) -> Any:
@@ -27,4 +27,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> List[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -156,7 +156,9 @@ def is_users(function: Any) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _is_users_file(path: str) -> bool:
-    if path.startswith("<") or _lies_in(path, (str(Path(__file__).parent),)):
+    # What is compiled names its source from where it was built.
+    is_source = path.endswith(".py") and (os.path.isabs(path) or os.path.isfile(path))
+    if not is_source or _lies_in(path, (str(Path(__file__).parent),)):
         return False
     for folder in _INSTALLED:
         if _lies_in(path, (folder,)):

@@ -15,7 +15,7 @@ from typing import (
     TypeVar,
 )
 
-from .contract import Contract, Returned, are_mappings, holds, is_kind, is_mapping
+from .contract import Contract, Returned, are_mappings, holds, is_mapping
 from .errors import ProtocolError
 from .messages import Message, column
 from .metrics import Metric
@@ -283,6 +283,21 @@ class StepReport(NamedTuple):
 NO_STEP = StepReport(0)
 
 
+def _is_report(value: Any, *given: Any) -> bool:
+    if not isinstance(value, StepReport):
+        return False
+    loss = 0.0 if value.loss is None else value.loss
+    try:
+        list(map(float, (value.examples, loss, value.n_losses, value.gradient_norm)))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _are_replies_or_none(value: Any, batch: Any, *given: Any) -> bool:
+    return value is None or are_mappings(value, batch)
+
+
 class Learner(Agent):
     """An agent that learns: worlds let it ``learn`` batches of examples, and after one or
     several of them the loop asks for an ``update``. A subclass gives ``learn``, ``update``,
@@ -304,7 +319,8 @@ class Learner(Agent):
 
     returns = {
         **Agent.returns,
-        "update": Returned("a StepReport", is_kind(StepReport)),
+        "learn": Returned("None, or a Message for each example", _are_replies_or_none),
+        "update": Returned("a StepReport of numbers", _is_report),
         "answer": Returned("a list of Messages, one for each example", are_mappings),
     }
     learns = True

@@ -11,7 +11,7 @@ import pytest
 
 from tests.processes import limited, start
 from tests.training.examples import quietly_train
-from thincdialog.api import DataError, OutputError, load, registry, results
+from thincdialog.api import DataError, OutputError, TrainingError, load, registry, results
 from thincdialog.cli.main import main
 from thincdialog.runs import run_place
 from thincdialog.runs.run_log import is_running
@@ -156,13 +156,21 @@ def test_readers_see_the_old_run_until_the_new_one_is_sure(folder):
     SEEN.clear()
     before, said = files("out"), load("out/model-best").respond("i want train 1")
     replace(training__callbacks__look={"@callbacks": "tests.looking.v1"})
-    (step, running, during), reply, ended, (_, still, after), *_ = SEEN
+    (step, running, during), reply, ended, (_, _, learnt), (_, still, after), *_ = SEEN
     assert (step, running, still) == (0, True, True) and not is_running(Path("out"))
-    assert {name: during[name] for name in before} == before
+    for seen in (during, learnt):
+        assert {name: seen[name] for name in before} == before
     assert reply == said and ended == "max_steps = 4 reached"
-    # The first checkpoint was written in between.
+    # The first checkpoint of a step was written in between.
     assert "scores.json" not in after and after["config.cfg"] != before["config.cfg"]
     assert not any(name.startswith(".") for name in after)
+
+
+def test_a_run_that_fails_at_its_first_steps_leaves_the_old_one_as_it_was(folder):
+    before = files("out")
+    with pytest.raises(TrainingError, match="not finite"):
+        replace(training__optimizer__learn_rate=1e30, training__eval_every_epochs=3.0)
+    assert files("out") == before
 
 
 def test_a_full_disk_leaves_the_old_run_as_it_was(folder):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 
@@ -82,7 +83,8 @@ def test_sweep_notes_a_failed_run_and_goes_on(tmp_path):
     assert shown == "" and again.runs[0].error == found.runs[0].error
     STOPS.append(RuntimeError("out of luck"))
     other, _ = run_sweep(tmp_path / "o", {RATE: [0.01]}, config=STOPPING, overrides=EVERY)
-    assert other.runs[0].error == "RuntimeError: out of luck" and other.best is None
+    told = r"tests/runs/test_sweep.py:\d+  in stop\(\): RuntimeError: out of luck"
+    assert re.search(f"{told}$", other.runs[0].error) and other.best is None
     retried, _ = run_sweep(
         tmp_path / "o", {RATE: [0.01]}, config=STOPPING, overrides=EVERY, retry=True
     )

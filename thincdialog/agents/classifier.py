@@ -299,6 +299,7 @@ class ClassifierAgent(ModelAgent):
             return []
         batch, ops = Batch.of(batch), self.model.ops
         logits = self.model.predict(self._input(batch))
+        self.check_scores(logits, (len(batch.rows), len(self.classes)))
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
         self._count_evaluation_loss(batch, P)
         # Stable: among equals the first class comes first.

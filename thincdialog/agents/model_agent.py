@@ -313,6 +313,13 @@ class ModelAgent(ConversationAgent, Learner):
             message = Message((name, cell) for name, cell in message.items() if name != "text")
         super().self_observe(message)
 
+    def check_scores(self, scores: Any, shape: Tuple[int, int]) -> None:
+        """RAISES (CodeError, ConfigError): If the model gave scores of another shape."""
+        if scores.shape != shape:
+            text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
+            problem = Problem("", text, "one row for each example")
+            raise changed_rows(self.model) or ConfigError([problem])
+
     def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
         """The gradient of a loss by the scores, and the loss of each example.
 
@@ -321,10 +328,7 @@ class ModelAgent(ConversationAgent, Learner):
         given: What else the loss is given.
         RAISES (CodeError): If a user's loss gives something else.
         """
-        if scores.shape != shape:
-            text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
-            problem = Problem("", text, "one row for each example")
-            raise changed_rows(self.model) or ConfigError([problem])
+        self.check_scores(scores, shape)
         found = self.loss(scores, *given)
         is_pair = isinstance(found, tuple) and len(found) == 2
         shapes = [getattr(each, "shape", None) for each in found] if is_pair else []

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import traceback
+import zlib
 from pathlib import Path
 from types import ModuleType
 from typing import Dict, List, Sequence, Union
@@ -41,7 +42,8 @@ def _load_file(path: str) -> ModuleType:
         return _IMPORTED[file]
     if not file.is_file():
         raise CodeError(f"{path}  there is no such Python file; check the path given with --code")
-    name = f"{CODE_PREFIX}{file.stem}_{len(_IMPORTED)}"
+    # The same in every process, so that what is pickled in one opens in another.
+    name = f"{CODE_PREFIX}{file.stem}_{zlib.crc32(str(file).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise CodeError(f"{path}  is not a Python file; its name should end in .py")

@@ -204,12 +204,12 @@ def _registered(config: Any, kind: str) -> List[str]:
 def _use(name: str, code: Sequence[str]) -> List[str]:
     model = name[1:].rpartition(".")[0] if name.startswith(".") else name  # Not yet in its place.
     files = [f"`{file}`" for file in code]
-    needs = f" It needs the code that it was trained with; put {', '.join(files)} there, too."
+    needs = f"It needs the code that it was trained with: put {', '.join(files)} there, too. "
     words = [model, *(word for file in code for word in ("--code", file))]
     given = f", code={json.dumps(list(code))}" if code else ""
     return [
         "", "## How to use it", "",
-        f"In the folder that holds this one:{needs if code else ''}", "",
+        f"{needs if code else ''}In the folder that holds this one:", "",
         "```",
         f"python -m thincdialog {shlex.join(['chat', *words])}",
         f"python -m thincdialog {shlex.join(['evaluate', *words])}",

@@ -128,8 +128,8 @@ class RunKeeper(Keeper):
             self.saved = str(self.place.folder / name)
 
     def checkpoint(self, step: int, state: Mapping[str, Any]) -> None:
-        """Write a checkpoint. The first one behind an evaluation makes the run sure of its
-        place: all data has been read."""
+        """Write a checkpoint. The first one behind an evaluation of what was learnt makes the
+        run sure of its place: all data has been read, and steps can be made."""
         if self.checkpoints is None or self.place.folder is None:
             return
         if self._fingerprints is None:
@@ -152,7 +152,7 @@ class RunKeeper(Keeper):
                 write_array(folder / BEST_WEIGHTS, to_numpy(self.best_weights))
             (folder / STATE).write_text(_as_json(whole) + "\n", encoding="utf8")
         self.newest = str(Checkpoints(self.place.folder).at(step))
-        if self._is_evaluated:
+        if self._is_evaluated and self._has_learnt:
             self.place.take_over()
 
     # --- taking back ------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Schedules of users: each value is looked at."""
 
+import math
 from numbers import Real
 from types import GeneratorType
 from typing import Any, Callable, Iterator
@@ -18,8 +19,9 @@ def watch_schedule(schedule: Any, function: Callable) -> Any:
 
 def _numbers(schedule: Iterator[Any], function: Callable) -> Iterator[Any]:
     for value in schedule:
-        if not isinstance(value, Real):
-            raise wrong_value(function, value, "an iterator of numbers; this is one of them")
+        if not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+            wanted = "an iterator of numbers, 0 or more; this is one of them"
+            raise wrong_value(function, value, wanted)
         yield value
 
 
