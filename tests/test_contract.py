@@ -248,6 +248,7 @@ WRONG = {
         1,
     ),
     "act fails": (*own("agents", "Agent", "act(self)", "[][0]"), r"in Own.act\(\): IndexError", 0),
+    "act slips": (*own("agents", "Agent", "act(self)", "self.no"), r"in Own.act\(\): Attribute"),
     "batch_act": (
         *own("agents", "Agent", "batch_act(self, observations)", "[Message()]"),
         r"Own.batch_act\(\) returned a list of 1 .* one for each observation",

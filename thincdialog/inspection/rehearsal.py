@@ -11,13 +11,15 @@ from ..training.experiment import Experiment
 
 TEXTS = ("one", "two and three", "four five six seven")
 LABELS = ("yes", "no")
+# Errors that are slips whatever the data is.
+SLIPS = (AttributeError, NameError, NotImplementedError, TypeError)
 
 
 def rehearse(experiment: Experiment) -> List[Problem]:
     """Let the agent learn and answer a few invented texts in its world, and the metrics score
     the answers, to find what users' parts do wrong. Other errors are no problem here, as texts
     and labels are not those that the config is for; and an agent of a user's may need what
-    nobody can invent.
+    nobody can invent: of its errors, ``SLIPS`` are told.
 
     experiment (Experiment): Fresh; its agent is of no use afterwards.
     RETURNS (List[Problem]): One at most.
@@ -32,7 +34,8 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     except (CodeError, PlanError) as error:
         return [Problem("", str(error))]
     except Exception as error:
-        return [Problem("", told_of_code(error))] if is_ours and place_in(error) else []
+        is_told = place_in(error) and (is_ours or isinstance(error, SLIPS))
+        return [Problem("", told_of_code(error))] if is_told else []
     return []
 
 
