@@ -248,7 +248,7 @@ WRONG = {
         1,
     ),
     "act fails": (*own("agents", "Agent", "act(self)", "[][0]"), r"in Own.act\(\): IndexError", 0),
-    "act slips": (*own("agents", "Agent", "act(self)", "self.no"), r"in Own.act\(\): Attribute"),
+    "act slips": (*own("agents", "Agent", "act(self)", "self.no"), r"Own.act\(\): Attribute", 1),
     "batch_act": (
         *own("agents", "Agent", "batch_act(self, observations)", "[Message()]"),
         r"Own.batch_act\(\) returned a list of 1 .* one for each observation",
@@ -273,7 +273,7 @@ WRONG = {
             LEARNS.partition("    def answer")[0],
         ),
         r"code.py:\d+  Own has no answer\(\): NotImplementedError",
-        0,
+        1,
     ),
     "schedule None": (*builds("schedules", "None"), r"build\(\) returned None, .* a schedule", 1),
     "schedule of texts": (
