@@ -144,6 +144,16 @@ WRONG = {
         r"<lambda>\(\) returned None, .* gradient of X",
         1,
     ),
+    "doubles": (
+        *layer(["X = X.data.astype('d')", "return X, lambda dY: dY"]),
+        r"forward\(\) returned float64, but should return float32",
+        1,
+    ),
+    "no sequences": (
+        *layer(["return [1, 2], lambda dY: dY"]),
+        r"cannot be set up to read text .* look at code.py:\d+  forward\(\);",
+        1,
+    ),
     "backprop fails": (*layer(["return X, lambda dY: 1 / 0"]), r"in <lambda>\(\): ZeroDivision", 1),
     "a row is lost": (
         *layer(

@@ -1,6 +1,7 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import (
     Any,
@@ -20,7 +21,7 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import place_in, told, wrong_value
+from ..contract import is_users, place_in, place_of, told, wrong_value
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
@@ -223,7 +224,9 @@ class ModelAgent(ConversationAgent, Learner):
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
-            raise ConfigError([Problem("", text, "--traceback shows where")]) from error
+            layers = (node._func for node in self.model.walk() if is_users(node._func))
+            look = "".join(f"look at {place_of(layer)}; " for layer in islice(layers, 1))
+            raise ConfigError([Problem("", text, f"{look}--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
 

@@ -4,7 +4,7 @@ from typing import Any, List
 
 from ..agents import ModelAgent
 from ..contract import CodeError, is_users, place_in, told_of_code
-from ..errors import PlanError, Problem
+from ..errors import ConfigError, PlanError, Problem
 from ..metrics import report_values
 from ..teachers import IterableTeacher
 from ..training.experiment import Experiment
@@ -22,7 +22,7 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     nobody can invent: of its errors, ``SLIPS`` are told.
 
     experiment (Experiment): Fresh; its agent is of no use afterwards.
-    RETURNS (List[Problem]): One at most.
+    RETURNS (List[Problem]): What is wrong.
     """
     agent = experiment.agent
     is_ours = isinstance(agent, ModelAgent) and not is_users(type(agent).learn)
@@ -31,6 +31,8 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     try:
         with experiment.working():
             _learn_and_answer(experiment)
+    except ConfigError as error:
+        return list(error.problems)
     except (CodeError, PlanError) as error:
         return [Problem("", str(error))]
     except Exception as error:

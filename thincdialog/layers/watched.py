@@ -36,6 +36,7 @@ class WatchedForward:
         Y, backprop = found
         if isinstance(Y, _NO_OUTPUT):
             raise wrong_value(self.forward, Y, "an array (or Ragged, Padded, a list) as Y")
+        _check_floats(self.forward, Y)
         before, after = _row_counts(X), _row_counts(Y)
         if before and after and not before & after:
             self.change = f"{_told(min(after))} for {_told(min(before))}"
@@ -50,9 +51,17 @@ class WatchedForward:
                 kind = f"the gradient of X, {type(X).__name__} of shape {wanted}"
                 given = dX.data if isinstance(dX, (Ragged, Padded)) else dX
                 raise wrong_value(backprop, given, kind)
+            _check_floats(backprop, dX)
             return dX
 
         return Y, watched
+
+
+def _check_floats(function: Callable, X: Any) -> None:
+    array = X.data if isinstance(X, (Ragged, Padded)) else X
+    dtype = getattr(array, "dtype", None)
+    if dtype is not None and dtype.kind == "f" and dtype.itemsize != 4:
+        raise CodeError(f"{place_of(function)} returned {dtype.name}, but should return float32")
 
 
 def _told(n_rows: int) -> str:
