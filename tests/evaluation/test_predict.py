@@ -86,6 +86,16 @@ def test_predict_in_any_batches_and_parts_gives_the_same(batcher, monkeypatch):
     assert list(predict("intents/model-last", texts, overrides=changes)) == expected
 
 
+def test_predict_in_a_world_of_many_gives_the_models_answers():
+    other = {"@agents": "thincdialog.FixedResponse.v1", "text": "mine"}
+    world = {"@worlds": "thincdialog.MultiAgentWorld.v1", "others": {"echo": other}}
+    changes = {"evaluation.world": world}
+    texts = ["red", "tall warm", "blue"]
+    answers = list(predict("intents/model-last", texts, overrides=changes))
+    expected = list(predict("intents/model-last", texts))
+    assert [row["reply"] for row in answers] == [row["reply"] for row in expected]
+
+
 def test_predict_answers_the_last_turn_of_conversations():
     conversations = [{"id": str(n), **talk(n)} for n in (1, 3, 5, 7)]
     answers = list(predict("talk/model-last", conversations))
