@@ -5,7 +5,14 @@ import json
 import pytest
 
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train
-from thincdialog.api import DataError, evaluate_in_detail, load, predict
+from thincdialog.api import (
+    DataError,
+    IterableTeacher,
+    evaluate_in_detail,
+    load,
+    predict,
+    registry,
+)
 from thincdialog.evaluation import predict as predicting
 
 WORDS = "red green blue warm cold tall short".split()
@@ -19,6 +26,14 @@ text_field = "said"
 [training]
 max_steps = 10
 """
+FEATURES = f"""
+[tasks.pairs]
+@teachers = "tests.predict_pairs.v1"
+
+{CLASSIFIER[CLASSIFIER.index("[agent]") :]}
+[training]
+max_steps = 2
+""".replace('@models = "thincdialog.BagEncoder.v1"', '@layers = "Relu.v1"\nnO = 4')
 TASK = """
 [tasks.talk]
 @teachers = "thincdialog.Conversations.v1"
@@ -28,6 +43,12 @@ label_speaker = "b"
 [tasks.talk.mutators.*.flatten]
 @mutators = "thincdialog.Flatten.v1"
 """
+
+
+@registry.teachers("tests.predict_pairs.v1")
+def pairs():
+    rows = [{"features": [float(n % 2), 1.0], "labels": ["ab"[n % 2]]} for n in range(20)]
+    return IterableTeacher({"train": rows})
 
 
 def talk(n_turns):
@@ -135,6 +156,24 @@ def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
     with pytest.raises(DataError, match="none of the first 25 rows can be read"):
         list(predict("intents/model-last", path, on_error=told.append))
     assert len(told) == 27
+
+
+def test_predict_leaves_out_rows_that_the_model_does_not_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"said": "red"}\n{"features": [1.0]}\n{"said": "blue"}\n')
+    told = []
+    answers = list(predict("intents/model-last", path, on_error=told.append))
+    assert [row["said"] for row in answers] == ["red", "blue"]
+    assert [str(error) for error in told] == [
+        f"{path}:2  has features, but this model reads text: leave them out"
+    ]
+    quietly_train(FEATURES, tmp_path / "run")
+    path.write_text('{"features": [1, 1]}\n{"features": [1]}\n{"features": [NaN, 1]}\n'
+                    '{"said": "red"}\n{"features": [0, 1]}\n')  # fmt: skip
+    told = []
+    answers = list(predict(tmp_path / "run" / "model-last", path, on_error=told.append))
+    assert [row["features"] for row in answers] == [[1, 1], [0, 1]]
+    assert [error.line for error in told] == [2, 3, 4]
 
 
 def test_predict_holds_no_more_than_a_part_at_a_time():
