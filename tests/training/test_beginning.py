@@ -210,8 +210,10 @@ def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_pa
     del meta["files"]
     (path / "meta.json").write_text(json.dumps(meta))
     options["paths__train"] = write(tmp_path / "good.jsonl", *WORDS)
-    with pytest.raises(ModelError, match="lies outside of the weights"):
-        quietly_train(TASK + NET + TRAINING, tmp_path / "other", **options)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="lies outside of the weights"):
+            quietly_train(TASK + NET + TRAINING, tmp_path / "other", **options)
+        assert not (tmp_path / "other").exists()
 
 
 def test_init_from_another_width_is_told_of(begin):
