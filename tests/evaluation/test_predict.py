@@ -142,6 +142,15 @@ def test_predict_chooses_among_the_candidates_of_a_row():
         assert answer["my_reply"] == answer["my_candidates"][0]["text"]
 
 
+def test_predict_chooses_among_classes_of_a_row():
+    rows = [{"said": "red", "label_candidates": some} for some in (["blue", "tall", "no"], ["no"])]
+    told = []
+    (answer,) = predict("intents/model-last", rows, top=5, on_error=told.append)
+    assert {one["text"] for one in answer["candidates"]} == {"blue", "tall"}
+    assert answer["reply"] == answer["candidates"][0]["text"]
+    assert str(told[0]) == "rows:2  none of 'label_candidates' is a class of the model: 'no'"
+
+
 def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"said": "red"}\n{\n{"said": 3}\n{"said": "blue", "n": 1}\n')

@@ -101,8 +101,10 @@ class Answers:
         own = InputReading(**{**_of_tasks(experiment), **given})
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
+        agent = experiment.agent
+        classes = frozenset(agent.choices or ()) if agent.has_classes else None
         self.reading = own._replace(
-            taken=self._added_names(), n_features=_n_features(experiment.agent)
+            taken=self._added_names(), n_features=_n_features(agent), classes=classes or None
         )
 
     def _begin(self) -> None:

@@ -2,7 +2,18 @@
 
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Any,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from ..errors import DataError, DialogError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
@@ -46,6 +57,7 @@ class InputReading(NamedTuple):
     taken (Sequence[str]): Names that a row must not have: they are for the answers.
     n_features (Optional[int]): How many numbers the model reads in place of text; 0 if it reads
         text, None if that is not known.
+    classes (Optional[FrozenSet[str]]): Those of the model, if it has some.
     """
 
     format: Optional[str] = None
@@ -55,6 +67,7 @@ class InputReading(NamedTuple):
     delimiter: Optional[str] = None
     taken: Sequence[str] = ()
     n_features: Optional[int] = None
+    classes: Optional[FrozenSet[str]] = None
 
 
 def format_of(path: str, reading: InputReading) -> Optional[str]:
@@ -177,6 +190,9 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     if isinstance(candidates, list):
         if not candidates or not all(isinstance(text, str) for text in candidates):
             raise at.error("'label_candidates' must be a list of strings, one or more")
+        if reading.classes is not None and reading.classes.isdisjoint(candidates):
+            found = ", ".join(map(short, candidates[:3]))
+            raise at.error(f"none of 'label_candidates' is a class of the model: {found}")
         message["label_candidates"] = candidates
     features = row.get("features")
     if features is not None:
