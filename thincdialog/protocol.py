@@ -174,8 +174,8 @@ class Agent(Contract):
 
     @property
     def choices(self) -> Optional[Sequence[str]]:
-        """All that it can say where a message brings no ``label_candidates``, which classes
-        never heed; None if it is not bound to any."""
+        """All that it can say where a message brings no ``label_candidates``. Of these, one that
+        has classes heeds those that are classes, if some are; None if it is not bound to any."""
         return None
 
     def check_optimizer(self, optimizer: Any) -> None:

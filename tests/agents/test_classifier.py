@@ -76,6 +76,22 @@ def test_classifier_rejects_below_the_threshold():
     assert reply["text"] == "greet" and reply["probability"] >= 0.9
 
 
+def test_classifier_chooses_among_candidates_that_are_classes():
+    agent, teacher = build(ROWS)
+    learn(agent, teacher)
+    plain, *alike = answers(agent, *["hello 2"] * 4)
+    P = dict(zip(plain["classes"], plain["probabilities"]))
+    expected = {name: P[name] / (P["leave"] + P["bill"]) for name in ("leave", "bill")}
+    given = [["bill", "leave", "no class"], ["no class"], list(agent.classes), None]
+    messages = [Message(text="hello 2", label_candidates=texts) for texts in given]
+    first, *others = agent.batch_act(messages)
+    assert first["text"] == first["text_candidates"][0] == max(expected, key=expected.get)
+    found = dict(zip(first["text_candidates"], first["candidate_probabilities"]))
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert dict(zip(first["classes"], first["probabilities"])) == {**found, "greet": 0.0}
+    assert others == alike
+
+
 @pytest.mark.parametrize(
     "options, what",
     [

@@ -85,6 +85,16 @@ def test_predict_writes_a_file_whole_and_says_what_is_left_out(folder, run):
     assert code == 1 and ":1  has a field 'my_reply' of its own: --prefix NAME" in err
 
 
+def test_predict_never_replaces_what_it_reads(folder, run):
+    (folder / "own.txt").write_text("warm\n")
+    (folder / "own.py").write_text("A = 1\n")
+    for name, more in (("own.txt", ""), ("./own.txt", ""), ("own.py", "--code own.py")):
+        code, _, err = run(f"predict model own.txt {more} -o {name} --force")
+        assert code == 1 and f"{name}  is read by this command" in err
+    assert (folder / "own.txt").read_text() == "warm\n"
+    assert (folder / "own.py").read_text() == "A = 1\n"
+
+
 @pytest.mark.parametrize("name", ["-", "/dev/fd/{}"])
 def test_predict_reads_a_pipe(run, name):
     end, begin = os.pipe()

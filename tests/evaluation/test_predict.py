@@ -5,7 +5,14 @@ import json
 import pytest
 
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train
-from thincdialog.api import DataError, evaluate_in_detail, load, predict
+from thincdialog.api import (
+    DataError,
+    IterableTeacher,
+    evaluate_in_detail,
+    load,
+    predict,
+    registry,
+)
 from thincdialog.evaluation import predict as predicting
 
 WORDS = "red green blue warm cold tall short".split()
@@ -19,6 +26,14 @@ text_field = "said"
 [training]
 max_steps = 10
 """
+FEATURES = f"""
+[tasks.pairs]
+@teachers = "tests.predict_pairs.v1"
+
+{CLASSIFIER[CLASSIFIER.index("[agent]") :]}
+[training]
+max_steps = 2
+""".replace('@models = "thincdialog.BagEncoder.v1"', '@layers = "Relu.v1"\nnO = 4')
 TASK = """
 [tasks.talk]
 @teachers = "thincdialog.Conversations.v1"
@@ -28,6 +43,12 @@ label_speaker = "b"
 [tasks.talk.mutators.*.flatten]
 @mutators = "thincdialog.Flatten.v1"
 """
+
+
+@registry.teachers("tests.predict_pairs.v1")
+def pairs():
+    rows = [{"features": [float(n % 2), 1.0], "labels": ["ab"[n % 2]]} for n in range(20)]
+    return IterableTeacher({"train": rows})
 
 
 def talk(n_turns):
@@ -86,6 +107,16 @@ def test_predict_in_any_batches_and_parts_gives_the_same(batcher, monkeypatch):
     assert list(predict("intents/model-last", texts, overrides=changes)) == expected
 
 
+def test_predict_in_a_world_of_many_gives_the_models_answers():
+    other = {"@agents": "thincdialog.FixedResponse.v1", "text": "mine"}
+    world = {"@worlds": "thincdialog.MultiAgentWorld.v1", "others": {"echo": other}}
+    changes = {"evaluation.world": world}
+    texts = ["red", "tall warm", "blue"]
+    answers = list(predict("intents/model-last", texts, overrides=changes))
+    expected = list(predict("intents/model-last", texts))
+    assert [row["reply"] for row in answers] == [row["reply"] for row in expected]
+
+
 def test_predict_answers_the_last_turn_of_conversations():
     conversations = [{"id": str(n), **talk(n)} for n in (1, 3, 5, 7)]
     answers = list(predict("talk/model-last", conversations))
@@ -111,6 +142,15 @@ def test_predict_chooses_among_the_candidates_of_a_row():
         assert answer["my_reply"] == answer["my_candidates"][0]["text"]
 
 
+def test_predict_chooses_among_classes_of_a_row():
+    rows = [{"said": "red", "label_candidates": some} for some in (["blue", "tall", "no"], ["no"])]
+    told = []
+    (answer,) = predict("intents/model-last", rows, top=5, on_error=told.append)
+    assert {one["text"] for one in answer["candidates"]} == {"blue", "tall"}
+    assert answer["reply"] == answer["candidates"][0]["text"]
+    assert str(told[0]) == "rows:2  none of 'label_candidates' is a class of the model: 'no'"
+
+
 def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"said": "red"}\n{\n{"said": 3}\n{"said": "blue", "n": 1}\n')
@@ -125,6 +165,24 @@ def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
     with pytest.raises(DataError, match="none of the first 25 rows can be read"):
         list(predict("intents/model-last", path, on_error=told.append))
     assert len(told) == 27
+
+
+def test_predict_leaves_out_rows_that_the_model_does_not_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"said": "red"}\n{"features": [1.0]}\n{"said": "blue"}\n')
+    told = []
+    answers = list(predict("intents/model-last", path, on_error=told.append))
+    assert [row["said"] for row in answers] == ["red", "blue"]
+    assert [str(error) for error in told] == [
+        f"{path}:2  has features, but this model reads text: leave them out"
+    ]
+    quietly_train(FEATURES, tmp_path / "run")
+    path.write_text('{"features": [1, 1]}\n{"features": [1]}\n{"features": [NaN, 1]}\n'
+                    '{"said": "red"}\n{"features": [0, 1]}\n')  # fmt: skip
+    told = []
+    answers = list(predict(tmp_path / "run" / "model-last", path, on_error=told.append))
+    assert [row["features"] for row in answers] == [[1, 1], [0, 1]]
+    assert [error.line for error in told] == [2, 3, 4]
 
 
 def test_predict_holds_no_more_than_a_part_at_a_time():

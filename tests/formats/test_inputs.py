@@ -3,6 +3,7 @@
 import pytest
 
 from thincdialog.errors import DataError, DialogError
+from thincdialog.formats.bad_data import BadData
 from thincdialog.formats.bookmark import Bookmark
 from thincdialog.formats.inputs import InputReading, given_inputs, read_inputs
 from thincdialog.messages import PARTNER, SELF
@@ -84,6 +85,11 @@ def test_inputs_with_candidates_and_features(written):
         (talk("ab"), "ends with a turn of label_speaker 'b'"),
         ({"text": "a", "label_candidates": []}, "'label_candidates' must be"),
         ({"features": "abc"}, "'features' must be a list of numbers"),
+        (
+            {"features": [1.0, float("nan")]},
+            "'features' must be finite numbers of 32 bits, got nan",
+        ),
+        ({"features": [1e39]}, "'features' must be finite numbers of 32 bits, got 1e+39"),
     ],
 )
 def test_inputs_name_the_line_of_what_cannot_be_answered(written, row, text):
@@ -95,6 +101,29 @@ def test_inputs_name_the_line_of_what_cannot_be_answered(written, row, text):
         reading = InputReading(taken=["reply"], label_speaker="b")
         list(given_inputs(["good", row], reading, Bookmark()))
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "n_features, row, text",
+    [
+        (2, {"features": [1, 2, 3]}, "has 3 features, but this model reads 2"),
+        (2, {"features": []}, "has 0 features, but this model reads 2"),
+        (2, {"n": 1}, "has no features, but this model reads 2"),
+        (2, {"text": "a"}, "has a text ('a'), but this model reads 2 features"),
+        (2, {"text": "a", "features": [1, 2]}, "has a text ('a'), but this model reads 2"),
+        (2, talk("ab"), "has a text ('b1'), but this model reads 2 features"),
+        (0, {"features": [1, 2]}, "has features, but this model reads text"),
+        (0, {"text": "a", "features": [1, 2]}, "has features, but this model reads text"),
+    ],
+)
+def test_inputs_refuse_a_row_that_the_model_does_not_read(written, n_features, row, text):
+    good = {"features": [1, 2.5]} if n_features else {"text": "a"}
+    at = Bookmark()
+    at.bad = BadData("a")
+    path = written([good, row, good], "a.jsonl")
+    found = list(read_inputs(path, InputReading(n_features=n_features), at))
+    assert [one.row for one in found] == [good, good]
+    assert [str(error).startswith(f"{path}:2  {text}") for error in at.bad.first] == [True]
 
 
 def test_inputs_refuse_what_would_lose_a_column_or_has_no_format(written):

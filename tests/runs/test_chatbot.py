@@ -211,3 +211,17 @@ def test_threads_that_share_an_agent_get_the_right_answers(folder):
     # And in one conversation, one after the other.
     with ThreadPoolExecutor(6) as threads:
         assert all(threads.map(shared.respond, TEXTS * 5))
+
+
+def test_respond_of_a_classifier_chooses_among_candidates(tmp_path):
+    task = RANKER[RANKER.index("[tasks.coffee]") : RANKER.index("[tokenizer]")]
+    quietly_train(task + CLASSIFIER, tmp_path, training__max_steps=3)
+    bot = load(tmp_path / "model-last")
+    some = [bot.agent.classes[4], "no class", bot.agent.classes[2]]
+    answers = bot.respond("hi", some, top=9)
+    assert {answer.text for answer in answers} == {some[0], some[2]}
+    assert sum(answer.probability for answer in answers) == pytest.approx(1.0)
+    assert bot.respond_to_all(["hi"], some, top=9) == [answers]
+    for respond in (bot.respond, lambda *given: bot.respond_to_all([given[0]], given[1])):
+        with pytest.raises(DialogError, match="^None of the 2 candidates, of which the first is"):
+            respond("hi", ["x", "y"])

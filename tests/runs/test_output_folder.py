@@ -11,7 +11,15 @@ from tests.processes import limited
 from tests.runners.resuming import remains
 from tests.runs.conftest import ENDS
 from tests.training.examples import RANKER, quietly_train
-from thincdialog.api import ConfigError, MissingPackageError, OutputError, load, registry
+from thincdialog.api import (
+    ConfigError,
+    MissingPackageError,
+    ModelError,
+    OutputError,
+    TrainingError,
+    load,
+    registry,
+)
 from thincdialog.files.saved_model import BEST
 from thincdialog.runs.checkpoints import Checkpoints, damage
 from thincdialog.runs.output_folder import taken_back
@@ -50,13 +58,22 @@ def test_a_config_found_wrong_with_the_data_leaves_the_folder_as_it_was(tmp_path
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_missing_package_leaves_no_folder(tmp_path):
+@pytest.mark.parametrize(
+    "error, is_left",
+    [
+        (MissingPackageError("numba", "fast", "[agent]"), False),
+        (ModelError("the weights do not fit"), False),
+        (OutputError("another run is writing into it"), True),
+        (TrainingError("the loss is not finite"), True),
+    ],
+)
+def test_an_error_before_anything_was_learnt_leaves_no_folder(tmp_path, error, is_left):
     folder = tmp_path / "out"
-    with pytest.raises(MissingPackageError), taken_back(folder):
+    with pytest.raises(type(error)), taken_back(folder):
         folder.mkdir()
         (folder / "config.cfg").write_text("[paths]")
-        raise MissingPackageError("numba", "fast", "[agent]")
-    assert not folder.exists()
+        raise error
+    assert folder.exists() == is_left
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path):

@@ -104,6 +104,12 @@ def test_init_from_keeps_classes_and_adds_new_ones(begin, tmp_path, text):
     assert after.agent.tokenizer.n_ids == before.agent.tokenizer.n_ids
 
 
+def test_init_from_a_run_begins_with_its_best_model(begin, tmp_path):
+    run = tmp_path / "first"
+    _, shown = begin(NET, training__max_steps=1, **{"training.init_from": str(run)})
+    assert f"Beginning with {run / 'model-best'} (" in shown
+
+
 def test_init_from_goes_on_learning_and_needs_the_model_no_more(begin, tmp_path):
     result, _ = begin(NET)
     assert result.scores["dev"]["accuracy"] > 0.5
@@ -204,8 +210,10 @@ def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_pa
     del meta["files"]
     (path / "meta.json").write_text(json.dumps(meta))
     options["paths__train"] = write(tmp_path / "good.jsonl", *WORDS)
-    with pytest.raises(ModelError, match="lies outside of the weights"):
-        quietly_train(TASK + NET + TRAINING, tmp_path / "other", **options)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="lies outside of the weights"):
+            quietly_train(TASK + NET + TRAINING, tmp_path / "other", **options)
+        assert not (tmp_path / "other").exists()
 
 
 def test_init_from_another_width_is_told_of(begin):

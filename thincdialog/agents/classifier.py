@@ -39,7 +39,8 @@ SOFTMAX = ("thinc.layers.softmax", "thinc.layers.softmax_activation")
 
 @registry.agents("thincdialog.Classifier.v1")
 class ClassifierAgent(ModelAgent):
-    """A classifier: the class with the highest probability is the reply.
+    """A classifier: the class with the highest probability is the reply; among those of the
+    message's ``label_candidates``, if some of them are classes.
 
     model (Model): Conversations (Ragged) or features (Floats2d) to logits, shape
         (n_examples, n_classes).
@@ -302,11 +303,20 @@ class ClassifierAgent(ModelAgent):
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
         self._count_evaluation_loss(batch, P)
+        among, ranks = self._among(batch), -P
+        for row, chosen in among.items():
+            apart = ops.to_numpy(logits[row])[chosen]
+            powers = np.exp(apart - apart.max())
+            P[row], ranks[row] = 0.0, 1.0
+            P[row, chosen] = powers / powers.sum()
+            ranks[row, chosen] = -P[row, chosen]
         # Stable: among equals the first class comes first.
-        order = np.argsort(-P, axis=1, kind="stable")[:, :RANKED]
+        order = np.argsort(ranks, axis=1, kind="stable")[:, :RANKED]
         best = P[np.arange(len(P)), order[:, 0]]
         ranked = [[self.classes[index] for index in row] for row in order]
         of_ranked = np.take_along_axis(P, order, axis=1).tolist()
+        for row, chosen in among.items():
+            ranked[row], of_ranked[row] = ranked[row][: len(chosen)], of_ranked[row][: len(chosen)]
         texts = [row[0] for row in ranked]
         if self.reject_class is not None:
             texts = [
@@ -323,6 +333,17 @@ class ClassifierAgent(ModelAgent):
             "probabilities": P.tolist(),
         }
         return MessageBatch(columns, len(batch))
+
+    def _among(self, batch: Batch) -> Dict[int, List[int]]:
+        """Rows that do not choose from all classes, with the numbers of theirs."""
+        among: Dict[int, List[int]] = {}
+        if "label_candidates" not in batch.store.names:
+            return among
+        for row, texts in enumerate(batch.column("label_candidates")):
+            chosen = sorted({self._index[text] for text in texts or () if text in self._index})
+            if 0 < len(chosen) < len(self.classes):
+                among[row] = chosen
+        return among
 
     def _count_evaluation_loss(self, batch: Batch, P: Any) -> None:
         for row, labels in zip(P, batch.column("eval_labels")):

@@ -53,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
     else:
-        with open_output(arguments.output, arguments.force) as write:
+        reads = (arguments.file, *(arguments.code or ()))
+        with open_output(arguments.output, arguments.force, reads) as write:
             for line in answers.lines():
                 write(line)
         messages.good(f"Wrote {arguments.output}: {counted(answers.bad.n_answered, 'answer')}")

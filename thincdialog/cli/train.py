@@ -28,7 +28,10 @@ ARGUMENTS = [
     argument("-o --output FOLDER", "where to save model-best and model-last"),
     argument("--force", "replace a run that is in the folder already"),
     argument("--resume", "go on from the newest checkpoint in the folder; begin, if there is none"),
-    argument("--init-from MODEL", "begin with the weights of a saved model ([training] init_from)"),
+    argument(
+        "--init-from MODEL",
+        "begin with the weights of a saved model, or of a run's best ([training] init_from)",
+    ),
     argument("--dry-run", "do all up to the first step, show counts and sizes, write nothing"),
     argument("--file-friendly", "plain lines, also on a terminal: no progress bar, no colour"),
     json_flag("scores at the end, and all else to stderr,"),

@@ -20,6 +20,7 @@ from ..formats.inputs import (
 )
 from ..formats.text_file import STDIN
 from ..messages import Message
+from ..protocol import Agent
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
@@ -100,7 +101,11 @@ class Answers:
         own = InputReading(**{**_of_tasks(experiment), **given})
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
-        self.reading = own._replace(taken=self._added_names())
+        agent = experiment.agent
+        classes = frozenset(agent.choices or ()) if agent.has_classes else None
+        self.reading = own._replace(
+            taken=self._added_names(), n_features=_n_features(agent), classes=classes or None
+        )
 
     def _begin(self) -> None:
         name = self.source if isinstance(self.source, str) else "rows"
@@ -154,7 +159,8 @@ class Answers:
                 world.start_epoch(0, 0)
                 while not world.epoch_done():
                     world.parley()
-                    asked, said = world.acts
+                    # In a world of many, others speak behind them.
+                    asked, said = world.acts[:2]
                     pairs = [(asked, said)] if isinstance(asked, Message) else zip(asked, said)
                     for message, reply in pairs:
                         replies[int(message["id"])] = reply
@@ -202,6 +208,12 @@ class _TellingBadData(BadData):
         if not self.n_read and self.n_problems == MAX_LISTED:
             text = f"none of the first {MAX_LISTED} rows can be read: see that the format is right"
             raise DataError(self.path, text)
+
+
+def _n_features(agent: Agent) -> Optional[int]:
+    """How many an agent reads, see ``InputReading``; agents of users' may read anything."""
+    n_features: Optional[int] = getattr(agent, "n_features", None)
+    return 0 if n_features is None and getattr(agent, "needs_text", False) else n_features
 
 
 def _of_tasks(experiment: Experiment) -> Dict[str, Any]:

@@ -2,7 +2,18 @@
 
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Any,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from ..errors import DataError, DialogError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
@@ -13,11 +24,13 @@ from .guessing import format_by_name
 from .tables import missing, read_table
 from .text_file import json_object, read_lines, suffix_of
 from .unlabelled import reading_unlabelled
-from .wording import kind, nearest
+from .wording import kind, nearest, short
 
 # What a file can hold; "jsonl" are texts or conversations. The others end in turns of ParlAI.
 INPUTS = ("text", "jsonl", "csv", "tsv", "parlai", "fbdialog", "babi")
 TABLES = ("csv", "tsv")
+# Of the numbers that a model can be given: it reads 32 bits.
+LARGEST = 3.4028234663852886e38
 
 
 class InputRow(NamedTuple):
@@ -42,6 +55,9 @@ class InputReading(NamedTuple):
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
     delimiter (Optional[str]): Of a table, see ``read_table``.
     taken (Sequence[str]): Names that a row must not have: they are for the answers.
+    n_features (Optional[int]): How many numbers the model reads in place of text; 0 if it reads
+        text, None if that is not known.
+    classes (Optional[FrozenSet[str]]): Those of the model, if it has some.
     """
 
     format: Optional[str] = None
@@ -50,6 +66,8 @@ class InputReading(NamedTuple):
     columns: Optional[Sequence[str]] = None
     delimiter: Optional[str] = None
     taken: Sequence[str] = ()
+    n_features: Optional[int] = None
+    classes: Optional[FrozenSet[str]] = None
 
 
 def format_of(path: str, reading: InputReading) -> Optional[str]:
@@ -125,6 +143,7 @@ def _episodes(path: str, form: str, reading: InputReading, at: Bookmark) -> Iter
             asked = Message(text=message["text"], context=list(history))
             if "label_candidates" in message:
                 asked["label_candidates"] = message["label_candidates"]
+            _check_input(asked, reading, at)
             yield InputRow(row, asked)
             history.append((PARTNER, message["text"]))
             history += [(SELF, label) for label in message.get("labels", ())[:1]]
@@ -159,7 +178,7 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     message = Message()
     if "turns" in row or "dialog" in row:
         message["context"], message["text"] = _said(row, reading.label_speaker, at)
-    elif reading.text_field in row or "features" not in row:
+    elif reading.text_field in row or ("features" not in row and not reading.n_features):
         message["text"] = row.get(reading.text_field)
         if reading.text_field not in row:
             raise at.error(f"{missing(reading.text_field, row, 'field')}; see --text-field")
@@ -171,6 +190,9 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     if isinstance(candidates, list):
         if not candidates or not all(isinstance(text, str) for text in candidates):
             raise at.error("'label_candidates' must be a list of strings, one or more")
+        if reading.classes is not None and reading.classes.isdisjoint(candidates):
+            found = ", ".join(map(short, candidates[:3]))
+            raise at.error(f"none of 'label_candidates' is a class of the model: {found}")
         message["label_candidates"] = candidates
     features = row.get("features")
     if features is not None:
@@ -179,8 +201,28 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
         )
         if not is_numbers:
             raise at.error("'features' must be a list of numbers")
+        # Compared this way around, NaN is none either.
+        bad = next((value for value in features if not abs(value) <= LARGEST), None)
+        if bad is not None:
+            raise at.error(f"'features' must be finite numbers of 32 bits, got {bad}")
         message["features"] = features
+    _check_input(message, reading, at)
     return InputRow(row, message)
+
+
+def _check_input(message: Message, reading: InputReading, at: Bookmark) -> None:
+    expected = reading.n_features
+    if expected is None:
+        return
+    features = message.get("features")
+    if features is not None and not expected:
+        raise at.error("has features, but this model reads text: leave them out")
+    if expected and message["text"]:
+        found = f"has a text ({short(message['text'])})"
+        raise at.error(f"{found}, but this model reads {expected} features: leave it out")
+    if expected and (features is None or len(features) != expected):
+        found = "no" if features is None else len(features)
+        raise at.error(f"has {found} features, but this model reads {expected}")
 
 
 def _check_taken(row: Mapping[str, Any], reading: InputReading, at: Bookmark) -> None:

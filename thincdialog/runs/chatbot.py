@@ -5,6 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union, overl
 
 from ..errors import DialogError
 from ..files.saved_model import model_folder
+from ..formats.wording import short
 from ..messages import PARTNER, SELF, Message
 from ..protocol import Agent, can_batch
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
@@ -82,8 +83,8 @@ class Chatbot:
     ) -> Union[str, List[Answer]]:
         """The model's reply to what a user says next; an error starts a new conversation.
 
-        candidates (Optional[Sequence[str]]): Replies to choose from; those of training if
-            None.
+        candidates (Optional[Sequence[str]]): Replies to choose from, or classes, of which one
+            at least is the model's; those of training if None.
         top (Optional[int]): Give so many answers with their probabilities, the best first,
             which is what it says; None for this one as a text.
         threshold (float): Of probability, 0.0 to 1.0. Answers below it are left out; where
@@ -91,10 +92,12 @@ class Chatbot:
         RETURNS (Union[str, List[Answer]]): With ``top``, an empty list if it does not know.
         RAISES (TypeError, ValueError): If an argument is something else; the conversation
             stays.
-        RAISES (DialogError): If there is a threshold, and the model gives no probabilities.
+        RAISES (DialogError): If there is a threshold, and the model gives no probabilities; or
+            if none of the candidates is a class of a classifier.
         """
         message = Message(_message(text, candidates), episode_done=False)
         _check(top, threshold)
+        _check_classes(self.agent, candidates)
         with self._lock:
             self._talker.observe(message)
             try:
@@ -126,6 +129,7 @@ class Chatbot:
         if isinstance(conversations, str):
             raise TypeError(f"conversations should be a list, got {conversations!r}")
         messages = [_conversation(each, candidates) for each in conversations]
+        _check_classes(self.agent, candidates)
         found: List[Union[str, List[Answer]]] = []
         for start in range(0, len(messages), TOGETHER):
             some = messages[start : start + TOGETHER]
@@ -168,6 +172,14 @@ def _check(top: Optional[int], threshold: float) -> None:
         raise ValueError(f"top = {top!r}, expected a number of answers, 1 or more")
     if not 0.0 <= threshold <= 1.0:
         raise ValueError(f"threshold = {threshold!r}, but it is a probability: 0.0 to 1.0")
+
+
+def _check_classes(agent: Agent, candidates: Optional[Sequence[str]]) -> None:
+    classes = agent.choices if agent.has_classes else None
+    if candidates and classes and set(candidates).isdisjoint(classes):
+        text = f"the {len(candidates)} candidates, of which the first is {short(candidates[0])}"
+        found = ", ".join(map(short, classes[:3])) + (", ..." if len(classes) > 3 else "")
+        raise DialogError(f"None of {text}, is a class of the model; its classes: {found}")
 
 
 def _message(text: str, candidates: Optional[Sequence[str]]) -> Message:

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Optional
 
-from ..errors import ConfigError, DataError, MissingPackageError, OutputError, WorkerError
+from ..errors import DialogError, OutputError, TrainingError
 from ..files.saved_model import BEST, LAST
 from ..files.whole_file import writing
 from .checkpoints import Checkpoints
@@ -74,8 +74,8 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
 
 @contextmanager
 def taken_back(folder: Optional[Path]) -> Iterator[None]:
-    """If a config turns out wrong only with the data, or with what is installed or known to
-    worker processes, or the data itself before the first step, leave a folder that was
+    """If something turns out wrong before anything was learnt (the config only with the data or
+    with what is installed, the data itself, the model to begin with), leave a folder that was
     empty, or was not there, as it was: the next try shall not find it taken.
 
     folder (Optional[Path]): The folder; None to save nothing.
@@ -84,7 +84,10 @@ def taken_back(folder: Optional[Path]) -> Iterator[None]:
     was_empty = folder is not None and not (was_there and any(folder.iterdir()))
     try:
         yield
-    except (ConfigError, DataError, MissingPackageError, WorkerError):
+    except (OutputError, TrainingError):
+        # The folder may be another run's by now; and the log tells how training went wrong.
+        raise
+    except DialogError:
         checkpoints = Checkpoints(folder or Path())
         has_learnt = folder is None or (folder / LAST).exists() or any(checkpoints.steps())
         if folder is not None and was_empty and folder.is_dir() and not has_learnt:

@@ -9,12 +9,12 @@ from typing import Any, Dict, Optional
 
 from ..config import CheckedConfig, read_sections
 from ..errors import ConfigError, Problem
-from ..files.saved_model import check_files, read_meta
+from ..files.saved_model import check_files, model_folder, read_meta
 from ..loggers.values import leaves
 
 
 def find_beginning(checked: CheckedConfig) -> Optional[Path]:
-    """The folder of the saved model, if the config names one.
+    """The folder of the saved model, if the config names one, or the run that it is the best of.
 
     RAISES (ModelError): If it is not a whole saved model.
     RAISES (ConfigError): If it reads text in another way than the config says.
@@ -22,7 +22,7 @@ def find_beginning(checked: CheckedConfig) -> Optional[Path]:
     name = checked.interpolated["training"]["init_from"]
     if name is None:
         return None
-    folder = Path(name)
+    folder = model_folder(name)
     check_files(folder, read_meta(folder))
     saved = read_sections(folder / "config.cfg").get("tokenizer")
     own = checked.interpolated.get("tokenizer")
