@@ -95,6 +95,23 @@ def test_predict_never_replaces_what_it_reads(folder, run):
     assert (folder / "own.py").read_text() == "A = 1\n"
 
 
+def test_predict_reads_a_file_as_the_models_own(folder, run):
+    changes = {"columns": ["n", "text", "label"], "delimiter": "|", "encoding": "cp1252"}
+    own = {f"--tasks.intents.{name}": value for name, value in changes.items()}
+    words = " ".join(f"{name} '{json.dumps(value)}'" for name, value in own.items())
+    words = words.replace(", ", ",")
+    for header, line in (("", "1|warm, caf\u00e9|x"), ("m|text", "1|warm, caf\u00e9")):
+        lines = [header, line] if header else [line]
+        (folder / "own.csv").write_bytes("\n".join([*lines, ""]).encode("cp1252"))
+        code, out, err = run(f"predict model own.csv {words}")
+        rows = list(csv.reader(out.splitlines(), delimiter="|"))
+        assert (code, err) == (0, "") and rows[-1][:-2] == line.split("|")
+        assert len(rows) == len(lines)
+        assert (rows[0][-2:] == ["reply", "score"]) == bool(header)
+    code, out, err = run(f"predict model own.csv {words} --encoding ascii --columns text,b")
+    assert code == 1 and "see that --encoding names the file's" in err
+
+
 @pytest.mark.parametrize("name", ["-", "/dev/fd/{}"])
 def test_predict_reads_a_pipe(run, name):
     end, begin = os.pipe()
@@ -118,6 +135,7 @@ def test_predict_reads_a_pipe(run, name):
     ("train.csv --encoding utf8000", 1, "there is no encoding 'utf8000'"),
     ("train.csv --delimiter ab", 2, "should be one letter, got 'ab'"),
     ("train.csv --text-field said", 1, "the column 'said' is missing"),
+    ("train.csv --text-field said", 1, "see --text-field; if the file has no header"),
     ("train.csv --top 0", 2, "should be 1 or more, got 0"),
 ])  # fmt: skip
 def test_predict_explains_mistakes(run, words, code, text):

@@ -167,6 +167,13 @@ def test_predict_tells_of_rows_that_cannot_be_read(tmp_path):
     assert len(told) == 27
 
 
+def test_predict_gives_a_rejected_class_no_score():
+    changes = {"agent.reject_class": "none", "agent.threshold": 1.0}
+    (row,) = predict("intents/model-last", ["red"], top=2, overrides=changes)
+    assert (row["reply"], row["score"]) == ("none", None)
+    assert row["candidates"][0]["score"] > row["candidates"][1]["score"] > 0
+
+
 def test_predict_leaves_out_rows_that_the_model_does_not_read(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"said": "red"}\n{"features": [1.0]}\n{"said": "blue"}\n')

@@ -223,5 +223,7 @@ def test_respond_of_a_classifier_chooses_among_candidates(tmp_path):
     assert sum(answer.probability for answer in answers) == pytest.approx(1.0)
     assert bot.respond_to_all(["hi"], some, top=9) == [answers]
     for respond in (bot.respond, lambda *given: bot.respond_to_all([given[0]], given[1])):
-        with pytest.raises(DialogError, match="^None of the 2 candidates, of which the first is"):
+        with pytest.raises(
+            DialogError, match=r"^None of the candidates \('x', 'y'\) is a class of the model \('"
+        ):
             respond("hi", ["x", "y"])

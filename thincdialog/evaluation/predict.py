@@ -26,6 +26,8 @@ from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
 N_ROWS = 1024
+# How the tasks of a model read their files, and so what it is to answer.
+OF_TASKS = ("text_field", "label_speaker", "encoding", "delimiter", "columns")
 
 Source = Union[str, Path, Iterable[Any]]
 OnError = Callable[[DataError], Any]
@@ -55,13 +57,13 @@ def predict(
 
 class Answers:
     """The answers of an experiment's agent to rows. Gives each row (a dict) with all its fields
-    and, behind them, `reply`, `score` (its probability, if the agent gives one) and, if ``top`` is
-    above 1, the best candidates or classes: `candidates`, a list of `text` and `score`; in a
-    table `candidate_1`, `score_1` and so on.
+    and, behind them, `reply`, `score` (its probability, if the agent gives one for it) and, if
+    ``top`` is above 1, the best candidates or classes: `candidates`, a list of `text` and
+    `score`; in a table `candidate_1`, `score_1` and so on.
 
     ``N_ROWS`` are answered at a time, in the batches of the world that evaluates: memory does
-    not grow with the file. Where the model's own tasks have a `text_field` or a `label_speaker`,
-    rows are read with it.
+    not grow with the file. Rows are read with those of ``OF_TASKS`` that the model's own tasks
+    have, and agree in; with their columns, if the first line is no header.
 
     experiment (Experiment): Of a saved model.
     source (Union[str, Path, Iterable]): See ``predict``.
@@ -69,7 +71,8 @@ class Answers:
     prefix (str): What the names of the added fields begin with.
     on_error (Optional[Callable]): Called for each row that cannot be read, which is left out;
         None: the first of them is raised.
-    encoding (Optional[str]): Of the file; UTF-8, or as a byte order mark says, if None.
+    encoding (Optional[str]): Of the file; if None, that of the tasks' or UTF-8, or as a byte order
+        mark says.
     **reading (Any): Fields of ``InputReading``: `format`, `text_field`, `label_speaker`,
         `columns`, `delimiter`; None as if it was not given.
     RAISES (DialogError): If there is no such format.
@@ -95,10 +98,13 @@ class Answers:
         self.source = str(source) if isinstance(source, Path) else source
         if self.source == "/dev/stdin":
             self.source = STDIN
-        self.on_error, self.encoding = on_error, encoding
-        self._begin()
+        self.on_error = on_error
         given = {name: value for name, value in reading.items() if value is not None}
-        own = InputReading(**{**_of_tasks(experiment), **given})
+        of_tasks = _of_tasks(experiment)
+        own_encoding = of_tasks.pop("encoding", None)
+        self.encoding = encoding or own_encoding
+        self._begin()
+        own = InputReading(**{**of_tasks, **given}, may_have_header="columns" not in given)
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
         agent = experiment.agent
@@ -112,7 +118,7 @@ class Answers:
         self.bad = _TellingBadData(name, self.on_error)
         self._at = Bookmark()
         self._at.bad = None if self.on_error is None else self.bad
-        self._at.encoding = self.encoding
+        self._at.encoding, self._at.has_flags = self.encoding, True
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
         self._begin()
@@ -138,7 +144,7 @@ class Answers:
         for row in self:
             if lines is None:
                 delimiter = self.reading.delimiter or self._at.delimiter or ","
-                has_header = self.reading.columns is None
+                has_header = self._at.columns is not None
                 lines = AnswerLines(self.form, delimiter, has_header)
             yield from lines(row)
 
@@ -179,9 +185,9 @@ class Answers:
         text, texts = reply.get("text"), reply.get("text_candidates") or ()
         given = reply.get("candidate_probabilities") or reply.get("candidate_scores") or ()
         scores = [float(score) for score in given]
-        # A class that was rejected has the best one's score.
-        place = texts.index(text) if text in texts else 0
-        cells: List[Any] = [text, scores[place] if scores else None]
+        # What is said in place of a class that was rejected has no score of its own.
+        is_scored = text in texts and bool(scores)
+        cells: List[Any] = [text, scores[texts.index(text)] if is_scored else None]
         best = [
             {"text": texts[n], **({"score": scores[n]} if scores else {})}
             for n in range(min(self.top, len(texts)))
@@ -220,8 +226,20 @@ def _of_tasks(experiment: Experiment) -> Dict[str, Any]:
     """How the tasks of a config read their data, where they agree."""
     tasks = experiment.checked.interpolated["tasks"].values()
     found: Dict[str, Any] = {}
-    for name in ("text_field", "label_speaker"):
-        values = {task[name] for task in tasks if isinstance(task.get(name), str)}
-        if len(values) == 1:
-            found[name] = values.pop()
+    for name in OF_TASKS:
+        values = [task[name] for task in tasks if name in task]
+        # Tasks of a user's may call something else so.
+        is_known = all(
+            _is_text(value) or name == "columns" and _are_texts(value) for value in values
+        )
+        if values and is_known and all(value == values[0] for value in values):
+            found[name] = values[0]
     return found
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))

@@ -27,6 +27,7 @@ class Bookmark:
     path (object): The file that it was read from.
     left_out (Optional[Counter]): Kind of what was no part of an episode to how often it came.
     encoding (Optional[str]): Of the file; UTF-8 or what a byte order mark says if None.
+    has_flags (bool): Whether hints name the flags of a command, and not a config's settings.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
 
@@ -37,6 +38,7 @@ class Bookmark:
         self.left_out = left_out
         self.encoding: Optional[str] = None
         self.bad: Optional[BadData] = None
+        self.has_flags = False
         mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))

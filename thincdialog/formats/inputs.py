@@ -58,6 +58,7 @@ class InputReading(NamedTuple):
     n_features (Optional[int]): How many numbers the model reads in place of text; 0 if it reads
         text, None if that is not known.
     classes (Optional[FrozenSet[str]]): Those of the model, if it has some.
+    may_have_header (bool): See ``read_table``.
     """
 
     format: Optional[str] = None
@@ -68,6 +69,7 @@ class InputReading(NamedTuple):
     taken: Sequence[str] = ()
     n_features: Optional[int] = None
     classes: Optional[FrozenSet[str]] = None
+    may_have_header: bool = False
 
 
 def format_of(path: str, reading: InputReading) -> Optional[str]:
@@ -117,8 +119,9 @@ def _lines(
 
 def _table(path: str, reading: InputReading, at: Bookmark) -> Iterator[Dict[str, Any]]:
     fields = (reading.text_field,)
-    for _, row in read_table(path, at, reading.columns, fields, reading.delimiter):
-        names = reading.columns or at.columns or ()
+    columns, may_have_header = reading.columns, reading.may_have_header
+    for _, row in read_table(path, at, columns, fields, reading.delimiter, may_have_header):
+        names = at.columns or reading.columns or ()
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise DataError(path, f"{names.count(twice)} columns are called '{twice}'", 1)
@@ -221,7 +224,7 @@ def _check_input(message: Message, reading: InputReading, at: Bookmark) -> None:
         found = f"has a text ({short(message['text'])})"
         raise at.error(f"{found}, but this model reads {expected} features: leave it out")
     if expected and (features is None or len(features) != expected):
-        found = "no" if features is None else len(features)
+        found = "no" if features is None else str(len(features))
         raise at.error(f"has {found} features, but this model reads {expected}")
 
 

@@ -15,6 +15,7 @@ Row = Tuple[int, Dict[str, Any]]  # Line number, and field name to value.
 DELIMITERS = (",", ";", "\t", "|")
 
 NO_HEADER = 'if the file has no header, name its columns, such as columns = ["text", "label"]'
+WITH_FLAGS = "see --text-field; if the file has no header, name its columns: --columns id,text"
 
 
 def read_table(
@@ -23,6 +24,7 @@ def read_table(
     columns: Optional[Sequence[str]] = None,
     fields: Sequence[str] = (),
     delimiter: Optional[str] = None,
+    may_have_header: bool = False,
 ) -> Iterator[Row]:
     """Line number and cells by column name of each row.
 
@@ -33,14 +35,23 @@ def read_table(
     fields (Sequence[str]): Columns that must be there.
     delimiter (Optional[str]): What stands between cells. If None, tabs in .tsv; in .csv one
         of ``DELIMITERS``, whichever makes of the first line what it should be.
+    may_have_header (bool): Whether ``columns`` count only if the first line lacks ``fields``.
     RAISES (DataError): With the line, if a row is malformed.
     """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     at = at or Bookmark()
     lines = _Lines(path, at)
     is_tsv = suffix_of(path) == ".tsv" and delimiter in (None, "\t")
+    line = None
+    if may_have_header and columns:
+        line = lines.first()
+        if any(
+            {*fields} <= {*_cells(line, sign)} for sign in (delimiter or "", *DELIMITERS) if sign
+        ):
+            columns = None
     if not is_tsv and not delimiter:
-        delimiter = at.delimiter or find_delimiter(lines.first(), columns, fields)
+        line = lines.first() if line is None else line
+        delimiter = at.delimiter or find_delimiter(line, columns, fields)
     at.delimiter = None if is_tsv else delimiter
     if is_tsv:
         kind, hint = "tsv", "a text must hold no tab"
@@ -165,6 +176,7 @@ def _check_header(header: Sequence[str], fields: Sequence[str], at: Bookmark) ->
     for field in fields:
         if field not in header:
             hint = f"set text_field and label_field; {NO_HEADER}"
+            hint = WITH_FLAGS if at.has_flags else hint
             raise at.error(f"{missing(field, header, 'column')}; {hint}")
         if header.count(field) > 1:
             raise at.error(f"{header.count(field)} columns are called '{field}'")

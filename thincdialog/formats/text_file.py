@@ -148,7 +148,7 @@ def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int =
         return content.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
-        raise DataError(path, _not_text(content, error, encoding), number) from None
+        raise DataError(path, _not_text(content, error, encoding, at), number) from None
 
 
 def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
@@ -321,19 +321,23 @@ def _decoded(raw: bytes, at: Bookmark, encoding: str) -> str:
     try:
         line = raw.decode(encoding)
     except UnicodeDecodeError as error:
-        raise at.error(_not_text(raw, error, encoding)) from None
+        raise at.error(_not_text(raw, error, encoding, at)) from None
     if line.endswith("\n"):
         return line[:-2] if line.endswith("\r\n") else line[:-1]
     return line.removesuffix("\r")
 
 
-def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str) -> str:
+def _not_text(raw: bytes, error: UnicodeDecodeError, encoding: str, at: Optional[Bookmark]) -> str:
+    has_flags = at is not None and at.has_flags
     name = encoding.upper()
     begin = raw.rfind(b"\n", 0, error.start) + 1
     text = f"not {name}: byte {error.start - begin + 1} is 0x{raw[error.start]:02x}"
     if name != "UTF-8":
-        return f"{text}; see that 'encoding' names the file's"
-    hint = 'save the file as UTF-8, or set encoding = "cp1252"'
+        return (
+            f"{text}; see that {'--encoding' if has_flags else repr('encoding')} names the file's"
+        )
+    setting = "--encoding cp1252" if has_flags else 'encoding = "cp1252"'
+    hint = f"save the file as UTF-8, or set {setting}"
     return f"{text} (Latin-1 or Windows-1252?): {hint}"
 
 

@@ -177,9 +177,11 @@ def _check(top: Optional[int], threshold: float) -> None:
 def _check_classes(agent: Agent, candidates: Optional[Sequence[str]]) -> None:
     classes = agent.choices if agent.has_classes else None
     if candidates and classes and set(candidates).isdisjoint(classes):
-        text = f"the {len(candidates)} candidates, of which the first is {short(candidates[0])}"
-        found = ", ".join(map(short, classes[:3])) + (", ..." if len(classes) > 3 else "")
-        raise DialogError(f"None of {text}, is a class of the model; its classes: {found}")
+        given, found = (
+            ", ".join(map(short, texts[:3])) + (", ..." if len(texts) > 3 else "")
+            for texts in (candidates, classes)
+        )
+        raise DialogError(f"None of the candidates ({given}) is a class of the model ({found}).")
 
 
 def _message(text: str, candidates: Optional[Sequence[str]]) -> Message:
