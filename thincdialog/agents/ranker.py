@@ -54,7 +54,8 @@ class RankerAgent(ModelAgent):
         or "vocab" (the words of the vocabulary).
     eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
         what it would answer from in a chat: one of the same words. Scores with "batch" and
-        "batch_all" depend on the batches.
+        "batch_all" depend on the batches. Beside ``[evaluation] n_candidates``, only
+        "inline" may be set.
     ignore_bad_candidates (bool): Whether training passes over examples whose label is not
         among their candidates; else such a one is an error. In an evaluation its reply is
         wrong, whatever it is.
@@ -117,6 +118,8 @@ class RankerAgent(ModelAgent):
         self.loss = loss or RankingSoftmax()
         self.candidates = candidates
         self.eval_candidates = eval_candidates
+        self.heeds_candidates = eval_candidates in (None, "inline")
+        self.replies_need_batch = eval_candidates in ("batch", "batch_all")
         self.ignore_bad_candidates = ignore_bad_candidates
         self.fixed_path = fixed_candidates
         self.max_fixed_candidates = max_fixed_candidates
