@@ -27,6 +27,8 @@ class Bookmark:
     path (object): The file that it was read from.
     left_out (Optional[Counter]): Kind of what was no part of an episode to how often it came.
     encoding (Optional[str]): Of the file; UTF-8 or what a byte order mark says if None.
+    n_conversations (Optional[int]): Read so far of the file, where one may give no episode or
+        several; None where each episode is one.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
 
@@ -37,6 +39,7 @@ class Bookmark:
         self.left_out = left_out
         self.encoding: Optional[str] = None
         self.bad: Optional[BadData] = None
+        self.n_conversations: Optional[int] = None
         mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))
