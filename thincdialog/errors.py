@@ -87,6 +87,10 @@ class TrainingError(DialogError):
     """Training cannot go on, for instance because the loss is not finite."""
 
 
+class NothingToLearnError(TrainingError):
+    """Whatever the weights are, the loss is the same."""
+
+
 class WorkerError(DialogError):
     """A worker of several has failed, and with it what they did together.
 

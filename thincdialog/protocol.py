@@ -71,6 +71,10 @@ class Agent(Contract):
     can_truncate: bool = False
     # Whether its replies are names of classes.
     has_classes: bool = False
+    # Whether in an evaluation it chooses from what messages bring as ``label_candidates``.
+    heeds_candidates: bool = True
+    # Whether its replies in an evaluation depend on what else is in a batch.
+    replies_need_batch: bool = False
     # Names of all that ``report`` may hold; None if that is not known beforehand.
     reported: Optional[Sequence[str]] = None
     observation: Optional[Message] = None

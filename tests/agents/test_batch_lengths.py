@@ -10,6 +10,7 @@ from thinc.api import Model, chain, with_padded
 
 from tests.agents import colours
 from tests.agents.colours import bag, make, rectangles, teacher_of
+from thincdialog.agents.lone_replies import LoneReplies
 from thincdialog.api import Message
 from thincdialog.examples import Batch, MemoryStore
 from thincdialog.layers.pool import pool
@@ -124,6 +125,7 @@ def test_ranker_allocates_no_more_cells_than_the_budget(kind, oversize, world):
         return chain(TokenEmbed(4), with_padded(Model("shapes", forward)), pool("max"))
 
     agent, *_ = build("Ranker", encoder, encoder, max_context=0, max_label=0)
+    agent.lone_replies = LoneReplies()  # It was made with fewer examples than it gets here.
     n_words = np.minimum(np.random.default_rng(0).lognormal(1.5, 0.9, (300, 2)).astype(int) + 1, 70)
     texts = [("a " * n, "b " * m) for n, m in n_words.tolist()]
     # Single turns go over in whole batches; conversations wait in a live buffer.

@@ -128,7 +128,7 @@ def test_bad_data_lists_are_bounded():
     for line in range(100):
         bad.add(DataError("a.csv", "is wrong", line))
     assert bad.summary().splitlines() == [
-        "a.csv  100 of 1,000 episodes skipped (10.0 %):",
+        "a.csv  100 of 1,000 conversations skipped (10.0 %):",
         *(f"  a.csv:{line}  is wrong" for line in range(5)),
         "  ... and 95 more",
     ]

@@ -239,6 +239,19 @@ def test_evaluations_by_several_differ_only_in_what_was_read():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("source", ["batch", "batch_all"])
+def test_evaluations_that_depend_on_batches_are_made_by_one(source):
+    config = RANKER.replace("size = 16", "size = 7")
+    experiment = Experiment.from_config(config, {"agent.eval_candidates": source})
+    teacher, dev = experiment.training_split(), experiment.evaluation_split("dev")
+    experiment.initialize(teacher, io.StringIO())
+    runner = Hogwild(3, "thread")
+    runner.begin(experiment, teacher, Interruption(), print)
+    several = runner.evaluate(dev)
+    runner.end()
+    assert several == evaluate_agent(experiment.agent, dev, experiment.evaluation["world"])
+
+
 # --- exact steps --------------------------------------------------------------------
 
 STEPS = (

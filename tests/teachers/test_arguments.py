@@ -44,8 +44,9 @@ def test_file_source_skips_up_to_a_share_of_each_file(dirty, streaming):
     assert [error.line for error in bad.first] == [8, 20]
     with pytest.raises(DataError) as caught:
         examples(LabelledText(**options, max_bad_share=0.09))
-    assert "b.jsonl  2 of 20 episodes cannot be read (10.0 %); max_bad_share = 0.09 allows 9 %" in (
-        str(caught.value)
+    assert (
+        "b.jsonl  2 of 20 conversations cannot be read (10.0 %); max_bad_share = 0.09 allows 9 %"
+        in (str(caught.value))
     )
 
 
@@ -54,6 +55,22 @@ def test_file_source_held_out_parts_count_the_whole_file(dirty):
     for split in ("train", "dev"):
         assert list(teacher.for_split(split).examples())
         assert teacher.bad_data(split)[0].n_read == 18
+
+
+@pytest.mark.parametrize("label_speaker, n_examples", [("both", 19 * 2), ("B", 19)])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_file_source_counts_conversations(tmp_path, label_speaker, n_examples, streaming):
+    turns = [{"speaker": who, "text": who} for who in "AB"]
+    rows = [json.dumps({"turns": turns})] * 19 + ["{"]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(rows))
+    options = {"train": str(path), "label_speaker": label_speaker, "streaming": streaming}
+    teacher = Conversations(**options, on_bad_data="skip", max_bad_share=0.05)
+    assert len(examples(teacher)) == n_examples
+    (bad,) = teacher.bad_data("train")
+    assert (bad.n_read, bad.n_skipped, bad.share) == (19, 1, 0.05)
+    with pytest.raises(DataError, match="1 of 20 conversations cannot be read"):
+        examples(Conversations(**options, on_bad_data="skip", max_bad_share=0.04))
 
 
 @pytest.mark.parametrize("stop", [1, 9, 25, 37])

@@ -250,6 +250,22 @@ def test_scores_that_somebody_measures_pass(tmp_path):
         assert not Experiment.from_config(config).score_problems()
 
 
+@pytest.mark.parametrize("source", ["batch", "batch_all", "fixed", "vocab", "inline", None])
+def test_candidates_drawn_for_who_would_not_choose_from_them_are_refused(source):
+    changes = {"agent.eval_candidates": source, "evaluation.n_candidates": 100}
+    experiment = Experiment.from_config(RANKER, changes)
+    if source in ("inline", None):
+        experiment.check_training()
+        assert experiment.evaluation_split("dev").n_examples
+        return
+    said = "n_candidates = 100, but .agent. eval_candidates .* take one of them"
+    for check in (experiment.check_training, lambda: experiment.evaluation_split("dev")):
+        with pytest.raises(ConfigError, match=said):
+            check()
+    experiment = Experiment.from_config(RANKER, {"agent.eval_candidates": source})
+    assert not experiment.candidate_problems()
+
+
 TWO = """[tasks.more]
 @teachers = "thincdialog.CoffeeOrder.v1"
 n_train = 10

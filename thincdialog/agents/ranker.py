@@ -1,6 +1,7 @@
 """Answers with the best of many candidate replies."""
 
 from collections import Counter
+from itertools import chain, islice
 from typing import (
     Any,
     Callable,
@@ -32,6 +33,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
 from .conversation import RANKED
+from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
 from .repeats import kept_setting, probabilities, rank, shall_block
 
@@ -49,12 +51,13 @@ class RankerAgent(ModelAgent):
     model (Model): A bi-encoder, ``thincdialog.BiEncoder.v1``.
     loss (Optional[Callable]): A registered ranking loss; softmax if None.
     candidates (str): What the right reply is told from in training: "batch" (the
-        right replies of the other examples), "inline" (the message's
+        right replies of the other examples; batches of one teach nothing), "inline" (the message's
         ``label_candidates``), "batch_all" (those of all messages of the batch), "fixed",
         or "vocab" (the words of the vocabulary).
     eval_candidates (Optional[str]): What it answers from in an evaluation, where not from
         what it would answer from in a chat: one of the same words. Scores with "batch" and
-        "batch_all" depend on the batches.
+        "batch_all" depend on the batches. Beside ``[evaluation] n_candidates``, only
+        "inline" may be set.
     ignore_bad_candidates (bool): Whether training passes over examples whose label is not
         among their candidates; else such a one is an error. In an evaluation its reply is
         wrong, whatever it is.
@@ -117,6 +120,8 @@ class RankerAgent(ModelAgent):
         self.loss = loss or RankingSoftmax()
         self.candidates = candidates
         self.eval_candidates = eval_candidates
+        self.heeds_candidates = eval_candidates in (None, "inline")
+        self.replies_need_batch = eval_candidates in ("batch", "batch_all")
         self.ignore_bad_candidates = ignore_bad_candidates
         self.fixed_path = fixed_candidates
         self.max_fixed_candidates = max_fixed_candidates
@@ -124,6 +129,7 @@ class RankerAgent(ModelAgent):
         self.words: List[str] = []
         self.block_repeats = block_repeats
         self.blocks_repeats = bool(block_repeats)
+        self.lone_replies = LoneReplies()
         self._vectors = CandidateVectors(model.ops, self._encode_candidates)
         # A list, and the place of each text in it.
         self._numbered: Tuple[List[str], Dict[str, int]] = ([], {})
@@ -164,6 +170,7 @@ class RankerAgent(ModelAgent):
     # --- what is learnt besides weights ---------------------------------------------
 
     def survey(self, train: Teacher) -> None:
+        self._check_labels(train)
         if self.fixed_path is not None:
             found = list(dict.fromkeys(read_list(self.fixed_path)))
         else:
@@ -174,6 +181,22 @@ class RankerAgent(ModelAgent):
             found = sorted(counts, key=lambda text: -counts[text])
         self.fixed = found[: self.max_fixed_candidates]
         self.blocks_repeats = shall_block(self.block_repeats, train)
+
+    def _check_labels(self, train: Teacher) -> None:
+        """See that batches can have two labels to tell from each other, where they must.
+
+        RAISES (DataError): If all labels are the same.
+        """
+        labels = list(islice(train.all_labels(), MOST_BATCHES))
+        is_all = len(labels) < MOST_BATCHES
+        self.lone_replies = LoneReplies(len(labels) if is_all else None)
+        if not labels or self.candidates != "batch":
+            return
+        # Of much data, mostly the first labels tell.
+        if all(label == labels[0] for label in chain(labels, train.all_labels())):
+            text = f"has one reply only, {labels[0]!r}: there is nothing to tell it from."
+            remedy = 'Give others, with candidates = "fixed" or "inline" in [agent].'
+            raise DataError(train.data_name, f"{text} {remedy}")
 
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
         """Behind the replies of the training data come those that a saved ranker knew, as far
@@ -240,6 +263,8 @@ class RankerAgent(ModelAgent):
             return None
         ops = self.model.ops
         X, texts, targets, allowed = self._training_input(batch)
+        most = len(texts) if allowed is None else int(allowed.sum(axis=1).max())
+        self.lone_replies.see(len(batch.rows), most)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
         shape = (len(batch.rows), len(X[1].lengths))

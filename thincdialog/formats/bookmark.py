@@ -28,6 +28,8 @@ class Bookmark:
     left_out (Optional[Counter]): Kind of what was no part of an episode to how often it came.
     encoding (Optional[str]): Of the file; UTF-8 or what a byte order mark says if None.
     has_flags (bool): Whether hints name the flags of a command, and not a config's settings.
+    n_conversations (Optional[int]): Read so far of the file, where one may give no episode or
+        several; None where each episode is one.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
 
@@ -39,6 +41,7 @@ class Bookmark:
         self.encoding: Optional[str] = None
         self.bad: Optional[BadData] = None
         self.has_flags = False
+        self.n_conversations: Optional[int] = None
         mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))

@@ -130,10 +130,10 @@ def spoken_episodes(
     RAISES (DataError): If the whole file gives no episode.
     """
     speakers: Dict[str, None] = {}
-    n_conversations = 0
+    at.n_conversations = 0
     is_empty = at.is_at_begin
     for name, said, background, system in conversations:
-        n_conversations += 1
+        at.n_conversations += 1
         if len(speakers) < 100:
             speakers.update((speaker, None) for speaker, _ in said)
         for episode in _episodes(said, label_speaker, name, at):
@@ -148,7 +148,7 @@ def spoken_episodes(
     if not is_empty:
         return
     text = "holds no examples: no conversation has a turn and an answer to it"
-    if not n_conversations:
+    if not at.n_conversations:
         text = "holds no examples: all lines are blank"
     elif label_speaker not in SIDES and label_speaker not in speakers:
         known = ", ".join(short(speaker) for speaker in list(speakers)[:8]) or "none"

@@ -28,7 +28,7 @@ class SkippedSome:
     """What cannot be read of a file and is left out.
 
     path (str): The file.
-    n_read, n_skipped (int): Its episodes.
+    n_read, n_skipped (int): Its conversations.
     first (List[str]): The first problems, with their lines.
     """
 

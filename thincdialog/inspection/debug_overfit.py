@@ -8,7 +8,7 @@ import numpy as np
 from thinc.api import set_dropout_rate
 
 from ..config import ConfigLike
-from ..errors import DialogError, TrainingError
+from ..errors import DialogError, NothingToLearnError, TrainingError
 from ..examples.batch import Batch
 from ..messages import Message
 from ..models.node_names import node_names
@@ -117,6 +117,8 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
             agent.update(trial.optimizer)
             n_steps += 1
             losses.append(_gather(agent, batch, trial.seed, n_steps + 1))
+    except NothingToLearnError:
+        raise
     except TrainingError:
         hints.append("Loss or gradient is not finite: lower the learning rate by far.")
     agent.give_up()

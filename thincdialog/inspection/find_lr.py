@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, TextIO, Tuple
 import numpy as np
 
 from ..config import ConfigLike
-from ..errors import ConfigError, DialogError, Problem, TrainingError
+from ..errors import ConfigError, DialogError, NothingToLearnError, Problem, TrainingError
 from ..training.experiment import CodeLike, Overrides
 from .trial import Trial, prepared
 
@@ -108,6 +108,8 @@ def _losses(trial: Trial, rates: List[float]) -> Tuple[List[float], bool]:
             optimizer.learn_rate = rate
             losses.append(agent.gathered_loss())
             agent.update(optimizer)
+        except NothingToLearnError:
+            raise
         except TrainingError:
             return losses, True
         if _runs_off(losses):

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Literal, Mapping
 from threadpoolctl import threadpool_limits
 
 from ..errors import ConfigError, Problem, ProtocolError
-from ..evaluation.evaluate_agent import evaluate_by
+from ..evaluation.evaluate_agent import evaluate_agent, evaluate_by
 from ..metrics import Metric, merge_reports
 from ..optimizers.scored_schedules import schedule_states
 from ..optimizers.shared_state import has_known_steps, lay_out_state, settings_of
@@ -195,9 +195,12 @@ class Hogwild(Runner):
         return reports
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        """Threads show their shares to replicas of the agent, whatever makes the steps."""
+        """Threads show their shares to replicas of the agent, whatever makes the steps. An
+        agent whose replies depend on the batches gets all of them by itself."""
         experiment, n = self.experiment, self.n_workers
         make_world = experiment.evaluation["world"]
+        if experiment.agent.replies_need_batch:
+            return evaluate_agent(experiment.agent, teacher, make_world)
 
         def measure(name: str, task: Teacher) -> Dict[str, Metric]:
             is_over = threading.Event()

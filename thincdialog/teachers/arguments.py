@@ -34,7 +34,7 @@ class FileOptions:
     teacher (str): Registered name of the teacher.
     dev_share, test_share, dev_seed: See ``HeldOut``.
     on_bad_data (str): "error", or "skip" what cannot be read.
-    max_bad_share (float): Of a file's episodes, those that may be skipped.
+    max_bad_share (float): Of a file's conversations, those that may be skipped.
     encoding (Optional[str]): Of the files; UTF-8, or as a byte order mark says, if None.
     """
 
@@ -138,6 +138,8 @@ class FileSource:
                 raise problem from None
         if bad is None or not is_whole:
             return
+        if at.n_conversations is not None:
+            bad.n_read = at.n_conversations
         self.bad[path] = bad
         max_share = self.options.max_bad_share if skips else 0.0
         if bad.share > max_share:

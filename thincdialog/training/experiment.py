@@ -240,6 +240,7 @@ class Experiment:
             problems.append(Problem(where("training", "optimizer"), f"{text}: there is none", hint))
         problems += self.runner.problems(self)
         problems += self.score_problems()
+        problems += self.candidate_problems()
         if problems:
             raise ConfigError(problems, self.checked.name)
         self.check_data()
@@ -282,6 +283,16 @@ class Experiment:
         if score in names:
             return []
         return [not_measured(score, names)._replace(where=self.checked.where("training", "score"))]
+
+    def candidate_problems(self) -> List[Problem]:
+        """Whether candidates are to be drawn for an evaluation in which the agent would not
+        choose from them."""
+        n = self.evaluation["n_candidates"]
+        if not n or self.agent.heeds_candidates:
+            return []
+        text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates says otherwise"
+        hint = "take one of them: leave out eval_candidates, or set n_candidates = 0"
+        return [Problem(self.checked.where("evaluation", "n_candidates"), text, hint)]
 
     # --- splits ---------------------------------------------------------------------------
 
@@ -351,8 +362,12 @@ class Experiment:
 
         with_metrics (bool): Whether replies shall be scored.
         max_examples (Optional[int]): In place of the config's.
+        RAISES (ConfigError): If replies are to be chosen from two things at once.
         RAISES (DataError): If the config gives no data for the split.
         """
+        problems = self.candidate_problems()
+        if problems:
+            raise ConfigError(problems, self.checked.name)
         settings = self.evaluation
         most = settings["max_examples"] if max_examples is None else max_examples
         n_candidates = settings["n_candidates"]
