@@ -43,6 +43,15 @@ def test_results_chosen_columns(runs, run):
     assert code == 1 and "'mrr' may be any of: dev/mrr, test/mrr" in err
 
 
+def test_results_columns_of_settings_that_all_runs_have_alike(runs, run):
+    names = "name,training.optimizer.@optimizers,training.score,learn_rate"
+    rows = json.loads(run(f"results {runs} --columns {names} --json")[1])
+    assert {row["training.score"] for row in rows} == {"hits@1"}
+    assert {row["training.optimizer.@optimizers"] for row in rows} == {"thincdialog.LazyAdam.v1"}
+    assert [row["training.optimizer.learn_rate"] for row in rows] == [row["name"] for row in rows]
+    assert "training.score" not in run(f"results {runs} --csv")[1].splitlines()[0]
+
+
 def test_results_csv_cells_are_plain(runs, run, tmp_path):
     for name, text in (("a", '"simple"'), ("b", '"a, b"')):
         shutil.copytree(runs / "0.01", tmp_path / name)

@@ -6,7 +6,7 @@ import difflib
 import shutil
 import sys
 from dataclasses import asdict
-from typing import Any, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 from ..errors import DialogError
 from .arguments import argument, json_flag, listed
@@ -29,7 +29,7 @@ PLACES = ".4f"
 
 ARGUMENTS = [
     argument("RUN...", "output folder of a training run, or one of many", dest="runs"),
-    argument("--columns A,B", "what to show, by the names of --csv or their last parts", listed),
+    argument("--columns A,B", "what to show: names of --csv, settings, or last parts", listed),
     [argument("--csv", "print all that is known as CSV"), json_flag("all that is known")],
 ]
 
@@ -42,7 +42,9 @@ def run(arguments: argparse.Namespace) -> None:
     rows = [result.flat() for result in found]
     names = list(dict.fromkeys(name for row in rows for name in row))
     if arguments.columns:
-        names = [_column(name, names) for name in arguments.columns]
+        equal = dict.fromkeys(name for each in found for name in each.config if name not in names)
+        names = [_column(name, names, list(equal)) for name in arguments.columns]
+        rows = [{**_plain(each.config), **row} for each, row in zip(found, rows)]
         rows = [{name: row.get(name) for name in names} for row in rows]
     if arguments.json:
         print_json(rows if arguments.columns else [asdict(result) for result in found])
@@ -57,21 +59,37 @@ def run(arguments: argparse.Namespace) -> None:
         _show(found)
 
 
-def _column(name: str, names: List[str]) -> str:
+def _plain(config: Dict[str, str]) -> Dict[str, str]:
+    from ..runs.run_table import plain_text
+
+    return {name: plain_text(raw) for name, raw in config.items()}
+
+
+def _column(name: str, names: List[str], equal: List[str]) -> str:
     """The column that is meant: one of this name, or the only one that ends in it.
 
+    names (List[str]): Those that are shown unasked.
+    equal (List[str]): Settings that all runs have alike; meant where no other column is.
     RAISES (DialogError): If there is none.
     """
-    ends = [known for known in names if known.endswith((f".{name}", f"/{name}"))]
+    ends = _ends(name, names)
+    if equal and name not in names and not ends:
+        if name in equal or _ends(name, equal):
+            return _column(name, equal, [])
     if name in names or len(ends) == 1:
         return name if name in names else ends[0]
     if ends:
         text = f"may be any of: {', '.join(ends)}"
     else:
-        near = difflib.get_close_matches(name, names, 1)
+        near = difflib.get_close_matches(name, [*names, *equal], 1)
         text = f"is no column{f' - did you mean {near[0]!r}?' if near else ''}"
-        text += f" (there are: {', '.join(names)})"
+        more = ", and every setting of the config" * bool(equal)
+        text += f" (there are: {', '.join(names)}{more})"
     raise DialogError(f"--columns: {name!r} {text}")
+
+
+def _ends(name: str, names: List[str]) -> List[str]:
+    return [known for known in names if known.endswith((f".{name}", f"/{name}"))]
 
 
 def _show(found: List[Any]) -> None:

@@ -42,6 +42,7 @@ class RunResult:
     scores (Dict[str, Dict[str, float]]): Split to metric to value.
     settings (Dict[str, Optional[str]]): "section.key" to its value, as the config has it, of
         the settings in which the runs differ; None if this one does not have it.
+    config (Dict[str, str]): The same of all its settings, if they are known.
     """
 
     name: str
@@ -61,12 +62,14 @@ class RunResult:
     stopped_because: Optional[str] = None
     scores: Dict[str, Dict[str, float]] = field(default_factory=dict)
     settings: Dict[str, Optional[str]] = field(default_factory=dict)
+    config: Dict[str, str] = field(default_factory=dict)
 
     def flat(self) -> Dict[str, Any]:
-        """All of it at one level, for a table: "dev/hits@1", "training.max_steps"; strings of
-        the config without quotes."""
+        """All of it but ``config`` at one level, for a table: "dev/hits@1",
+        "training.max_steps"; strings of the config without quotes."""
         known = asdict(self)
         scores, settings = known.pop("scores"), known.pop("settings")
+        del known["config"]
         for split, report in scores.items():
             known.update({f"{split}/{name}": value for name, value in report.items()})
         plain = {name: raw if raw is None else plain_text(raw) for name, raw in settings.items()}
@@ -104,6 +107,7 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
         better = {"max": True, "min": False}.get(direction)
         known = higher_is_better(result.score_name or "")
         result.higher_is_better = known if better is None else better
+        result.config = config
         result.settings = {name: config.get(name) for name in differing}
         table.append(result)
     metrics = [result.score_name for result in table if result.score is not None]
