@@ -39,6 +39,7 @@ max_steps = 2
 learn_rate = 0.01
 """
 TALK = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "b", "text": "hello"}]}\n'
+OTHER = TALK.replace("hello", "howdy")
 # Functions of the user's, some of which annotate in ways that confection does not get along with.
 CODE = '''
 from __future__ import annotations

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.cli.mistakes import CODE, CONFIG, MISTAKES, OVERRIDES, TALK, TWICE
+from tests.cli.mistakes import CODE, CONFIG, MISTAKES, OTHER, OVERRIDES, TALK, TWICE
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def folder(tmp_path, tmp_path_factory, monkeypatch):
     """Where the user is: a config, data, code."""
     for name, content in {
         "my.cfg": CONFIG,
-        "talk.jsonl": TALK * 4,
+        "talk.jsonl": (TALK + OTHER) * 2,
         "bad.jsonl": TALK + TALK.replace('"hi"', "3"),
         "twice.py": TWICE,
         "broken.py": "x = 1\nx.y\n",

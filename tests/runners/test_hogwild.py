@@ -15,7 +15,7 @@ import pytest
 from thinc.api import Optimizer, chain, noop, with_padded
 
 from tests.cli.mistakes import CONFIG as SMALL
-from tests.cli.mistakes import TALK
+from tests.cli.mistakes import OTHER, TALK
 from tests.processes import slow
 from tests.runners.resuming import (
     ACCUMULATE,
@@ -495,7 +495,7 @@ def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
     pipe = tmp_path / "talk.jsonl"
     os.mkfifo(pipe)
     given = {"paths.train": str(pipe), "runner.@runners": RUNNER, **changes}
-    writer = threading.Thread(target=lambda: pipe.write_text(TALK * 4), daemon=True)
+    writer = threading.Thread(target=lambda: pipe.write_text((TALK + OTHER) * 2), daemon=True)
     if is_refused:
         with pytest.raises(ConfigError) as refused:
             train(SMALL, overrides=given)

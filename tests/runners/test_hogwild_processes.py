@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 from tests.cli.mistakes import CONFIG as TALKS
-from tests.cli.mistakes import TALK
+from tests.cli.mistakes import OTHER, TALK
 from tests.processes import limited, slow, start
 from tests.training.examples import RANKER
 from thincdialog.api import (
@@ -86,7 +86,7 @@ def begun(config, overrides, between=lambda: None):
 @pytest.mark.parametrize("n_lines, streaming", [(9, False), (N_FIRST + 9, True), (9, True)])
 def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_lines, streaming):
     path = tmp_path / "talk.jsonl"
-    path.write_text(TALK * (n_lines + 1))
+    path.write_text(OTHER + TALK * n_lines)
     settings = {"paths.train": str(path), "tasks.talk.streaming": streaming}
     said = f"{path}  the training data is another one in a worker process"
     with pytest.raises(DataError, match=re.escape(said)):

@@ -188,8 +188,6 @@ class RankerAgent(ModelAgent):
         RAISES (DataError): If all labels are the same.
         """
         labels = list(islice(train.all_labels(), MOST_BATCHES))
-        is_all = len(labels) < MOST_BATCHES
-        self.lone_replies = LoneReplies(len(labels) if is_all else None)
         if not labels or self.candidates != "batch":
             return
         # Of much data, mostly the first labels tell.
@@ -264,7 +262,7 @@ class RankerAgent(ModelAgent):
         ops = self.model.ops
         X, texts, targets, allowed = self._training_input(batch)
         most = len(texts) if allowed is None else int(allowed.sum(axis=1).max())
-        self.lone_replies.see(len(batch.rows), most)
+        self.lone_replies.see(most)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
         shape = (len(batch.rows), len(X[1].lengths))
