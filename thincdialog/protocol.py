@@ -247,6 +247,8 @@ class ReadingOptions(NamedTuple):
     labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
     encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
     outside_labels (bool): Whether labels may stand outside their candidates.
+    n_features (Optional[int]): Numbers of `features` that it reads in the place of text; 0 if it
+        reads text; None if it does not say.
     repeats_training (bool): Whether it says nothing but labels of the training data where a
         message brings no ``label_candidates``.
     """
@@ -257,6 +259,7 @@ class ReadingOptions(NamedTuple):
     labels: Optional[Sequence[str]] = None
     encoder: Mapping[str, Any] = {}
     outside_labels: bool = False
+    n_features: Optional[int] = None
     repeats_training: bool = False
 
 

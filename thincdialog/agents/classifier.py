@@ -122,7 +122,8 @@ class ClassifierAgent(ModelAgent):
         return self.classes
 
     def reading(self) -> ReadingOptions:
-        return super().reading()._replace(has_classes=True, labels=self.given_classes)
+        options = super().reading()._replace(has_classes=True, labels=self.given_classes)
+        return options._replace(n_features=self.n_features or 0)
 
     _caches = ("_class_numbers",)
 

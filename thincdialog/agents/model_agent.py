@@ -400,7 +400,7 @@ class ModelAgent(ConversationAgent, Learner):
         return counters.step(norm)
 
     def reading(self) -> ReadingOptions:
-        return super().reading()._replace(encoder=self.text_options)
+        return super().reading()._replace(encoder=self.text_options, n_features=0)
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         """The messages of a batch, with the candidates that learning tells their labels

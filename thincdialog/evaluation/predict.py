@@ -20,7 +20,6 @@ from ..formats.inputs import (
 )
 from ..formats.text_file import STDIN
 from ..messages import Message
-from ..protocol import Agent
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
@@ -110,7 +109,9 @@ class Answers:
         agent = experiment.agent
         classes = frozenset(agent.choices or ()) if agent.has_classes else None
         self.reading = own._replace(
-            taken=self._added_names(), n_features=_n_features(agent), classes=classes or None
+            taken=self._added_names(),
+            n_features=agent.reading().n_features,
+            classes=classes or None,
         )
 
     def _begin(self) -> None:
@@ -214,12 +215,6 @@ class _TellingBadData(BadData):
         if not self.n_read and self.n_problems == MAX_LISTED:
             text = f"none of the first {MAX_LISTED} rows can be read: see that the format is right"
             raise DataError(self.path, text)
-
-
-def _n_features(agent: Agent) -> Optional[int]:
-    """How many an agent reads, see ``InputReading``; agents of users' may read anything."""
-    n_features: Optional[int] = getattr(agent, "n_features", None)
-    return 0 if n_features is None and getattr(agent, "needs_text", False) else n_features
 
 
 def _of_tasks(experiment: Experiment) -> Dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from typing import Any, List
 
-from ..agents import ModelAgent
 from ..contract import CodeError, is_users, place_in, told_of_code
 from ..errors import ConfigError, PlanError, Problem
 from ..metrics import report_values
@@ -24,8 +23,8 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     experiment (Experiment): Fresh; its agent is of no use afterwards.
     RETURNS (List[Problem]): What is wrong.
     """
-    agent = experiment.agent
-    is_ours = isinstance(agent, ModelAgent) and not is_users(type(agent).learn)
+    agent: Any = experiment.agent
+    is_ours = agent.learns and not is_users(type(agent).learn)
     if is_ours and experiment.tokenizer is None:
         return []  # It reads features, and nobody knows how many.
     try:

@@ -204,7 +204,7 @@ class Experiment:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
             if folder is None:
                 self.agent.initialize(teacher, **known)
-                lines = list(getattr(self.agent, "beginning", ()))
+                lines = list(self.learner.beginning) if self.agent.learns else []
             else:
                 self.learner.initialize_from(folder, teacher, **known)
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
