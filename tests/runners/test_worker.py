@@ -242,7 +242,11 @@ def test_signals_lose_no_step(runs, executor, number):
 
 @pytest.mark.parametrize(
     "number, executor",
-    [slow(signal.SIGTERM, "process"), (signal.SIGTERM, "thread"), slow(signal.SIGINT, "process")],
+    [
+        slow(signal.SIGTERM, "process"),
+        slow(signal.SIGTERM, "thread"),
+        slow(signal.SIGINT, "process"),
+    ],
 )
 def test_signals_end_a_run_whose_worker_hangs(runs, executor, number):
     saved, seconds = interrupt(runs, executor, number, has_hung, "hang train3/0")
