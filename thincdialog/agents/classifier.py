@@ -271,7 +271,7 @@ class ClassifierAgent(ModelAgent):
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
         shape = (len(batch.rows), len(self.classes))
         d_logits, losses = self.losses(logits, shape, ops.asarray1i(targets), weights)
-        replies = self.judged(logits, targets, self.classes)
+        replies = self.judged(logits, targets, lambda: self.classes)
         self.count_losses(batch, losses)
         backprop(d_logits)
         return replies

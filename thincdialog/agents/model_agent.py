@@ -30,7 +30,7 @@ from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
 from ..layers.watched import changed_rows
 from ..layers.word_vectors import rows_of_words
-from ..messages import Message, MessageBatch
+from ..messages import Message
 from ..metrics import Metric
 from ..models.fitting import fit_weights
 from ..models.gradient_tree import GradientTree
@@ -51,6 +51,7 @@ from ..protocol import (
 from ..teachers import Teacher
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
+from .judged_replies import JudgedReplies
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -352,16 +353,18 @@ class ModelAgent(ConversationAgent, Learner):
         self.counters.learn(batch)
         self.counters.add_loss(total, len(batch.rows))
 
-    def judged(self, scores: Floats2d, targets: Any, texts: Sequence[str]) -> MessageBatch:
+    def judged(
+        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]]
+    ) -> JudgedReplies:
         """What would have been replied to examples that are learnt; counts how many are right.
 
         scores (Floats2d): Shape (n_examples, n_texts).
         targets (np.ndarray): Number of each example's right text.
-        texts (Sequence[str]): What there is to reply with.
+        texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
         """
         best = self.model.ops.to_numpy(scores.argmax(axis=1))
         self.counters.judge(int((best == targets).sum()), len(best))
-        return MessageBatch({"text": [texts[number] for number in best.tolist()]}, len(best))
+        return JudgedReplies(best, texts)
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep

@@ -1,6 +1,7 @@
 """Answers with the best of many candidate replies."""
 
 from collections import Counter
+from functools import partial
 from itertools import chain, islice
 from typing import (
     Any,
@@ -261,11 +262,12 @@ class RankerAgent(ModelAgent):
             return None
         ops = self.model.ops
         X, texts, targets, allowed = self._training_input(batch)
-        most = len(texts) if allowed is None else int(allowed.sum(axis=1).max())
+        n_candidates = len(X[1].lengths)
+        most = n_candidates if allowed is None else int(allowed.sum(axis=1).max())
         self.lone_replies.see(most)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
-        shape = (len(batch.rows), len(X[1].lengths))
+        shape = (len(batch.rows), n_candidates)
         d_scores, losses = self.losses(scores, shape, ops.asarray1i(targets), mask)
         known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
         replies = self.judged(known, targets, texts)
@@ -275,15 +277,13 @@ class RankerAgent(ModelAgent):
 
     def _training_input(
         self, batch: Batch
-    ) -> Tuple[Tuple[Ragged, Ragged], List[str], Any, Optional[Any]]:
-        """Conversations and distinct candidates of the batch, the candidates' texts, where each
-        example's right one is, and which of them each example may be told from (all if None)."""
+    ) -> Tuple[Tuple[Ragged, Ragged], Callable[[], Sequence[str]], Any, Optional[Any]]:
+        """Conversations and distinct candidates of the batch, what gives the candidates' texts,
+        where each example's right one is, and which each may be told from (all if None)."""
         if self.candidates == "batch":
             contexts, candidates, numbers = self.text.pairs(batch)
             X = (self.ragged(contexts, CONTEXT), self.ragged(candidates, LABEL))
-            labels = batch.first_labels()
-            by_number = dict(zip(numbers.tolist(), labels))
-            return X, [by_number[number] for number in range(len(by_number))], numbers, None
+            return X, partial(_in_order, numbers, batch), numbers, None
         allowed = None
         if self.candidates in ("fixed", "vocab"):
             rows = self._numbers(self.fixed)
@@ -295,8 +295,9 @@ class RankerAgent(ModelAgent):
             for index, texts in enumerate(lists):
                 allowed[index, [rows[text] for text in texts]] = True
         targets = [rows[text] for text in batch.first_labels()]
-        replies = self.replies(list(rows), lowest_limits(batch, targets, len(rows)))
-        return (self.contexts(batch), replies), list(rows), targets, allowed
+        among = list(rows)
+        replies = self.replies(among, lowest_limits(batch, targets, len(rows)))
+        return (self.contexts(batch), replies), lambda: among, targets, allowed
 
     def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
@@ -441,6 +442,12 @@ class RankerAgent(ModelAgent):
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))
+
+
+def _in_order(numbers: np.ndarray, batch: Batch) -> List[str]:
+    """The labels of a batch by the number that each has there."""
+    texts = dict(zip(numbers.tolist(), batch.first_labels()))
+    return [texts[number] for number in range(len(texts))]
 
 
 def _number(texts: Any) -> Dict[str, int]:
