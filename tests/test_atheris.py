@@ -97,6 +97,8 @@ def fuzz(root, folder, check, good, n_runs, seconds=60):
     }  # fmt: skip
     return subprocess.run(
         [
+            # A shell between: its child does not count what this process once held as its own.
+            *("sh", "-c", '"$@"; exit $?', "sh"),
             *(sys.executable, "-W", "ignore", "-c", FUZZ, str(root), check, str(folder / "work")),
             *(f"-{name}={value}" for name, value in options.items()),
             str(folder / "corpus"),

@@ -322,14 +322,14 @@ OPTIMIZERS = {
     "SGD": 'SGD.v1"\nlearn_rate = 0.5\nL2 = 0.0001\nuse_averages = true',
     "LazyAdam": 'thincdialog.LazyAdam.v1"\nlearn_rate = 0.01\nuse_averages = true',
     "SparseSGD": 'thincdialog.SparseSGD.v1"\nlearn_rate = 0.5\ngrad_clip = 1.0',
-    "SparseAdagrad": 'thincdialog.SparseAdagrad.v1"\nlearn_rate = 0.1',
+    "SparseAdagrad": 'thincdialog.SparseAdagrad.v1"\nlearn_rate = 0.03',
 }
 
 
 def learner(optimizer: str) -> str:
     text = RANKER.replace('Adam.v1"\nlearn_rate = 0.01', OPTIMIZERS[optimizer])
     text = text.replace("thincdialog.Ranker.v1", AGENT[1]).replace('candidates = "inline"', "")
-    return text.replace("n_train = 40", "n_train = 200")
+    return text.replace("n_train = 40", "n_train = 320")
 
 
 @pytest.mark.parametrize(
