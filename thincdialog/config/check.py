@@ -119,7 +119,9 @@ class Checker:
             wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
         if not fits(value, setting.annotation):
             hint = value_hint(value, setting.annotation)
-        elif (least is None or value >= least) and (most is None or value <= most):
+        elif value is None or (
+            (least is None or value >= least) and (most is None or value <= most)
+        ):
             return
         comments = default_source().sections[".".join(path[:-1])].entries[path[-1]].comments
         about = " ".join(line.lstrip("# ") for line in comments).rstrip(".")

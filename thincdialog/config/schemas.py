@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Literal, NamedTuple, Optional
 
 SECTION_ORDER = (
     "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
-    "training", "runner", "baselines",
+    "training", "loader", "runner", "baselines",
 )  # fmt: skip
 
 
@@ -68,6 +68,10 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "checkpoint_every_seconds": Setting(float, 0),
         "checkpoint_evaluations": Setting(bool),
         "n_samples": Setting(int, 0),
+    },
+    "loader": {
+        "store": Setting(Optional[str]),
+        "shuffle_window": Setting(Optional[int], 0),
     },
 }
 

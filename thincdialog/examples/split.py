@@ -66,7 +66,7 @@ class Split:
     candidates (Optional[Callable]): Gives the candidates of every message.
     streaming (bool): Read the source for each epoch instead of holding it.
     single_turn (bool): Whether the source's episodes are known to have one turn each.
-    window (int): Episodes in a block.
+    window (int): Episodes in a block; 0 for one of all, unless they are streamed.
     origin (str): What the data is, for error messages, unless the source has an
         `origin` of its own.
     text_fields (Sequence[str]): Fields that together hold every text once.
@@ -106,6 +106,17 @@ class Split:
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
+
+    def set_window(self, n_episodes: int) -> None:
+        """Cut the episodes into blocks of so many from now on; 0: into one.
+
+        RAISES (ConfigError): If a stream is to be one block.
+        """
+        if self.streaming and not n_episodes:
+            text = f"the split '{self.name}' is a stream, which cannot be shuffled whole"
+            hint = "set [loader] shuffle_window to what memory holds, or give it a [loader] store"
+            raise ConfigError([Problem("", text, hint)])
+        self.window = n_episodes
 
     def check_source(self) -> None:
         """See that the files it is read from, if any, are there.
@@ -237,8 +248,9 @@ class Split:
     def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
         members = np.arange(store.n_episodes) if picked is None else picked
-        for number, first in enumerate(range(0, len(members), self.window)):
-            yield Block(store, members[first : first + self.window], number)
+        window = self.window or max(1, len(members))
+        for number, first in enumerate(range(0, len(members), window)):
+            yield Block(store, members[first : first + window], number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         wanted = None if picked is None else frozenset(picked.tolist())

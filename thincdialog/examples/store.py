@@ -5,13 +5,14 @@ from array import array
 from contextlib import contextmanager
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Literal, Sequence, Tuple
 
 import numpy as np
 
 from ..contract import Contract, Returned, is_users, place_of, show
 from ..errors import ConfigError, Problem
 from ..messages import Message
+from .encoded import Encoded
 
 # What the sizes of episodes are counted in.
 Unit = Literal["episodes", "examples", "words"]
@@ -42,6 +43,7 @@ class Store(Contract):
     names (Sequence[str]): Fields that some row has. Labels stand under `labels`.
     starts (Sequence[int]): First row of each episode, and at the end the number of rows.
     is_held (bool): Whether it stays for the whole run, and with it what agents remember.
+    encoder_keys (Collection[str]): Of the encoders whose tokens it has ready.
     """
 
     returns = {
@@ -52,12 +54,21 @@ class Store(Contract):
     names: Sequence[str]
     starts: Sequence[int]
     is_held: bool = True
+    encoder_keys: Collection[str] = ()
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         """One field of some rows; None where a row lacks it. A `text` is a string, `labels`
         are a list of strings, and an `id`, which no other row has, is a string.
 
         name (str): Of any field, also of one that no row has.
+        rows (np.ndarray): Shape (n_rows,), int64.
+        """
+        raise NotImplementedError
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        """The tokens of some rows, which need not be looked up or tokenized any more.
+
+        key (str): One of ``encoder_keys``.
         rows (np.ndarray): Shape (n_rows,), int64.
         """
         raise NotImplementedError

@@ -153,6 +153,15 @@ class Teacher(Agent):
         """Whether a split is read for every epoch instead of being held."""
         return self._data[split].streaming
 
+    def set_shuffle_window(self, n_episodes: int) -> None:
+        """Shuffle so many episodes together from now on.
+
+        n_episodes (int): 1 or more; 0 for all, where the data is held.
+        RAISES (ConfigError): If a stream is to be shuffled whole.
+        """
+        for split in self._data.values():
+            split.set_window(n_episodes)
+
     def first_episodes(self, split: str, n_episodes: int) -> Iterator[Episode]:
         """The first episodes of a split in the order of the data, with `labels`, read once
         more: no more than these, unless a mutator has to see everything.

@@ -57,6 +57,7 @@ class Experiment:
     make_world (WorldFactory): Gives the world for training.
     training, mixture, evaluation (Dict[str, Any]): Settings and parts of these sections.
     optimizer (Optimizer): Of ``[training.optimizer]``.
+    loader (Dict[str, Any]): Settings of ``[loader]``.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
     RAISES (ConfigError): If a registered function refuses its arguments.
@@ -76,6 +77,10 @@ class Experiment:
         self.mixture: Dict[str, Any] = parts["mixture"]
         self.evaluation: Dict[str, Any] = parts["evaluation"]
         self.optimizer: Any = self.training["optimizer"]
+        self.loader: Dict[str, Any] = parts["loader"]
+        if self.loader["shuffle_window"] is not None:
+            for task in self.tasks.values():
+                task.set_shuffle_window(self.loader["shuffle_window"])
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
 
