@@ -6,6 +6,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ..ops.slices import slice_places
+from .encoded import Encoded
 from .portion import NONE, Column, Lists, Portion, Texts, Tokens
 from .store import NO_LABEL, Store
 
@@ -41,7 +43,8 @@ class PackedStore(Store):
             for name, column in self._columns.items()
             if isinstance(column, Lists)
         }
-        self._tokens = joined_tokens([portion.tokens for portion in portions])
+        self._tokens = _joined_tokens([portion.tokens for portion in portions])
+        self.encoder_keys = () if self._tokens is None else (self._tokens.key,)
 
     def _joined(self, columns: List[Optional[Column]], n_rows: List[int]) -> Column:
         """The columns of all portions as one."""
@@ -64,9 +67,7 @@ class PackedStore(Store):
                 for column, n in zip(columns, n_rows)
             ]
             numbers = [
-                _moved(column.numbers, by)
-                for column, _, by in first
-                if isinstance(column, Lists)
+                _moved(column.numbers, by) for column, _, by in first if isinstance(column, Lists)
             ]
             speakers = None
             if has_speakers == {True}:
@@ -107,7 +108,7 @@ class PackedStore(Store):
         counts = column.counts[rows]
         lengths = np.maximum(counts, 0)
         ends = lengths.cumsum()
-        places = np.arange(int(lengths.sum())) + (bounds[rows] - (ends - lengths)).repeat(lengths)
+        places = slice_places(bounds[rows], lengths)
         flat: List[Any] = self.texts(_moved(column.numbers[places], by))
         if column.speakers is not None:
             flat = list(zip(column.speakers[places].tolist(), flat))
@@ -132,8 +133,9 @@ class PackedStore(Store):
         """Of each row the number of its first label; of each such number the first row, and the
         text in UTF-8."""
         column = self._columns.get("labels")
-        n_rows = self.n_examples
-        assert isinstance(column, Lists)
+        ids = np.full(self.n_examples, NO_LABEL)
+        if not isinstance(column, Lists):
+            return ids, np.zeros(0, dtype=np.int64), []
         has_label = np.flatnonzero(column.counts > 0)
         numbers = column.numbers[self._bounds["labels"][has_label]]
         # The same text has several numbers if it came in several portions.
@@ -146,24 +148,37 @@ class PackedStore(Store):
             known.setdefault(letters[begin:end], len(known))
             for begin, end in zip(begins, ends.tolist())
         ]
-        ids = np.full(n_rows, NO_LABEL)
         ids[has_label] = of_different[places]
         _, rows = np.unique(ids[has_label], return_index=True)
         return ids, has_label[rows], list(known)
 
     @cached_property
     def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
-        if not isinstance(self._columns.get("labels"), Lists):
+        if isinstance(self._columns.get("labels"), list):
             return Store._numbered_labels.func(self)  # type: ignore[attr-defined]
         ids, _, texts = self._label_rows
         return ids, [text.decode("utf-8", "surrogatepass") for text in texts]
+
+    @cached_property
+    def _label_entries(self) -> np.ndarray:
+        """Of each row the entry of its first label: equal labels have one."""
+        assert self._tokens is not None
+        ids, rows, _ = self._label_rows
+        # The last one is of no label.
+        return np.append(self._tokens.labels[rows], 0)[ids]
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        tokens = self._tokens
+        assert tokens is not None
+        labels = self._label_entries[rows].astype(np.int64)
+        return Encoded(tokens.bounds, tokens.turns, tokens.entries, tokens.tokens, rows, labels)
 
 
 def _moved(numbers: np.ndarray, by: int) -> np.ndarray:
     return np.where(numbers == NONE, NONE, numbers + by) if by else numbers
 
 
-def joined_tokens(parts: Sequence[Optional[Tokens]]) -> Optional[Tokens]:
+def _joined_tokens(parts: Sequence[Optional[Tokens]]) -> Optional[Tokens]:
     """The tokens of several portions as one; None if one has none, or other ones."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or len({part.key for part in known}) != 1:

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from ..messages import PARTNER, SELF, Episode, Turn
+from ..ops.slices import slice_places
 from .store import MemoryStore, collection_paused
 
 # Gives of turns the rows of their tokens one after the other, and of each turn the number of its
@@ -147,9 +148,7 @@ def pack(episodes: Sequence[Episode], encoding: Optional[Encoding] = None) -> Po
             tokens = _encoded(columns, int(starts[-1]), numbers, encoding)
         letters = [text.encode("utf-8", "surrogatepass") for text in numbers]
     ends = np.fromiter(map(len, letters), dtype=np.int64, count=len(letters)).cumsum()
-    return Portion(
-        starts, columns, np.frombuffer(b"".join(letters), dtype=np.uint8), ends, tokens
-    )
+    return Portion(starts, columns, np.frombuffer(b"".join(letters), dtype=np.uint8), ends, tokens)
 
 
 def _packed(values: List[Any], numbers: Dict[str, int]) -> Column:
@@ -203,7 +202,7 @@ def _encoded(
     is_text = np.zeros(len(keys), dtype=bool)
     is_text[bounds[1:] - 1] = True
     keys[is_text] = own
-    keys[~is_text] = said[_places(ends - before, before)]
+    keys[~is_text] = said[slice_places(ends - before, before)]
     keys = np.concatenate([keys, replies])
     if not encoding.has_speakers:
         keys |= 1
@@ -219,9 +218,3 @@ def _encoded(
     of_labels[has_label] = entries[bounds[-1] :]
     places = np.stack([lengths.cumsum() - lengths, lengths, units]).astype(np.int64)
     return Tokens(encoding.key, bounds, entries[: bounds[-1]], places, tokens, of_labels)
-
-
-def _places(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Places of slices, one after the other."""
-    first = lengths.cumsum() - lengths
-    return np.arange(int(lengths.sum())) + (starts - first).repeat(lengths)

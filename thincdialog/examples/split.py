@@ -1,18 +1,23 @@
 """One split of a task: reads its episodes, mutates and counts them, and cuts them into blocks."""
 
+import copy
+from bisect import bisect_left
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import (
     Any,
     Callable,
     Dict,
     FrozenSet,
+    Generator,
     Iterable,
     Iterator,
     List,
     NamedTuple,
     Optional,
+    Protocol,
     Sequence,
+    Tuple,
     Union,
 )
 
@@ -20,12 +25,16 @@ import numpy as np
 
 from ..contract import is_users, wrong_value
 from ..errors import ConfigError, DataError, Problem
-from ..formats.bad_data import BadData
+from ..formats.bad_data import BadData, gathered_bad_data
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
 from ..formats.wording import short
 from .mutating import Episode, Source, mutated, own_mutator
+from .packed_store import PackedStore
+from .portion import Encoding, Portion
+from .reading import Read, Reading, Tasks
+from .sharded import sharded
 from .store import MemoryStore, Store, collection_paused
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
@@ -53,6 +62,16 @@ class Block(NamedTuple):
     start: Optional[Start] = None
     again: int = 0
     task: int = 0
+
+
+class Readers(Protocol):
+    """Others who read ahead (see ``loader.Readers``)."""
+
+    def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
+        """What comes of the tasks, in their order."""
+
+    def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The same blocks; while one is shown, the next one is read."""
 
 
 class Split:
@@ -88,7 +107,11 @@ class Split:
         endless: bool = False,
     ):
         self.name = name
-        self.source = source
+        self.source = source if isinstance(source, Store) else sharded(source)
+        self._given = source
+        # Who reads it beside this process, if anybody does, and what makes tokens of it then.
+        self.readers: Optional[Readers] = None
+        self.encoding: Callable[[], Optional[Encoding]] = lambda: None
         if isinstance(source, Store) and (mutators or candidates or streaming):
             text = f"the split '{name}' is a store, which is shown as it is"
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
@@ -106,6 +129,7 @@ class Split:
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
+        self._allowed: FrozenSet[str] = frozenset()
 
     def set_window(self, n_episodes: int) -> None:
         """Cut the episodes into blocks of so many from now on; 0: into one.
@@ -148,27 +172,50 @@ class Split:
         RAISES (DataError): If there is none, or a label is not among the fixed
             candidates and such ones are refused.
         """
-        fixed = self.fixed_candidates()
-        allowed = frozenset(fixed or ())
         at = at or Bookmark()
-        read: Source = partial(self._read, at if self._can_begin_anywhere else None)
+        is_empty = at.file == 0 and at.is_at_begin
+        read = partial(self.source_episodes, at if self.can_begin_anywhere else None)
+        for episode in self.behind_mutators(read):
+            is_empty = False
+            yield episode
+        if is_empty:
+            raise self._no_examples()
+
+    def _no_examples(self) -> DataError:
+        cause = ", or its mutators left none" if self.mutators else ""
+        return DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
+
+    def behind_mutators(self, read: Source) -> Iterator[Episode]:
+        """Episodes of the source as they are shown; those that mutators leave empty are not.
+
+        read (Source): Reads them, see ``source_episodes``.
+        """
+        fixed = self.fixed_candidates()
+        allowed = self._allowed
         for mutator in self.mutators:
             read = partial(mutated, mutator, read, self.name, self.origin)
-        is_empty = at.file == 0 and at.is_at_begin
         for episode in read():
             if episode:
-                is_empty = False
                 if fixed is not None:
                     self._fix_candidates(episode, fixed, allowed)
                 yield episode
-        if is_empty:
-            cause = ", or its mutators left none" if self.mutators else ""
-            raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
+
+    def bare(self) -> "Split":
+        """The same without what it holds, for who reads it elsewhere; what mutators saw so far is
+        no matter there."""
+        bare = copy.copy(self)
+        bare._store = bare._lengths = bare._replies = bare.readers = None
+        bare.encoding = _nothing
+        bare.source, bare.mutators = copy.copy(self.source), [copy.copy(m) for m in self.mutators]
+        self.fixed_candidates()
+        bare._fixed = self._fixed
+        return bare
 
     def fixed_candidates(self) -> Optional[List[str]]:
         """The one list of candidates of all messages, if there is one."""
         if self.candidates is not None and self._fixed is None:
             self._fixed = self.candidates()
+            self._allowed = frozenset(self._fixed)
         return self._fixed
 
     def store(self) -> Store:
@@ -176,8 +223,12 @@ class Split:
         if self._store is None:
             store = MemoryStore()
             with collection_paused():
-                for episode in self.episodes():
-                    store.append(episode)
+                if self._has_readers:
+                    for read in self._read_ahead(BEGIN, None):
+                        store.extend(self._unpacked([read.portion]))
+                else:
+                    for episode in self.episodes():
+                        store.append(episode)
             self._store = store
         return self._store
 
@@ -192,7 +243,8 @@ class Split:
         """Turns of each episode, int64; of a stream, by reading it once."""
         if self._lengths is None:
             if self.streaming:
-                self._lengths = np.array([len(episode) for episode in self.episodes()])
+                starts = (np.asarray(block.store.starts) for block in self._streamed(None, BEGIN))
+                self._lengths = np.concatenate([np.diff(of_block) for of_block in starts])
             else:
                 self._lengths = np.diff(np.asarray(self.store().starts))
         return self._lengths
@@ -206,11 +258,11 @@ class Split:
         """The first label of each example; of a stream, by reading it once."""
         if self._replies is None:
             if self.streaming:
-                turns = (message for episode in self.episodes() for message in episode)
-                self._replies = [turn["labels"][0] for turn in turns if turn.get("labels")]
+                stores = (block.store for block in self._streamed(None, BEGIN))
+                labels = chain.from_iterable(store.all_cells("labels") for store in stores)
             else:
                 labels = self.store().all_cells("labels")
-                self._replies = [answers[0] for answers in labels if answers]
+            self._replies = [answers[0] for answers in labels if answers]
         return self._replies
 
     def blocks(
@@ -253,6 +305,11 @@ class Split:
             yield Block(store, members[first : first + window], number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
+        if not self._has_readers:
+            return self._streamed_here(picked, start)
+        return self.readers.ahead(self._streamed_ahead(picked, start))
+
+    def _streamed_here(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
@@ -269,8 +326,7 @@ class Split:
                     own = {"skip": n_since - 1, "episode": number, "part": part}
                     start = {**at.mark(), **own}
                 if self._single_turn and len(episode) > 1:
-                    text = f"{short(episode[0]['id'])} was to be a single turn, but has more"
-                    raise DataError(self.origin, text)
+                    raise self._more_turns(episode[0]["id"])
                 store.append(episode)
             if store.n_episodes == self.window:
                 yield Block(store, np.arange(store.n_episodes), part, start)
@@ -279,15 +335,91 @@ class Split:
         if store.n_episodes:
             yield Block(store, np.arange(store.n_episodes), part, start)
 
+    def _more_turns(self, name: str) -> DataError:
+        return DataError(self.origin, f"{short(name)} was to be a single turn, but has more")
+
+    # --- with others who read ahead --------------------------------------------------------
+
     @property
-    def _can_begin_anywhere(self) -> bool:
-        """Not if a mutator counts what it saw."""
+    def _has_readers(self) -> bool:
+        """Whether others may read; not where all that is wrong is to be gathered here."""
+        is_store = isinstance(self.source, Store)
+        return self.readers is not None and not is_store and gathered_bad_data() is None
+
+    def _read_ahead(self, start: Start, encoding: Optional[Encoding]) -> Iterator[Read]:
+        """Portions of the episodes from a place on, which others may have read."""
+        assert self.readers is not None
+        self.fixed_candidates()
+        tasks = Tasks(self, start)
+        is_empty = start == BEGIN
+        reads = self.readers.read(tasks, tasks.reading(encoding))
+        try:
+            for read in reads:
+                tasks.note(read)
+                getattr(self.source, "bad", {}).update(read.bad)
+                if read.portion.n_episodes:
+                    is_empty = False
+                    yield read
+        except DataError:
+            if is_empty:  # Nothing could be read: what it says then is said here.
+                next(self.episodes(), None)
+            raise
+        finally:
+            reads.close()
+        if is_empty:
+            next(self.episodes(), None)
+
+    def _unpacked(self, portions: Sequence[Portion]) -> PackedStore:
+        fixed = self.fixed_candidates()
+        return PackedStore(portions, None if fixed is None else {"label_candidates": fixed})
+
+    def _streamed_ahead(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
+        wanted = None if picked is None else picked.tolist()
+        window, part, skipped = self.window, start["part"], start["skip"]
+        number = begin = start["episode"] - skipped
+        origin = start
+        waiting: List[Portion] = []
+        n_waiting = 0
+        for read in self._read_ahead(start, None if wanted else self.encoding()):
+            whole, first = read.portion, min(skipped, read.portion.n_episodes)
+            skipped -= first
+            if self._single_turn and (np.diff(whole.starts) > 1).any():
+                row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
+                (name,) = self._unpacked([whole]).cells("id", np.array([row]))
+                raise self._more_turns(name)
+            # Of these, in pieces of what is wanted one after the other.
+            for first, last in _runs(wanted, number + first, number + whole.n_episodes):
+                first, last = first - number, last - number
+                while first < last:
+                    if not n_waiting:
+                        mark, since = (
+                            (read.mark, first) if read.mark else (origin, number - begin + first)
+                        )
+                        own = {"skip": since, "episode": number + first, "part": part}
+                        start = {**mark, **own}
+                    n = min(last - first, window - n_waiting)
+                    waiting.append(whole.slice(first, first + n))
+                    first, n_waiting = first + n, n_waiting + n
+                    if n_waiting == window:
+                        yield Block(self._unpacked(waiting), np.arange(window), part, start)
+                        waiting, n_waiting, part = [], 0, part + 1
+            number += whole.n_episodes
+        if n_waiting:
+            yield Block(self._unpacked(waiting), np.arange(n_waiting), part, start)
+
+    @property
+    def can_begin_anywhere(self) -> bool:
+        """Whether reading can begin anywhere; not if a mutator counts what it saw."""
         counts = any(hasattr(mutator, "rewrite") for mutator in self.mutators)
         return not counts and hasattr(self.source, "read_from")
 
-    def _read(self, at: Optional[Bookmark]) -> Iterator[Episode]:
+    def source_episodes(self, at: Optional[Bookmark]) -> Iterator[Episode]:
+        """The episodes as the source gives them.
+
+        at (Optional[Bookmark]): Lies where to begin, and is moved along; None for the beginning.
+        """
         episodes = self.source() if at is None else self.source.read_from(at)  # type: ignore
-        if is_users(self.source):
+        if is_users(self._given):
             episodes = self._of_user(episodes)
         for number, episode in enumerate(episodes):
             for turn, message in enumerate(episode):
@@ -319,6 +451,21 @@ class Split:
                     )
                     raise DataError(self.origin, text)
             message["label_candidates"] = fixed
+
+
+def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
+    """Of some numbers, those that are wanted (all if None), as runs.
+
+    wanted (Optional[List[int]]): Ascending.
+    """
+    if wanted is None:
+        return [(first, last)]
+    own = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
+    return [(number, number + 1) for number in own]
+
+
+def _nothing() -> None:
+    return None
 
 
 def _is_message(value: Any) -> bool:

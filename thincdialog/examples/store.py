@@ -229,6 +229,19 @@ class MemoryStore(Store):
                         column.append(None)
         self.starts.append(n_rows)
 
+    def extend(self, store: Store) -> None:
+        """Take in all episodes of another one."""
+        n_rows, n_more = self.starts[-1], store.n_examples
+        for name in store.names:
+            column = self.columns.setdefault(name, [None] * n_rows)
+            values = store.all_cells(name)
+            if name == "labels":
+                values = (value and self._shared(value) for value in values)
+            column += values
+        for column in self.columns.values():
+            column += [None] * (n_rows + n_more - len(column))
+        self.starts.extend((np.asarray(store.starts)[1:] + n_rows).tolist())
+
     def _shared(self, values: List[str]) -> List[str]:
         known = self._known_lists
         key = tuple(values)

@@ -308,9 +308,7 @@ def _how_it_ended(code: Any) -> str:
 # --- in the process ---------------------------------------------------------------------
 
 
-def run_worker(
-    pipe: Connection, slots: Tuple[int, ...], make_work: MakeWork, parent: int
-) -> None:
+def run_worker(pipe: Connection, slots: Tuple[int, ...], make_work: MakeWork, parent: int) -> None:
     """Carry out tasks until nobody asks any more. If the parent goes, so does this process.
 
     parent (int): Its number.
