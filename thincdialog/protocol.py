@@ -182,6 +182,12 @@ class Agent(Contract):
         has classes heeds those that are classes, if some are; None if it is not bound to any."""
         return None
 
+    @property
+    def encoding(self) -> Any:
+        """How it makes tokens of turns (an ``examples.portion.Encoding``), for who does it ahead;
+        None if nobody can."""
+        return None
+
     def check_optimizer(self, optimizer: Any) -> None:
         """See, before any data is read, that the agent can learn with an optimizer.
 

@@ -20,9 +20,9 @@ from .errors import DialogError
 
 # The packages whose import registers everything of ours.
 DEFINING_PACKAGES = (
-    "ops.dialog_ops", "ops.dialog_fast_ops", "layers", "losses", "schedules", "optimizers", "metrics", "data.tokenizers",
-    "models", "mutators", "batchers", "teachers", "agents", "worlds", "callbacks", "loggers",
-    "runners",
+    "ops.dialog_ops", "ops.dialog_fast_ops", "layers", "losses", "schedules", "optimizers",
+    "metrics", "data.tokenizers", "models", "mutators", "batchers", "teachers", "agents", "worlds",
+    "callbacks", "loggers", "runners",
 )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ class _LikeThincs(type):
         if cls._whole is None:
             from thinc.config import registry as thinc_registry
 
-            known = cls.all_registries()  # type: ignore[attr-defined]
+            known = cls.all_registries()
             cls._whole = type("registry", (thinc_registry,), known)
         return getattr(cls._whole, name)
 

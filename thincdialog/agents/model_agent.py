@@ -26,6 +26,7 @@ from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
+from ..examples.portion import Encoding
 from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
 from ..layers.watched import changed_rows
@@ -199,6 +200,10 @@ class ModelAgent(ConversationAgent, Learner):
         with rows_of_words(lambda: tokenizer.word_ids(train.texts()) if tokenizer else {}) as lines:
             self.lay_out_weights()
         return lines
+
+    @property
+    def encoding(self) -> Optional[Encoding]:
+        return None if self._text is None else self._text.encoding
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""

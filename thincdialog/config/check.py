@@ -119,7 +119,7 @@ class Checker:
             wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
         if not fits(value, setting.annotation):
             hint = value_hint(value, setting.annotation)
-        elif value is None or (
+        elif isinstance(value, (str, type(None))) or (
             (least is None or value >= least) and (most is None or value <= most)
         ):
             return

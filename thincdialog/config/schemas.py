@@ -1,7 +1,7 @@
 """The sections of a config: which settings and blocks they hold. Defaults and what
 each setting means stand in ``default_config.cfg``."""
 
-from typing import Any, Dict, List, Literal, NamedTuple, Optional
+from typing import Any, Dict, List, Literal, NamedTuple, Optional, Union
 
 SECTION_ORDER = (
     "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
@@ -72,6 +72,8 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
     "loader": {
         "store": Setting(Optional[str]),
         "shuffle_window": Setting(Optional[int], 0),
+        "workers": Setting(Union[int, Literal["auto"]], 0),
+        "start_method": Setting(Optional[Literal["fork", "forkserver", "spawn"]]),
     },
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
 from ..examples.encoded import Encoded, side_by_side
+from ..examples.portion import Encoding
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
 from ..ops.slices import slice_places
@@ -187,6 +188,14 @@ class TextEncoder:
             return None
         own = (of_tokenizer, self.history_size, self.speaker_tokens, self.segments)
         return sha256(repr(own).encode()).hexdigest()
+
+    @property
+    def encoding(self) -> Optional[Encoding]:
+        """What others need who make the same rows ahead; None if theirs could not be told from
+        others."""
+        if self.key is None:
+            return None
+        return Encoding(self.key, self._lay_out, self.history_size, self.speaker_tokens)
 
     def replica(self) -> "TextEncoder":
         """One that counts for itself and remembers turns together with this one; both may

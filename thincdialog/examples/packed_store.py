@@ -27,7 +27,7 @@ class PackedStore(Store):
         first_rows = list(accumulate(n_rows, initial=0))
         starts = [portion.starts[1:] + first for portion, first in zip(portions, first_rows)]
         self.starts: Any = np.concatenate([[0], *starts])
-        self._letters = b"".join(portion.letters for portion in portions)
+        self._letters = b"".join(portion.letters.data for portion in portions)
         first_letters = accumulate((len(portion.letters) for portion in portions), initial=0)
         ends = [portion.ends + first for portion, first in zip(portions, first_letters)]
         self._ends = np.concatenate([[0], *ends])
@@ -142,7 +142,8 @@ class PackedStore(Store):
         different, firsts, places = np.unique(numbers, return_index=True, return_inverse=True)
         order = firsts.argsort()
         begins, ends = self._ends[different[order]].tolist(), self._ends[different[order] + 1]
-        letters, known = self._letters, {}
+        letters = self._letters
+        known: Dict[bytes, int] = {}
         of_different = np.empty(len(order), dtype=np.int64)
         of_different[order] = [
             known.setdefault(letters[begin:end], len(known))

@@ -1,6 +1,7 @@
 """How a split is cut into tasks for several who read it, and how one of them carries out a task."""
 
 import time
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
@@ -124,7 +125,8 @@ class Tasks:
         return Reading(self.split.bare(), dict(self.start), encoding, refuses_outside_labels())
 
 
-class Reading(NamedTuple):
+@dataclass
+class Reading:
     """What someone needs who carries out tasks; called, it gives a function that does.
 
     split (Split): Without what it holds.
@@ -140,7 +142,7 @@ class Reading(NamedTuple):
 
     def __call__(self) -> Callable[[Task], Read]:
         # In one process, everyone walks through the source for himself.
-        return Reader(self._replace(split=self.split.bare())).read
+        return Reader(replace(self, split=self.split.bare())).read
 
 
 class Reader:

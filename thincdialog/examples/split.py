@@ -258,10 +258,10 @@ class Split:
         """The first label of each example; of a stream, by reading it once."""
         if self._replies is None:
             if self.streaming:
-                stores = (block.store for block in self._streamed(None, BEGIN))
-                labels = chain.from_iterable(store.all_cells("labels") for store in stores)
+                stores: Iterable[Store] = (block.store for block in self._streamed(None, BEGIN))
             else:
-                labels = self.store().all_cells("labels")
+                stores = [self.store()]
+            labels = chain.from_iterable(store.all_cells("labels") for store in stores)
             self._replies = [answers[0] for answers in labels if answers]
         return self._replies
 
@@ -305,7 +305,7 @@ class Split:
             yield Block(store, members[first : first + window], number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
-        if not self._has_readers:
+        if self.readers is None or not self._has_readers:
             return self._streamed_here(picked, start)
         return self.readers.ahead(self._streamed_ahead(picked, start))
 
@@ -376,8 +376,8 @@ class Split:
     def _streamed_ahead(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         wanted = None if picked is None else picked.tolist()
         window, part, skipped = self.window, start["part"], start["skip"]
-        number = begin = start["episode"] - skipped
-        origin = start
+        number = origin = start["episode"] - skipped
+        place = start
         waiting: List[Portion] = []
         n_waiting = 0
         for read in self._read_ahead(start, None if wanted else self.encoding()):
@@ -387,25 +387,22 @@ class Split:
                 row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
                 (name,) = self._unpacked([whole]).cells("id", np.array([row]))
                 raise self._more_turns(name)
-            # Of these, in pieces of what is wanted one after the other.
-            for first, last in _runs(wanted, number + first, number + whole.n_episodes):
-                first, last = first - number, last - number
+            for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
+                first, last = begin - number, end - number
                 while first < last:
                     if not n_waiting:
-                        mark, since = (
-                            (read.mark, first) if read.mark else (origin, number - begin + first)
-                        )
+                        since = first if read.mark else number - origin + first
                         own = {"skip": since, "episode": number + first, "part": part}
-                        start = {**mark, **own}
+                        place = {**(read.mark or start), **own}
                     n = min(last - first, window - n_waiting)
                     waiting.append(whole.slice(first, first + n))
                     first, n_waiting = first + n, n_waiting + n
                     if n_waiting == window:
-                        yield Block(self._unpacked(waiting), np.arange(window), part, start)
+                        yield Block(self._unpacked(waiting), np.arange(window), part, place)
                         waiting, n_waiting, part = [], 0, part + 1
             number += whole.n_episodes
         if n_waiting:
-            yield Block(self._unpacked(waiting), np.arange(n_waiting), part, start)
+            yield Block(self._unpacked(waiting), np.arange(n_waiting), part, place)
 
     @property
     def can_begin_anywhere(self) -> bool:

@@ -1,5 +1,6 @@
 """Who carries out tasks beside this process: threads or processes."""
 
+import atexit
 import contextvars
 import multiprocessing
 import os
@@ -17,7 +18,7 @@ from .failure import Failure
 from .wire import new_slot, receive, send
 
 # Gives what carries out tasks; called once by each worker.
-MakeWork = Callable[[], Callable[[Any], Any]]
+MakeWork = Callable[[], Callable[..., Any]]
 # Tasks that a worker has at once, so that it never waits for the next one.
 AT_ONCE = 2
 # What a worker says in place of an answer.
@@ -199,6 +200,8 @@ class ProcessHands:
         self._make_work, self._start_method, self._note = make_work, start_method, note
         self._workers: List[_Process] = []
         self._has_died = False
+        # At the end of the program, before multiprocessing waits for processes without limit.
+        atexit.register(self.end)
         try:
             for number in range(n_workers):
                 self._workers.append(self._start(number))
@@ -257,7 +260,7 @@ class ProcessHands:
             except (EOFError, OSError):
                 dead.append(worker)
         for each in found:
-            worker = ends.get(each)  # type: ignore[call-overload]
+            worker = ends.get(each)
             if worker is not None and worker not in dead and worker.pipe not in found:
                 dead.append(worker)
         for worker in dead:
@@ -290,6 +293,7 @@ class ProcessHands:
 
     def end(self) -> None:
         """End them, whatever they are at."""
+        atexit.unregister(self.end)
         for worker in self._workers:
             worker.end()
         self._workers.clear()

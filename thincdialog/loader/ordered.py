@@ -1,8 +1,8 @@
 """Tasks carried out by many hands, their results in the order of the tasks."""
 
-import time
 from typing import Any, Callable, Dict, Iterator, Optional, Union
 
+from .clocks import NO_TIME, Spent
 from .failure import Failure
 from .hands import Done, MakeWork, ProcessHands, ThreadHands
 
@@ -30,8 +30,8 @@ class OrderedMap:
         # Of the next task, and of the next result.
         self._given = self._taken = 0
         self._is_out_of_tasks = False
-        # What the work of this process took, where there are no hands yet.
-        self.wall_seconds = self.cpu_seconds = 0.0
+        # By the work of this process.
+        self.spent = NO_TIME
 
     @property
     def has_hands(self) -> bool:
@@ -73,11 +73,10 @@ class OrderedMap:
         if task is None:
             raise StopIteration
         self._work = self._work or self._make_work()
-        wall, cpu = time.perf_counter(), time.thread_time()
+        begin = Spent.now()
         self._done[self._given] = Done(self._given, self._work(task[0]), 0)
         self._given += 1
-        self.wall_seconds += time.perf_counter() - wall
-        self.cpu_seconds += time.thread_time() - cpu
+        self.spent = self.spent.plus(Spent.now().since(begin))
 
     def _next_task(self) -> Any:
         """The next task in a tuple; None if there is none."""

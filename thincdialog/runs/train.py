@@ -113,6 +113,8 @@ class TrainingRun:
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
         self._noted: Set[str] = set()
+        if experiment.readers is not None:
+            experiment.readers.note = self._note
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
         """What to go on from; None to begin."""

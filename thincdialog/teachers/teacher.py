@@ -10,7 +10,8 @@ from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
 from ..examples.order import NOTHING, Order, Place, as_shown
-from ..examples.split import Split
+from ..examples.portion import Encoding
+from ..examples.split import Readers, Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
 from ..formats.bad_data import BadData
@@ -152,6 +153,16 @@ class Teacher(Agent):
     def is_streamed(self, split: str) -> bool:
         """Whether a split is read for every epoch instead of being held."""
         return self._data[split].streaming
+
+    def read_with(
+        self, readers: Readers, encoding: Callable[[], Optional[Encoding]] = lambda: None
+    ) -> None:
+        """Let others read the data from now on (see ``loader.Readers``).
+
+        encoding (Callable): Tells, when reading begins, how they make tokens for an agent, too.
+        """
+        for split in self._data.values():
+            split.readers, split.encoding = readers, encoding
 
     def set_shuffle_window(self, n_episodes: int) -> None:
         """Shuffle so many episodes together from now on.

@@ -22,6 +22,7 @@ from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Pr
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
 from ..formats.candidates import reading_outside_labels
+from ..loader.readers import Readers
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..metrics.macro_metric import MACRO
@@ -58,6 +59,7 @@ class Experiment:
     training, mixture, evaluation (Dict[str, Any]): Settings and parts of these sections.
     optimizer (Optimizer): Of ``[training.optimizer]``.
     loader (Dict[str, Any]): Settings of ``[loader]``.
+    readers (Optional[Readers]): Who reads beside this process, if it says so.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
     RAISES (ConfigError): If a registered function refuses its arguments.
@@ -81,6 +83,11 @@ class Experiment:
         if self.loader["shuffle_window"] is not None:
             for task in self.tasks.values():
                 task.set_shuffle_window(self.loader["shuffle_window"])
+        workers, method = self.loader["workers"], self.loader["start_method"]
+        self.readers = Readers(workers, method, self.code) if workers else None
+        if self.readers is not None:
+            for task in self.tasks.values():
+                task.read_with(self.readers, lambda: self.agent.encoding)
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
 

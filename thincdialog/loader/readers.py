@@ -1,0 +1,206 @@
+"""Reads tasks of a split, alone or with others, and says who did."""
+
+import contextvars
+import multiprocessing
+import pickle
+import threading
+from contextlib import suppress
+from functools import partial
+from multiprocessing.forkserver import set_forkserver_preload
+from queue import Full, Queue
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    Iterator,
+    Literal,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+from ..errors import ConfigError, Problem
+from ..examples.reading import Read, Reading, Task, Tasks
+from ..examples.split import Block
+from .cores import n_cores
+from .hands import MakeWork, ProcessHands, ThreadHands
+from .ordered import Hands, OrderedMap
+
+StartMethod = Literal["fork", "forkserver", "spawn"]
+Workers = Union[int, Literal["auto"]]
+
+# Less is read in less time than others need to begin.
+ALONE_SECONDS = 0.015
+# "auto": what is seen before it is said that the source waits; and before processes are worth it,
+# which then have cost no more than was lost without them.
+LOOK_SECONDS, WORTH_SECONDS = 0.05, 0.3
+# "auto": the share of time that a source waits from which on threads are right, and how many.
+WAITING_SHARE, N_WAITING = 0.5, 16
+# What a fork server imports once, so that no worker does.
+PRELOADED = [
+    f"thincdialog.{name}" for name in ("loader.hands", "teachers", "mutators", "data.tokenizers")
+]
+# How often a thread that reads ahead looks whether it is still wanted, and how long it is waited
+# for if not.
+LOOK_AGAIN_SECONDS, END_SECONDS = 0.1, 2.0
+
+
+class Readers:
+    """Who reads: this process, or workers beside it. The examples and their order are the same.
+
+    workers (Workers): Processes that read; 0 for none; "auto" to see what is fastest.
+    start_method (Optional[StartMethod]): How they are started; None for a server that forks them,
+        or a fork where the reader cannot be sent to one.
+    code (Sequence[str]): Python files that they import first.
+    note (Callable[[str], None]): Told in a line what the user should know.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        start_method: Optional[StartMethod] = None,
+        code: Sequence[str] = (),
+        note: Callable[[str], None] = lambda line: None,
+    ):
+        self.workers, self.start_method, self.code, self.note = workers, start_method, code, note
+        # What "auto" has chosen for a split, by what is read.
+        self._chosen: Dict[Tuple[str, str], Tuple[int, int, str]] = {}
+        # Passes that others help with now.
+        self._n_helped = 0
+        set_forkserver_preload(PRELOADED)
+
+    def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
+        """What comes of the tasks, in their order."""
+        mapped = OrderedMap(iter(tasks), reading)
+        try:
+            while True:
+                if not mapped.has_hands:
+                    hands = self._hands(mapped, tasks, reading)
+                    if hands is not None:
+                        mapped.bring_in(hands)
+                        self._n_helped += 1
+                try:
+                    read = next(mapped)
+                except StopIteration:
+                    return
+                yield read
+        finally:
+            self._n_helped -= mapped.has_hands
+            mapped.close()
+
+    def _hands(self, mapped: OrderedMap, tasks: Tasks, reading: Reading) -> Optional[Hands]:
+        """Who is to help from now on, if anybody."""
+        spent = mapped.spent
+        if self.workers != "auto":
+            if not self.workers or spent.wall < ALONE_SECONDS:
+                return None
+            return self._processes(reading, 1 if tasks.is_serial else self.workers)
+        name = reading.split.name, reading.split.origin
+        kind = self._chosen.get(name)
+        if kind is None:
+            kind = self._choice(mapped, tasks)
+            if kind is None:
+                return None
+            self._chosen[name] = kind
+            self.note(f"[loader] workers: {kind[2]} ({reading.split.origin})")
+        n_threads, n_processes, _ = kind
+        if n_threads:
+            return ThreadHands(reading, n_threads)
+        return self._processes(reading, n_processes) if n_processes else None
+
+    def _choice(self, mapped: OrderedMap, tasks: Tasks) -> Any:
+        """Threads, processes, and why; None while it is too early to say."""
+        spent = mapped.spent
+        if spent.wall < LOOK_SECONDS:
+            return None
+        share = spent.waiting / spent.wall
+        if share >= WAITING_SHARE and not tasks.is_serial:
+            n = N_WAITING
+            return n, 0, f"{n} threads, as reading waits {100 * share:.0f} % of its time"
+        if spent.computing < WORTH_SECONDS:
+            return None
+        n = 1 if tasks.is_serial else n_cores()
+        if n == 1 and n_cores() == 1:
+            return 0, 0, "none, as there is one processor"
+        what = f"{n} process{'es' if n > 1 else ''}"
+        return 0, n, f"{what}, as reading computes {100 - 100 * share:.0f} % of its time"
+
+    def _processes(self, reading: Reading, n: int) -> Hands:
+        if multiprocessing.current_process().daemon:
+            # A worker that is a process may start none.
+            return ThreadHands(reading, n)
+        method = self.start_method or "forkserver"
+        make_work: MakeWork = reading
+        if method != "fork":
+            try:
+                make_work = partial(_opened, tuple(self.code), pickle.dumps(reading))
+            except Exception as error:
+                if self.start_method is not None:
+                    raise _cannot_go(reading, method, error) from None
+                method = "fork"
+        return ProcessHands(make_work, n, method, self.note)
+
+    def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The same blocks; where others help to read, the next one is read while one is shown."""
+        for block in blocks:
+            if self._n_helped:
+                yield from _ahead(block, blocks)
+                return
+            yield block
+
+
+def _opened(code: Sequence[str], content: bytes) -> Callable[[Task], Read]:
+    """In a worker: what carries out tasks."""
+    if code:
+        from ..config.code import load_code
+
+        load_code(code)
+    return pickle.loads(content)()
+
+
+def _cannot_go(reading: Reading, method: str, error: Exception) -> ConfigError:
+    text = f"[loader] start_method = \"{method}\", but what reads '{reading.split.name}' of "
+    text += f"{reading.split.origin} cannot be sent to a process: {error}"
+    hint = "define it at the top of its file, or leave start_method out"
+    return ConfigError([Problem("", " ".join(text.split()), hint)])
+
+
+def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
+    """Blocks that a thread reads, one ahead."""
+    following: "Queue[Any]" = Queue(maxsize=1)
+    is_over = threading.Event()
+
+    def put(block: Optional[Block], error: Optional[BaseException] = None) -> None:
+        while not is_over.is_set():
+            with suppress(Full):
+                following.put((block, error), timeout=LOOK_AGAIN_SECONDS)
+                return
+
+    def read() -> None:
+        try:
+            for block in others:
+                put(block)
+                if is_over.is_set():
+                    break
+            put(None)
+        except BaseException as error:
+            put(None, error)
+        finally:
+            others.close()  # type: ignore[attr-defined]
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(read,), name="loader", daemon=True)
+    thread.start()
+    block: Optional[Block] = first
+    try:
+        while block is not None:
+            yield block
+            block, error = following.get()
+            if error is not None:
+                raise error
+    finally:
+        is_over.set()
+        # One that hangs keeps nobody from leaving.
+        thread.join(END_SECONDS)
