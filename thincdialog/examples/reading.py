@@ -152,7 +152,8 @@ class Reader:
         self.reading, self.split = reading, reading.split
         self._walk: Optional[Iterator[Tuple[Episode, Any]]] = None
         self._n_walked = 0
-        self._mark: Optional[Dict[str, Any]] = None
+        # Where the last one of them begins, if that is known.
+        self._spot: Optional[Dict[str, Any]] = None
 
     def read(self, task: Task) -> Read:
         """Carry out a task."""
@@ -189,15 +190,16 @@ class Reader:
     def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], bool]:
         if self._walk is None:
             self._walk = self._walked()
-        spots = None, None
         for _, spot in islice(self._walk, task.first - self._n_walked):
-            spots = spot, spot
+            self._spot = spot
         self._n_walked = task.first
         episodes: List[Episode] = []
         mark = None
         for episode, spot in islice(self._walk, task.size):
-            if not episodes and spot is not None and spot != spots[0]:
+            # One of several that begin at one place cannot be read again by itself.
+            if not episodes and spot != self._spot:
                 mark = spot
+            self._spot = spot
             episodes.append(episode)
         self._n_walked += len(episodes)
         return episodes, mark, len(episodes) < task.size

@@ -18,7 +18,9 @@ class Sharded:
     def __init__(self, source: Any):
         self.source = source
         self.has_parts = hasattr(source, "read_part")
-        self.origin = getattr(source, "origin", "")
+        self.read = source.read_part if self.has_parts else source.__getitem__
+        if hasattr(source, "origin"):
+            self.origin = source.origin
 
     @property
     def size(self) -> int:
@@ -36,9 +38,9 @@ class Sharded:
         for number in range(at.spot[0], self.size if at.last is None else at.last):
             at.spot = number, number
             if not self.has_parts:
-                yield _named(self.source[number], str(number))
+                yield _named(self.read(number), str(number))
                 continue
-            for place, episode in enumerate(self.source.read_part(number)):
+            for place, episode in enumerate(self.read(number)):
                 yield _named(episode, f"{number}.{place}")
 
 

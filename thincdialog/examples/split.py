@@ -34,7 +34,7 @@ from .mutating import Episode, Source, mutated, own_mutator
 from .packed_store import PackedStore
 from .portion import Encoding, Portion
 from .reading import Read, Reading, Tasks
-from .sharded import sharded
+from .sharded import Sharded, sharded
 from .store import MemoryStore, Store, collection_paused
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
@@ -108,7 +108,8 @@ class Split:
     ):
         self.name = name
         self.source = source if isinstance(source, Store) else sharded(source)
-        self._given = source
+        # What gives the episodes, which may be code of a user's.
+        self._given = self.source.read if isinstance(self.source, Sharded) else source
         # Who reads it beside this process, if anybody does, and what makes tokens of it then.
         self.readers: Optional[Readers] = None
         self.encoding: Callable[[], Optional[Encoding]] = lambda: None
@@ -121,7 +122,7 @@ class Split:
         self.candidates = candidates
         self.streaming = streaming
         self.window = window
-        self.origin = getattr(source, "origin", origin)
+        self.origin = getattr(self.source, "origin", origin)
         self.text_fields = text_fields
         self.endless = endless
         self._single_turn = _stays_single(mutators, single_turn)
@@ -431,11 +432,11 @@ class Split:
         """Episodes from a function of a user's: they are what they must be."""
         wanted = "episodes: lists of Messages with a text and a list of labels"
         if not isinstance(episodes, Iterable):
-            raise wrong_value(self.source, episodes, wanted)
+            raise wrong_value(self._given, episodes, wanted)
         for episode in episodes:
             is_good = isinstance(episode, list) and all(map(_is_message, episode))
             if not is_good:
-                raise wrong_value(self.source, episode, f"{wanted}; this is one of them")
+                raise wrong_value(self._given, episode, f"{wanted}; this is one of them")
             yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
