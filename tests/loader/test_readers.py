@@ -204,14 +204,15 @@ def test_readers_end_with_a_run_that_ends_early():
 
 
 SCRIPT = """
-import sys, time
+import os, sys, time
 from tests.loader.sources import Numbers
 from tests.loader.test_readers import teacher_of
 from thincdialog.loader import readers
 if __name__ == "__main__":
     readers.ALONE_SECONDS = -1.0
+    open(sys.argv[2], "w").close()
     teacher = teacher_of(Numbers(10**6, 0.001, log=sys.argv[2]), readers.Readers(2, sys.argv[1]))
-    for _ in range(60):
+    while len({line.split()[0] for line in open(sys.argv[2])} | {str(os.getpid())}) < 3:
         teacher.act()
         teacher.observe({})
     print("ready", flush=True)
@@ -236,22 +237,26 @@ def test_readers_go_with_their_parent(tmp_path, root, method, number):
     script.write_text(SCRIPT)
     names = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, str(script), method, str(log)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
         start_new_session=True,
-    )
-    assert process.stdout.readline() == b"ready\n"
-    workers = {int(line.split()[0]) for line in log.read_text().splitlines()} - {process.pid}
-    assert len(workers) == 2 and all(map(is_there, workers))
-    if number == signal.SIGINT:  # As Ctrl-C: all of them get it.
-        os.killpg(process.pid, number)
-    else:
-        process.kill()
-    process.wait(20)
-    errors = process.stderr.read().decode()
+    ) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            workers = {int(line.split()[0]) for line in log.read_text().splitlines()}
+            workers.discard(process.pid)
+            assert len(workers) == 2 and all(map(is_there, workers))
+            if number == signal.SIGINT:  # As Ctrl-C: all of them get it.
+                os.killpg(process.pid, number)
+            else:
+                process.kill()
+            process.wait(20)
+        finally:
+            process.kill()
+        errors = process.stderr.read().decode()
     assert errors.count("Traceback") == (number == signal.SIGINT), errors
     until = time.monotonic() + 5
     while any(map(is_there, workers)) and time.monotonic() < until:
