@@ -1,10 +1,10 @@
 """Readers that wait, that compute and that are fast, with and without workers; and a stream against
 the same data held.
 
-Rows are shaped as SNLI's. Each line compares two ways in one run, in turns, median of 5: how often
-the second is as fast as the first. Beside it stands the ceiling, measured in the same turns: what
-two or five processes gain where they only sleep or only compute. Other work on the machine lowers
-both.
+Rows are shaped as SNLI's, and 320 are shuffled together. Each line compares two ways in one run, in
+turns, median of 5: how often the second is as fast as the first. Beside it stands the ceiling,
+measured in the same turns: what two or five processes gain where they only sleep or only compute.
+Other work on the machine lowers both.
 
     python tests/benchmarks/bench_loader.py [waiting] [computing] [fast] [stream]
 """
@@ -28,7 +28,7 @@ from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.teachers import Teacher
 
-N_ROWS, N_ROUNDS, BATCH = 20_000, 5, 32
+N_ROWS, N_ROUNDS, BATCH, WINDOW = 20_000, 5, 32, 320
 
 
 def rows():
@@ -67,7 +67,7 @@ class Rows:
 
 def epoch(source, workers, n_batches=None):
     """Seconds until so many batches came; all if None."""
-    made = Teacher({"train": source}, streaming=True, single_turn=True, shuffle_window=BATCH)
+    made = Teacher({"train": source}, streaming=True, single_turn=True, shuffle_window=WINDOW)
     if workers is not None:
         made.read_with(Readers(workers))
     teacher = made.for_split("train", training=True)

@@ -1,5 +1,6 @@
 """Sources of data, and work, that can be sent to other processes."""
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -32,7 +33,7 @@ class Numbers:
         if self.log:
             with open(self.log, "a") as file:
                 file.write(f"{os.getpid()} {number}\n")
-        if number == self.die_at:
+        if number == self.die_at and multiprocessing.parent_process() is not None:
             for file in Path(self.folder).glob("life*"):
                 file.unlink()
                 os.kill(os.getpid(), signal.SIGKILL)

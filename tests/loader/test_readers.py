@@ -16,6 +16,7 @@ from tests.loader.sources import Broken, Generated, Modules, Numbers
 from thincdialog.batchers import Words
 from thincdialog.errors import ConfigError, DataError, WorkerError
 from thincdialog.loader import readers as module
+from thincdialog.loader.ordered import waits_alone
 from thincdialog.loader.readers import Readers
 from thincdialog.mutators.flatten import Flatten
 from thincdialog.teachers import Teacher
@@ -37,6 +38,9 @@ def at_once(monkeypatch):
         return hands
 
     monkeypatch.setattr(Readers, "_processes", started)
+    token = waits_alone.set(True)
+    yield
+    waits_alone.reset(token)
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +123,8 @@ def test_readers_wait_together():
     begin = time.perf_counter()
     found = order_of(Numbers(60, 0.02), Readers("auto"))
     # One would have waited 1.2 seconds.
-    assert len(found) == 120 and time.perf_counter() - begin < 1.2
+    assert time.perf_counter() - begin < 1.2
+    assert found == order_of(Numbers(60))
 
 
 def test_readers_say_what_was_chosen():
@@ -128,7 +133,19 @@ def test_readers_say_what_was_chosen():
     for _ in range(2):
         order_of(Numbers(60, 0.005), readers)
     assert len(notes) == 1
-    assert re.match(r"\[loader\] workers: 16 threads, as reading waits \d\d % of", notes[0])
+    assert re.match(r"\[loader\] workers: 16 threads, as reading task waits \d\d %", notes[0])
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("source", [Numbers(150), Generated(150)])
+def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, source, streaming):
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(module, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "WAITING_SHARE", 2.0)
+    monkeypatch.setattr(module, "n_cores", lambda: 2)
+    notes = []
+    assert order_of(source, Readers("auto", note=notes.append), streaming=streaming) == expected
+    assert len(notes) == 1 and "2 processes, as reading task computes" in notes[0]
 
 
 def test_readers_stay_alone_where_that_is_fastest():

@@ -140,6 +140,12 @@ def pack(episodes: Sequence[Episode], encoding: Optional[Encoding] = None) -> Po
     with collection_paused():
         for episode in episodes:
             store.append(episode)
+    return pack_store(store, encoding)
+
+
+def pack_store(store: MemoryStore, encoding: Optional[Encoding] = None) -> Portion:
+    """The episodes of a store as a portion, see ``pack``."""
+    with collection_paused():
         numbers: Dict[str, int] = {}
         columns = {name: _packed(values, numbers) for name, values in store.columns.items()}
         starts = np.array(store.starts, dtype=np.int64)

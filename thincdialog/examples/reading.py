@@ -78,6 +78,11 @@ class Read(NamedTuple):
     bad: Dict[str, BadData]
 
 
+def needs_all(split: Any) -> bool:
+    """Whether a mutator of a split has to see all of it, so that one has to read it."""
+    return any(hasattr(mutator, "rewrite") for mutator in split.mutators)
+
+
 class Tasks:
     """The tasks that a split is cut into, from one of its places on; they are as large as takes
     ``SECONDS``.
@@ -85,13 +90,16 @@ class Tasks:
     split (Split): What is read.
     start (Mapping): Where to begin (see ``Split.blocks``).
     is_serial (bool): Whether one has to carry out all of them: mutators have to see everything.
+    are_apart (bool): Whether a task needs nothing of what stands before it.
     """
 
     def __init__(self, split: Any, start: Mapping[str, Any]):
         self.split, self.start = split, start
-        self.is_serial = any(hasattr(mutator, "rewrite") for mutator in split.mutators)
+        self.is_serial = needs_all(split)
         self._is_over = False
         self._by_line = not self.is_serial and getattr(split.source, "is_by_line", False)
+        self._by_number = not self.is_serial and isinstance(split.source, Sharded)
+        self.are_apart = self._by_line or self._by_number
         self._size = float(FIRST_BYTES if self._by_line else 1)
 
     def note(self, read: Read) -> None:
@@ -111,11 +119,10 @@ class Tasks:
                 yield Lines(mark, np.frombuffer(letters, dtype=np.uint8), encoding)
             return
         source = self.split.source
-        is_sharded = isinstance(source, Sharded) and not self.is_serial
-        first, end = (self.start.get("byte", 0), source.size) if is_sharded else (0, MAX)
+        first, end = (self.start.get("byte", 0), source.size) if self._by_number else (0, MAX)
         while first < end and not self._is_over:
             # Parts come one by one: nobody knows how large they are.
-            size = 1 if is_sharded and source.has_parts else int(self._size)
+            size = 1 if self._by_number and source.has_parts else int(self._size)
             last = min(end, first + size)
             yield Range(first, last)
             first = last
@@ -150,6 +157,8 @@ class Reader:
 
     def __init__(self, reading: Reading):
         self.reading, self.split = reading, reading.split
+        # Then what is walked through is behind the mutators.
+        self.is_serial = needs_all(reading.split)
         self._walk: Optional[Iterator[Tuple[Episode, Any]]] = None
         self._n_walked = 0
         # Where the last one of them begins, if that is known.
@@ -170,22 +179,17 @@ class Reader:
             at = Bookmark(mark)
             at.piece = task.letters.tobytes(), task.encoding
             episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
-        elif isinstance(split.source, Sharded) and not self._is_whole:
+        elif isinstance(split.source, Sharded) and not self.is_serial:
             mark = {"byte": task.first, "line": task.first}
             at = Bookmark(mark)
             at.last = task.last
             episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
         else:
             read, mark, is_last = self._range(task)
-            episodes = read if self._is_whole else list(split.behind_mutators(lambda: iter(read)))
+            episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
         portion = pack(episodes, self.reading.encoding)
         bad = getattr(split.source, "bad", {}) if is_last else {}
         return Read(portion, mark, is_last, task.size, time.perf_counter() - started, bad)
-
-    @property
-    def _is_whole(self) -> bool:
-        """Whether mutators have to see everything: what is walked through is behind them."""
-        return any(hasattr(mutator, "rewrite") for mutator in self.split.mutators)
 
     def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], bool]:
         if self._walk is None:
@@ -209,5 +213,5 @@ class Reader:
         split = self.split
         at = Bookmark(self.reading.start) if split.can_begin_anywhere else None
         read = lambda: split.source_episodes(at)  # noqa: E731
-        for episode in split.behind_mutators(read) if self._is_whole else read():
+        for episode in split.behind_mutators(read) if self.is_serial else read():
             yield episode, None if at is None else at.mark()

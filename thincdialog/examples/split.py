@@ -32,7 +32,7 @@ from ..formats.text_file import check_readable
 from ..formats.wording import short
 from .mutating import Episode, Source, mutated, own_mutator
 from .packed_store import PackedStore
-from .portion import Encoding, Portion
+from .portion import Encoding, Portion, pack_store
 from .reading import Read, Reading, Tasks
 from .sharded import Sharded, sharded
 from .store import MemoryStore, Store, collection_paused
@@ -41,6 +41,7 @@ from .store import MemoryStore, Store, collection_paused
 # the mutators make of what stands between it and the part (`skip`), the `episode`'s number
 # and the `part`'s.
 Start = Dict[str, Any]
+HELD_AT_ONCE = 65536
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
 
 
@@ -72,6 +73,19 @@ class Readers(Protocol):
 
     def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The same blocks; while one is shown, the next one is read."""
+
+    def watch(self, split: "Split") -> Optional["Watch"]:
+        """What sees whether reading is so slow that others should help; None if they do."""
+
+
+class Watch(Protocol):
+    """Looks on while one reads alone (see ``loader.Readers``)."""
+
+    def begin(self) -> None:
+        """Reading goes on."""
+
+    def wants_help(self) -> bool:
+        """Whether others are to help from now on."""
 
 
 class Split:
@@ -225,8 +239,8 @@ class Split:
             store = MemoryStore()
             with collection_paused():
                 if self._has_readers:
-                    for read in self._read_ahead(BEGIN, None):
-                        store.extend(self._unpacked([read.portion]))
+                    for block in self._streamed(None, BEGIN):
+                        store.extend(block.store)
                 else:
                     for episode in self.episodes():
                         store.append(episode)
@@ -307,10 +321,22 @@ class Split:
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         if self.readers is None or not self._has_readers:
-            return self._streamed_here(picked, start)
-        return self.readers.ahead(self._streamed_ahead(picked, start))
+            return self._streamed_here(picked, start, None)
+        watch = self.readers.watch(self)
+        if watch is None:
+            return self.readers.ahead(self._streamed_ahead(picked, start))
+        return self._streamed_here(picked, start, watch)
 
-    def _streamed_here(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
+    @property
+    def _episodes_at_once(self) -> int:
+        """Episodes in a block of what is read; of what is held, for no longer than that."""
+        return self.window if self.streaming else HELD_AT_ONCE
+
+    def _streamed_here(
+        self, picked: Optional[np.ndarray], start: Start, watch: Optional["Watch"]
+    ) -> Iterator[Block]:
+        """Blocks that this process reads, until it is seen that others should help."""
+        window = self._episodes_at_once
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
@@ -326,13 +352,21 @@ class Split:
                 if not store.n_episodes:
                     own = {"skip": n_since - 1, "episode": number, "part": part}
                     start = {**at.mark(), **own}
-                if self._single_turn and len(episode) > 1:
+                if self.streaming and self._single_turn and len(episode) > 1:
                     raise self._more_turns(episode[0]["id"])
                 store.append(episode)
-            if store.n_episodes == self.window:
+            if store.n_episodes == window:
                 yield Block(store, np.arange(store.n_episodes), part, start)
                 store = MemoryStore(is_held=False)
                 part += 1
+                if watch is not None:
+                    watch.begin()
+            if watch is not None and watch.wants_help():
+                assert self.readers is not None
+                own = {"skip": n_since, "episode": number + 1, "part": part}
+                here = {**at.mark(), **own}
+                yield from self.readers.ahead(self._streamed_ahead(picked, here, store, start))
+                return
         if store.n_episodes:
             yield Block(store, np.arange(store.n_episodes), part, start)
 
@@ -374,17 +408,29 @@ class Split:
         fixed = self.fixed_candidates()
         return PackedStore(portions, None if fixed is None else {"label_candidates": fixed})
 
-    def _streamed_ahead(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
+    def _streamed_ahead(
+        self,
+        picked: Optional[np.ndarray],
+        start: Start,
+        store: Optional[MemoryStore] = None,
+        place: Start = BEGIN,
+    ) -> Iterator[Block]:
+        """Blocks that others help to read.
+
+        store (Optional[MemoryStore]): Episodes before the start that belong to the first block.
+        place (Start): Where these begin.
+        """
         wanted = None if picked is None else picked.tolist()
-        window, part, skipped = self.window, start["part"], start["skip"]
+        encoding = self.encoding() if self.streaming and wanted is None else None
+        window, part, skipped = self._episodes_at_once, start["part"], start["skip"]
         number = origin = start["episode"] - skipped
-        place = start
-        waiting: List[Portion] = []
-        n_waiting = 0
-        for read in self._read_ahead(start, None if wanted else self.encoding()):
+        n_waiting = 0 if store is None else store.n_episodes
+        waiting = [pack_store(store, encoding)] if store is not None and n_waiting else []
+        for read in self._read_ahead(start, encoding):
             whole, first = read.portion, min(skipped, read.portion.n_episodes)
             skipped -= first
-            if self._single_turn and (np.diff(whole.starts) > 1).any():
+            is_single = self.streaming and self._single_turn
+            if is_single and (np.diff(whole.starts) > 1).any():
                 row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
                 (name,) = self._unpacked([whole]).cells("id", np.array([row]))
                 raise self._more_turns(name)

@@ -1,8 +1,9 @@
 """Tasks carried out by many hands, their results in the order of the tasks."""
 
-from typing import Any, Callable, Dict, Iterator, Optional, Union
+import time
+from contextvars import ContextVar
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Union
 
-from .clocks import NO_TIME, Spent
 from .failure import Failure
 from .hands import Done, MakeWork, ProcessHands, ThreadHands
 
@@ -11,6 +12,14 @@ Hands = Union[ThreadHands, ProcessHands]
 AHEAD = 4
 # How long one waits for results before one looks whether all is well.
 LOOK_SECONDS = 5.0
+# Whether who waits for results shall do nothing else: a thread beside one that makes steps.
+waits_alone: ContextVar[bool] = ContextVar("waits_alone", default=False)
+
+
+class _Raised(NamedTuple):
+    """What was raised by the work of this process."""
+
+    error: Exception
 
 
 class OrderedMap:
@@ -20,18 +29,19 @@ class OrderedMap:
     tasks (Iterator): What is to be done, asked for as it is needed.
     make_work (MakeWork): Gives what carries out a task, each time a new one: tasks come to it in
         rising order.
+    may_help (bool): Whether this process does tasks, too, where it would only wait.
     """
 
-    def __init__(self, tasks: Iterator[Any], make_work: MakeWork):
-        self._tasks, self._make_work = tasks, make_work
+    def __init__(self, tasks: Iterator[Any], make_work: MakeWork, may_help: bool = True):
+        self._tasks, self._make_work, self._may_help = tasks, make_work, may_help
         self._work: Optional[Callable[[Any], Any]] = None
         self._hands: Optional[Hands] = None
         self._done: Dict[int, Done] = {}
         # Of the next task, and of the next result.
         self._given = self._taken = 0
         self._is_out_of_tasks = False
-        # By the work of this process.
-        self.spent = NO_TIME
+        # That this process has worked.
+        self.seconds = 0.0
 
     @property
     def has_hands(self) -> bool:
@@ -50,6 +60,8 @@ class OrderedMap:
             self._go_on()
         done = self._done.pop(self._taken)
         self._taken += 1
+        if isinstance(done.value, _Raised):
+            raise done.value.error
         if isinstance(done.value, Failure):
             raise done.value.error(done.worker)
         return done.value
@@ -65,18 +77,30 @@ class OrderedMap:
                 hands.give(self._given, task[0])
                 self._given += 1
             is_busy = hands.is_busy
-            for done in hands.wait(LOOK_SECONDS if is_busy else 0.0):
+            # Who would only wait does something himself, unless steps are made meanwhile.
+            has_room = self._given - self._taken < AHEAD * (n_ready + 1)
+            helps = self._may_help and has_room and not waits_alone.get()
+            works = not is_busy or (helps and not self._is_out_of_tasks)
+            for done in hands.wait(0.0 if works else LOOK_SECONDS):
                 self._done[done.task] = done
-            if is_busy or hands.n_ready > n_ready:
+            if not works or self._taken in self._done or hands.n_ready > n_ready:
                 return
         task = self._next_task()
-        if task is None:
+        if task is not None:
+            self._work_here(task[0])
+        elif hands is None or not hands.is_busy:
             raise StopIteration
-        self._work = self._work or self._make_work()
-        begin = Spent.now()
-        self._done[self._given] = Done(self._given, self._work(task[0]), 0)
+
+    def _work_here(self, task: Any) -> None:
+        begin = time.perf_counter()
+        try:
+            self._work = self._work or self._make_work()
+            made = self._work(task)
+        except Exception as error:  # Others may be at what comes before.
+            made = _Raised(error)
+        self._done[self._given] = Done(self._given, made, 0)
         self._given += 1
-        self.spent = self.spent.plus(Spent.now().since(begin))
+        self.seconds += time.perf_counter() - begin
 
     def _next_task(self) -> Any:
         """The next task in a tuple; None if there is none."""

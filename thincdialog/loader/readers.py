@@ -4,6 +4,7 @@ import contextvars
 import multiprocessing
 import pickle
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from multiprocessing.forkserver import set_forkserver_preload
@@ -22,11 +23,12 @@ from typing import (
 )
 
 from ..errors import ConfigError, Problem
-from ..examples.reading import Read, Reading, Task, Tasks
-from ..examples.split import Block
+from ..examples.reading import Read, Reading, Task, Tasks, needs_all
+from ..examples.split import Block, Split
+from .clocks import NO_TIME, Spent
 from .cores import n_cores
 from .hands import MakeWork, ProcessHands, ThreadHands
-from .ordered import Hands, OrderedMap
+from .ordered import Hands, OrderedMap, waits_alone
 
 StartMethod = Literal["fork", "forkserver", "spawn"]
 Workers = Union[int, Literal["auto"]]
@@ -73,11 +75,11 @@ class Readers:
 
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """What comes of the tasks, in their order."""
-        mapped = OrderedMap(iter(tasks), reading)
+        mapped = OrderedMap(iter(tasks), reading, tasks.are_apart)
         try:
             while True:
                 if not mapped.has_hands:
-                    hands = self._hands(mapped, tasks, reading)
+                    hands = self._hands(mapped.seconds, tasks, reading)
                     if hands is not None:
                         mapped.bring_in(hands)
                         self._n_helped += 1
@@ -90,42 +92,45 @@ class Readers:
             self._n_helped -= mapped.has_hands
             mapped.close()
 
-    def _hands(self, mapped: OrderedMap, tasks: Tasks, reading: Reading) -> Optional[Hands]:
-        """Who is to help from now on, if anybody."""
-        spent = mapped.spent
+    def _hands(self, seconds: float, tasks: Tasks, reading: Reading) -> Optional[Hands]:
+        """Who is to help from now on, if anybody.
+
+        seconds (float): That this process has read so far.
+        """
         if self.workers != "auto":
-            if not self.workers or spent.wall < ALONE_SECONDS:
+            if not self.workers or seconds < ALONE_SECONDS:
                 return None
             return self._processes(reading, 1 if tasks.is_serial else self.workers)
-        name = reading.split.name, reading.split.origin
-        kind = self._chosen.get(name)
-        if kind is None:
-            kind = self._choice(mapped, tasks)
-            if kind is None:
-                return None
-            self._chosen[name] = kind
-            self.note(f"[loader] workers: {kind[2]} ({reading.split.origin})")
-        n_threads, n_processes, _ = kind
+        n_threads, n_processes, _ = self._chosen[_name(reading.split)]
         if n_threads:
             return ThreadHands(reading, n_threads)
-        return self._processes(reading, n_processes) if n_processes else None
+        return self._processes(reading, n_processes)
 
-    def _choice(self, mapped: OrderedMap, tasks: Tasks) -> Any:
-        """Threads, processes, and why; None while it is too early to say."""
-        spent = mapped.spent
-        if spent.wall < LOOK_SECONDS:
+    def watch(self, split: Split) -> Optional["Watch"]:
+        """What sees whether reading is so slow that others should help; None if it is clear."""
+        if self.workers != "auto" or _name(split) in self._chosen:
             return None
+        return Watch(self, split)
+
+    def choose(self, split: Split, spent: Spent) -> bool:
+        """Look whether others should help from now on.
+
+        spent (Spent): By who read the split so far.
+        """
         share = spent.waiting / spent.wall
-        if share >= WAITING_SHARE and not tasks.is_serial:
-            n = N_WAITING
-            return n, 0, f"{n} threads, as reading waits {100 * share:.0f} % of its time"
-        if spent.computing < WORTH_SECONDS:
-            return None
-        n = 1 if tasks.is_serial else n_cores()
-        if n == 1 and n_cores() == 1:
-            return 0, 0, "none, as there is one processor"
-        what = f"{n} process{'es' if n > 1 else ''}"
-        return 0, n, f"{what}, as reading computes {100 - 100 * share:.0f} % of its time"
+        is_serial = needs_all(split)
+        if share >= WAITING_SHARE and not is_serial:
+            kind, why = (N_WAITING, 0), f"waits {100 * share:.0f} % of its time"
+        elif spent.computing >= WORTH_SECONDS and n_cores() > 1:
+            kind = 0, 1 if is_serial else n_cores()
+            why = f"computes {100 - 100 * share:.0f} % of its time"
+        else:
+            return False
+        n = max(kind)
+        what = f"{n} threads" if kind[0] else f"{n} process{'es' if n > 1 else ''}"
+        self._chosen[_name(split)] = (*kind, what)
+        self.note(f"[loader] workers: {what}, as reading {split.origin} {why}")
+        return True
 
     def _processes(self, reading: Reading, n: int) -> Hands:
         if multiprocessing.current_process().daemon:
@@ -149,6 +154,35 @@ class Readers:
                 yield from _ahead(block, blocks)
                 return
             yield block
+
+
+class Watch:
+    """Looks on while one reads alone.
+
+    readers (Readers): Knows who could help.
+    """
+
+    def __init__(self, readers: Readers, split: Split):
+        self.readers, self.split = readers, split
+        self._spent = NO_TIME
+        self.begin()
+
+    def begin(self) -> None:
+        """Reading goes on, after something else."""
+        self._begun = Spent.now()
+        self._next = self._begun.wall + LOOK_SECONDS
+
+    def wants_help(self) -> bool:
+        """Whether others are to help from now on."""
+        if time.perf_counter() < self._next:
+            return False
+        self._spent = self._spent.plus(Spent.now().since(self._begun))
+        self.begin()
+        return self.readers.choose(self.split, self._spent)
+
+
+def _name(split: Split) -> Tuple[str, str]:
+    return split.name, split.origin
 
 
 def _opened(code: Sequence[str], content: bytes) -> Callable[[Task], Read]:
@@ -179,6 +213,7 @@ def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
                 return
 
     def read() -> None:
+        waits_alone.set(True)
         try:
             for block in others:
                 put(block)
