@@ -1,4 +1,4 @@
-"""Results come in the order of the tasks, whoever carries them out, and arrays as they were sent."""
+"""Results come in the order of the tasks, whoever carries them out; arrays as they were sent."""
 
 import os
 
