@@ -245,6 +245,11 @@ def check_readable(path: Union[str, Path]) -> None:
         raise _unreadable(path, error) from None
 
 
+def is_pipe(path: Union[str, Path]) -> bool:
+    """Whether a file can be read once only."""
+    return str(path) == STDIN or (os.path.exists(path) and not os.path.isfile(path))
+
+
 def check_encoding(name: str) -> None:
     """See that there is an encoding of text of that name.
 
