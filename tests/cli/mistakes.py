@@ -110,7 +110,7 @@ MISTAKES = {
     "undefined variable": ("${paths.train}", "${paths.trainn}", "",
         ["refers to ${paths.trainn}, which is not defined", "did you mean ${paths.train}?"]),
     "repeated section": ("[training]", "[tokenizer]\nmin_freq = 1\n\n[training]", "my.cfg:26",
-        ["section [tokenizer] is repeated", "it stands at line 9 already: merge"]),
+        ["section [tokenizer] is repeated", "it stands at my.cfg:9 already: merge"]),
     "no training data": ('train = "talk.jsonl"', "train = null", "[tasks.talk]",
         ["has no train data (it has: none)", "Give it with --paths.train FILE."]),
     "unknown setting": ("max_steps = 2", "max_stepz = 2", "",

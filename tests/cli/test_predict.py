@@ -207,6 +207,6 @@ def test_evaluate_says_what_it_left_out(folder, run):
     command = "evaluate model --paths.test bad.csv --tasks.intents.on_bad_data skip"
     code, out, err = run(f"{command} --tasks.intents.max_bad_share 0.5")
     assert code == 0 and "accuracy" in out
-    assert "bad.csv  1 of 3 conversations skipped (33.3 %):\n  bad.csv:3  expected 2 columns" in err
+    assert "bad.csv  1 of 3 examples skipped (33.3 %):\n  bad.csv:3  expected 2 columns" in err
     code, _, err = run(command)
     assert code == 1 and "max_bad_share = 0.05 allows 5 %" in err

@@ -295,8 +295,7 @@ def test_debug_data_warns_of_what_is_skipped_and_says_what_is_held_out(intents, 
     (warning,) = [warning for warning in report.warnings if warning.check == "reading"]
     assert warning.split == "train"
     assert warning.text.startswith(
-        "1 of 60 conversations of train.jsonl cannot be read and are skipped: "
-        "train.jsonl:8  not valid"
+        "1 of 60 examples of train.jsonl cannot be read and are skipped: train.jsonl:8  not valid"
     )
     train, dev = report.splits
     assert train.n_examples + dev.n_examples == 59

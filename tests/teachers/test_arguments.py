@@ -44,9 +44,8 @@ def test_file_source_skips_up_to_a_share_of_each_file(dirty, streaming):
     assert [error.line for error in bad.first] == [8, 20]
     with pytest.raises(DataError) as caught:
         examples(LabelledText(**options, max_bad_share=0.09))
-    assert (
-        "b.jsonl  2 of 20 conversations cannot be read (10.0 %); max_bad_share = 0.09 allows 9 %"
-        in (str(caught.value))
+    assert "b.jsonl  2 of 20 examples cannot be read (10.0 %); max_bad_share = 0.09 allows 9 %" in (
+        str(caught.value)
     )
 
 

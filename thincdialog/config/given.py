@@ -117,7 +117,7 @@ def _from_source(source: Source) -> GivenConfig:
             given.locations.setdefault(".".join(parts[:end]), source.where(section.line))
             inner = node.setdefault(part, {})
             if not isinstance(inner, dict):
-                hint = f"see [{section.name}] at line {section.line}: keep one"
+                hint = f"see [{section.name}] at {source.where(section.line)}: keep one"
                 text = "is both a value and a section"
                 given.problems.append(given.problem_at(parts[:end], text, hint))
                 inner = {}

@@ -130,7 +130,7 @@ def spoken_episodes(
     RAISES (DataError): If the whole file gives no episode.
     """
     speakers: Dict[str, None] = {}
-    at.n_conversations = 0
+    at.n_conversations, at.unit = 0, "conversations"
     is_empty = at.is_at_begin
     for name, said, background, system in conversations:
         at.n_conversations += 1

@@ -80,7 +80,10 @@ def train(
                 with run_log(folder) as run.log, run.keeper.keeping():
                     state = run.find(force) if resume else None
                     run.begin(state)
-                    return run.train(state)
+                    try:
+                        return run.train(state)
+                    finally:  # However it ends: what was left out may be why.
+                        run.note_bad_data()
             except Interrupted as interrupt:
                 raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
             except KeyboardInterrupt:
@@ -151,7 +154,7 @@ class TrainingRun:
         else:
             experiment.initialize(self.teacher, self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
-        self._note_bad_data()
+        self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
         if experiment.agent.learns:
@@ -160,7 +163,7 @@ class TrainingRun:
             result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
             self.keeper.evaluated(Position(), {}, is_best=True)
         self._finish(result, {"dev": dev, "test": test})
-        self._note_bad_data()
+        self.note_bad_data()
         path = self.keeper.place.path
         if path is not None:
             write_scores(path, result)
@@ -168,7 +171,7 @@ class TrainingRun:
             self.keeper.place.take_over()
         return result
 
-    def _note_bad_data(self) -> None:
+    def note_bad_data(self) -> None:
         """Say once of each file what was left out of it."""
         for path, bad in self.experiment.bad_data().items():
             if path not in self._noted:

@@ -140,12 +140,13 @@ class FileSource:
             return
         if at.n_conversations is not None:
             bad.n_read = at.n_conversations
-        self.bad[path] = bad
+        bad.unit = at.unit
         max_share = self.options.max_bad_share if skips else 0.0
         if bad.share > max_share:
             if gathered is None:
                 raise bad.too_many(max_share)
             gathered[path] = bad
+        self.bad[path] = bad
 
     def _judged(
         self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool
