@@ -4,6 +4,8 @@ import importlib
 import io
 import json
 import re
+import shlex
+import subprocess
 import sys
 from contextlib import redirect_stdout
 from types import SimpleNamespace
@@ -106,6 +108,25 @@ def test_evaluate_prints_and_writes_scores(run, tmp_path):
     assert code == 0 and json.loads(out) == scores
 
 
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_evaluate_writes_to_what_is_no_plain_file(tmp_path):
+    script = f"evaluate {WEAK} {DATA} --resamples 0 --predictions /dev/stdout"
+    with open(tmp_path / "out", "w") as out:
+        out.write("first\n")
+        out.flush()
+        done = subprocess.run([sys.executable, "-m", "thincdialog", *shlex.split(script)],
+                              stdout=out, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, *lines = (tmp_path / "out").read_text().splitlines()
+    found = [line for line in lines if line.startswith("{")]
+    assert first == "first" and [set(json.loads(line)) >= {"id", "reply"} for line in found] == (
+        [True] * 30
+    )
+
+
 def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
     files = f"--predictions {tmp_path}/weak.jsonl --json {tmp_path}/s"
     code, out, err = run(f"evaluate {WEAK} {DATA} {files}")
@@ -120,8 +141,17 @@ def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
     assert low < found["hits@1"] < high and found["drawn"] == "examples"
     shown = next(line.split() for line in out.splitlines() if line.startswith("hits@1"))
     assert shown == ["hits@1", f"{found['hits@1']:.4f}", f"{low:.4f}", "to", f"{high:.4f}"]
-    rows = [json.loads(line) for line in (tmp_path / "weak.jsonl").read_text().splitlines()]
+    rows = rows_of(tmp_path / "weak.jsonl")
     assert sum(row["right"] for row in rows) / 30 == found["accuracy"]
+    for option, name in (("--json", "s"), ("--predictions", "weak.jsonl")):
+        before = (tmp_path / name).read_bytes()
+        code, out, err = run(f"evaluate {WEAK} {DATA} {option} {tmp_path}/{name}")
+        assert (code, out) == (1, "")
+        said = "is there already. Choose another name, or add --force."
+        assert err == f"✘ {tmp_path}/{name}  {said}\n"
+        assert (tmp_path / name).read_bytes() == before
+    assert run(f"evaluate {WEAK} {DATA} {files} --force")[0] == 0
+    assert rows_of(tmp_path / "weak.jsonl") == rows
     code, out, err = run(f"evaluate {WEAK} {DATA} --resamples 0")
     assert (code, err) == (0, "") and "interval" not in out
     code, _, err = run(f"evaluate {WEAK} {DATA} --predictions {tmp_path}")
@@ -132,6 +162,8 @@ def test_compare_tells_which_model_is_better(run, tmp_path):
     code, out, err = run(f"compare {WEAK} {MODEL} {DATA} --json {tmp_path}/d.json")
     assert code == 0 and "30 examples, answered by both" in err
     assert "B is better in hits@1 by " in out
+    code, _, err = run(f"compare {WEAK} {MODEL} {DATA} --json {tmp_path}/d.json")
+    assert code == 1 and "d.json  is there already. Choose another name, or add --force." in err
     found = json.loads((tmp_path / "d.json").read_text())
     row = next(row for row in found["differences"] if row["metric"] == "hits@1")
     assert row["winner"] == "B" and 0 < row["low"] < row["difference"] < row["high"]
@@ -140,6 +172,9 @@ def test_compare_tells_which_model_is_better(run, tmp_path):
     code, out, _ = run(f"compare {tmp_path}/a.jsonl {tmp_path}/b.jsonl --json -")
     by_files = {row["metric"]: row for row in json.loads(out)["differences"]}
     assert code == 0 and by_files["hits@1"] == row
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    code, _, err = run(f"compare {a} {b} --json {b} --force")
+    assert code == 1 and "b.jsonl  is read by this command" in err
 
 
 def of_moods(folder, labels, agent):

@@ -101,6 +101,9 @@ def test_plot_into_files(runs, run, tmp_path):
     assert (code, out) == (0, "") and f"Wrote {png}" in err and f"Wrote {svg}" in err
     assert png.read_bytes().startswith(b"\x89PNG")
     ElementTree.parse(svg)
+    code, _, err = run(f"plot {runs} --png {png}")
+    assert code == 1 and "a.png  is there already" in err
+    assert run(f"plot {runs} --png {png} --force")[0] == 0
 
 
 @pytest.fixture

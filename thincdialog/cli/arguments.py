@@ -127,6 +127,7 @@ ENCODING = argument(
 THRESHOLD = argument(
     "--threshold P", "what is less probable is not said: 0.0 to 1.0, 0 if not given", share, 0.0
 )
+FORCE = argument("--force", "replace files that are there")
 JSONL = argument("--jsonl", "one JSON object on a line")
 
 

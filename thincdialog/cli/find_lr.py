@@ -3,9 +3,10 @@
 import argparse
 import dataclasses
 
-from .arguments import argument, common, trial
+from .arguments import FORCE, argument, common, trial
 from .json_output import print_json
 from .output import can_show, messages, table
+from .writing import check_outputs
 
 EXAMPLES = [
     "find-lr quickstart.cfg",
@@ -23,6 +24,7 @@ ARGUMENTS = [
     argument("--start RATE", "rate of the first step, 1e-6 if not given", float, 1e-6),
     argument("--end RATE", "rate of the last step, 1.0 if not given", float, 1.0),
     argument("--png FILE", "draw the curve into a file, .png or .svg"),
+    FORCE,
     *trial("steps in all", 100),
 ]
 
@@ -32,6 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import find_lr
     from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
 
+    check_outputs([arguments.png], arguments.force)
     found = find_lr(arguments.config, **common(arguments, "start", "end", "steps"))
     if arguments.json:
         print_json(dataclasses.asdict(found))

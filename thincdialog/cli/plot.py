@@ -4,8 +4,9 @@ import argparse
 import shutil
 import sys
 
-from .arguments import argument, listed
+from .arguments import FORCE, argument, listed
 from .output import can_show, has_colour, messages
+from .writing import check_outputs
 
 EXAMPLES = [
     "plot output/quickstart",
@@ -22,6 +23,7 @@ ARGUMENTS = [
              choices=("step", "epoch", "examples", "seconds")),
     argument("--png FILE", "draw a picture instead"),
     argument("--svg FILE", "draw a picture instead"),
+    FORCE,
 ]  # fmt: skip
 
 
@@ -30,6 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import plot
 
     files = [path for path in (arguments.png, arguments.svg) if path]
+    check_outputs(files, arguments.force)
     text = plot(
         arguments.runs,
         metrics=arguments.metrics or None,

@@ -21,7 +21,7 @@ from .output import counted, messages
 EXAMPLES = [
     "predict output/intent/model-best tickets.csv --text-field body -o answered.csv",
     "predict output/ranker/model-best test.jsonl --top 3 > replies.jsonl",
-    "predict output/ranker/model-best chats.jsonl --format messages --threshold 0.2",
+    "predict output/ranker/model-best chats.json --format sharegpt --threshold 0.2",
     "predict output/intent/model-best - < lines.txt",
 ]
 
