@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import (
     Any,
     Callable,
+    Collection,
     Dict,
     Iterator,
     Mapping,
@@ -29,10 +30,10 @@ from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
 from ..layers.watched import changed_rows
-from ..layers.word_vectors import rows_of_words
+from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
 from ..messages import Message
 from ..metrics import Metric
-from ..models.fitting import fit_weights
+from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
@@ -148,7 +149,7 @@ class ModelAgent(ConversationAgent, Learner):
         self._check_tokenizer(tokenizer)
         if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
-        self.beginning = self._draw_weights(train, tokenizer, seed)
+        self.beginning = self._draw_weights(train, tokenizer, seed).lines
 
     def initialize_from(
         self,
@@ -164,17 +165,35 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
+        check_fitting(folder, self.id)
         self.survey(train)
-        carried = self.carry_over(read_json(folder / "agent.json"))
+        path = folder / "agent.json"
+        carried = self.carry_over(read_json(path) if path.is_file() else {})
         self._check_tokenizer(tokenizer)
         lines = [*carried.lines]
         if self.needs_text and tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
-            lines.append(f"tokenizer: its {tokenizer.n_ids:,} ids")
-        lines += self._draw_weights(train, tokenizer, seed)
-        lines += fit_weights(folder, self.parameters, carried.grown)
+            lines.append(self._tokenizer_from(folder / "tokenizer", train, tokenizer, progress))
+        rows = self._draw_weights(train, tokenizer, seed, saved_shapes(folder))
+        fit = fit_weights(folder, self.parameters, carried.grown)
+        wanted = [shape for _, shape in rows.unread]
+        if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
+            # A table that was to come did not fit.
+            rows = self._draw_weights(train, tokenizer, seed)
+            fit = fit_weights(folder, self.parameters, carried.grown)
+        for name in dict.fromkeys(name for name, _ in rows.unread):
+            lines.append(f"{name}: not read, as the model has vectors of these words")
         self.weights_changed()
-        self.beginning = lines
+        self.beginning = [*lines, *rows.lines, *fit.lines]
+
+    def _tokenizer_from(
+        self, folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any
+    ) -> str:
+        if folder.is_dir():
+            tokenizer.from_disk(folder)
+            return f"tokenizer: its {tokenizer.n_ids:,} ids"
+        if tokenizer.needs_texts:
+            tokenizer.build(train.texts(), progress)
+        return "tokenizer: new, as the model has none"
 
     def carry_over(self, state: Mapping[str, Any]) -> "Carried":
         """Keep what another agent knew, beside what ``survey`` found.
@@ -190,15 +209,26 @@ class ModelAgent(ConversationAgent, Learner):
             raise ConfigError([Problem("", text, hint)])
 
     def _draw_weights(
-        self, train: Teacher, tokenizer: Optional[Tokenizer], seed: int
-    ) -> Sequence[str]:
-        """The first weights; RETURNS what initializers have to say of them."""
+        self,
+        train: Teacher,
+        tokenizer: Optional[Tokenizer],
+        seed: int,
+        coming: Collection[Tuple[int, ...]] = (),
+    ) -> TableRows:
+        """The first weights; RETURNS what initializers have to say of them.
+
+        coming (Collection[Tuple[int, ...]]): Shapes of those that a saved model will give.
+        """
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global generators.
         fix_random_seed(seed)
-        with rows_of_words(lambda: tokenizer.word_ids(train.texts()) if tokenizer else {}) as lines:
+
+        def words() -> Dict[str, int]:
+            return tokenizer.word_ids(train.texts()) if tokenizer else {}
+
+        with rows_of_words(words, coming) as rows:
             self.lay_out_weights()
-        return lines
+        return rows
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""

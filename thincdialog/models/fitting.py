@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from ..errors import ModelError
 from ..files.json_file import read_json
+from ..files.saved_model import read_meta
 from .parameters import FlatParameters
 from .weights_file import read_vector
 
@@ -39,7 +40,44 @@ class Piece(NamedTuple):
         return f"{self.name} {'x'.join(map(str, self.shape))}"
 
 
-def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]) -> List[str]:
+class Fit(NamedTuple):
+    """How a saved model fits into another one.
+
+    lines (List[str]): What fits and what does not, a line each.
+    fresh (List[Piece]): Parameters of the new one for which there was nothing.
+    """
+
+    lines: List[str]
+    fresh: List[Piece]
+
+
+def check_fitting(folder: Path, agent: str) -> None:
+    """See that a saved model has weights that another agent can look into.
+
+    agent (str): Of the other agent, its name.
+    RAISES (ModelError): If it has none, as one of a user's own agent.
+    """
+    if not (folder / "layout.json").is_file():
+        there = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
+        raise ModelError(
+            f"{folder}  has no weights that {agent} can begin with: {saved_agent(folder)} saved it "
+            f"without layout.json (there is: {there}). Begin with a model of {agent}, or of an "
+            "agent with [agent.model]."
+        )
+
+
+def saved_agent(folder: Path) -> str:
+    """The registered name of the agent of a saved model."""
+    return str(read_meta(folder).get("agent"))
+
+
+def saved_shapes(folder: Path) -> List[Tuple[int, ...]]:
+    """The shapes of a saved model's parameters."""
+    layout = read_json(folder / "layout.json")
+    return [tuple(map(int, each["shape"])) for each in layout["parameters"]]
+
+
+def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]) -> Fit:
     """Take over all weights of a saved model that have a place in this one; the others stay
     as they are. Of two models of the same layers, these belong together by their order;
     else by names and shapes, in the order of the layers.
@@ -48,7 +86,7 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     parameters (FlatParameters): Of this one.
     grown (Tuple[int, int]): How many classes there were, and are now: the first of them are
         those that were.
-    RETURNS (List[str]): What fits and what does not, a line each.
+    RETURNS (Fit): What fits and what does not.
     RAISES (ModelError): If the saved model is damaged, or nothing of it fits.
     """
     layout = read_json(folder / "layout.json")
@@ -84,7 +122,7 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     unused = [piece for piece in before if piece not in taken]
     if unused:
         lines.append(f"not used: {_names(unused)}")
-    return lines
+    return Fit(lines, fresh)
 
 
 def _saved_pieces(folder: Path, layout: Dict[str, Any], n_floats: int) -> List[Piece]:

@@ -1,6 +1,7 @@
 """Everything that a config describes, built once."""
 
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
 
 import numpy
@@ -17,7 +18,7 @@ from ..config import (
     load_config,
     resolve_config,
 )
-from ..contract import is_users
+from ..contract import is_users, told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
@@ -206,10 +207,24 @@ class Experiment:
                 self.agent.initialize(teacher, **known)
                 lines = list(self.learner.beginning) if self.agent.learns else []
             else:
-                self.learner.initialize_from(folder, teacher, **known)
+                try:
+                    self.learner.initialize_from(folder, teacher, **known)
+                except (OSError, LookupError, ModelError) as error:
+                    problem = self._unlike(folder, error)
+                    if problem is None:
+                        raise
+                    raise problem from error
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
+
+    def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
+        """What is wrong if an agent that knows only its own files is to begin with another's."""
+        own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
+        if own == saved or type(self.learner).initialize_from is not Learner.initialize_from:
+            return None
+        text = f"{folder}  is a model of {saved}, of which {own} can read nothing ({told(error)})"
+        return ModelError(f"{text}. Begin with one of {own}, or give it an initialize_from().")
 
     # --- what is wrong --------------------------------------------------------------------
 
