@@ -132,7 +132,7 @@ def test_word_vectors_are_not_read_where_a_saved_model_has_the_table(config, pat
     assert table_of(one).tobytes() == table_of(two).tobytes()
     # A table of another width is new, and read.
     begin["agent.model.encoder.width"] = 2
-    with pytest.raises(DataError, match="vectors.txt  file not found"):
+    with pytest.raises(DataError, match="vectors.txt  cannot be read: No such file"):
         quietly_train(config, tmp_path / "three", **begin)
     (tmp_path / "vectors.txt").write_text("red 1 2\none 3 4\n")
     _, shown = quietly_train(config, tmp_path / "three", **begin)
