@@ -94,8 +94,8 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
     RAISES (DataError): If there is no run where one should be.
     """
     found = find_runs(runs)
-    known = [_settings(run.path) for run in found]
-    written, configs = ([each[place] for each in known] for place in (0, 1))
+    both = [_settings(run.path) for run in found]
+    written, configs = ([each[place] for each in both] for place in (0, 1))
     names = dict.fromkeys(name for config in configs for name in config)
     differing = [
         name
