@@ -24,7 +24,7 @@ from thincdialog.formats.layout_file import find_layout, read_layout
         # What would run code in a loader that is not safe.
         (
             "turns: !!python/object/apply:os.system ['true']",
-            "not valid YAML: could not determine a c",
+            "not valid YAML: could not",
         ),
     ],
 )

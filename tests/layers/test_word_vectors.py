@@ -85,7 +85,7 @@ def test_word_vectors_of_words_with_one_row_are_those_of_the_first(config):
     text = config.replace("thincdialog.Words.v1", "thincdialog.HashNgrams.v1")
     E, _, lines = begun(text, **{"tokenizer.n_rows": 1})
     assert E[-1].tolist() == VECTORS["red"]
-    assert lines[0].endswith("; 1 of them share their row with a more frequent one, whose it is")
+    assert lines[0].endswith("1 of them share a row with a more frequent word, and get its vector")
 
 
 def test_word_vectors_of_subwords_go_to_whole_words(config):

@@ -19,10 +19,10 @@ WIDEST = 100
 ARGUMENTS = [
     argument("RUN...", "output folder of a training run, or a log.jsonl", dest="runs"),
     argument("--metrics A,B", "what to show; the loss and the score if not given", listed),
-    argument("--against", "what to lay it over, step if not given", default="step",
+    argument("--against", "the x axis, step if not given", default="step",
              choices=("step", "epoch", "examples", "seconds")),
-    argument("--png FILE", "draw a picture instead"),
-    argument("--svg FILE", "draw a picture instead"),
+    argument("--png FILE", "write a PNG picture, in place of one on the terminal"),
+    argument("--svg FILE", "write an SVG picture, in place of one on the terminal"),
     FORCE,
 ]  # fmt: skip
 

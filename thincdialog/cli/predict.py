@@ -26,12 +26,11 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Answers one text, row or conversation after the other, in the order of the file and with all that
-stands there. Labels are not needed, and not looked at. Of a conversation the last turn is answered
-that is not the model's own. CSV and TSV stay tables, with added columns; all else becomes JSON
-lines. Line n of a text is line n of the output: a blank one has a reply of null.
-Files may have any size: 1,024 rows are held at a time. A row that cannot be read is named and left
-out; the exit code is then 1."""
+Answers each text, row or conversation of a file, in its order and with all its fields. Labels
+are not needed, and not looked at. In a conversation, the partner's last turn is answered. CSV and
+TSV stay tables, with added columns; all else becomes JSON lines. Line n of a text file is line n
+of the output: where it is blank, the reply is null. Files may have any size: 1,024 rows are held
+at a time. A row that cannot be read is named and left out; the exit code is then 1."""
 
 FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
 

@@ -187,7 +187,7 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
         key = str(target.value) if str(target.value) in names else None
         if key in answers:
             what = "a second answer to the same turn" if key is not None else "a second beginning"
-            raise target.error(f"makes this {what}: trees are no conversations")
+            raise target.error(f"makes this {what}: a conversation cannot branch")
         answers[key] = row
     ordered: List[Found] = []
     key = None
@@ -196,7 +196,7 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
         key = str(ordered[-1].find(layout.turn_id).value)
     if answers:
         row = next(iter(answers.values()))
-        raise row.find(layout.reply_to, None).error("leads round in a circle")
+        raise row.find(layout.reply_to, None).error("leads back to itself")
     return ordered
 
 

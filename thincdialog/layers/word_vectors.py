@@ -120,7 +120,7 @@ def _find_vectors(path: str, rows: TableRows, width: int) -> Tuple[np.ndarray, n
     line += f" ({100 * len(found) / len(words):.1f} %)"
     n_without = len(found) - len(vectors)
     if n_without:
-        line += f"; {n_without:,} of them share their row with a more frequent one, whose it is"
+        line += f"; {n_without:,} of them share a row with a more frequent word, and get its vector"
     rows.lines.append(line)
     return np.array(list(vectors), dtype=np.int64), np.stack(list(vectors.values()))
 

@@ -240,7 +240,7 @@ def _limits(config: Mapping[str, Any], folder: Path) -> Iterator[str]:
         n = config.get("evaluation", {}).get("n_candidates")
         if n:
             yield f"- In evaluation it chose among {n} candidates where an example brought none;"
-            yield "  among more it errs more."
+            yield "  with more of them, scores are lower."
     if agent.get("@agents") == "thincdialog.Classifier.v1":
         yield "- It knows the classes of its training data only, and always answers with one."
     if "block_repeats" in agent:
