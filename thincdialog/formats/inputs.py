@@ -23,7 +23,7 @@ from .formats import FORMATS
 from .guessing import format_by_name
 from .tables import missing, read_table
 from .text_file import json_object, read_lines, suffix_of
-from .unlabelled import reading_unlabelled
+from .tolerance import tolerating
 from .wording import kind, nearest, short
 
 # What a file can hold; "jsonl" are texts or conversations. The others end in turns of ParlAI.
@@ -133,7 +133,7 @@ def _episodes(path: str, form: str, reading: InputReading, at: Bookmark) -> Iter
     episodes = iter(FORMATS[form].read(path, at=at))
     while True:
         # Only while something is read: between rows others may read with labels.
-        with reading_unlabelled():
+        with tolerating(unlabelled=True):
             episode = next(episodes, None)
         if episode is None:
             return

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ..errors import ConfigError, DataError, Problem
-from ..formats.bad_data import BadData, gathered_bad_data
+from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_list
 from ..formats.text_file import PathOrPaths, check_encoding
+from ..formats.tolerance import tolerance
 from ..messages import Episode
 from .held_out import HeldOut
 from .other_format import with_other_teacher
@@ -123,7 +124,7 @@ class FileSource:
                 yield episode
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
-        gathered, skips = gathered_bad_data(), self.options.on_bad_data == "skip"
+        gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
         bad = at.bad = BadData(path) if skips or gathered is not None else None
         is_whole, is_empty = at.is_at_begin, True
         try:
@@ -163,7 +164,7 @@ class FileSource:
         is_told = is_unread and bad is not None and bad.n_skipped > 0
         if is_told:
             return None
-        gathered = gathered_bad_data()
+        gathered = tolerance().bad_data
         if bad is None or gathered is None:
             return error
         bad.add(error)

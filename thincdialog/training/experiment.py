@@ -1,6 +1,6 @@
 """Everything that a config describes, built once."""
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
 
 import numpy
@@ -21,7 +21,7 @@ from ..contract import is_users
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
-from ..formats.candidates import reading_outside_labels
+from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..metrics.macro_metric import MACRO
@@ -147,8 +147,7 @@ class Experiment:
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        outside_labels = self.agent.reading().outside_labels
-        reading = reading_outside_labels() if outside_labels else nullcontext()
+        reading = tolerating(outside_labels=self.agent.reading().outside_labels)
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:
                 yield
