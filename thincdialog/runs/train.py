@@ -20,6 +20,7 @@ from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
+from ..training.problems import check_training
 from ..training.progress import Position, TrainingLimits
 from ..training.reading_bar import reading_bar
 from ..worlds import batch_world
@@ -101,7 +102,7 @@ class TrainingRun:
         self.experiment, self.folder = experiment, folder
         self.stdout, self.stderr = stdout, stderr
         self.interruption = Interruption()
-        experiment.check_training()
+        check_training(experiment)
         self.teacher = experiment.training_split()
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.is_endless and not limits:
