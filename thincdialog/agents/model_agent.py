@@ -307,7 +307,9 @@ class ModelAgent(ConversationAgent, Learner):
             if lost is None or place_in(error):
                 raise
             raise lost from error
-        places = () if labelled is batch else np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
+        if labelled is batch and replies is not None:
+            return replies
+        places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
     def self_observe(self, message: Message) -> None:

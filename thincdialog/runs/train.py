@@ -14,6 +14,7 @@ from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
 from ..evaluation.unreachable import unreachable_labels
 from ..files.saved_model import BEST
+from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
@@ -27,7 +28,7 @@ from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
 from .run_keeper import RunKeeper
-from .run_log import RunLog, run_log, run_loggers
+from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
 # Split to metric to value.
@@ -206,9 +207,9 @@ class TrainingRun:
             TrainingLimits.of(training).total_steps(None),
             place=None if place.is_sure else str(place.path),
         )
-        setup = training["logger"]
+        setups = [*(log.setup for log in self.log), training["logger"]]
         runner = experiment.runner
-        with run_loggers(self.log, setup, logged, self.stdout, self.stderr) as log:
+        with run_loggers(setups, logged, self.stdout, self.stderr) as log:
             runner.begin(experiment, self.teacher, self.interruption, self._note)
             loop = TrainingLoop(
                 experiment, self.teacher, dev, runner, log, self.keeper, self.interruption
