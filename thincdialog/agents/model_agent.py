@@ -217,8 +217,6 @@ class ModelAgent(ConversationAgent, Learner):
         sample = self.sample()
         try:
             self.model.initialize(*sample)
-        except DialogError:
-            raise
         except Exception as error:
             if isinstance(error, DialogError) or place_in(error):  # It says itself where.
                 raise

@@ -47,6 +47,11 @@ class FileOptions:
     max_bad_share: float = 0.05
     encoding: Optional[str] = None
 
+    @property
+    def held_out(self) -> HeldOut:
+        """What is held out of the training files."""
+        return HeldOut(self.dev_share, self.test_share, self.dev_seed)
+
     def check(self, given: Mapping[str, Optional[PathOrPaths]]) -> None:
         """See that they fit together.
 
@@ -95,7 +100,7 @@ class FileSource:
         self.reader, self.options, self.part = reader, options, part
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)
-        self.held_out = HeldOut(options.dev_share, options.test_share, options.dev_seed)
+        self.held_out = options.held_out
         self.bad: Dict[str, BadData] = {}
 
     @property
@@ -188,8 +193,7 @@ def file_sources(
         if files
     }
     train = paths.get("train")
-    held_out = HeldOut(options.dev_share, options.test_share, options.dev_seed)
-    for split in held_out.splits if train else ():
+    for split in options.held_out.splits if train else ():
         sources[split] = FileSource(reader_of("train"), train or "", options, part=split)
     return sources
 
