@@ -24,12 +24,7 @@ def check_training(experiment: Experiment) -> None:
 def find_problems(experiment: Experiment) -> List[Problem]:
     """All that would end a training of the experiment sooner or later."""
     checked = experiment.checked
-    problems = missing_for_ops(checked)
-    try:
-        experiment.agent.check_packages()
-    except MissingPackageError as error:
-        problems.append(Problem(checked.where("agent"), str(error)))
-    problems += [
+    problems = [
         Problem(
             checked.where("baselines", name),
             f"[baselines.{name}] has weights to train",
@@ -52,6 +47,18 @@ def find_problems(experiment: Experiment) -> List[Problem]:
     problems += experiment.runner.problems(experiment)
     problems += _score_problems(experiment)
     problems += experiment.candidate_problems()
+    return problems
+
+
+def missing_packages(experiment: Experiment) -> List[Problem]:
+    """The packages that training would miss, and answering would not: nothing that builds
+    the config's parts finds them."""
+    checked = experiment.checked
+    problems = missing_for_ops(checked)
+    try:
+        experiment.agent.check_packages()
+    except MissingPackageError as error:
+        problems.append(Problem(checked.where("agent"), str(error)))
     return problems
 
 
