@@ -12,39 +12,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.training.examples import REPLIES, TALKS, with_agent, write_talks
 from thincdialog.cli import chat
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.config import load_config, shipped_configs
 from thincdialog.runs.chatbot import Answer
 
-CONFIG = """# Answers about drinks.
-[paths]
-train = null
-dev = null
-test = null
-
-[tasks.drinks]
-@teachers = "thincdialog.Conversations.v1"
-train = ${paths.train}
-dev = ${paths.dev}
-test = ${paths.test}
-label_speaker = "second"
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-# Replies with anything it was trained with.
-history_size = 1
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 16
-
+UNREAD = re.sub(r'"\w+.jsonl"', "null", TALKS)
+CONFIG = f"""# Answers about drinks.{UNREAD}label_speaker = "second"
+{with_agent(REPLIES, "# Replies with anything it was trained with.", "history_size = 1")}
 [training]
 max_epochs = 30
 score = "hits@1"
@@ -53,7 +29,7 @@ n_samples = 1
 [training.optimizer]
 @optimizers = "Adam.v1"
 learn_rate = 0.05
-"""
+""".replace("tasks.talk", "tasks.drinks")
 DRINKS = ("tea", "coffee", "juice", "water", "milk", "cocoa")
 
 
@@ -61,12 +37,8 @@ DRINKS = ("tea", "coffee", "juice", "water", "milk", "cocoa")
 def trained(tmp_path_factory):
     """A folder with a config, data, and the model that `train` made of them."""
     folder = tmp_path_factory.mktemp("trained")
-    lines = []
-    for number, drink in enumerate(DRINKS * 5):
-        turns = [("a", f"i want {drink}"), ("b", f"one {drink} then")]
-        talk = [{"speaker": speaker, "text": text} for speaker, text in turns]
-        lines.append(json.dumps({"id": f"talk{number}", "turns": talk}))
-    (folder / "talk.jsonl").write_text("\n".join(lines) + "\n")
+    pairs = [(f"i want {drink}", f"one {drink} then") for drink in DRINKS * 5]
+    write_talks(folder / "talk.jsonl", pairs)
     (folder / "drinks.cfg").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
         patch.chdir(folder)

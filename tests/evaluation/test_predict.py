@@ -266,3 +266,15 @@ def test_predict_refuses_senseless_numbers():
         predict("intents/model-last", [], top=0)
     with pytest.raises(ValueError, match="threshold = 1.5"):
         predict("intents/model-last", [], threshold=1.5)
+
+
+def test_a_saved_model_needs_its_file_of_candidates_no_more(tmp_path):
+    path = tmp_path / "replies.txt"
+    path.write_text("An Albatross of Tall Story with Moonlight, got it.\nno\n")
+    changes = {"agent.fixed_candidates": str(path), "agent.candidates": "batch"}
+    quietly_train(RANKER, tmp_path / "out", training__max_steps=2, **changes)
+    model = tmp_path / "out" / "model-last"
+    before = list(predict(model, ["hi", "so"])), evaluate_in_detail(model, split="dev").scores
+    path.unlink()
+    after = list(predict(model, ["hi", "so"])), evaluate_in_detail(model, split="dev").scores
+    assert after == before

@@ -247,8 +247,6 @@ class ModelAgent(ConversationAgent, Learner):
         sample = self.sample()
         try:
             self.model.initialize(*sample)
-        except DialogError:
-            raise
         except Exception as error:
             if isinstance(error, DialogError) or place_in(error):  # It says itself where.
                 raise
@@ -337,7 +335,9 @@ class ModelAgent(ConversationAgent, Learner):
             if lost is None or place_in(error):
                 raise
             raise lost from error
-        places = () if labelled is batch else np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
+        if labelled is batch and replies is not None:
+            return replies
+        places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
     def self_observe(self, message: Message) -> None:

@@ -150,7 +150,8 @@ class RankerAgent(ModelAgent):
         path = self.fixed_path
         options = super().reading()._replace(outside_labels=self.ignore_bad_candidates)
         if path is not None:
-            return options._replace(labels=read_list(path))
+            # A saved model knows them: the file may be gone.
+            return options._replace(labels=self.fixed or read_list(path))
         from_training = self.eval_candidates in (None, "inline", "fixed")
         is_fixed = from_training and self.candidates != "vocab"
         return options._replace(repeats_training=is_fixed)

@@ -16,8 +16,8 @@ EXAMPLES = [
 
 ABOUT = """
 Trains anew for a few steps while the learning rate rises exponentially, and shows the
-loss at each rate. Suggests a tenth of the rate at which the loss stops falling or runs
-off; if it falls to the end, the rate at which it falls fastest. Writes nothing but the
+loss at each rate. Suggests the rate at which most of the loss's fall is done, but no
+more than a tenth of the rate at which it rises again or runs off. Writes nothing but the
 picture, if one is asked for. The method: https://arxiv.org/abs/1506.01186"""
 
 ARGUMENTS = [

@@ -1,9 +1,7 @@
 """What cannot be read of a file: counted and left out, or gathered to be shown at once."""
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional
+from typing import List
 
 from ..errors import MAX_LISTED, DataError
 
@@ -87,22 +85,3 @@ class BadDataError(DataError):
 def percent(bad: BadData) -> str:
     """The share that was left out, for a message."""
     return f"{100 * bad.share:.1f} %" if bad.share >= 0.001 else "< 0.1 %"
-
-
-_gathered: ContextVar[Optional[Dict[str, BadData]]] = ContextVar("gathered", default=None)
-
-
-def gathered_bad_data() -> Optional[Dict[str, BadData]]:
-    """Where problems are gathered by file, whatever the teachers' settings; None: nowhere."""
-    return _gathered.get()
-
-
-@contextmanager
-def gathering_bad_data() -> Iterator[Dict[str, BadData]]:
-    """A stretch in which no problem of a file ends its reading: by path, what would have."""
-    found: Dict[str, BadData] = {}
-    token = _gathered.set(found)
-    try:
-        yield found
-    finally:
-        _gathered.reset(token)

@@ -30,7 +30,7 @@ from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_lay
 from .records import Found, read_records
 from .tables import missing, read_table
 from .text_file import LostLine, json_object, read_lines, suffix_of
-from .unlabelled import reading_unlabelled
+from .tolerance import tolerating
 from .wording import kind, nearest, short
 
 # What a file can hold, if no layout says it; "jsonl" are texts or conversations.
@@ -205,7 +205,7 @@ def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Ite
     episodes = iter(FORMATS[form].read(path, at=at))
     while True:
         # Only while something is read: between rows others may read with labels.
-        with reading_unlabelled():
+        with tolerating(unlabelled=True):
             episode = next(episodes, None)
         if episode is None:
             return
@@ -282,7 +282,7 @@ def _asked(
     reading: InputReading,
     at: Bookmark,
 ) -> List[InputRow]:
-    with reading_unlabelled():
+    with tolerating(unlabelled=True):
         episode = examples_of(name, rows, places, layout)
     wrong = partial(_wrong, rows[0])
     if not episode:

@@ -24,7 +24,7 @@ from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
 from .records import Found, read_records
-from .unlabelled import needs_labels
+from .tolerance import tolerance
 from .wording import kind
 
 # What becomes of the turns of a system.
@@ -227,8 +227,8 @@ def examples_of(name: str, rows: List[Found], places: List[Found], layout: Corpu
     episode: Episode = []
     for place in places:
         message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout))
-        label = place.find(layout.label, ... if needs_labels() else None)
-        if needs_labels() or label.value not in (None, "", []):
+        label = place.find(layout.label, None if tolerance().unlabelled else ...)
+        if label.value not in (None, "", []) or not tolerance().unlabelled:
             message["labels"] = _texts(label, layout)
             if not message["labels"]:
                 raise label.error("is an empty list: give the example a label")

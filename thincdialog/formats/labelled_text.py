@@ -8,7 +8,7 @@ from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .tables import missing, read_table
 from .text_file import File, read_json_lines, suffix_of
-from .unlabelled import needs_labels
+from .tolerance import tolerance
 from .wording import kind
 
 
@@ -36,7 +36,7 @@ def read_labelled_text(
     is_empty, at.unit = at.is_at_begin, "examples"
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        wanted = (text_field, label_field) if needs_labels() else (text_field,)
+        wanted = (text_field,) if tolerance().unlabelled else (text_field, label_field)
         rows = read_table(path, at, columns, wanted, delimiter)
     elif suffix in (".jsonl", ".json", ".ndjson"):
         rows = read_json_lines(path, at)
@@ -64,7 +64,7 @@ def _message(
     text, label = row.get(text_field), row.get(label_field)
     if label and type(text) is type(label) is str:
         return Message(id=name, text=text, labels=[label])
-    is_labelled = needs_labels() or label not in (None, "", [])
+    is_labelled = not tolerance().unlabelled or label not in (None, "", [])
     for field in (text_field, label_field) if is_labelled else (text_field,):
         if field not in row:
             raise at.error(missing(field, row, "field"))

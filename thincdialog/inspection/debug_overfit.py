@@ -33,7 +33,7 @@ class Overfit:
     examples (int): In the batch; those without labels are not counted.
     labels (int): Different labels among them.
     steps (int): Updates of the weights that were made.
-    losses (List[float]): Mean loss per example before each update, and after the last.
+    losses (List[float]): Mean loss before each update, and after the last.
     first_score (float): Share of the batch answered rightly before the first update.
     last_score (float): The same after the last.
     best_possible (float): The highest share that can be: a context may have several labels.

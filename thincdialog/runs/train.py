@@ -14,19 +14,21 @@ from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
 from ..evaluation.unreachable import unreachable_labels
 from ..files.saved_model import BEST
+from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
+from ..training.problems import check_training
 from ..training.progress import Position, TrainingLimits
 from ..training.reading_bar import reading_bar
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
 from .run_keeper import RunKeeper
-from .run_log import RunLog, run_log, run_loggers
+from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
 # Split to metric to value.
@@ -104,7 +106,7 @@ class TrainingRun:
         self.experiment, self.folder = experiment, folder
         self.stdout, self.stderr = stdout, stderr
         self.interruption = Interruption()
-        experiment.check_training()
+        check_training(experiment)
         self.teacher = experiment.training_split()
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.is_endless and not limits:
@@ -208,9 +210,9 @@ class TrainingRun:
             TrainingLimits.of(training).total_steps(None),
             place=None if place.is_sure else str(place.path),
         )
-        setup = training["logger"]
+        setups = [*(log.setup for log in self.log), training["logger"]]
         runner = experiment.runner
-        with run_loggers(self.log, setup, logged, self.stdout, self.stderr) as log:
+        with run_loggers(setups, logged, self.stdout, self.stderr) as log:
             runner.begin(experiment, self.teacher, self.interruption, self._note)
             loop = TrainingLoop(
                 experiment, self.teacher, dev, runner, log, self.keeper, self.interruption
