@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from thinc.api import Maxout, Ragged
+from thinc.api import Linear, Maxout, Model, Ragged, chain
 
 from tests.layers.check_layer import check_layer
 from tests.ops.array_backends import EACH_OPS
@@ -11,10 +11,12 @@ from thincdialog.layers.bilstm import BiLSTM
 from thincdialog.layers.dropout import drop_tokens
 from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.fill_empty import fill_empty
+from thincdialog.layers.flatten import Flatten
 from thincdialog.layers.l2_normalise import L2Normalise
 from thincdialog.layers.layer_norm import LayerNorm
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
+from thincdialog.layers.parts import Parts
 from thincdialog.layers.pool import pool
 from thincdialog.layers.projection import Projection
 from thincdialog.layers.scale import Scale, times
@@ -45,6 +47,20 @@ def matrix(ops, width=6):
     return ops.asarray2f(np.random.default_rng(0).normal(size=(5, width)).astype("f"))
 
 
+def pictures(ops):
+    numbers = np.random.default_rng(0).normal(size=(5, 2, 3, 2))
+    return ops.asarray(numbers.astype("f"))
+
+
+def halves():
+    """A matrix as two parts."""
+
+    def forward(model, X, is_train):
+        return (X[:, :2], X[:, 2:]), lambda dY: model.ops.xp.concatenate(dY, axis=1)
+
+    return Model("halves", forward)
+
+
 # Registered name: (builds it, its input, more for check_layer), for each way to use it.
 LAYERS = {
     "thincdialog.BagEmbed.v1": [
@@ -56,6 +72,7 @@ LAYERS = {
         (lambda: BagEmbed(6, N_IDS, segments="tables", n_segments=3), tokens, {}),
     ],
     "thincdialog.BiLSTM.v1": [(lambda: BiLSTM(8), vectors, {})],
+    "thincdialog.Flatten.v1": [(Flatten, matrix, {}), (Flatten, pictures, {})],
     "thincdialog.L2Normalise.v1": [(L2Normalise, matrix, {})],
     "thincdialog.LayerNorm.v1": [(LayerNorm, matrix, {})],
     "thincdialog.LineEmbed.v1": [
@@ -67,6 +84,9 @@ LAYERS = {
     ],
     "thincdialog.ResidualFeedForward.v1": [(lambda: ResidualFeedForward(6), matrix, {})],
     "thincdialog.Projection.v1": [(lambda: Projection(4), matrix, {})],
+    "thincdialog.Parts.v1": [
+        (lambda: chain(halves(), Parts(Linear(3), LayerNorm())), matrix, {}),
+    ],
     "thincdialog.Scale.v1": [(lambda: Scale(3.0), matrix, {})],
     "thincdialog.TokenEmbed.v1": [(lambda: TokenEmbed(6, N_IDS, n_segments=3), tokens, {})],
     "thincdialog.WindowBlock.v1": [

@@ -28,11 +28,12 @@ from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
-from ..messages import PARTNER, SELF, Message, MessageBatch
+from ..messages import SELF, Message, MessageBatch
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
+from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
@@ -77,6 +78,9 @@ class RankerAgent(ModelAgent):
     block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
         turn of the conversation, or a line of one, come behind all others, in a chat and in
         an evaluation; if None, only where fewer than one in fifty training labels do.
+    collate (Optional[Callable]): A registered function that puts together what the context
+        encoder reads of a batch, such as texts and images; if None, texts. The model has a
+        ``candidate_encoder`` of its own then.
     RAISES (ValueError): If max_fixed_candidates is below 1.
     """
 
@@ -99,6 +103,7 @@ class RankerAgent(ModelAgent):
         segments: Literal["turn", "line"] = "turn",
         use_reply: Literal["label", "model", "none"] = "label",
         block_repeats: Optional[bool] = None,
+        collate: Optional[Collate] = None,
     ):
         if max_fixed_candidates < 1:
             raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
@@ -110,6 +115,7 @@ class RankerAgent(ModelAgent):
                 )
         super().__init__(
             model,
+            collate=collate,
             history_size=history_size,
             max_context=max_context,
             max_label=max_label,
@@ -231,7 +237,7 @@ class RankerAgent(ModelAgent):
         self.blocks_repeats = kept_setting(self.block_repeats, state)
 
     def sample(self) -> Sequence[Any]:
-        return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
+        return [(self.sample_inputs(), self.replies(["a"]))]
 
     # --- lengths ----------------------------------------------------------------------
 
@@ -282,7 +288,8 @@ class RankerAgent(ModelAgent):
         where each example's right one is, and which each may be told from (all if None)."""
         if self.candidates == "batch":
             contexts, candidates, numbers = self.text.pairs(batch)
-            X = (self.ragged(contexts, CONTEXT), self.ragged(candidates, LABEL))
+            tokens = self.ragged(contexts, CONTEXT)
+            X = (self.collated(batch, tokens), self.ragged(candidates, LABEL))
             return X, partial(_in_order, numbers, batch), numbers, None
         allowed = None
         if self.candidates in ("fixed", "vocab"):
@@ -297,7 +304,7 @@ class RankerAgent(ModelAgent):
         targets = [rows[text] for text in batch.first_labels()]
         among = list(rows)
         replies = self.replies(among, lowest_limits(batch, targets, len(rows)))
-        return (self.contexts(batch), replies), lambda: among, targets, allowed
+        return (self.inputs(batch), replies), lambda: among, targets, allowed
 
     def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
@@ -328,7 +335,7 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
-        vectors = self.model.get_ref("context_encoder").predict(self.contexts(batch))
+        vectors = self.model.get_ref("context_encoder").predict(self.inputs(batch))
         lists, pools = self._choices(batch)
         eval_labels = batch.column("eval_labels")
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities")
