@@ -395,20 +395,41 @@ class RankerAgent(ModelAgent):
         if inline:
             sizes = [len(lists[row]) for row in inline]
             at = ops.asarray1i(known.rows([t for row in inline for t in lists[row]], version))
-            owner = ops.asarray1i(np.repeat(inline, sizes).tolist())
-            # (n_candidates_of_all, width) each: one product a candidate, no padding.
-            products = ops.to_numpy((known.vectors[at] * vectors[owner]).sum(axis=1))
-            for row, own in zip(inline, np.split(products, np.cumsum(sizes)[:-1])):
-                scores[row] = own
+            own = self._score_own(vectors[ops.asarray1i(inline)], known.vectors[at], sizes)
+            for row, products in zip(inline, own):
+                scores[row] = products
         for pool in pools:
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows and scores[rows[0]] is None:
                 at = ops.asarray1i(known.rows(pool, version))
-                some = vectors[ops.asarray1i(rows)]
-                products = ops.to_numpy(ops.gemm(some, known.vectors[at], trans2=True))
-                for row, own in zip(rows, products):
-                    scores[row] = own
+                products = self._score_all(vectors[ops.asarray1i(rows)], known.vectors[at])
+                for row, of_row in zip(rows, ops.to_numpy(products)):
+                    scores[row] = of_row
         return scores
+
+    def _score_all(self, contexts: Floats2d, candidates: Floats2d) -> Floats2d:
+        """Each context with each candidate; shape (n_contexts, n_candidates)."""
+        scorer = self.model.maybe_get_ref("scorer")
+        if scorer is not None:
+            return scorer.predict((contexts, candidates))
+        return self.model.ops.gemm(contexts, candidates, trans2=True)
+
+    def _score_own(
+        self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]
+    ) -> Sequence[Any]:
+        """Each context with candidates of its own, which lie one behind the other: on the host."""
+        ops, ends = self.model.ops, np.cumsum(sizes)
+        if self.model.has_ref("scorer"):
+            parts = zip(range(len(sizes)), ends.tolist(), sizes)
+            of_rows = (
+                self._score_all(contexts[row : row + 1], candidates[end - size : end])
+                for row, end, size in parts
+            )
+            return [ops.to_numpy(products)[0] for products in of_rows]
+        owner = ops.asarray1i(np.repeat(np.arange(len(sizes)), sizes).tolist())
+        # (n_candidates_of_all, width) each: one product a candidate, no padding.
+        products = ops.to_numpy((candidates * contexts[owner]).sum(axis=1))
+        return np.split(products, ends[:-1])
 
     def _said(self, batch: Batch) -> List[Collection[str]]:
         """What each row is not to be answered with, if there is anything else."""
