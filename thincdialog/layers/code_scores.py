@@ -1,6 +1,6 @@
 """Scores of candidates for contexts that have several vectors each."""
 
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Tuple, cast
 
 from thinc.api import Model
 from thinc.types import Floats2d
@@ -43,7 +43,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
     def backprop(dY: OutT) -> InT:
         info.check_consistency(dY)
-        dA = P * (1 + A - Y[:, None]) * dY[:, None]  # (n_contexts, n_codes, n_candidates)
+        slopes = 1 + A - Y[:, None]  # as A
+        dA = P * slopes * cast(Any, dY)[:, None]
         d_products = ops.reshape2f(dA, n_contexts * n_codes, n_candidates)
         d_codes = ops.gemm(d_products, candidates)  # (n_contexts * n_codes, width)
         d_candidates = ops.gemm(d_products, codes, trans1=True)  # (n_candidates, width)

@@ -7,8 +7,8 @@ from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
 from ..ops.bags import sum_by_key
+from ..ops.rotation import token_places
 from ..registry import registry
-from .rotation import token_places
 
 InT = Ragged
 OutT = Ragged

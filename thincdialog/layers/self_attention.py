@@ -7,8 +7,8 @@ from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
 from ..ops.attention import attend
+from ..ops.rotation import rotate, token_places
 from ..registry import registry
-from .rotation import rotate, token_places
 
 InT = Ragged
 OutT = Ragged

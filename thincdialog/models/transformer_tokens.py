@@ -1,6 +1,6 @@
 """A transformer: a vector for each token."""
 
-from typing import Callable, List, Literal, Optional, cast
+from typing import Callable, List, Literal, Optional
 
 from thinc.api import Model, chain, with_array
 from thinc.types import Ragged
@@ -68,5 +68,5 @@ def TransformerTokens(
         )
         for _ in range(depth)
     ]
-    layers.append(cast(Model, with_array(LayerNorm(width))))
+    layers.append(with_array(LayerNorm(width)))
     return chain(*layers)
