@@ -31,7 +31,7 @@ from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
 from ..layers.watched import changed_rows
 from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
-from ..messages import Message
+from ..messages import PARTNER, Message
 from ..metrics import Metric
 from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
@@ -50,6 +50,7 @@ from ..protocol import (
     in_their_places,
 )
 from ..teachers import Teacher
+from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
 from .judged_replies import JudgedReplies
@@ -73,6 +74,8 @@ class ModelAgent(ConversationAgent, Learner):
     weights (``survey``), how it learns a batch and how it answers one.
 
     model (Model): Input and output as the subclass says.
+    collate (Optional[Collate]): Puts together what the model reads of a batch; the tokens of
+        its contexts if None.
     use_reply (str): What the history keeps of the agent's own side (see
         ``ConversationAgent``); in training it gives no replies of its own.
     **text_options (Any): Of the ``TextEncoder``.
@@ -83,9 +86,19 @@ class ModelAgent(ConversationAgent, Learner):
     reported = REPORTED
     loss: Callable
 
-    def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
+    # An example of the training data, while the weights are laid out.
+    _first: Optional[Batch] = None
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        collate: Optional[Collate] = None,
+        use_reply: str = "label",
+        **text_options: Any,
+    ):
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
-        self.model = model
+        self.model, self.collate = model, collate
         self.text_options = text_options
         self.counters = Counters()
         self._text: Optional[TextEncoder] = None
@@ -203,7 +216,7 @@ class ModelAgent(ConversationAgent, Learner):
         return Carried()
 
     def _check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
-        if self.needs_text and tokenizer is None:
+        if self.needs_text and tokenizer is None and self.collate is None:
             hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
             text = "[agent] reads text, but there is no [tokenizer]"
             raise ConfigError([Problem("", text, hint)])
@@ -226,8 +239,11 @@ class ModelAgent(ConversationAgent, Learner):
         def words() -> Dict[str, int]:
             return tokenizer.word_ids(train.texts()) if tokenizer else {}
 
+        if self.collate is not None:
+            self._first = Batch.of(list(islice(train.examples(), 1)))
         with rows_of_words(words, coming) as rows:
             self.lay_out_weights()
+        self._first = None
         return rows
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
@@ -252,6 +268,7 @@ class ModelAgent(ConversationAgent, Learner):
                 raise
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
+            reads = "what the collate function gives" if self.collate is not None else reads
             text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
             layers = (node._func for node in self.model.walk() if is_users(node._func))
             look = "".join(f"look at {place_of(layer)}; " for layer in islice(layers, 1))
@@ -433,7 +450,10 @@ class ModelAgent(ConversationAgent, Learner):
         return counters.step(norm)
 
     def reading(self) -> ReadingOptions:
-        return super().reading()._replace(encoder=self.text_options, n_features=0)
+        options = super().reading()._replace(encoder=self.text_options)
+        if self.collate is not None:
+            return options._replace(other_fields=True)
+        return options._replace(n_features=0)
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         """The messages of a batch, with the candidates that learning tells their labels
@@ -462,11 +482,31 @@ class ModelAgent(ConversationAgent, Learner):
 
     def batch_lengths(self, observations: Observations) -> Lengths:
         """The tokens that the model will read of each observation; see ``Agent``."""
+        if self._text is None and self.collate is not None:
+            return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
         lengths = self.text.context_lengths(Batch.of(observations))
         return Lengths(lengths[:, None], self.padded)
 
+    def inputs(self, batch: Batch) -> Any:
+        """What the model reads of a batch, on its device."""
+        if self.collate is None:
+            return self.contexts(batch)
+        return self.collated(batch, None if self._text is None else self.contexts(batch))
+
+    def collated(self, batch: Batch, tokens: Optional[Ragged]) -> Any:
+        """What the model reads of a batch, given the tokens of its contexts."""
+        if self.collate is None:
+            return tokens
+        return put_together(self.collate, batch, tokens, self.model.ops)
+
+    def sample_inputs(self) -> Any:
+        """Input to set the model up with; None where its dimensions are known already."""
+        if self.collate is None:
+            return self.contexts([[(PARTNER, "a")]])
+        return None if self._first is None else self.inputs(self._first)
+
     def contexts(self, conversations: Contexts) -> Ragged:
-        """The conversations as the model's input, on its device."""
+        """The tokens of conversations, on the model's device."""
         return self.ragged(self.text.contexts(conversations), CONTEXT)
 
     def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
