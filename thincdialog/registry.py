@@ -218,6 +218,7 @@ class registry(metaclass=_LikeThincs):
     ops: Any = _of_thinc("ops")
 
     agents: Any = _ours("agents")
+    collates: Any = _ours("collates")
     teachers: Any = _ours("teachers")
     worlds: Any = _ours("worlds")
     batchers: Any = _ours("batchers")

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
-from ..formats.candidates import reading_outside_labels, refuses_outside_labels
 from ..formats.text_file import cut_lines
+from ..formats.tolerance import Tolerance, tolerance, tolerating
 from ..messages import Episode
 from .portion import Encoding, Portion, pack
 from .sharded import Sharded
@@ -129,7 +129,7 @@ class Tasks:
 
     def reading(self, encoding: Optional[Encoding]) -> "Reading":
         """What carries them out."""
-        return Reading(self.split.bare(), dict(self.start), encoding, refuses_outside_labels())
+        return Reading(self.split.bare(), dict(self.start), encoding, tolerance())
 
 
 @dataclass
@@ -139,13 +139,13 @@ class Reading:
     split (Split): Without what it holds.
     start (Dict[str, Any]): Where reading began.
     encoding (Optional[Encoding]): Makes tokens, too.
-    refuses (bool): Whether labels outside of the candidates are an error.
+    tolerance (Tolerance): What is no error; nobody gathers problems.
     """
 
     split: Any
     start: Dict[str, Any]
     encoding: Optional[Encoding]
-    refuses: bool
+    tolerance: Tolerance
 
     def __call__(self) -> Callable[[Task], Read]:
         # In one process, everyone walks through the source for himself.
@@ -166,9 +166,8 @@ class Reader:
 
     def read(self, task: Task) -> Read:
         """Carry out a task."""
-        if self.reading.refuses:
-            return self._read(task)
-        with reading_outside_labels():
+        unlabelled, outside_labels, _ = self.reading.tolerance
+        with tolerating(unlabelled=unlabelled, outside_labels=outside_labels):
             return self._read(task)
 
     def _read(self, task: Task) -> Read:

@@ -1,17 +1,32 @@
 """Sources of a user's that can be read from anywhere: by number, or part by part."""
 
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator, Protocol
 
 from ..formats.bookmark import Bookmark
 from ..messages import Episode
 
 
+class ByNumber(Protocol):
+    """A source that gives the episode of a number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int) -> Episode: ...
+
+
+class ByPart(Protocol):
+    """A source that gives the episodes of a part."""
+
+    n_parts: int
+
+    def read_part(self, number: int) -> Iterable[Episode]: ...
+
+
 class Sharded:
     """A source of which several can read at once.
 
-    source (Any): Has ``__len__`` and ``__getitem__``, which gives the episode of a number; or
-        ``n_parts`` and ``read_part(number)``, which gives the episodes of a part: the data are
-        those of part 0, then those of part 1, and so on.
+    source (Union[ByNumber, ByPart]): Gives them. The data are episode 0, 1 and so on, or those of
+        part 0, then those of part 1, and so on.
     size (int): Number of its units: episodes, or parts.
     """
 
@@ -19,8 +34,9 @@ class Sharded:
         self.source = source
         self.has_parts = hasattr(source, "read_part")
         self.read = source.read_part if self.has_parts else source.__getitem__
-        if hasattr(source, "origin"):
-            self.origin = source.origin
+        for name in ("origin", "paths"):
+            if hasattr(source, name):
+                setattr(self, name, getattr(source, name))
 
     @property
     def size(self) -> int:

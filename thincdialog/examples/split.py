@@ -25,16 +25,16 @@ import numpy as np
 
 from ..contract import is_users, wrong_value
 from ..errors import ConfigError, DataError, Problem
-from ..formats.bad_data import BadData, gathered_bad_data
+from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
-from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
+from ..formats.tolerance import tolerance
 from ..formats.wording import short
 from .mutating import Episode, Source, mutated, own_mutator
 from .packed_store import PackedStore
 from .portion import Encoding, Portion, pack_store
 from .reading import Read, Reading, Tasks
-from .sharded import Sharded, sharded
+from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import MemoryStore, Store, collection_paused
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
@@ -93,8 +93,9 @@ class Split:
 
     name (str): For instance "train".
     source (Union[Source, Store]): Gives the episodes in file order; the same ones at each
-        call. One that can begin anywhere has a method `read_from` (see ``FileSource``). Or a
-        store that holds them, which is shown as it is.
+        call. One that can begin anywhere has a method `read_from` (see ``FileSource``), or
+        gives them by number or by part (see ``Sharded``). Or a store that holds them, which is
+        shown as it is.
     mutators (Sequence): Applied in order (see ``mutators.mutator``); none to a store.
     candidates (Optional[Callable]): Gives the candidates of every message.
     streaming (bool): Read the source for each epoch instead of holding it.
@@ -109,7 +110,7 @@ class Split:
     def __init__(
         self,
         name: str,
-        source: Union[Source, Store],
+        source: Union[Source, ByNumber, ByPart, Store],
         *,
         mutators: Sequence[Any] = (),
         candidates: Optional[Callable[[], List[str]]] = None,
@@ -185,7 +186,7 @@ class Split:
         at (Optional[Bookmark]): Lies where to begin, and is moved along, unless that
             cannot be: the source or a mutator has to see everything.
         RAISES (DataError): If there is none, or a label is not among the fixed
-            candidates and such ones are refused.
+            candidates and such ones are not tolerated.
         """
         at = at or Bookmark()
         is_empty = at.file == 0 and at.is_at_begin
@@ -379,7 +380,7 @@ class Split:
     def _has_readers(self) -> bool:
         """Whether others may read; not where all that is wrong is to be gathered here."""
         is_store = isinstance(self.source, Store)
-        return self.readers is not None and not is_store and gathered_bad_data() is None
+        return self.readers is not None and not is_store and tolerance().bad_data is None
 
     def _read_ahead(self, start: Start, encoding: Optional[Encoding]) -> Iterator[Read]:
         """Portions of the episodes from a place on, which others may have read."""
@@ -488,7 +489,7 @@ class Split:
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
         for message in episode:
             for label in message.get("labels", ()):
-                if label not in allowed and refuses_outside_labels():
+                if label not in allowed and not tolerance().outside_labels:
                     text = (
                         f"the label {short(label)} of example {short(message['id'])} is not "
                         f"among the {len(fixed)} fixed candidates: add it to their file"

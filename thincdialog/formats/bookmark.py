@@ -34,6 +34,7 @@ class Bookmark:
         no more than these are to be read.
     last (Optional[int]): Number of the unit, of a source that is read by numbers, that is not to
         be read any more.
+    unit (str): What the reader counts, see ``BadData``.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
 
@@ -48,6 +49,7 @@ class Bookmark:
         self.piece: Optional[Tuple[bytes, str]] = None
         self.last: Optional[int] = None
         self.n_conversations: Optional[int] = None
+        self.unit = "episodes"
         mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))

@@ -11,6 +11,7 @@ from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
 from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.portion import Encoding
+from ..examples.sharded import ByNumber, ByPart
 from ..examples.split import Readers, Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
@@ -43,12 +44,13 @@ class Teacher(Agent):
     blocks of ``shuffle_window`` and permutes each block by (seed, epoch, block): the same
     examples in the same order, streaming or in memory.
 
-    sources (Dict[str, Union[Source, Store]]): Split name to a function that gives its
+    sources (Dict[str, Union[Source, ByNumber, ByPart, Store]]): Split name to a function that gives its
         episodes: lists of messages with `text` ("" beside `features`) and `labels`. It gives
         the same ones at each call, in new ``Message`` objects, which the teacher changes. A
         message without `id` gets `<number of its episode>/<turn>`. One that can begin
-        anywhere has a method `read_from` (see ``FileSource``). Or a store that holds the
-        episodes (see ``examples.Store``).
+        anywhere has a method `read_from` (see ``FileSource``). Or what gives them by number
+        (`__len__` and `__getitem__`) or by part (`n_parts` and `read_part`), so that several may
+        read at once; or a store that holds the episodes (see ``examples.Store``).
     candidates (Optional[Callable]): Gives one list of candidates for all messages.
     mutators (Mutators): Applied in order at reading (see ``mutators.mutator``).
     streaming (bool): Read the data for every epoch instead of holding it. A run that goes on
@@ -70,7 +72,7 @@ class Teacher(Agent):
 
     def __init__(
         self,
-        sources: Mapping[str, Union[Source, Store]],
+        sources: Mapping[str, Union[Source, ByNumber, ByPart, Store]],
         *,
         candidates: Optional[Callable[[], List[str]]] = None,
         mutators: Mutators = None,
