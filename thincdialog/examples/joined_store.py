@@ -25,6 +25,7 @@ class JoinedStore(Store):
         self.first_rows = list(accumulate((part.n_examples for part in parts), initial=0))
         self.names = list(dict.fromkeys(name for part in parts for name in part.names))
         self.is_held = all(part.is_held for part in parts)
+        self.is_mapped = any(part.is_mapped for part in parts)
         of_parts = [frozenset(part.encoder_keys) for part in parts]
         self.encoder_keys = frozenset.intersection(*of_parts)
 

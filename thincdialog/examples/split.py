@@ -13,6 +13,7 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Tuple,
     Union,
 )
 
@@ -25,6 +26,8 @@ from ..formats.bookmark import Bookmark
 from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
 from ..formats.wording import short
+from ..messages import Message
+from .mapped_store import MappedStore
 from .mutating import Episode, Source, mutated, own_mutator
 from .store import MemoryStore, Store, collection_paused
 
@@ -33,6 +36,8 @@ from .store import MemoryStore, Store, collection_paused
 # and the `part`'s.
 Start = Dict[str, Any]
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
+# Examples, and letters of their texts, that a shard has at most (and one episode more).
+SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
 
 
 class Block(NamedTuple):
@@ -71,6 +76,7 @@ class Split:
         `origin` of its own.
     text_fields (Sequence[str]): Fields that together hold every text once.
     endless (bool): Whether the source may never end; only training shows such data.
+    built_store (Optional[MappedStore]): What is shown in the source's place, if anything is.
     """
 
     def __init__(
@@ -103,6 +109,7 @@ class Split:
         self.endless = endless
         self._single_turn = _stays_single(mutators, single_turn)
         self._store = source if isinstance(source, Store) else None
+        self.built_store: Optional[MappedStore] = None
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
@@ -117,6 +124,12 @@ class Split:
             hint = "set [loader] shuffle_window to what memory holds, or give it a [loader] store"
             raise ConfigError([Problem("", text, hint)])
         self.window = n_episodes
+
+    def use(self, store: MappedStore) -> None:
+        """Show what a store holds, which was made of these very episodes, in their place."""
+        self._store = self.built_store = store
+        self.streaming = False
+        self._lengths = self._replies = None
 
     def check_source(self) -> None:
         """See that the files it is read from, if any, are there.
@@ -193,6 +206,9 @@ class Split:
         if self._lengths is None:
             if self.streaming:
                 self._lengths = np.array([len(episode) for episode in self.episodes()])
+            elif self.store().is_single_turn:
+                # Takes no memory, however many there are.
+                self._lengths = np.broadcast_to(np.int64(1), self.store().n_episodes)
             else:
                 self._lengths = np.diff(np.asarray(self.store().starts))
         return self._lengths
@@ -247,15 +263,54 @@ class Split:
 
     def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
-        members = np.arange(store.n_episodes) if picked is None else picked
-        window = self.window or max(1, len(members))
-        for number, first in enumerate(range(0, len(members), window)):
-            yield Block(store, members[first : first + window], number)
+        n = store.n_episodes if picked is None else len(picked)
+        window = self.window or max(1, n)
+        for number, first in enumerate(range(0, n, window)):
+            members = slice(first, min(first + window, n))
+            order = np.arange(members.start, members.stop) if picked is None else picked[members]
+            yield Block(store, order, number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
+        for number, episode, mark, n_before in self._from(start):
+            if wanted is not None and number not in wanted:
+                continue
+            if not store.n_episodes:
+                start = {**mark.mark(), "skip": n_before, "episode": number, "part": part}
+            if self._single_turn and len(episode) > 1:
+                text = f"{short(episode[0]['id'])} was to be a single turn, but has more"
+                raise DataError(self.origin, text)
+            store.append(episode)
+            if store.n_episodes == self.window:
+                yield Block(store, np.arange(store.n_episodes), part, start)
+                store = MemoryStore(is_held=False)
+                part += 1
+        if store.n_episodes:
+            yield Block(store, np.arange(store.n_episodes), part, start)
+
+    def shards(self, start: Optional[Start] = None) -> Iterator[Tuple[MemoryStore, Start]]:
+        """The episodes from the source, however many memory holds at once, and where to begin
+        for what follows them.
+
+        start (Optional[Start]): Where to begin; None for the first episode.
+        """
+        store, size = MemoryStore(is_held=False), 0
+        after = start or BEGIN
+        for number, episode, mark, n_before in self._from(after):
+            store.append(episode)
+            size += sum(map(_size, episode))
+            if size > SHARD_LETTERS or store.n_examples >= SHARD_ROWS:
+                after = {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": 0}
+                yield store, after
+                store, size = MemoryStore(is_held=False), 0
+        if store.n_episodes:
+            yield store, after
+
+    def _from(self, start: Start) -> Iterator[Tuple[int, Episode, Bookmark, int]]:
+        """The episodes from a place on: number, messages, and where it is read from, with how
+        many stand between there and it."""
         at = Bookmark(start)
         spot, skipped, n_since = (at.file, at.spot), start["skip"], 0
         for number, episode in enumerate(self.episodes(at), start["episode"] - start["skip"]):
@@ -264,20 +319,8 @@ class Split:
             n_since += 1
             if skipped:
                 skipped -= 1
-            elif wanted is None or number in wanted:
-                if not store.n_episodes:
-                    own = {"skip": n_since - 1, "episode": number, "part": part}
-                    start = {**at.mark(), **own}
-                if self._single_turn and len(episode) > 1:
-                    text = f"{short(episode[0]['id'])} was to be a single turn, but has more"
-                    raise DataError(self.origin, text)
-                store.append(episode)
-            if store.n_episodes == self.window:
-                yield Block(store, np.arange(store.n_episodes), part, start)
-                store = MemoryStore(is_held=False)
-                part += 1
-        if store.n_episodes:
-            yield Block(store, np.arange(store.n_episodes), part, start)
+            else:
+                yield number, episode, at, n_since - 1
 
     @property
     def _can_begin_anywhere(self) -> bool:
@@ -324,6 +367,12 @@ class Split:
 def _is_message(value: Any) -> bool:
     labels = value.get("labels", ()) if isinstance(value, dict) else None
     return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
+
+
+def _size(message: Message) -> int:
+    size = sum(len(value) for value in message.values() if type(value) is str)
+    size += sum(map(len, message.get("labels", ())))
+    return size + sum(len(turn[1]) for turn in message.get("context", ()))
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:

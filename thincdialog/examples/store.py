@@ -43,6 +43,8 @@ class Store(Contract):
     names (Sequence[str]): Fields that some row has. Labels stand under `labels`.
     starts (Sequence[int]): First row of each episode, and at the end the number of rows.
     is_held (bool): Whether it stays for the whole run, and with it what agents remember.
+    is_mapped (bool): Whether it lies on disk and may be larger than memory: nothing is kept of
+        its rows.
     encoder_keys (Collection[str]): Of the encoders whose tokens it has ready.
     """
 
@@ -54,6 +56,7 @@ class Store(Contract):
     names: Sequence[str]
     starts: Sequence[int]
     is_held: bool = True
+    is_mapped: bool = False
     encoder_keys: Collection[str] = ()
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:

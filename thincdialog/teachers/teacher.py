@@ -135,6 +135,10 @@ class Teacher(Agent):
         for split in self._data.values():
             split.check_source()
 
+    def data_of(self, split: str) -> Split:
+        """Where the episodes of a split come from."""
+        return self._data[split]
+
     def files(self, split: str) -> List[str]:
         """The files that a split is read from, in their order, that of the fixed
         candidates last; none if it is made otherwise."""

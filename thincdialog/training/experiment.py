@@ -1,6 +1,7 @@
 """Everything that a config describes, built once."""
 
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
 
 import numpy
@@ -35,6 +36,7 @@ from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .reading_bar import reading_bar
 from .selection import not_measured
+from .stores import Built, Stores
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -58,6 +60,7 @@ class Experiment:
     training, mixture, evaluation (Dict[str, Any]): Settings and parts of these sections.
     optimizer (Optimizer): Of ``[training.optimizer]``.
     loader (Dict[str, Any]): Settings of ``[loader]``.
+    stores (Optional[Stores]): Of ``[loader] store``; they are shown once they were ``use``d.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
     RAISES (ConfigError): If a registered function refuses its arguments.
@@ -83,6 +86,12 @@ class Experiment:
                 task.set_shuffle_window(self.loader["shuffle_window"])
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self.stores: Optional[Stores] = None
+        if self.loader["store"] is not None:
+            settings = checked.interpolated["tasks"]
+            outside = self.agent.reading().outside_labels
+            root = Path(self.loader["store"])
+            self.stores = Stores(root, self.tasks, settings, self.code, outside)
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
@@ -215,6 +224,15 @@ class Experiment:
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
+
+    def use_examples(self, stderr: TextIO, rebuild: bool = False) -> List[Built]:
+        """Show what is in the stores, if the config names a place for them, before anything is
+        asked of the data (see ``Stores``)."""
+        return [] if self.stores is None else self.stores.use_examples(stderr, rebuild)
+
+    def use_tokens(self, stderr: TextIO) -> List[Built]:
+        """Let the agent, which is initialized, read the tokens that are in the stores."""
+        return [] if self.stores is None else self.stores.use_tokens(self.agent.encoder, stderr)
 
     # --- what is wrong --------------------------------------------------------------------
 
