@@ -74,7 +74,7 @@ class WithCandidates(Store):
         return self.store.encoded(key, rows)
 
     @property
-    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:  # type: ignore[override]
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
         return self.store.label_ids, self.store.label_texts
 
     @property

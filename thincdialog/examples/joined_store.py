@@ -31,6 +31,8 @@ class JoinedStore(Store):
 
     @cached_property
     def starts(self) -> Sequence[int]:  # type: ignore[override]
+        if all(part.is_single_turn for part in self.parts):
+            return range(self.first_rows[-1] + 1)
         ends = [
             np.asarray(part.starts)[1:] + first for part, first in zip(self.parts, self.first_rows)
         ]
@@ -75,7 +77,9 @@ class JoinedStore(Store):
         return message
 
     @cached_property
-    def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
+        if len(self.parts) == 1:
+            return self.parts[0].label_ids, self.parts[0].label_texts
         numbers: Dict[str, int] = {}
         ids = []
         for part in self.parts:

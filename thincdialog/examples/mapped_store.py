@@ -27,6 +27,7 @@ class MappedStore(Store):
     manifest (Dict[str, Any]): What its manifest says.
     n_rows (int): Examples.
     checksum (str): Of all that it holds.
+    has_several_labels (bool): Whether some row has more than one.
     RAISES (DataError): If a file is missing, cut, or something else.
     """
 
@@ -46,6 +47,7 @@ class MappedStore(Store):
         self._arrays = files.array("arrays", "u")
         self._array_index = files.array("arrays.index", "i", 2)
         self.names = list(manifest["fields"])
+        self.has_several_labels: bool = manifest["has_several_labels"]
         self._fields = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
         self._n_words = self._of_rows("n_words")
         self._label_ids, self._labels = self._of_rows("label_ids"), files.array("labels", "i")
@@ -186,8 +188,26 @@ class MappedStore(Store):
         return self._label_ids
 
     @cached_property
-    def label_texts(self) -> Sequence[str]:  # type: ignore[override]
+    def label_texts(self) -> Sequence[str]:
         return _Texts(self, self._labels)
+
+    def frequent_labels(self, most: int) -> List[str]:
+        """The different first labels, the most frequent first; of equally frequent ones the
+        first seen.
+
+        most (int): How many at most.
+        """
+        counts = np.zeros(len(self._labels), dtype=np.int32)
+        for start in range(0, self.n_rows, 1 << 20):
+            ids = self._label_ids[start : start + (1 << 20)]
+            np.add.at(counts, ids[ids != NO_LABEL], 1)
+        chosen = np.arange(len(counts))
+        if most < len(counts):
+            rarest = -np.partition(-counts, most - 1)[most - 1]
+            chosen = np.flatnonzero(counts >= rarest)
+        order = np.argsort(-counts[chosen], kind="stable")[:most]
+        texts = self.label_texts
+        return [texts[number] for number in chosen[order].tolist()]
 
     @property
     def n_words(self) -> np.ndarray:

@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
     store (Store): Holds the episodes.
     order (np.ndarray): Their numbers in the store, in the order of the data, or in that of an
-        epoch; int64.
+        epoch; int64. Where all of a store are shuffled, a ``Shuffled``.
     number (int): Place of the block in the data, from 0.
     start (Optional[Start]): Where a stream is to be read from to get them again.
     again (int): How often the data was shown whole before, within the epoch.
@@ -232,7 +232,7 @@ class Split:
     def blocks(
         self, picked: Optional[np.ndarray], start: Optional[Start] = None
     ) -> Iterator[Block]:
-        """The episodes in blocks of ``window``, in file order.
+        """The episodes in blocks of ``window``, in file order; in any where that is 0.
 
         picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending;
             all if None.
@@ -264,7 +264,7 @@ class Split:
     def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
         n = store.n_episodes if picked is None else len(picked)
-        window = self.window or max(1, n)
+        window = self.window or SHARD_ROWS
         for number, first in enumerate(range(0, n, window)):
             members = slice(first, min(first + window, n))
             order = np.arange(members.start, members.stop) if picked is None else picked[members]

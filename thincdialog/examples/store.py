@@ -124,7 +124,7 @@ class Store(Contract):
             yield from self.cells(name, np.arange(start, min(start + CHUNK, self.n_examples)))
 
     @cached_property
-    def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
         numbers: Dict[str, int] = {}
         ids = [
             numbers.setdefault(labels[0], len(numbers)) if labels else NO_LABEL
@@ -139,7 +139,7 @@ class Store(Contract):
         return self._numbered_labels[0]
 
     @cached_property
-    def label_texts(self) -> List[str]:
+    def label_texts(self) -> Sequence[str]:
         """The different first labels."""
         return self._numbered_labels[1]
 

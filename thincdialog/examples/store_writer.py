@@ -3,7 +3,7 @@
 import re
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from .store_cells import NO_CELL, ShardCells
 
 # Rows that a column is filled up with at once.
 _CHUNK = 1 << 16
+_NOTHING: Dict[str, Any] = {
+    "fields": [], "ends": {}, "has_several_labels": False, "next": None, "is_complete": False
+}  # fmt: skip
 
 
 class StoreWriter:
@@ -24,15 +27,17 @@ class StoreWriter:
     fingerprint (Any): What it is made of, as JSON.
 
     n_rows, n_episodes (int): Written so far.
+    has_several_labels (bool): Whether some row has more than one.
     next (Any): Where the source is to be read from, as ``add`` was told; None at its beginning.
     is_complete (bool): Whether the last shard was written.
     """
 
     def __init__(self, folder: Path, fingerprint: Any):
         self.files = GrowingFolder(folder, fingerprint)
-        state = self.files.state or {"fields": [], "ends": {}, "next": None, "is_complete": False}
-        self.fields: List[str] = state["fields"]
-        self._ends: Dict[str, int] = state["ends"]
+        state = self.files.state or _NOTHING
+        self.fields: List[str] = list(state["fields"])
+        self._ends: Dict[str, int] = dict(state["ends"])
+        self.has_several_labels: bool = state["has_several_labels"]
         self.next: Any = state["next"]
         self.is_complete: bool = state["is_complete"]
         array = self.files.array
@@ -81,6 +86,8 @@ class StoreWriter:
                 self._columns.append(new)
         for name, column in zip(self.fields, self._columns):
             column.append(cells.column(name, list(store.all_cells(name)), ids))
+        several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
+        self.has_several_labels = self.has_several_labels or any(several)
         label_texts, label_ids = store.label_texts, store.label_ids
         n_labels = self._labels.n_rows
         self._labels.append([cells.string(text) for text in label_texts])
@@ -111,7 +118,7 @@ class StoreWriter:
         self._save()
 
     def _save(self) -> None:
-        names = ("fields", "next", "is_complete")
+        names = ("fields", "has_several_labels", "next", "is_complete")
         self.files.save({**{name: getattr(self, name) for name in names}, "ends": self._ends})
 
     def finish(self, about: Dict[str, Any]) -> None:
@@ -127,6 +134,7 @@ class StoreWriter:
             "examples": n_rows,
             "episodes": n_episodes,
             "labels": n_labels,
+            "has_several_labels": self.has_several_labels,
             "fields": {field: column_name(n, field) for n, field in enumerate(self.fields)},
         }
         gone = ["shard_labels", "shard_ids", "shard_keys"]
@@ -139,7 +147,7 @@ def column_name(number: int, field: str) -> str:
     return f"field.{field}" if is_plain else f"field.{number}"
 
 
-def _keys(texts: List[str]) -> np.ndarray:
+def _keys(texts: Sequence[str]) -> np.ndarray:
     """A hash of each text, shape (n, 2), uint64."""
     digests = [
         blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts

@@ -426,6 +426,14 @@ class Teacher(Agent):
         """Every label of the same examples; those without labels give none."""
         return self._order.all_labels()
 
+    def frequent_labels(self, most: int) -> List[str]:
+        """The different labels of the same examples, the most frequent first; of equally
+        frequent ones the first seen.
+
+        most (int): How many at most.
+        """
+        return self._order.frequent_labels(most)
+
     @property
     def data_name(self) -> str:
         """What the split is read from, for error messages: its files, or the task."""
