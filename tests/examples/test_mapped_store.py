@@ -15,6 +15,7 @@ from thincdialog.errors import DataError
 from thincdialog.examples import MemoryStore
 from thincdialog.examples.mapped_store import MappedStore
 from thincdialog.examples.store_writer import StoreWriter
+from thincdialog.files import growing_folder
 from thincdialog.files.growing_folder import read_manifest
 from thincdialog.messages import PARTNER, SELF, Message
 
@@ -56,7 +57,6 @@ def built(folder, parts):
     with closing(writer.files):
         for number, part in enumerate(parts):
             writer.add(held(part), number + 1)
-        writer.complete()
         writer.finish({})
     return MappedStore(folder, read_manifest(folder))
 
@@ -167,7 +167,8 @@ def test_five_lines_of_numpy_read_a_text(tmp_path):
 
 
 @pytest.mark.parametrize("n_done", [0, 1, 2])
-def test_a_store_that_was_stopped_goes_on_and_is_the_same(n_done, tmp_path):
+def test_a_store_that_was_stopped_goes_on_and_is_the_same(n_done, tmp_path, monkeypatch):
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
     parts = [EPISODES[:9], EPISODES[9:20], EPISODES[20:]]
     built(tmp_path / "whole", parts)
     writer = StoreWriter(tmp_path / "store", {"of": "a test"})
@@ -182,7 +183,6 @@ def test_a_store_that_was_stopped_goes_on_and_is_the_same(n_done, tmp_path):
     assert again.next == (n_done or None)
     for number, part in enumerate(parts[n_done:], n_done):
         again.add(held(part), number + 1)
-    again.complete()
     again.finish({})
     assert_same_folders(tmp_path / "store", tmp_path / "whole")
 

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 from functools import cached_property
 from itertools import islice
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, cast
 
 import numpy as np
 
@@ -235,9 +235,8 @@ class Order:
             # Another worker has what is left over, for each task.
             place = (self.worker - self.task) % self.n_workers
             draw = (self.seed, self.epoch, again, place, self.n_workers, self.picked)
-            yield Block(
-                self.held, whole_order(self.held.n_episodes, *draw), 0, None, again, self.task
-            )
+            whole = whole_order(self.held.n_episodes, *draw)
+            yield Block(self.held, cast(Any, whole), 0, None, again, self.task)
             return
         for block in self.data.blocks(self.picked, start):
             n, number, order = len(block.order), block.number, None

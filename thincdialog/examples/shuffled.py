@@ -42,11 +42,11 @@ class Shuffled:
         if not isinstance(index, slice):
             return self.item(index)
         places = range(*index.indices(self.n))
-        parts = []
+        parts = [self._known[:0]]
         for start in range(places.start, places.stop, _CHUNK):
             stop = min(start + _CHUNK, places.stop)
             parts.append(self._from(start)[: stop - start])
-        return np.concatenate(parts) if len(parts) != 1 else parts[0]
+        return np.concatenate(parts) if len(parts) != 2 else parts[1]
 
     def item(self, place: int) -> int:
         """What stands at one place."""

@@ -15,13 +15,13 @@ from .store_cells import NO_CELL, ShardCells
 # Rows that a column is filled up with at once.
 _CHUNK = 1 << 16
 _NOTHING: Dict[str, Any] = {
-    "fields": [], "ends": {}, "has_several_labels": False, "next": None, "is_complete": False
+    "fields": [], "ends": {}, "has_several_labels": False, "next": None
 }  # fmt: skip
 
 
 class StoreWriter:
-    """Appends shards to a store. What a shard brought is safe on the disk when ``add`` returns;
-    a writer that is made anew for the same folder goes on behind the last one.
+    """Appends shards to a store. A writer that is made anew for the same folder goes on where
+    another one was stopped, a few seconds before.
 
     folder (Path): Of the store.
     fingerprint (Any): What it is made of, as JSON.
@@ -29,7 +29,6 @@ class StoreWriter:
     n_rows, n_episodes (int): Written so far.
     has_several_labels (bool): Whether some row has more than one.
     next (Any): Where the source is to be read from, as ``add`` was told; None at its beginning.
-    is_complete (bool): Whether the last shard was written.
     """
 
     def __init__(self, folder: Path, fingerprint: Any):
@@ -39,7 +38,6 @@ class StoreWriter:
         self._ends: Dict[str, int] = dict(state["ends"])
         self.has_several_labels: bool = state["has_several_labels"]
         self.next: Any = state["next"]
-        self.is_complete: bool = state["is_complete"]
         array = self.files.array
         self._strings, self._string_starts = array("strings", "|u1"), array("strings.starts", "<i8")
         self._lists, self._list_starts = array("lists", "<i8"), array("lists.starts", "<i8")
@@ -112,13 +110,8 @@ class StoreWriter:
         starts.append(ends)
         self._ends[name] = int(ends[-1]) if len(ends) else self._ends.get(name, 0)
 
-    def complete(self) -> None:
-        """The last shard was written."""
-        self.is_complete = True
-        self._save()
-
     def _save(self) -> None:
-        names = ("fields", "has_several_labels", "next", "is_complete")
+        names = ("fields", "has_several_labels", "next")
         self.files.save({**{name: getattr(self, name) for name in names}, "ends": self._ends})
 
     def finish(self, about: Dict[str, Any]) -> None:

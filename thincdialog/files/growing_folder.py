@@ -8,6 +8,7 @@ place.
 import fcntl
 import json
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Collection, Dict, Optional
@@ -21,6 +22,7 @@ from .whole_folder import replace
 
 MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
 BUILDING = ".building"
+SAVE_SECONDS = 10.0
 
 
 class GrowingFolder:
@@ -29,7 +31,8 @@ class GrowingFolder:
     folder (Path): Its place.
     fingerprint (Any): What it is made of, as JSON; what was begun of something else is dropped.
 
-    state (Any): Told at the last ``save``, by this process or one before; None if there was none.
+    state (Any): Of the last ``save`` that was noted, by this process or one before; None if
+        there was none.
     RAISES (OutputError): If another process writes the same folder.
     """
 
@@ -45,6 +48,7 @@ class GrowingFolder:
         if last is None:
             for path in self.beside.iterdir():
                 path.unlink()
+        self._saved = time.monotonic()
         self._journal = (self.beside / JOURNAL).open("a", encoding="utf8")
         if last is None:
             self._note({"fingerprint": fingerprint})
@@ -57,15 +61,18 @@ class GrowingFolder:
         return self._arrays[name]
 
     def save(self, state: Any) -> None:
-        """What was appended is safe on the disk when this returns.
+        """Note how far it has come, now and then: at most ``SAVE_SECONDS`` of work are lost.
 
         state (Any): Tells who goes on what comes next; JSON.
         """
+        if time.monotonic() - self._saved < SAVE_SECONDS:
+            return
         for each in self._arrays.values():
             each.sync()
         self.state = state
         rows = {name: array.n_rows for name, array in self._arrays.items()}
         self._note({"rows": rows, "state": state})
+        self._saved = time.monotonic()
 
     def _note(self, entry: Dict[str, Any]) -> None:
         self._journal.write(json.dumps(entry) + "\n")

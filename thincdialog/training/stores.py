@@ -136,13 +136,12 @@ class Stores:
             try:
                 title = f"Building {name}"
                 with reading_bar(stderr, title, "examples") as progress:
-                    for shard, after in () if writer.is_complete else data.shards(writer.next):
+                    for shard, after in data.shards(writer.next):
                         writer.add(shard, after)
                         if progress is not None:
                             progress(writer.n_rows)
                 if facts != [_facts(path) for path in data.files()]:
                     raise DataError(folder, "its data changed while it was built: build it again")
-                writer.complete()
                 writer.finish({"facts": facts, "hashed": time.time_ns()})
             finally:
                 writer.files.close()
