@@ -254,6 +254,7 @@ def memory(folder: Path) -> None:
         least = least or found["MB"]
         rows.append([what, f"{found['seconds']:,.0f}", f"{found['MB']:,.0f}"])
         rows[-1][-1] += f" (+{found['MB'] - least:,.0f})"
+        print(*rows[-1], sep="  ", file=sys.stderr)
     size = sum(p.stat().st_size for p in (folder / f"store{N_LARGE}").rglob("*") if p.is_file())
     print(table(rows) + f"\n{size / 1e9:.1f} GB on disk")
 

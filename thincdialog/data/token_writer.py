@@ -15,7 +15,7 @@ from ..ops.slices import slice_places
 from .text_encoder import TextEncoder
 
 # Rows and labels that are tokenized at once.
-_CHUNK = 1 << 16
+CHUNK = 1 << 16
 _KIND = (1 << BITS) - 1
 
 
@@ -58,12 +58,12 @@ class _Tokens:
     def write(self, progress: Optional[Callable[[int], None]]) -> None:
         state, texts = self.state, self.store.label_texts
         while state["labels"] < len(texts):
-            some = texts[state["labels"] : state["labels"] + _CHUNK]
+            some = texts[state["labels"] : state["labels"] + CHUNK]
             self._add([(SELF, text) for text in some])
             state["labels"] += len(some)
             self.files.save(state)
         while state["rows"] < self.store.n_rows:
-            rows = slice(state["rows"], min(state["rows"] + _CHUNK, self.store.n_rows))
+            rows = slice(state["rows"], min(state["rows"] + CHUNK, self.store.n_rows))
             turns, n_turns = self._turns_of(rows)
             self.turns.append(turns)
             self.bounds.append(self.turns.n_rows - n_turns.sum() + n_turns.cumsum())

@@ -114,12 +114,13 @@ class Split:
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
 
-    def set_window(self, n_episodes: int) -> None:
+    def set_window(self, n_episodes: int, is_stored: bool) -> None:
         """Cut the episodes into blocks of so many from now on; 0: into one.
 
+        is_stored (bool): Whether a stream will be held by a store.
         RAISES (ConfigError): If a stream is to be one block.
         """
-        if self.streaming and not n_episodes:
+        if self.streaming and not n_episodes and not is_stored:
             text = f"the split '{self.name}' is a stream, which cannot be shuffled whole"
             hint = "set [loader] shuffle_window to what memory holds, or give it a [loader] store"
             raise ConfigError([Problem("", text, hint)])
@@ -297,16 +298,14 @@ class Split:
         start (Optional[Start]): Where to begin; None for the first episode.
         """
         store, size = MemoryStore(is_held=False), 0
-        after = start or BEGIN
-        for number, episode, mark, n_before in self._from(after):
+        for number, episode, mark, n_before in self._from(start or BEGIN):
             store.append(episode)
             size += sum(map(_size, episode))
             if size > SHARD_LETTERS or store.n_examples >= SHARD_ROWS:
-                after = {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": 0}
-                yield store, after
+                yield store, _behind(mark, n_before, number)
                 store, size = MemoryStore(is_held=False), 0
         if store.n_episodes:
-            yield store, after
+            yield store, _behind(mark, n_before, number)
 
     def _from(self, start: Start) -> Iterator[Tuple[int, Episode, Bookmark, int]]:
         """The episodes from a place on: number, messages, and where it is read from, with how
@@ -367,6 +366,11 @@ class Split:
 def _is_message(value: Any) -> bool:
     labels = value.get("labels", ()) if isinstance(value, dict) else None
     return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
+
+
+def _behind(mark: Bookmark, n_before: int, number: int) -> Start:
+    """Where to begin behind an episode, from what ``Split._from`` tells of it."""
+    return {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": 0}
 
 
 def _size(message: Message) -> int:

@@ -157,14 +157,15 @@ class Teacher(Agent):
         """Whether a split is read for every epoch instead of being held."""
         return self._data[split].streaming
 
-    def set_shuffle_window(self, n_episodes: int) -> None:
+    def set_shuffle_window(self, n_episodes: int, is_stored: bool = False) -> None:
         """Shuffle so many episodes together from now on.
 
         n_episodes (int): 1 or more; 0 for all, where the data is held.
+        is_stored (bool): Whether streams will be held by a store.
         RAISES (ConfigError): If a stream is to be shuffled whole.
         """
         for split in self._data.values():
-            split.set_window(n_episodes)
+            split.set_window(n_episodes, is_stored)
 
     def first_episodes(self, split: str, n_episodes: int) -> Iterator[Episode]:
         """The first episodes of a split in the order of the data, with `labels`, read once

@@ -81,17 +81,16 @@ class Experiment:
         self.evaluation: Dict[str, Any] = parts["evaluation"]
         self.optimizer: Any = self.training["optimizer"]
         self.loader: Dict[str, Any] = parts["loader"]
-        if self.loader["shuffle_window"] is not None:
-            for task in self.tasks.values():
-                task.set_shuffle_window(self.loader["shuffle_window"])
+        window, root = self.loader["shuffle_window"], self.loader["store"]
+        for task in self.tasks.values() if window is not None else ():
+            task.set_shuffle_window(window, is_stored=root is not None)
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
         self.stores: Optional[Stores] = None
-        if self.loader["store"] is not None:
+        if root is not None:
             settings = checked.interpolated["tasks"]
             outside = self.agent.reading().outside_labels
-            root = Path(self.loader["store"])
-            self.stores = Stores(root, self.tasks, settings, self.code, outside)
+            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside)
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
