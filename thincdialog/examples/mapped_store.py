@@ -16,7 +16,7 @@ from .store_cells import ARRAY, BITS, FLOATS, JSON, NO_CELL, ONE, STRING, STRING
 
 # Lists that are kept once read, because many examples have them: so many, each of so many
 # strings or more.
-_MAX_LISTS, _LONG = 64, 16
+_N_LISTS, _LONG = 64, 16
 
 
 class MappedStore(Store):
@@ -155,7 +155,7 @@ class MappedStore(Store):
             return [(value & 1, self.string(value >> 1)) for value in values]
         found = list(map(self.string, values))
         if len(found) >= _LONG:
-            if len(self._known_lists) >= _MAX_LISTS:
+            if len(self._known_lists) >= _N_LISTS:
                 self._known_lists.clear()
             self._known_lists[number] = found
         return found

@@ -15,9 +15,10 @@ from ..errors import DataError
 # Bytes before the first value, as NumPy writes them for arrays of any length.
 HEADER = 128
 _MAGIC = b"\x93NUMPY\x01\x00"
-# What the pages of files may take of memory beyond what they took at first, and how many rows
-# are read before somebody looks.
-MAX_PAGES, LOOK_EVERY = 1 << 27, 64
+# Bytes that the pages of files may take of memory beyond what they took at first.
+MAX_PAGES = 1 << 27
+# Rows that are read before somebody looks.
+LOOK_EVERY = 64
 
 
 class GrowingArray:

@@ -178,6 +178,23 @@ class Stores:
             pass
         return [[Path(path).name, _hash(path)] for path in data.files()]
 
+    def about(self, task: str, split: str) -> str:
+        """What is on disk of a split, and whether training would read it, in words."""
+        folder = self.folder(task, split) / "examples"
+        manifest = read_manifest(folder)
+        if manifest is None:
+            return "not built"
+        data = self.tasks[task].data_of(split)
+        stale = _difference(
+            manifest.get("fingerprint"), self._fingerprint(task, split, data, manifest)
+        )
+        found = f"{_size(folder) / 1e6:,.1f} MB"
+        tokens = [
+            f"{_size(path) / 1e6:,.1f}" for path in sorted(folder.parent.glob("tokens-*[0-9a-f]"))
+        ]
+        found += f", tokens {' + '.join(tokens)} MB" if tokens else ", no tokens"
+        return f"{found}; stale: {stale}" if stale else found
+
     # --- tokens ---------------------------------------------------------------------------
 
     def use_tokens(self, encoder: Optional[TextEncoder], stderr: TextIO) -> List[Built]:
