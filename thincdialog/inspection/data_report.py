@@ -100,7 +100,7 @@ class SplitReport:
     shared_ids: int
     held_out: str = ""
     skipped: List[SkippedSome] = field(default_factory=list)
-    store: str = ""
+    store: str = field(default="", init=False)
 
 
 @dataclass(frozen=True)
