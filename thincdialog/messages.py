@@ -21,6 +21,9 @@ Turn = Tuple[int, str]
 # What an agent "hears" when it opens a conversation: nobody has said a thing yet.
 SILENCE = "__SILENCE__"
 
+# What is said where no reply is probable enough.
+DONT_KNOW = "I don't know."
+
 
 class Message(dict):
     """A message. A plain dict with a name of its own and short access to what

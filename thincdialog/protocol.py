@@ -255,6 +255,7 @@ class ReadingOptions(NamedTuple):
     outside_labels (bool): Whether labels may stand outside their candidates.
     n_features (Optional[int]): Numbers of `features` that it reads in the place of text; 0 if it
         reads text; None if it does not say.
+    other_fields (bool): Whether it reads fields of messages besides text and `features`.
     repeats_training (bool): Whether it says nothing but labels of the training data where a
         message brings no ``label_candidates``.
     """
@@ -266,6 +267,7 @@ class ReadingOptions(NamedTuple):
     encoder: Mapping[str, Any] = {}
     outside_labels: bool = False
     n_features: Optional[int] = None
+    other_fields: bool = False
     repeats_training: bool = False
 
 

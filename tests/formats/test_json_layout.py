@@ -263,7 +263,7 @@ def test_layout_names_the_line_of_what_is_wrong(tmp_path):
         (["1 a", "2 b", "3 a"], ":3  conversation_id is 'a' again"),
         (["1 a", "2 a 1", "3 a 1"], "a second answer to the same turn"),
         (["1 a", "2 a"], "a second beginning"),
-        (["1 a 2", "2 a 1"], "leads round in a circle"),
+        (["1 a 2", "2 a 1"], "leads back to itself"),
     ],
 )
 def test_layout_groups_must_be_together_and_no_trees(tmp_path, replies, words):

@@ -64,8 +64,8 @@ def test_processes_refuse_data_in_another_order(tmp_path, tmp_path_factory, monk
     with pytest.raises(WorkerError) as refused:
         train(text, output=tmp_path / "out", code=code, overrides=PROCESSES, **streams)
     said = str(refused.value)
-    assert "the training data is another one in a worker process, or in another order" in said
-    assert '(a set of texts does not), or set [runner] executor = "thread"' in said
+    assert "a worker process reads other training data than the run, or in another order" in said
+    assert '(a set of texts does not). Mend that, or set [runner] executor = "thread"' in said
     assert "\n" not in said and said.startswith("Worker ")
     assert not (tmp_path / "out").exists()
 
@@ -88,7 +88,7 @@ def test_processes_refuse_a_file_that_is_written_while_they_start(tmp_path, n_li
     path = tmp_path / "talk.jsonl"
     path.write_text(OTHER + TALK * n_lines)
     settings = {"paths.train": str(path), "tasks.talk.streaming": streaming}
-    said = f"{path}  the training data is another one in a worker process"
+    said = f"{path}  a worker process reads other training data than the run"
     with pytest.raises(DataError, match=re.escape(said)):
         # Of a stream, behind what is read of it to compare.
         with begun(TALKS, settings, lambda: os.truncate(path, n_lines * len(TALK))):

@@ -12,7 +12,6 @@ from thincdialog.api import (
     ConfigError,
     DataError,
     DialogError,
-    Experiment,
     Message,
     Tokenizer,
     evaluate,
@@ -219,56 +218,3 @@ def test_good_ones_train():
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format("good"))
     result = two_steps(config + MUTATOR.format("a good one"))
     assert result.stopped_because == "max_steps = 2 reached"
-
-
-@pytest.mark.parametrize(
-    "score, said",
-    [
-        ("f2", r"'f2' is not measured on the dev data - choose one of: .*accuracy, examples"),
-        ("hits@2", r"'hits@2' is not measured on the dev data - did you mean 'hits@"),
-        ("coffee/accuracy", "'coffee/accuracy' is not measured on the dev data"),
-    ],
-)
-def test_a_score_that_nobody_measures_is_found_before_data_is_read(score, said):
-    config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
-    line = config[: config.index("score =")].count("\n") + 1
-    experiment = Experiment.from_config(config)
-    (problem,) = experiment.score_problems()
-    assert problem.where == f"config:{line}" and re.search(said, str(problem))
-    with pytest.raises(ConfigError, match=said):
-        experiment.check_training()
-    assert not list(experiment.agent.__dict__.get("fixed"))
-
-
-def test_scores_that_somebody_measures_pass(tmp_path):
-    for score in ("mrr", "f1", "loss", "truncated_contexts", "examples"):
-        config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
-        assert not Experiment.from_config(config).score_problems()
-    two = RANKER.replace("[tokenizer]", TWO + "[tokenizer]")
-    for score in ("more/hits@1", "macro/hits@1", "hits@1"):
-        config = two.replace('score = "hits@1"', f'score = "{score}"')
-        assert not Experiment.from_config(config).score_problems()
-
-
-@pytest.mark.parametrize("source", ["batch", "batch_all", "fixed", "vocab", "inline", None])
-def test_candidates_drawn_for_who_would_not_choose_from_them_are_refused(source):
-    changes = {"agent.eval_candidates": source, "evaluation.n_candidates": 100}
-    experiment = Experiment.from_config(RANKER, changes)
-    if source in ("inline", None):
-        experiment.check_training()
-        assert experiment.evaluation_split("dev").n_examples
-        return
-    said = "n_candidates = 100, but .agent. eval_candidates .* take one of them"
-    for check in (experiment.check_training, lambda: experiment.evaluation_split("dev")):
-        with pytest.raises(ConfigError, match=said):
-            check()
-    experiment = Experiment.from_config(RANKER, {"agent.eval_candidates": source})
-    assert not experiment.candidate_problems()
-
-
-TWO = """[tasks.more]
-@teachers = "thincdialog.CoffeeOrder.v1"
-n_train = 10
-n_dev = 10
-
-"""

@@ -343,3 +343,66 @@ def test_all_episodes_are_shuffled_together_if_wanted(streaming, files):
         orders.append(teacher._order.read(50).ids())
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
     assert len(set(orders[0])) == 20
+
+
+LIMITED = """
+import io, random, resource, sys
+from thincdialog.api import Experiment, Message, Teacher, registry, train
+
+N_LETTERS, MEGABYTE = 12_000, 1 << 20
+
+@registry.teachers("tests.long.v1")
+def long(n: int, streaming: bool = False):
+    def episodes():
+        rng = random.Random(0)
+        letters = [rng.choice("abcdefgh") for _ in range(4 * N_LETTERS)]
+        for number in range(n):
+            at = rng.randrange(3 * N_LETTERS)
+            text = " ".join(letters[at : at + N_LETTERS])
+            yield [Message(id=str(number), text=text, labels=[f"{number % 50} a"])]
+
+    return Teacher({"train": episodes}, streaming=streaming, single_turn=True)
+
+def kilobytes(name):
+    lines = open("/proc/self/status").read().splitlines()
+    return int(next(line for line in lines if line.startswith(name)).split()[1])
+
+def learn(n, **changes):
+    changes = {name.replace("__", "."): value for name, value in changes.items()}
+    overrides = {"tasks.long.n": n, "training.max_epochs": 2, **changes}
+    train(CONFIG, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO())
+
+CONFIG, N = open("long.cfg").read(), 16_000
+if sys.argv[1] == "build":
+    learn(N, loader__store="stores", training__max_steps=1, tasks__long__streaming=True)
+    raise SystemExit
+learn(100, loader__store="warm")
+data, pages = kilobytes("VmData:"), kilobytes("RssFile:")
+resource.setrlimit(resource.RLIMIT_DATA, (1024 * data + 24 * MEGABYTE,) * 2)
+try:
+    learn(N, loader__store=None, tasks__long__streaming=False, training__max_steps=1)
+    print("held")
+except MemoryError:
+    pass
+window = int(sys.argv[2])
+learn(N, loader__store="stores", loader__shuffle_window=window, tasks__long__streaming=True)
+print(kilobytes("RssFile:") - pages)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", ["65536", "0"])
+def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(window, tmp_path):
+    config = IN_BATCH[IN_BATCH.index("[tokenizer]") :].replace("Words.v1", "Whitespace.v1", 1)
+    task = '[tasks.long]\n@teachers = "tests.long.v1"\nn = 1\n\n'
+    (tmp_path / "long.cfg").write_text(task + config)
+    (tmp_path / "limited.py").write_text(LIMITED)
+    for words in (["build"], ["train", window]):
+        command = [sys.executable, "limited.py", *words]
+        env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env)
+        assert done.returncode == 0, done.stderr
+    size = sum(path.stat().st_size for path in (tmp_path / "stores").rglob("*.npy"))
+    assert size > 20 * 24 << 20
+    # Held in memory, the data are too many; and pages were given back.
+    assert "held" not in done.stdout and int(done.stdout) < 160 << 10

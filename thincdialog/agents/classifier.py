@@ -24,10 +24,11 @@ from ..examples.batch import Batch
 from ..examples.store import Store
 from ..formats.wording import short
 from ..losses.class_softmax import ClassSoftmax
-from ..messages import PARTNER, Message, MessageBatch
+from ..messages import Message, MessageBatch
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
+from .collating import Collate
 from .conversation import RANKED
 from .model_agent import Carried, ModelAgent, no_labels
 
@@ -59,6 +60,8 @@ class ClassifierAgent(ModelAgent):
     segments (str): Unit that the model is told of: "turn" or "line".
     use_reply (str): What the history keeps as the agent's own turns; "none", because
         classes are seldom said aloud.
+    collate (Optional[Callable]): A registered function that puts together what the model
+        reads of a batch, such as texts and images; if None, texts or ``features``.
     RAISES (ValueError): If threshold is out of range or stands without reject_class, or the
         model ends in a softmax: the loss and the replies make probabilities of logits.
     """
@@ -80,6 +83,7 @@ class ClassifierAgent(ModelAgent):
         speaker_tokens: bool = False,
         segments: Literal["turn", "line"] = "turn",
         use_reply: Literal["label", "model", "none"] = "none",
+        collate: Optional[Collate] = None,
     ):
         if not 0.0 <= threshold <= 1.0:
             raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
@@ -96,6 +100,7 @@ class ClassifierAgent(ModelAgent):
             )
         super().__init__(
             model,
+            collate=collate,
             history_size=history_size,
             max_context=max_context,
             delimiter=delimiter,
@@ -123,6 +128,8 @@ class ClassifierAgent(ModelAgent):
 
     def reading(self) -> ReadingOptions:
         options = super().reading()._replace(has_classes=True, labels=self.given_classes)
+        if self.collate is not None:
+            return options
         return options._replace(n_features=self.n_features or 0)
 
     _caches = ("_class_numbers",)
@@ -192,6 +199,8 @@ class ClassifierAgent(ModelAgent):
 
     def _survey_input(self, example: Message, is_first: bool, data: str) -> None:
         """See that all examples are read alike: by their text or by as many features."""
+        if self.collate is not None:
+            return
         features = example.get("features")
         n_features = None if features is None else _n_features(features)
         if is_first:
@@ -199,12 +208,15 @@ class ClassifierAgent(ModelAgent):
         who = f"example {example['id']}"
         if features is not None and n_features is None:
             found = f"{who} has features of several dimensions"
-            raise DataError(data, f"{found}: expected one row of numbers. Flatten them.")
+            text = "expected one row of numbers. Flatten them, or set [agent.collate]"
+            raise DataError(data, f"{found}: {text}.")
         if n_features != self.n_features:
             raise DataError(data, f"{who} has {n_features or 'no'} features, {self._expected()}")
         if n_features is not None and example.get("text"):
             found = f"{who} has both features and a text ({short(example['text'])})"
-            text = "a classifier reads one of them. Leave the other out"
+            text = (
+                "a classifier reads one of them. Leave one out, or give [agent] a collate function"
+            )
             raise DataError(data, f"{found}: {text}.")
 
     def _expected(self) -> str:
@@ -252,7 +264,7 @@ class ClassifierAgent(ModelAgent):
         if self.n_features is not None:
             X: Any = ops.alloc2f(1, self.n_features)
         else:
-            X = self.contexts([[(PARTNER, "a")]])
+            X = self.sample_inputs()
         return X, ops.alloc2f(1, len(self.classes))
 
     # --- acting ---------------------------------------------------------------------
@@ -355,7 +367,7 @@ class ClassifierAgent(ModelAgent):
 
     def _input(self, batch: Batch) -> Any:
         if self.n_features is None:
-            return self.contexts(batch)
+            return self.inputs(batch)
         rows = batch.column("features")
         for name, row in zip(batch.ids(), rows):
             n_features = None if row is None else _n_features(row)

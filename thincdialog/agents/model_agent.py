@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import (
     Any,
     Callable,
+    Collection,
     Dict,
     Iterator,
     Mapping,
@@ -29,10 +30,10 @@ from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
 from ..layers.watched import changed_rows
-from ..layers.word_vectors import rows_of_words
-from ..messages import Message
+from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
+from ..messages import PARTNER, Message
 from ..metrics import Metric
-from ..models.fitting import fit_weights
+from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
@@ -49,6 +50,7 @@ from ..protocol import (
     in_their_places,
 )
 from ..teachers import Teacher
+from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
 from .judged_replies import JudgedReplies
@@ -72,6 +74,8 @@ class ModelAgent(ConversationAgent, Learner):
     weights (``survey``), how it learns a batch and how it answers one.
 
     model (Model): Input and output as the subclass says.
+    collate (Optional[Collate]): Puts together what the model reads of a batch; the tokens of
+        its contexts if None.
     use_reply (str): What the history keeps of the agent's own side (see
         ``ConversationAgent``); in training it gives no replies of its own.
     **text_options (Any): Of the ``TextEncoder``.
@@ -82,9 +86,19 @@ class ModelAgent(ConversationAgent, Learner):
     reported = REPORTED
     loss: Callable
 
-    def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
+    # An example of the training data, while the weights are laid out.
+    _first: Optional[Batch] = None
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        collate: Optional[Collate] = None,
+        use_reply: str = "label",
+        **text_options: Any,
+    ):
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
-        self.model = model
+        self.model, self.collate = model, collate
         self.text_options = text_options
         self.counters = Counters()
         self._text: Optional[TextEncoder] = None
@@ -152,7 +166,7 @@ class ModelAgent(ConversationAgent, Learner):
         self._check_tokenizer(tokenizer)
         if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
-        self.beginning = self._draw_weights(train, tokenizer, seed)
+        self.beginning = self._draw_weights(train, tokenizer, seed).lines
 
     def initialize_from(
         self,
@@ -168,17 +182,35 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
+        check_fitting(folder, self.id)
         self.survey(train)
-        carried = self.carry_over(read_json(folder / "agent.json"))
+        path = folder / "agent.json"
+        carried = self.carry_over(read_json(path) if path.is_file() else {})
         self._check_tokenizer(tokenizer)
         lines = [*carried.lines]
         if self.needs_text and tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
-            lines.append(f"tokenizer: its {tokenizer.n_ids:,} ids")
-        lines += self._draw_weights(train, tokenizer, seed)
-        lines += fit_weights(folder, self.parameters, carried.grown)
+            lines.append(self._tokenizer_from(folder / "tokenizer", train, tokenizer, progress))
+        rows = self._draw_weights(train, tokenizer, seed, saved_shapes(folder))
+        fit = fit_weights(folder, self.parameters, carried.grown)
+        wanted = [shape for _, shape in rows.unread]
+        if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
+            # A table that was to come did not fit.
+            rows = self._draw_weights(train, tokenizer, seed)
+            fit = fit_weights(folder, self.parameters, carried.grown)
+        for name in dict.fromkeys(name for name, _ in rows.unread):
+            lines.append(f"{name}: not read, as the model has vectors of these words")
         self.weights_changed()
-        self.beginning = lines
+        self.beginning = [*lines, *rows.lines, *fit.lines]
+
+    def _tokenizer_from(
+        self, folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any
+    ) -> str:
+        if folder.is_dir():
+            tokenizer.from_disk(folder)
+            return f"tokenizer: its {tokenizer.n_ids:,} ids"
+        if tokenizer.needs_texts:
+            tokenizer.build(train.texts(), progress)
+        return "tokenizer: new, as the model has none"
 
     def carry_over(self, state: Mapping[str, Any]) -> "Carried":
         """Keep what another agent knew, beside what ``survey`` found.
@@ -188,21 +220,35 @@ class ModelAgent(ConversationAgent, Learner):
         return Carried()
 
     def _check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
-        if self.needs_text and tokenizer is None:
+        if self.needs_text and tokenizer is None and self.collate is None:
             hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
             text = "[agent] reads text, but there is no [tokenizer]"
             raise ConfigError([Problem("", text, hint)])
 
     def _draw_weights(
-        self, train: Teacher, tokenizer: Optional[Tokenizer], seed: int
-    ) -> Sequence[str]:
-        """The first weights; RETURNS what initializers have to say of them."""
+        self,
+        train: Teacher,
+        tokenizer: Optional[Tokenizer],
+        seed: int,
+        coming: Collection[Tuple[int, ...]] = (),
+    ) -> TableRows:
+        """The first weights; RETURNS what initializers have to say of them.
+
+        coming (Collection[Tuple[int, ...]]): Shapes of those that a saved model will give.
+        """
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global generators.
         fix_random_seed(seed)
-        with rows_of_words(lambda: tokenizer.word_ids(train.texts()) if tokenizer else {}) as lines:
+
+        def words() -> Dict[str, int]:
+            return tokenizer.word_ids(train.texts()) if tokenizer else {}
+
+        if self.collate is not None:
+            self._first = Batch.of(list(islice(train.examples(), 1)))
+        with rows_of_words(words, coming) as rows:
             self.lay_out_weights()
-        return lines
+        self._first = None
+        return rows
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""
@@ -221,13 +267,12 @@ class ModelAgent(ConversationAgent, Learner):
         sample = self.sample()
         try:
             self.model.initialize(*sample)
-        except DialogError:
-            raise
         except Exception as error:
             if isinstance(error, DialogError) or place_in(error):  # It says itself where.
                 raise
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
+            reads = "what the collate function gives" if self.collate is not None else reads
             text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
             layers = (node._func for node in self.model.walk() if is_users(node._func))
             look = "".join(f"look at {place_of(layer)}; " for layer in islice(layers, 1))
@@ -311,7 +356,9 @@ class ModelAgent(ConversationAgent, Learner):
             if lost is None or place_in(error):
                 raise
             raise lost from error
-        places = () if labelled is batch else np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
+        if labelled is batch and replies is not None:
+            return replies
+        places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
     def self_observe(self, message: Message) -> None:
@@ -407,7 +454,10 @@ class ModelAgent(ConversationAgent, Learner):
         return counters.step(norm)
 
     def reading(self) -> ReadingOptions:
-        return super().reading()._replace(encoder=self.text_options, n_features=0)
+        options = super().reading()._replace(encoder=self.text_options)
+        if self.collate is not None:
+            return options._replace(other_fields=True)
+        return options._replace(n_features=0)
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         """The messages of a batch, with the candidates that learning tells their labels
@@ -436,11 +486,31 @@ class ModelAgent(ConversationAgent, Learner):
 
     def batch_lengths(self, observations: Observations) -> Lengths:
         """The tokens that the model will read of each observation; see ``Agent``."""
+        if self._text is None and self.collate is not None:
+            return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
         lengths = self.text.context_lengths(Batch.of(observations))
         return Lengths(lengths[:, None], self.padded)
 
+    def inputs(self, batch: Batch) -> Any:
+        """What the model reads of a batch, on its device."""
+        if self.collate is None:
+            return self.contexts(batch)
+        return self.collated(batch, None if self._text is None else self.contexts(batch))
+
+    def collated(self, batch: Batch, tokens: Optional[Ragged]) -> Any:
+        """What the model reads of a batch, given the tokens of its contexts."""
+        if self.collate is None:
+            return tokens
+        return put_together(self.collate, batch, tokens, self.model.ops)
+
+    def sample_inputs(self) -> Any:
+        """Input to set the model up with; None where its dimensions are known already."""
+        if self.collate is None:
+            return self.contexts([[(PARTNER, "a")]])
+        return None if self._first is None else self.inputs(self._first)
+
     def contexts(self, conversations: Contexts) -> Ragged:
-        """The conversations as the model's input, on its device."""
+        """The tokens of conversations, on the model's device."""
         return self.ragged(self.text.contexts(conversations), CONTEXT)
 
     def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:

@@ -27,11 +27,12 @@ from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
-from ..messages import PARTNER, SELF, Message, MessageBatch
+from ..messages import SELF, Message, MessageBatch
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
+from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
@@ -76,6 +77,9 @@ class RankerAgent(ModelAgent):
     block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
         turn of the conversation, or a line of one, come behind all others, in a chat and in
         an evaluation; if None, only where fewer than one in fifty training labels do.
+    collate (Optional[Callable]): A registered function that puts together what the context
+        encoder reads of a batch, such as texts and images; if None, texts. The model has a
+        ``candidate_encoder`` of its own then.
     RAISES (ValueError): If max_fixed_candidates is below 1.
     """
 
@@ -98,6 +102,7 @@ class RankerAgent(ModelAgent):
         segments: Literal["turn", "line"] = "turn",
         use_reply: Literal["label", "model", "none"] = "label",
         block_repeats: Optional[bool] = None,
+        collate: Optional[Collate] = None,
     ):
         if max_fixed_candidates < 1:
             raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
@@ -109,6 +114,7 @@ class RankerAgent(ModelAgent):
                 )
         super().__init__(
             model,
+            collate=collate,
             history_size=history_size,
             max_context=max_context,
             max_label=max_label,
@@ -149,7 +155,8 @@ class RankerAgent(ModelAgent):
         path = self.fixed_path
         options = super().reading()._replace(outside_labels=self.ignore_bad_candidates)
         if path is not None:
-            return options._replace(labels=read_list(path))
+            # A saved model knows them: the file may be gone.
+            return options._replace(labels=self.fixed or read_list(path))
         from_training = self.eval_candidates in (None, "inline", "fixed")
         is_fixed = from_training and self.candidates != "vocab"
         return options._replace(repeats_training=is_fixed)
@@ -228,7 +235,7 @@ class RankerAgent(ModelAgent):
         self.blocks_repeats = kept_setting(self.block_repeats, state)
 
     def sample(self) -> Sequence[Any]:
-        return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
+        return [(self.sample_inputs(), self.replies(["a"]))]
 
     # --- lengths ----------------------------------------------------------------------
 
@@ -279,7 +286,8 @@ class RankerAgent(ModelAgent):
         where each example's right one is, and which each may be told from (all if None)."""
         if self.candidates == "batch":
             contexts, candidates, numbers = self.text.pairs(batch)
-            X = (self.ragged(contexts, CONTEXT), self.ragged(candidates, LABEL))
+            tokens = self.ragged(contexts, CONTEXT)
+            X = (self.collated(batch, tokens), self.ragged(candidates, LABEL))
             return X, partial(_in_order, numbers, batch), numbers, None
         allowed = None
         if self.candidates in ("fixed", "vocab"):
@@ -294,7 +302,7 @@ class RankerAgent(ModelAgent):
         targets = [rows[text] for text in batch.first_labels()]
         among = list(rows)
         replies = self.replies(among, lowest_limits(batch, targets, len(rows)))
-        return (self.contexts(batch), replies), lambda: among, targets, allowed
+        return (self.inputs(batch), replies), lambda: among, targets, allowed
 
     def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
@@ -325,7 +333,7 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
-        vectors = self.model.get_ref("context_encoder").predict(self.contexts(batch))
+        vectors = self.model.get_ref("context_encoder").predict(self.inputs(batch))
         lists, pools = self._choices(batch)
         eval_labels = batch.column("eval_labels")
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities")
@@ -385,20 +393,41 @@ class RankerAgent(ModelAgent):
         if inline:
             sizes = [len(lists[row]) for row in inline]
             at = ops.asarray1i(known.rows([t for row in inline for t in lists[row]], version))
-            owner = ops.asarray1i(np.repeat(inline, sizes).tolist())
-            # (n_candidates_of_all, width) each: one product a candidate, no padding.
-            products = ops.to_numpy((known.vectors[at] * vectors[owner]).sum(axis=1))
-            for row, own in zip(inline, np.split(products, np.cumsum(sizes)[:-1])):
-                scores[row] = own
+            own = self._score_own(vectors[ops.asarray1i(inline)], known.vectors[at], sizes)
+            for row, products in zip(inline, own):
+                scores[row] = products
         for pool in pools:
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows and scores[rows[0]] is None:
                 at = ops.asarray1i(known.rows(pool, version))
-                some = vectors[ops.asarray1i(rows)]
-                products = ops.to_numpy(ops.gemm(some, known.vectors[at], trans2=True))
-                for row, own in zip(rows, products):
-                    scores[row] = own
+                products = self._score_all(vectors[ops.asarray1i(rows)], known.vectors[at])
+                for row, of_row in zip(rows, ops.to_numpy(products)):
+                    scores[row] = of_row
         return scores
+
+    def _score_all(self, contexts: Floats2d, candidates: Floats2d) -> Floats2d:
+        """Each context with each candidate; shape (n_contexts, n_candidates)."""
+        scorer = self.model.maybe_get_ref("scorer")
+        if scorer is not None:
+            return scorer.predict((contexts, candidates))
+        return self.model.ops.gemm(contexts, candidates, trans2=True)
+
+    def _score_own(
+        self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]
+    ) -> Sequence[Any]:
+        """Each context with candidates of its own, which lie one behind the other: on the host."""
+        ops, ends = self.model.ops, np.cumsum(sizes)
+        if self.model.has_ref("scorer"):
+            parts = zip(range(len(sizes)), ends.tolist(), sizes)
+            of_rows = (
+                self._score_all(contexts[row : row + 1], candidates[end - size : end])
+                for row, end, size in parts
+            )
+            return [ops.to_numpy(products)[0] for products in of_rows]
+        owner = ops.asarray1i(np.repeat(np.arange(len(sizes)), sizes).tolist())
+        # (n_candidates_of_all, width) each: one product a candidate, no padding.
+        products = ops.to_numpy((candidates * contexts[owner]).sum(axis=1))
+        return np.split(products, ends[:-1])
 
     def _said(self, batch: Batch) -> List[Collection[str]]:
         """What each row is not to be answered with, if there is anything else."""

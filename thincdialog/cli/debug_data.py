@@ -16,15 +16,21 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Reads all data as the agent would, without training. What cannot be read is listed, all of
-it, and ends the command with 1, unless on_bad_data = "skip" allows so much. It warns if
-there are fewer than 100 training examples, or of a class fewer than 10; texts or labels
-that are missing or empty; labels that are no candidates, or classes that training lacks;
-more than half of the labels of dev or test that are among nobody's candidates; a label
-that more than 90 % of the training examples have; more than 10 % duplicates; more than
-1 % with two different classes; more than 1 % of dev or test that stand in the training
-data, too; ids that occur twice; more than 5 % unknown words; more than 10 % that the
-agent cuts. Warnings are no errors: it ends with 0 all the same."""
+Reads all data as the agent would, without training. All that cannot be read is listed. The
+exit code is then 1, unless on_bad_data = "skip" allows so much. It warns of:
+
+  fewer than 100 training examples, or fewer than 10 of a class
+  texts or labels that are missing or empty
+  labels that are no candidates, and classes that training lacks
+  more than half of the labels of dev or test that are among nobody's candidates
+  a label that more than 90 % of the training examples have
+  more than 10 % duplicates, more than 1 % of the inputs with two different classes
+  more than 1 % of dev or test that stand in the training data, too
+  ids that occur twice
+  more than 5 % unknown words
+  more than 10 % of the texts that the agent truncates
+
+The exit code is 0 with warnings, too."""
 
 ARGUMENTS = [
     CONFIG,
@@ -169,5 +175,5 @@ def _cells(part: Any) -> Dict[str, str]:
         "ids that repeat": some(part.repeated_ids),
         "conversations that repeat": count(part.shared_ids),
         "in the store": part.store,
-        "conversations skipped": count(sum(bad.n_skipped for bad in part.skipped)),
+        "skipped": ", ".join(f"{bad.n_skipped:,} {bad.unit}" for bad in part.skipped),
     }

@@ -20,9 +20,9 @@ from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 INTERRUPTED = 130
 TRACEBACK = "THINCDIALOG_TRACEBACK"
 EXIT_CODES = {
-    0: "done, warnings or not",
-    1: "config, data, model or output at fault",
-    2: "command line at fault",
+    0: "success, also with warnings",
+    1: "error in the config, the data, the model or the output",
+    2: "error in the command line",
     75: "stopped by SIGTERM, training was saved: train --resume goes on",
     INTERRUPTED: "interrupted by Ctrl-C",
     143: "stopped by SIGTERM, nothing was saved to go on from",
@@ -121,7 +121,7 @@ def _told_of_code(error: Exception) -> str:
     if text or not files:
         return text
     last = traceback.extract_tb(error.__traceback__)[-1]
-    what = f"{told(error)} ({last.filename}:{last.lineno}, --traceback shows the way there)"
+    what = f"{told(error)} ({last.filename}:{last.lineno}, --traceback shows all of it)"
     names = ", ".join(sorted({os.path.basename(str(name)) for name in files}))
     return f"{what}. No line of {names} was at work there; something that it gave may be wrong."
 
@@ -189,7 +189,7 @@ def make_parser(name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     declare(parser, module.ARGUMENTS)
-    about = f"show where errors come from, all of it (also: {TRACEBACK}=1)"
+    about = f"show the whole traceback of an error (also: {TRACEBACK}=1)"
     parser.add_argument("--traceback", action="store_true", help=about)
     return parser
 

@@ -34,7 +34,7 @@ ARGUMENTS = [
     ),
     argument("--dry-run", "do all up to the first step, show counts and sizes, write nothing"),
     argument("--file-friendly", "plain lines, also on a terminal: no progress bar, no colour"),
-    json_flag("scores at the end, and all else to stderr,"),
+    json_flag("the scores at the end"),
     CODE,
     GPU,
 ]

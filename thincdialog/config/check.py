@@ -226,7 +226,7 @@ class Checker:
                 if info.keywords and "?" not in hint:
                     # It would take a misspelt name, too.
                     rest = f"**{info.keywords} ({info.where})"
-                    hint = f"name it beside {rest}: a config gives only names"
+                    hint = f"a config cannot fill {rest}: make it an argument of its own"
                 self.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
         for key, argument in info.arguments.items():
             if argument.default is REQUIRED and key not in {*block, *filled, *misspelt}:
@@ -326,7 +326,7 @@ class Checker:
         text = f"of {info.name} should be {describe(annotation)}, got {shown}"
         hint = value_hint(value, annotation) or info.hint(path[-1])
         if takes_nothing(annotation):
-            hint = f"no value is one: annotate int, float or bool there ({info.where})"
+            hint = f"no value of a config has this type: annotate int, float or bool ({info.where})"
         self.add_at(path, text, hint)
 
 

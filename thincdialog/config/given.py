@@ -117,7 +117,7 @@ def _from_source(source: Source) -> GivenConfig:
             given.locations.setdefault(".".join(parts[:end]), source.where(section.line))
             inner = node.setdefault(part, {})
             if not isinstance(inner, dict):
-                hint = f"see [{section.name}] at line {section.line}: keep one"
+                hint = f"see [{section.name}] at {source.where(section.line)}: keep one"
                 text = "is both a value and a section"
                 given.problems.append(given.problem_at(parts[:end], text, hint))
                 inner = {}
@@ -230,8 +230,8 @@ def _drop_arguments(
     given: GivenConfig, path: List[str], block: Dict[str, Any], replaced: Optional[FunctionInfo]
 ) -> None:
     """Leave out what the function that now builds a block does not take: what came from
-    the default block, and values that were meant for the function it replaces. Written
-    sections stay, for the check to say that they are lost."""
+    the default block, and values and blocks that were meant for the function it replaces. All
+    else stays, for the check to say that it is lost."""
     info = function_of(block)
     if info is None or info.takes_any:
         return
@@ -244,7 +244,7 @@ def _drop_arguments(
         if any(f"{other}.".startswith(f"{name}.") for other in given.overrides):
             continue
         is_default = not is_block(own) and key not in own
-        is_meant = replaced and key in replaced.arguments and not isinstance(block[key], dict)
+        is_meant = replaced and key in replaced.arguments
         if is_default or is_meant:
             del block[key]
 

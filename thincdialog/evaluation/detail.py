@@ -1,13 +1,12 @@
 """Evaluation in detail: scores with intervals, and the reply to every example."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
 
 from ..formats.bad_data import BadData
-from ..formats.unlabelled import reading_unlabelled
+from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
 from ..teachers import Teacher
@@ -92,7 +91,7 @@ def evaluate_in_detail(
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
-    with experiment.working(), nullcontext() if labels_needed else reading_unlabelled():
+    with experiment.working(), tolerating(unlabelled=not labels_needed):
         teacher = experiment.evaluation_split(split)
         found = agent_in_detail(experiment, teacher, split, n_resamples)
         found.bad_data = list(experiment.bad_data().values())

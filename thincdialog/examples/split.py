@@ -23,8 +23,8 @@ from ..contract import is_users, wrong_value
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
-from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
+from ..formats.tolerance import tolerance
 from ..formats.wording import short
 from ..messages import Message
 from .mapped_store import MappedStore
@@ -160,7 +160,7 @@ class Split:
         at (Optional[Bookmark]): Lies where to begin, and is moved along, unless that
             cannot be: the source or a mutator has to see everything.
         RAISES (DataError): If there is none, or a label is not among the fixed
-            candidates and such ones are refused.
+            candidates and such ones are not tolerated.
         """
         fixed = self.fixed_candidates()
         allowed = frozenset(fixed or ())
@@ -354,7 +354,7 @@ class Split:
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
         for message in episode:
             for label in message.get("labels", ()):
-                if label not in allowed and refuses_outside_labels():
+                if label not in allowed and not tolerance().outside_labels:
                     text = (
                         f"the label {short(label)} of example {short(message['id'])} is not "
                         f"among the {len(fixed)} fixed candidates: add it to their file"

@@ -99,6 +99,11 @@ def read_layout(path: Path) -> CorpusLayout:
         is_json = path.suffix.lower() == ".json"
         values = srsly.json_loads(content) if is_json else srsly.yaml_loads(content)
     except (ValueError, RecursionError) as error:
+        # What YAML's own error says names another file.
+        cause = error.__context__
+        mark, problem = (getattr(cause, name, None) for name in ("problem_mark", "problem"))
+        if mark is not None and problem:
+            raise DataError(path, f"not valid YAML: {problem}", mark.line + 1) from None
         raise DataError(path, f"not readable: {' '.join(str(error)[:300].split())}") from None
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")

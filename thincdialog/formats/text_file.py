@@ -245,6 +245,11 @@ def check_readable(path: Union[str, Path]) -> None:
         raise _unreadable(path, error) from None
 
 
+def is_pipe(path: Union[str, Path]) -> bool:
+    """Whether a file can be read once only."""
+    return str(path) == STDIN or (os.path.exists(path) and not os.path.isfile(path))
+
+
 def check_encoding(name: str) -> None:
     """See that there is an encoding of text of that name.
 
@@ -268,9 +273,9 @@ def _opened(
                 with gzip.GzipFile(fileobj=packed, mode="rb") as inner:
                     yield _as_text(io.BufferedReader(inner, 1 << 18), path, at)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        where = f" after line {at.end[1]}" if at else ""
-        text = f"the gzip data is damaged or cut off{where} ({error}): copy it anew"
-        raise DataError(path, text) from None
+        line = at.end[1] if at and at.end[1] else None
+        text = f"the gzip data is damaged or cut off{' behind this line' if line else ''}"
+        raise DataError(path, f"{text} ({error}): copy the file anew", line) from None
     except OSError as error:
         raise _unreadable(path, error) from None
 

@@ -28,14 +28,16 @@ class SkippedSome:
     """What cannot be read of a file and is left out.
 
     path (str): The file.
-    n_read, n_skipped (int): Its conversations.
+    n_read, n_skipped (int): Its conversations, or what `unit` says.
     first (List[str]): The first problems, with their lines.
+    unit (str): What is counted.
     """
 
     path: str
     n_read: int
     n_skipped: int
     first: List[str]
+    unit: str
 
 
 @dataclass

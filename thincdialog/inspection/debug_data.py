@@ -7,8 +7,8 @@ from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..errors import DataError
-from ..formats.bad_data import BadDataError, gathering_bad_data
-from ..formats.candidates import reading_outside_labels
+from ..formats.bad_data import BadData, BadDataError
+from ..formats.tolerance import tolerating
 from ..messages import SPLITS
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
@@ -45,7 +45,8 @@ def debug_data(
     RAISES (DialogError): If config or data cannot be used.
     """
     experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
-    with experiment.working(), reading_outside_labels(), gathering_bad_data() as bad:
+    bad: Dict[str, BadData] = {}
+    with experiment.working(), tolerating(outside_labels=True, bad_data=bad):
         try:
             report = _report(experiment, splits, limits, stderr or sys.stderr)
         except DataError:

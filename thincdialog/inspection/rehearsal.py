@@ -25,8 +25,9 @@ def rehearse(experiment: Experiment) -> List[Problem]:
     """
     agent: Any = experiment.agent
     is_ours = agent.learns and not is_users(type(agent).learn)
-    if is_ours and experiment.tokenizer is None:
-        return []  # It reads features, and nobody knows how many.
+    reads_more = experiment.tokenizer is None or agent.reading().other_fields
+    if is_ours and reads_more:
+        return []  # It reads features, and nobody knows which.
     try:
         with experiment.working():
             _learn_and_answer(experiment)

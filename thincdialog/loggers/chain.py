@@ -1,13 +1,13 @@
 """Several loggers at once, none of which can end a run: by its network, its disk, its code."""
 
-from contextlib import ExitStack, suppress
-from typing import Any, Callable, Dict, List, Optional, TextIO, Tuple
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from tqdm import tqdm
 
 from ..contract import told, told_of_code, wrong_value
 from ..registry import registry
-from .logger import Finalize, LoggedRun, LogStep, Setup
+from .logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
 
 
 @registry.loggers("thincdialog.Chain.v1")
@@ -49,6 +49,33 @@ def Chain(*loggers: Setup) -> Setup:
         return log_step, finalize
 
     return setup
+
+
+@contextmanager
+def run_loggers(
+    setups: Sequence[Setup], run: LoggedRun, stdout: TextIO, stderr: TextIO
+) -> Iterator[Log]:
+    """All that takes note of a run as one function.
+
+    setups (Sequence[Setup]): The loggers.
+    run (LoggedRun): The run.
+    stdout (TextIO): Where loggers write results.
+    stderr (TextIO): Where they write progress.
+    YIELDS (Log): Called once after each training step, and at an evaluation before all.
+    """
+    log_step, finalize = Chain(*setups)(run, stdout, stderr)
+
+    def log_progress(progress: Progress, info: Optional[Dict[str, Any]]) -> None:
+        run.progress = progress
+        log_step(info)
+
+    try:
+        yield log_progress
+    except BaseException as error:
+        run.error = error
+        raise
+    finally:
+        finalize()
 
 
 def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[LogStep, Finalize]:

@@ -93,11 +93,6 @@ def read_vector(folder: Path, layout: Mapping[str, Any]) -> Any:
 
 def _slots(parameters: FlatParameters) -> List[Dict[str, Any]]:
     return [
-        {
-            "node": slot.node,
-            "name": f"{slot.node_name}.{slot.param}",
-            "shape": list(slot.shape),
-            "offset": slot.offset,
-        }
+        {"node": slot.node, "name": slot.name, "shape": list(slot.shape), "offset": slot.offset}
         for slot in parameters.slots
     ]

@@ -120,10 +120,10 @@ def make_process_worker(
     here = data_prints(teacher)
     for name in (name for name in data if here[name] != data[name]):
         text = (
-            "the training data is another one in a worker process, or in another order, than in "
-            "the one that started it: let files stay as they are while a run begins, and a teacher "
-            "give every process the same examples in the same order (a set of texts does not), or "
-            'set [runner] executor = "thread"'
+            "a worker process reads other training data than the run, or in another order. Files "
+            "must not change while a run begins, and a teacher must give every process the same "
+            "examples in the same order (a set of texts does not). Mend that, or set [runner] "
+            'executor = "thread"'
         )
         raise DataError(teacher.by_task()[name].data_name, text)
     agent = experiment.learner

@@ -23,8 +23,8 @@ GUARD = (
     'does under `if __name__ == "__main__":`, or set executor = "thread"'
 )
 NO_FILE = (
-    "A worker that is a process imports the script that was started, and this one is no file, "
-    'as from standard input: save it as one, or set executor = "thread"'
+    "A worker that is a process imports the script that was started, but this one is no file "
+    '(it came from standard input, perhaps): save it as a file, or set executor = "thread"'
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 import numpy
 from thinc.api import get_array_module, to_numpy
 
-from ..config import write_config
+from ..config import told_apart, write_config
 from ..errors import ModelError, TrainingError
 from ..files.array_file import read_array, write_array
 from ..files.json_file import read_json
@@ -110,7 +110,7 @@ class RunKeeper(Keeper):
 
     def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
         # Folders say something about one machine only.
-        code = [Path(file).name for file in self.experiment.code]
+        code = told_apart(self.experiment.code)
         return {
             "agent": self.checked.interpolated["agent"]["@agents"],
             "task": ", ".join(self.tasks),

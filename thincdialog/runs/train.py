@@ -14,19 +14,21 @@ from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
 from ..evaluation.unreachable import unreachable_labels
 from ..files.saved_model import BEST
+from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
+from ..training.problems import check_training
 from ..training.progress import Position, TrainingLimits
 from ..training.reading_bar import reading_bar
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
 from .run_keeper import RunKeeper
-from .run_log import RunLog, run_log, run_loggers
+from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
 # Split to metric to value.
@@ -80,7 +82,10 @@ def train(
                 with run_log(folder) as run.log, run.keeper.keeping():
                     state = run.find(force) if resume else None
                     run.begin(state)
-                    return run.train(state)
+                    try:
+                        return run.train(state)
+                    finally:  # However it ends: what was left out may be why.
+                        run.note_bad_data()
             except Interrupted as interrupt:
                 raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
             except KeyboardInterrupt:
@@ -101,7 +106,7 @@ class TrainingRun:
         self.experiment, self.folder = experiment, folder
         self.stdout, self.stderr = stdout, stderr
         self.interruption = Interruption()
-        experiment.check_training()
+        check_training(experiment)
         self.teacher = experiment.training_split()
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.is_endless and not limits:
@@ -153,7 +158,7 @@ class TrainingRun:
             experiment.initialize(self.teacher, self.stderr)
         experiment.use_tokens(self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
-        self._note_bad_data()
+        self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
         if experiment.agent.learns:
@@ -162,7 +167,7 @@ class TrainingRun:
             result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
             self.keeper.evaluated(Position(), {}, is_best=True)
         self._finish(result, {"dev": dev, "test": test})
-        self._note_bad_data()
+        self.note_bad_data()
         path = self.keeper.place.path
         if path is not None:
             write_scores(path, result)
@@ -170,7 +175,7 @@ class TrainingRun:
             self.keeper.place.take_over()
         return result
 
-    def _note_bad_data(self) -> None:
+    def note_bad_data(self) -> None:
         """Say once of each file what was left out of it."""
         for path, bad in self.experiment.bad_data().items():
             if path not in self._noted:
@@ -207,9 +212,9 @@ class TrainingRun:
             TrainingLimits.of(training).total_steps(None),
             place=None if place.is_sure else str(place.path),
         )
-        setup = training["logger"]
+        setups = [*(log.setup for log in self.log), training["logger"]]
         runner = experiment.runner
-        with run_loggers(self.log, setup, logged, self.stdout, self.stderr) as log:
+        with run_loggers(setups, logged, self.stdout, self.stderr) as log:
             runner.begin(experiment, self.teacher, self.interruption, self._note)
             loop = TrainingLoop(
                 experiment, self.teacher, dev, runner, log, self.keeper, self.interruption

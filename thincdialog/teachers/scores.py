@@ -51,7 +51,7 @@ class Scores:
     def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
         """Count the replies to a batch, one for each row."""
         if batch.tasks is None:
-            self._n_examples[0] += len(replies)
+            self._n_examples[0] += len(batch.rows)
         else:
             for task, n in enumerate(np.bincount(batch.tasks).tolist()):
                 self._n_examples[task] += n

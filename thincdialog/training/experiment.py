@@ -1,6 +1,6 @@
 """Everything that a config describes, built once."""
 
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
 
@@ -18,24 +18,21 @@ from ..config import (
     load_config,
     resolve_config,
 )
-from ..contract import is_users
+from ..contract import told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
-from ..formats.candidates import reading_outside_labels
+from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
-from ..metrics.macro_metric import MACRO
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
-from ..optimizers.scored_schedules import scored_schedules
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .reading_bar import reading_bar
-from .selection import not_measured
 from .stores import Built, Stores
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
@@ -160,8 +157,7 @@ class Experiment:
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        outside_labels = self.agent.reading().outside_labels
-        reading = reading_outside_labels() if outside_labels else nullcontext()
+        reading = tolerating(outside_labels=self.agent.reading().outside_labels)
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:
                 yield
@@ -219,7 +215,13 @@ class Experiment:
                 self.agent.initialize(teacher, **known)
                 lines = list(self.learner.beginning) if self.agent.learns else []
             else:
-                self.learner.initialize_from(folder, teacher, **known)
+                try:
+                    self.learner.initialize_from(folder, teacher, **known)
+                except (OSError, LookupError, ModelError) as error:
+                    problem = self._unlike(folder, error)
+                    if problem is None:
+                        raise
+                    raise problem from error
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
@@ -233,39 +235,19 @@ class Experiment:
         """Let the agent, which is initialized, read the tokens that are in the stores."""
         return [] if self.stores is None else self.stores.use_tokens(self.agent.encoder, stderr)
 
-    # --- what is wrong --------------------------------------------------------------------
+    def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
+        """What is wrong if an agent that knows only its own files is to begin with another's."""
+        own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
+        if own == saved or type(self.learner).initialize_from is not Learner.initialize_from:
+            return None
+        text = f"{folder}  is a model of {saved}, of which {own} can read nothing ({told(error)})"
+        return ModelError(f"{text}. Begin with one of {own}, or give it an initialize_from().")
 
-    def check_training(self) -> None:
-        """See, before any data is read, that the agent can be trained, and that the files
-        are there.
+    # --- splits ---------------------------------------------------------------------------
 
-        RAISES (DialogError): If not.
-        """
-        where = self.checked.given.where
-        problems = [
-            Problem(
-                where("baselines", name),
-                f"[baselines.{name}] has weights to train",
-                "give it a config of its own, or choose an agent without weights",
-            )
-            for name, agent in self.baselines.items()
-            if agent.learns
-        ]
-        try:
-            self.agent.check_optimizer(self.optimizer)
-        except ConfigError as error:
-            at = where("training", "optimizer")
-            problems += [problem._replace(where=at) for problem in error.problems]
-        if scored_schedules(self.optimizer) and not self.has_split("dev"):
-            text = "[training.optimizer] has a schedule that goes by scores on dev data"
-            hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
-            problems.append(Problem(where("training", "optimizer"), f"{text}: there is none", hint))
-        problems += self.runner.problems(self)
-        problems += self.score_problems()
-        problems += self.candidate_problems()
-        if problems:
-            raise ConfigError(problems, self.checked.name)
-        self.check_data()
+    def has_split(self, split: str) -> bool:
+        """Whether any task has data for a split."""
+        return any(split in task.splits for task in self.tasks.values())
 
     def check_data(self, split: str = "train") -> None:
         """See that there is a split, and that all files are there.
@@ -275,52 +257,6 @@ class Experiment:
         self._tasks_with(split)
         for task in self.tasks.values():
             task.check_sources()
-
-    def missing_packages(self) -> List[Problem]:
-        """The packages that training would miss, and answering would not: nothing that builds
-        the config's parts finds them."""
-        problems = _missing_for_ops(self.checked)
-        try:
-            self.agent.check_packages()
-        except MissingPackageError as error:
-            problems.append(Problem(self.checked.where("agent"), str(error)))
-        return problems
-
-    def score_problems(self) -> List[Problem]:
-        """What is wrong with ``[training] score``, as far as it is known which names there
-        will be: metrics tell before the first example, and our agents do."""
-        if not (self.agent.learns and self.has_split("dev")):
-            return []
-        if self.agent.reported is None or is_users(type(self.agent).report):
-            return []
-        if is_users(self.evaluation["world"]):
-            return []
-        names = {"examples", *self.agent.reported}
-        for metric in self.metrics:
-            names.update(metric.fresh().report())
-        if len(self.tasks) > 1:
-            prefixes = [MACRO, *(name for name, task in self.tasks.items() if "dev" in task.splits)]
-            names |= {f"{prefix}/{name}" for prefix in prefixes for name in names}
-        score = self.training["score"]
-        if score in names:
-            return []
-        return [not_measured(score, names)._replace(where=self.checked.where("training", "score"))]
-
-    def candidate_problems(self) -> List[Problem]:
-        """Whether candidates are to be drawn for an evaluation in which the agent would not
-        choose from them."""
-        n = self.evaluation["n_candidates"]
-        if not n or self.agent.heeds_candidates:
-            return []
-        text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates says otherwise"
-        hint = "take one of them: leave out eval_candidates, or set n_candidates = 0"
-        return [Problem(self.checked.where("evaluation", "n_candidates"), text, hint)]
-
-    # --- splits ---------------------------------------------------------------------------
-
-    def has_split(self, split: str) -> bool:
-        """Whether any task has data for a split."""
-        return any(split in task.splits for task in self.tasks.values())
 
     def _tasks_with(self, split: str) -> Dict[str, Teacher]:
         """The tasks that have a split, by name.
@@ -377,6 +313,16 @@ class Experiment:
         """The training data, in the order of training."""
         return self.split("train", training=True)
 
+    def candidate_problems(self) -> List[Problem]:
+        """Whether candidates are to be drawn for an evaluation in which the agent would not
+        choose from them."""
+        n = self.evaluation["n_candidates"]
+        if not n or self.agent.heeds_candidates:
+            return []
+        text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates says otherwise"
+        hint = "take one of them: leave out eval_candidates, or set n_candidates = 0"
+        return [Problem(self.checked.where("evaluation", "n_candidates"), text, hint)]
+
     def evaluation_split(
         self, split: str, *, with_metrics: bool = True, max_examples: Optional[int] = None
     ) -> Teacher:
@@ -417,13 +363,14 @@ def training_ops(checked: CheckedConfig) -> Any:
     RAISES (ConfigError): If they need a package that is not installed.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
     """
-    problems = _missing_for_ops(checked)
+    problems = missing_for_ops(checked)
     if problems:
         raise ConfigError(problems, checked.name)
     return ops_to_train(checked.interpolated["system"])
 
 
-def _missing_for_ops(checked: CheckedConfig) -> List[Problem]:
+def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
+    """The package that the ops of a config need, if it is missing."""
     system = checked.interpolated["system"]
     if system["gpu_id"] >= 0 or system["ops"] != "fast":
         return []

@@ -208,11 +208,13 @@ class _Learning:
     def before_parley(self) -> None:
         """See whether there was an update since the last parley."""
         # A parley only adds to what is gathered.
-        self._is_updated = self._is_updated or self.agent.n_gathered < self._gathered
+        if not self._is_updated:
+            self._is_updated = self.agent.n_gathered < self._gathered
 
     def after_parley(self) -> None:
         """Take note of what is gathered."""
-        self._gathered = self.agent.n_gathered
+        if not self._is_updated:
+            self._gathered = self.agent.n_gathered
 
     def check(self) -> None:
         """See, as an epoch is over, that there was an update.
