@@ -314,6 +314,43 @@ def test_workers_in_processes_read_the_tokens_of_the_store(files):
     assert result.scores["dev"]["examples"] == 20
 
 
+OWN = """
+import numpy as np
+from thincdialog.api import MemoryStore, Message, Teacher, registry
+
+@registry.teachers("tests.of_stores.v1")
+def of_stores():
+    store = MemoryStore()
+    for number in range(12):
+        pixels = np.arange(4, dtype="f") * number
+        message = Message(id=str(number), text="", features=pixels, labels=[str(number % 2)])
+        store.append([message])
+    return Teacher({"train": store})
+"""
+FEATURES = """
+[tasks.own]
+@teachers = "tests.of_stores.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.model]
+@layers = "Linear.v1"
+
+[training]
+max_epochs = 2.0
+"""
+
+
+def test_features_and_a_store_of_a_users_are_stored_too(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    code = {"code": str(tmp_path / "own.py")}
+    quietly_train(FEATURES, tmp_path / "held", **code)
+    changes = {"loader.store": str(tmp_path / "store")}
+    quietly_train(FEATURES, tmp_path / "stored", **code, **changes)
+    assert weights(tmp_path / "held") == weights(tmp_path / "stored")
+
+
 def test_a_stream_without_an_end_is_refused(tmp_path):
     config = TWO_TASKS.replace("turns = [1, 3,", "endless = true\nturns = [1, 3,")
     with pytest.raises(DialogError, match="data without an end"):

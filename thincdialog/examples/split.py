@@ -328,6 +328,9 @@ class Split:
         return not counts and hasattr(self.source, "read_from")
 
     def _read(self, at: Optional[Bookmark]) -> Iterator[Episode]:
+        if isinstance(self.source, Store):
+            yield from _episodes_of(self.source)
+            return
         episodes = self.source() if at is None else self.source.read_from(at)  # type: ignore
         if is_users(self.source):
             episodes = self._of_user(episodes)
@@ -366,6 +369,12 @@ class Split:
 def _is_message(value: Any) -> bool:
     labels = value.get("labels", ()) if isinstance(value, dict) else None
     return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
+
+
+def _episodes_of(store: Store) -> Iterator[Episode]:
+    starts = store.starts
+    for number in range(store.n_episodes):
+        yield [store.message(row) for row in range(starts[number], starts[number + 1])]
 
 
 def _behind(mark: Bookmark, n_before: int, number: int) -> Start:

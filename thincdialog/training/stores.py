@@ -130,7 +130,7 @@ class Stores:
             return "its manifest is damaged"
 
     def _build(self, name: str, folder: Path, data: Split, wanted: Any, stderr: TextIO) -> None:
-        facts = [_facts(path) for path in data.files()]
+        facts = [_facts(path) for path in _files_of(data)]
         with writing(folder, "What was written is kept: begin again to go on."):
             writer = StoreWriter(folder, wanted)
             try:
@@ -140,7 +140,7 @@ class Stores:
                         writer.add(shard, after)
                         if progress is not None:
                             progress(writer.n_rows)
-                if facts != [_facts(path) for path in data.files()]:
+                if facts != [_facts(path) for path in _files_of(data)]:
                     raise DataError(folder, "its data changed while it was built: build it again")
                 writer.finish({"facts": facts, "hashed": time.time_ns()})
             finally:
@@ -169,14 +169,14 @@ class Stores:
 
     def _hashes(self, data: Split, manifest: Optional[Dict[str, Any]]) -> List[Any]:
         """Name and hash of each file; one that is as it was is not read again."""
-        facts = [_facts(path) for path in data.files()]
+        facts = [_facts(path) for path in _files_of(data)]
         try:
             if manifest is not None and manifest["facts"] == facts:
                 if all(each[2] < manifest["hashed"] - _NEW for each in facts):
                     return list(manifest["fingerprint"]["files"])
         except (LookupError, TypeError):
             pass
-        return [[Path(path).name, _hash(path)] for path in data.files()]
+        return [[Path(path).name, _hash(path)] for path in _files_of(data)]
 
     def about(self, task: str, split: str) -> str:
         """What is on disk of a split, and whether training would read it, in words."""
@@ -272,6 +272,15 @@ def _difference(before: Any, now: Dict[str, Any]) -> str:
             others = [name for name, content in now[part] if [name, content] not in before[part]]
             return f"{what} {others[0]} has changed" if others else f"it had more {part}"
     return "" if before == now else "labels outside the candidates are read another way"
+
+
+def _files_of(data: Split) -> List[str]:
+    """The files that a split is read from; of a folder, all that are in it."""
+    found: List[str] = []
+    for path in data.files():
+        inside = sorted(each for each in Path(path).rglob("*") if each.is_file())
+        found += map(str, inside) if os.path.isdir(path) else [path]
+    return found
 
 
 def _facts(path: str) -> List[Any]:
