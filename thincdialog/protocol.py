@@ -177,15 +177,15 @@ class Agent(Contract):
         return ReadingOptions()
 
     @property
-    def choices(self) -> Optional[Sequence[str]]:
-        """All that it can say where a message brings no ``label_candidates``. Of these, one that
-        has classes heeds those that are classes, if some are; None if it is not bound to any."""
+    def encoder(self) -> Any:
+        """What makes token ids of its texts (a ``TextEncoder``), whose outcome a store may keep;
+        None if there is none, or not yet."""
         return None
 
     @property
-    def encoding(self) -> Any:
-        """How it makes tokens of turns (an ``examples.portion.Encoding``), for who does it ahead;
-        None if nobody can."""
+    def choices(self) -> Optional[Sequence[str]]:
+        """All that it can say where a message brings no ``label_candidates``. Of these, one that
+        has classes heeds those that are classes, if some are; None if it is not bound to any."""
         return None
 
     def check_optimizer(self, optimizer: Any) -> None:

@@ -27,7 +27,6 @@ from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
-from ..examples.portion import Encoding
 from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
 from ..layers.watched import changed_rows
@@ -125,6 +124,10 @@ class ModelAgent(ConversationAgent, Learner):
     def tokenizer(self) -> Optional[Tokenizer]:
         """What the agent reads text with, if it does."""
         return None if self._text is None else self._text.tokenizer
+
+    @property
+    def encoder(self) -> Optional[TextEncoder]:
+        return self._text if self.needs_text else None
 
     @property
     def n_weights(self) -> int:
@@ -246,10 +249,6 @@ class ModelAgent(ConversationAgent, Learner):
             self.lay_out_weights()
         self._first = None
         return rows
-
-    @property
-    def encoding(self) -> Optional[Encoding]:
-        return None if self._text is None else self._text.encoding
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""

@@ -61,6 +61,7 @@ class TextEncoder:
         of nothing but white space do not count).
     max_cached (int): Token rows to remember of what is not held, about 16 bytes each with
         their texts.
+    lay_out (Callable): Makes token rows of turns (see ``lay_out_turns``).
     counts (Counter): "contexts" that were read, the "truncated_contexts" among them, the
         "truncated_context_tokens" cut from these; and the same of labels.
     is_compiled (bool): Whether batches are put together by a compiled kernel; False until
@@ -89,7 +90,7 @@ class TextEncoder:
             raise ValueError(f"segments = '{segments}', expected 'turn' or 'line'")
         self.tokenizer = tokenizer
         encode_many = many_encoder_of(tokenizer)
-        self._lay_out = partial(lay_out_turns, encode_many, segments, speaker_tokens)
+        self.lay_out = partial(lay_out_turns, encode_many, segments, speaker_tokens)
         self.history_size = history_size
         self.max_context = max_context
         self.max_label = max_label
@@ -195,7 +196,7 @@ class TextEncoder:
         others."""
         if self.key is None:
             return None
-        return Encoding(self.key, self._lay_out, self.history_size, self.speaker_tokens)
+        return Encoding(self.key, self.lay_out, self.history_size, self.speaker_tokens)
 
     def replica(self) -> "TextEncoder":
         """One that counts for itself and remembers turns together with this one; both may
@@ -261,12 +262,20 @@ class TextEncoder:
         for examples in batches[:1]:
             if examples.store.encoder_keys and self.key in examples.store.encoder_keys:
                 return self._look_up_ready(examples, given)
+            if examples.store.is_mapped:
+                return self._look_up(self._turns_of(conversations), *map(_labels_of, replies))
         store = self._kept if any(batch.store.is_held for batch in batches) else self._passing
         with store.lock:
             store.trim()
             numbers = self._conversation_numbers(store, conversations)
             entries = [self._label_numbers(store, each) for each in replies]
             return store.now(), numbers, entries
+
+    def _turns_of(self, conversations: Contexts) -> Sequence[Sequence[Turn]]:
+        """Those of a batch as they are, so that nothing is remembered of its rows."""
+        if isinstance(conversations, Batch):
+            return conversations.turns(self.history_size)
+        return conversations
 
     def _look_up_ready(
         self, batch: Batch, given: Sequence[Union[Contexts, Replies]]
@@ -350,7 +359,7 @@ class TextEncoder:
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
             new = {key: turn for key, turn in zip(keys, turns) if key not in known}
-            store.add(list(new), *self._lay_out(list(new.values())))
+            store.add(list(new), *self.lay_out(list(new.values())))
             numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)
 
@@ -381,6 +390,10 @@ def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
     lowest = np.full(n, NO_LIMIT)
     np.minimum.at(lowest, numbers, limits)
     return lowest
+
+
+def _labels_of(replies: Replies) -> Sequence[str]:
+    return replies.first_labels() if isinstance(replies, Batch) else replies
 
 
 def _limits(texts: Union[Contexts, Replies], field: int = CONTEXT) -> Optional[np.ndarray]:

@@ -68,13 +68,13 @@ class WithCandidates(Store):
         self.store, self.sampler = store, sampler
         self.starts, self.is_held = store.starts, store.is_held
         self.names = list(dict.fromkeys([*store.names, "label_candidates"]))
-        self.encoder_keys = store.encoder_keys
+        self.encoder_keys, self.is_mapped = store.encoder_keys, store.is_mapped
 
     def encoded(self, key: str, rows: np.ndarray) -> Encoded:
         return self.store.encoded(key, rows)
 
     @property
-    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:  # type: ignore[override]
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
         return self.store.label_ids, self.store.label_texts
 
     @property

@@ -25,11 +25,14 @@ class JoinedStore(Store):
         self.first_rows = list(accumulate((part.n_examples for part in parts), initial=0))
         self.names = list(dict.fromkeys(name for part in parts for name in part.names))
         self.is_held = all(part.is_held for part in parts)
+        self.is_mapped = any(part.is_mapped for part in parts)
         of_parts = [frozenset(part.encoder_keys) for part in parts]
         self.encoder_keys = frozenset.intersection(*of_parts)
 
     @cached_property
     def starts(self) -> Sequence[int]:  # type: ignore[override]
+        if all(part.is_single_turn for part in self.parts):
+            return range(self.first_rows[-1] + 1)
         ends = [
             np.asarray(part.starts)[1:] + first for part, first in zip(self.parts, self.first_rows)
         ]
@@ -74,7 +77,9 @@ class JoinedStore(Store):
         return message
 
     @cached_property
-    def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
+        if len(self.parts) == 1:
+            return self.parts[0].label_ids, self.parts[0].label_texts
         numbers: Dict[str, int] = {}
         ids = []
         for part in self.parts:

@@ -30,6 +30,8 @@ from ..formats.bookmark import Bookmark
 from ..formats.text_file import check_readable
 from ..formats.tolerance import tolerance
 from ..formats.wording import short
+from ..messages import Message
+from .mapped_store import MappedStore
 from .mutating import Episode, Source, mutated, own_mutator
 from .packed_store import PackedStore
 from .portion import Encoding, Portion, pack_store
@@ -41,8 +43,9 @@ from .store import MemoryStore, Store, collection_paused
 # the mutators make of what stands between it and the part (`skip`), the `episode`'s number
 # and the `part`'s.
 Start = Dict[str, Any]
-HELD_AT_ONCE = 65536
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
+# Examples, and letters of their texts, that a shard has at most (and one episode more).
+SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
 
 
 class Block(NamedTuple):
@@ -50,7 +53,7 @@ class Block(NamedTuple):
 
     store (Store): Holds the episodes.
     order (np.ndarray): Their numbers in the store, in the order of the data, or in that of an
-        epoch; int64.
+        epoch; int64. Where all of a store are shuffled, a ``Shuffled``.
     number (int): Place of the block in the data, from 0.
     start (Optional[Start]): Where a stream is to be read from to get them again.
     again (int): How often the data was shown whole before, within the epoch.
@@ -105,6 +108,7 @@ class Split:
         `origin` of its own.
     text_fields (Sequence[str]): Fields that together hold every text once.
     endless (bool): Whether the source may never end; only training shows such data.
+    built_store (Optional[MappedStore]): What is shown in the source's place, if anything is.
     """
 
     def __init__(
@@ -142,21 +146,29 @@ class Split:
         self.endless = endless
         self._single_turn = _stays_single(mutators, single_turn)
         self._store = source if isinstance(source, Store) else None
+        self.built_store: Optional[MappedStore] = None
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
         self._allowed: FrozenSet[str] = frozenset()
 
-    def set_window(self, n_episodes: int) -> None:
+    def set_window(self, n_episodes: int, is_stored: bool) -> None:
         """Cut the episodes into blocks of so many from now on; 0: into one.
 
+        is_stored (bool): Whether a stream will be held by a store.
         RAISES (ConfigError): If a stream is to be one block.
         """
-        if self.streaming and not n_episodes:
+        if self.streaming and not n_episodes and not is_stored:
             text = f"the split '{self.name}' is a stream, which cannot be shuffled whole"
             hint = "set [loader] shuffle_window to what memory holds, or give it a [loader] store"
             raise ConfigError([Problem("", text, hint)])
         self.window = n_episodes
+
+    def use(self, store: MappedStore) -> None:
+        """Show what a store holds, which was made of these very episodes, in their place."""
+        self._store = self.built_store = store
+        self.streaming = False
+        self._lengths = self._replies = None
 
     def check_source(self) -> None:
         """See that the files it is read from, if any, are there.
@@ -220,7 +232,7 @@ class Split:
         """The same without what it holds, for who reads it elsewhere; what mutators saw so far is
         no matter there."""
         bare = copy.copy(self)
-        bare._store = bare._lengths = bare._replies = bare.readers = None
+        bare._store = bare._lengths = bare._replies = bare.readers = bare.built_store = None
         bare.encoding = _nothing
         bare.source, bare.mutators = copy.copy(self.source), [copy.copy(m) for m in self.mutators]
         self.fixed_candidates()
@@ -261,6 +273,9 @@ class Split:
             if self.streaming:
                 starts = (np.asarray(block.store.starts) for block in self._streamed(None, BEGIN))
                 self._lengths = np.concatenate([np.diff(of_block) for of_block in starts])
+            elif self.store().is_single_turn:
+                # Takes no memory, however many there are.
+                self._lengths = np.broadcast_to(np.int64(1), self.store().n_episodes)
             else:
                 self._lengths = np.diff(np.asarray(self.store().starts))
         return self._lengths
@@ -284,7 +299,7 @@ class Split:
     def blocks(
         self, picked: Optional[np.ndarray], start: Optional[Start] = None
     ) -> Iterator[Block]:
-        """The episodes in blocks of ``window``, in file order.
+        """The episodes in blocks of ``window``, in file order; in any where that is 0.
 
         picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending;
             all if None.
@@ -315,10 +330,12 @@ class Split:
 
     def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
-        members = np.arange(store.n_episodes) if picked is None else picked
-        window = self.window or max(1, len(members))
-        for number, first in enumerate(range(0, len(members), window)):
-            yield Block(store, members[first : first + window], number)
+        n = store.n_episodes if picked is None else len(picked)
+        window = self.window or SHARD_ROWS
+        for number, first in enumerate(range(0, n, window)):
+            members = slice(first, min(first + window, n))
+            order = np.arange(members.start, members.stop) if picked is None else picked[members]
+            yield Block(store, order, number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
         if self.readers is None or not self._has_readers:
@@ -331,7 +348,7 @@ class Split:
     @property
     def _episodes_at_once(self) -> int:
         """Episodes in a block of what is read; of what is held, for no longer than that."""
-        return self.window if self.streaming else HELD_AT_ONCE
+        return self.window if self.streaming else SHARD_ROWS
 
     def _streamed_here(
         self, picked: Optional[np.ndarray], start: Start, watch: Optional["Watch"]
@@ -341,18 +358,10 @@ class Split:
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
-        at = Bookmark(start)
-        spot, skipped, n_since = (at.file, at.spot), start["skip"], 0
-        for number, episode in enumerate(self.episodes(at), start["episode"] - start["skip"]):
-            if (at.file, at.spot) != spot:
-                spot, n_since = (at.file, at.spot), 0
-            n_since += 1
-            if skipped:
-                skipped -= 1
-            elif wanted is None or number in wanted:
+        for number, episode, mark, n_before in self._from(start):
+            if wanted is None or number in wanted:
                 if not store.n_episodes:
-                    own = {"skip": n_since - 1, "episode": number, "part": part}
-                    start = {**at.mark(), **own}
+                    start = {**mark.mark(), "skip": n_before, "episode": number, "part": part}
                 if self.streaming and self._single_turn and len(episode) > 1:
                     raise self._more_turns(episode[0]["id"])
                 store.append(episode)
@@ -363,13 +372,42 @@ class Split:
                 if watch is not None:
                     watch.begin()
             if watch is not None and watch.wants_help():
-                assert self.readers is not None
-                own = {"skip": n_since, "episode": number + 1, "part": part}
-                here = {**at.mark(), **own}
-                yield from self.readers.ahead(self._streamed_ahead(picked, here, store, start))
+                here = _behind(mark, n_before, number, part)
+                ahead = self._streamed_ahead(picked, here, store, start)
+                yield from self.readers.ahead(ahead) if self.readers else ahead
                 return
         if store.n_episodes:
             yield Block(store, np.arange(store.n_episodes), part, start)
+
+    def shards(self, start: Optional[Start] = None) -> Iterator[Tuple[MemoryStore, Start]]:
+        """The episodes from the source, however many memory holds at once, and where to begin
+        for what follows them.
+
+        start (Optional[Start]): Where to begin; None for the first episode.
+        """
+        store, size = MemoryStore(is_held=False), 0
+        for number, episode, mark, n_before in self._from(start or BEGIN):
+            store.append(episode)
+            size += sum(map(_size, episode))
+            if size > SHARD_LETTERS or store.n_examples >= SHARD_ROWS:
+                yield store, _behind(mark, n_before, number)
+                store, size = MemoryStore(is_held=False), 0
+        if store.n_episodes:
+            yield store, _behind(mark, n_before, number)
+
+    def _from(self, start: Start) -> Iterator[Tuple[int, Episode, Bookmark, int]]:
+        """The episodes from a place on, by this process: number, messages, and where it is read
+        from, with how many stand between there and it."""
+        at = Bookmark(start)
+        spot, skipped, n_since = (at.file, at.spot), start["skip"], 0
+        for number, episode in enumerate(self.episodes(at), start["episode"] - start["skip"]):
+            if (at.file, at.spot) != spot:
+                spot, n_since = (at.file, at.spot), 0
+            n_since += 1
+            if skipped:
+                skipped -= 1
+            else:
+                yield number, episode, at, n_since - 1
 
     def _more_turns(self, name: str) -> DataError:
         return DataError(self.origin, f"{short(name)} was to be a single turn, but has more")
@@ -463,7 +501,10 @@ class Split:
 
         at (Optional[Bookmark]): Lies where to begin, and is moved along; None for the beginning.
         """
-        episodes = self.source() if at is None else self.source.read_from(at)  # type: ignore
+        if isinstance(self.source, Store):
+            yield from _episodes_of(self.source)
+            return
+        episodes = self.source() if at is None else self.source.read_from(at)
         if is_users(self._given):
             episodes = self._of_user(episodes)
         for number, episode in enumerate(episodes):
@@ -516,6 +557,23 @@ def _nothing() -> None:
 def _is_message(value: Any) -> bool:
     labels = value.get("labels", ()) if isinstance(value, dict) else None
     return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
+
+
+def _episodes_of(store: Store) -> Iterator[Episode]:
+    starts = store.starts
+    for number in range(store.n_episodes):
+        yield [store.message(row) for row in range(starts[number], starts[number + 1])]
+
+
+def _behind(mark: Bookmark, n_before: int, number: int, part: int = 0) -> Start:
+    """Where to begin behind an episode, from what ``Split._from`` tells of it."""
+    return {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": part}
+
+
+def _size(message: Message) -> int:
+    size = sum(len(value) for value in message.values() if type(value) is str)
+    size += sum(map(len, message.get("labels", ())))
+    return size + sum(len(turn[1]) for turn in message.get("context", ()))
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:

@@ -43,6 +43,8 @@ class Store(Contract):
     names (Sequence[str]): Fields that some row has. Labels stand under `labels`.
     starts (Sequence[int]): First row of each episode, and at the end the number of rows.
     is_held (bool): Whether it stays for the whole run, and with it what agents remember.
+    is_mapped (bool): Whether it lies on disk and may be larger than memory: nothing is kept of
+        its rows.
     encoder_keys (Collection[str]): Of the encoders whose tokens it has ready.
     """
 
@@ -54,6 +56,7 @@ class Store(Contract):
     names: Sequence[str]
     starts: Sequence[int]
     is_held: bool = True
+    is_mapped: bool = False
     encoder_keys: Collection[str] = ()
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
@@ -121,7 +124,7 @@ class Store(Contract):
             yield from self.cells(name, np.arange(start, min(start + CHUNK, self.n_examples)))
 
     @cached_property
-    def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
         numbers: Dict[str, int] = {}
         ids = [
             numbers.setdefault(labels[0], len(numbers)) if labels else NO_LABEL
@@ -136,7 +139,7 @@ class Store(Contract):
         return self._numbered_labels[0]
 
     @cached_property
-    def label_texts(self) -> List[str]:
+    def label_texts(self) -> Sequence[str]:
         """The different first labels."""
         return self._numbered_labels[1]
 

@@ -29,7 +29,7 @@ def written_whole(folder: Path) -> Iterator[Path]:
         yield beside
         for path in [*beside.rglob("*"), beside]:
             sync(path)
-        _replace(beside, folder)
+        replace(beside, folder)
     except OSError as error:
         # NumPy says only how much it could write.
         reason = error.strerror or f"the disk may be full ({error})"
@@ -41,7 +41,7 @@ def written_whole(folder: Path) -> Iterator[Path]:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _replace(new: Path, folder: Path) -> None:
+def replace(new: Path, folder: Path) -> None:
     """Put a folder in the place of another; at no moment are both gone."""
     if not folder.exists():
         new.rename(folder)

@@ -101,10 +101,10 @@ class Readers:
             if not self.workers or seconds < ALONE_SECONDS:
                 return None
             return self._processes(reading, 1 if tasks.is_serial else self.workers)
-        n_threads, n_processes, _ = self._chosen[_name(reading.split)]
+        n_threads, n_processes, _ = self._chosen.get(_name(reading.split), (0, 0, ""))
         if n_threads:
             return ThreadHands(reading, n_threads)
-        return self._processes(reading, n_processes)
+        return self._processes(reading, n_processes) if n_processes else None
 
     def watch(self, split: Split) -> Optional["Watch"]:
         """What sees whether reading is so slow that others should help; None if it is clear."""
@@ -237,5 +237,6 @@ def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
                 raise error
     finally:
         is_over.set()
-        # One that hangs keeps nobody from leaving.
-        thread.join(END_SECONDS)
+        # One that hangs keeps nobody from leaving. (It may be the thread itself that lets go.)
+        if thread is not threading.current_thread():
+            thread.join(END_SECONDS)

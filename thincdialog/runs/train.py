@@ -152,11 +152,13 @@ class TrainingRun:
         if unused:
             tail = "no training data, so its weight counts for nothing"
             self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
+        experiment.use_examples(self.stderr)
         dev, test = self._split("dev"), self._split("test")
         if state is not None:
             self.keeper.restore(state)
         else:
             experiment.initialize(self.teacher, self.stderr)
+        experiment.use_tokens(self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
         self.note_bad_data()
         if dev is not None:

@@ -44,9 +44,9 @@ class Teacher(Agent):
     blocks of ``shuffle_window`` and permutes each block by (seed, epoch, block): the same
     examples in the same order, streaming or in memory.
 
-    sources (Dict[str, Union[Source, ByNumber, ByPart, Store]]): Split name to a function that gives its
-        episodes: lists of messages with `text` ("" beside `features`) and `labels`. It gives
-        the same ones at each call, in new ``Message`` objects, which the teacher changes. A
+    sources (Dict[str, Union[Source, ByNumber, ByPart, Store]]): Split name to a function that
+        gives its episodes: lists of messages with `text` ("" beside `features`) and `labels`. It
+        gives the same ones at each call, in new ``Message`` objects, which the teacher changes. A
         message without `id` gets `<number of its episode>/<turn>`. One that can begin
         anywhere has a method `read_from` (see ``FileSource``). Or what gives them by number
         (`__len__` and `__getitem__`) or by part (`n_parts` and `read_part`), so that several may
@@ -138,6 +138,10 @@ class Teacher(Agent):
         for split in self._data.values():
             split.check_source()
 
+    def data_of(self, split: str) -> Split:
+        """Where the episodes of a split come from."""
+        return self._data[split]
+
     def files(self, split: str) -> List[str]:
         """The files that a split is read from, in their order, that of the fixed
         candidates last; none if it is made otherwise."""
@@ -166,14 +170,15 @@ class Teacher(Agent):
         for split in self._data.values():
             split.readers, split.encoding = readers, encoding
 
-    def set_shuffle_window(self, n_episodes: int) -> None:
+    def set_shuffle_window(self, n_episodes: int, is_stored: bool = False) -> None:
         """Shuffle so many episodes together from now on.
 
         n_episodes (int): 1 or more; 0 for all, where the data is held.
+        is_stored (bool): Whether streams will be held by a store.
         RAISES (ConfigError): If a stream is to be shuffled whole.
         """
         for split in self._data.values():
-            split.set_window(n_episodes)
+            split.set_window(n_episodes, is_stored)
 
     def first_episodes(self, split: str, n_episodes: int) -> Iterator[Episode]:
         """The first episodes of a split in the order of the data, with `labels`, read once
@@ -434,6 +439,14 @@ class Teacher(Agent):
     def all_labels(self) -> Iterator[str]:
         """Every label of the same examples; those without labels give none."""
         return self._order.all_labels()
+
+    def frequent_labels(self, most: int) -> List[str]:
+        """The different labels of the same examples, the most frequent first; of equally
+        frequent ones the first seen.
+
+        most (int): How many at most.
+        """
+        return self._order.frequent_labels(most)
 
     @property
     def data_name(self) -> str:

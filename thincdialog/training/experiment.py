@@ -20,6 +20,7 @@ from ..config import (
 )
 from ..contract import told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
+from ..examples.portion import Encoding
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
@@ -34,6 +35,7 @@ from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .reading_bar import reading_bar
+from .stores import Built, Stores
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -58,6 +60,7 @@ class Experiment:
     optimizer (Optimizer): Of ``[training.optimizer]``.
     loader (Dict[str, Any]): Settings of ``[loader]``.
     readers (Optional[Readers]): Who reads beside this process, if it says so.
+    stores (Optional[Stores]): Of ``[loader] store``; they are shown once they were ``use``d.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
     RAISES (ConfigError): If a registered function refuses its arguments.
@@ -78,16 +81,25 @@ class Experiment:
         self.evaluation: Dict[str, Any] = parts["evaluation"]
         self.optimizer: Any = self.training["optimizer"]
         self.loader: Dict[str, Any] = parts["loader"]
-        if self.loader["shuffle_window"] is not None:
-            for task in self.tasks.values():
-                task.set_shuffle_window(self.loader["shuffle_window"])
         workers, method = self.loader["workers"], self.loader["start_method"]
         self.readers = Readers(workers, method, self.code) if workers else None
         if self.readers is not None:
             for task in self.tasks.values():
-                task.read_with(self.readers, lambda: self.agent.encoding)
+                task.read_with(self.readers, self._encoding)
+        window, root = self.loader["shuffle_window"], self.loader["store"]
+        for task in self.tasks.values() if window is not None else ():
+            task.set_shuffle_window(window, is_stored=root is not None)
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self.stores: Optional[Stores] = None
+        if root is not None:
+            settings = checked.interpolated["tasks"]
+            outside = self.agent.reading().outside_labels
+            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside)
+
+    def _encoding(self) -> Optional[Encoding]:
+        encoder = self.agent.encoder
+        return None if encoder is None else encoder.encoding
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
@@ -225,6 +237,15 @@ class Experiment:
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
+
+    def use_examples(self, stderr: TextIO, rebuild: bool = False) -> List[Built]:
+        """Show what is in the stores, if the config names a place for them, before anything is
+        asked of the data (see ``Stores``)."""
+        return [] if self.stores is None else self.stores.use_examples(stderr, rebuild)
+
+    def use_tokens(self, stderr: TextIO) -> List[Built]:
+        """Let the agent, which is initialized, read the tokens that are in the stores."""
+        return [] if self.stores is None else self.stores.use_tokens(self.agent.encoder, stderr)
 
     def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
         """What is wrong if an agent that knows only its own files is to begin with another's."""
