@@ -75,7 +75,8 @@ def epoch(source, workers, n_batches=None):
     begin = time.perf_counter()
     teacher.start_epoch(0, 0)
     n_seen = 0
-    while not teacher.epoch_done() and n_seen != n_batches:
+    # Whether there are more after the last one is nobody's question.
+    while n_seen != n_batches and not teacher.epoch_done():
         teacher.batch_observe([{}] * len(teacher.batch_act()))
         n_seen += 1
     return time.perf_counter() - begin

@@ -15,6 +15,7 @@ from tests.examples.talk import batches_left, rounds, through_json
 from tests.loader.sources import Broken, Generated, Modules, Numbers
 from thincdialog.batchers import Words
 from thincdialog.errors import ConfigError, DataError, WorkerError
+from thincdialog.examples.reading import needs_all
 from thincdialog.loader import readers as module
 from thincdialog.loader.ordered import waits_alone
 from thincdialog.loader.readers import Readers
@@ -28,7 +29,14 @@ SECONDS = 0.0005
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Workers read all, before this process has done so with so little data."""
-    monkeypatch.setattr(module, "ALONE_SECONDS", -1.0)
+    watch = Readers.watch
+
+    def seen(self, split):
+        if self.workers not in (0, "auto"):
+            self._chosen[split.name, split.origin] = 0, 1 if needs_all(split) else self.workers
+        return watch(self, split)
+
+    monkeypatch.setattr(Readers, "watch", seen)
     start = Readers._processes
 
     def started(self, reading, n):
@@ -148,6 +156,13 @@ def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, sour
     assert len(notes) == 1 and "2 processes, as reading task computes" in notes[0]
 
 
+def test_readers_are_not_called_for_little(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(Readers, "_processes", None)  # An error, if they were.
+    for workers in (2, "auto"):
+        assert order_of(Numbers(150), Readers(workers)) == order_of(Numbers(150))
+
+
 def test_readers_stay_alone_where_that_is_fastest():
     notes = []
     assert order_of(Numbers(150), Readers("auto", note=notes.append)) and not notes
@@ -226,7 +241,7 @@ from tests.loader.sources import Numbers
 from tests.loader.test_readers import teacher_of
 from thincdialog.loader import readers
 if __name__ == "__main__":
-    readers.ALONE_SECONDS = -1.0
+    readers.LOOK_SECONDS = readers.WORTH_SECONDS = -1.0
     open(sys.argv[2], "w").close()
     teacher = teacher_of(Numbers(10**6, 0.001, log=sys.argv[2]), readers.Readers(2, sys.argv[1]))
     while len({line.split()[0] for line in open(sys.argv[2])} | {str(os.getpid())}) < 3:

@@ -17,7 +17,7 @@ from .sharded import Sharded
 
 # A task shall take so long: much longer than it takes to hand it out, and short enough that
 # nobody waits for the last one.
-SECONDS = 0.02
+SECONDS = 0.05
 # A task is no larger than this, in bytes and in episodes; the first one is this small.
 MOST_BYTES, MOST_EPISODES = 1 << 19, 4096
 FIRST_BYTES = 1 << 12

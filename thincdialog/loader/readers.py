@@ -33,13 +33,13 @@ from .ordered import Hands, OrderedMap, waits_alone
 StartMethod = Literal["fork", "forkserver", "spawn"]
 Workers = Union[int, Literal["auto"]]
 
-# Less is read in less time than others need to begin.
-ALONE_SECONDS = 0.015
-# "auto": what is seen before it is said that the source waits; and before processes are worth it,
+# What is seen before it is said that a source waits; and of computing before workers are worth it,
 # which then have cost no more than was lost without them.
-LOOK_SECONDS, WORTH_SECONDS = 0.05, 0.3
-# "auto": the share of time that a source waits from which on threads are right, and how many.
-WAITING_SHARE, N_WAITING = 0.5, 16
+LOOK_SECONDS, WORTH_SECONDS = 0.02, 0.3
+# The share of time that a source waits from which on it does not count how much it computes.
+WAITING_SHARE = 0.5
+# "auto": threads where a source waits.
+N_WAITING = 16
 # What a fork server imports once, so that no worker does.
 PRELOADED = [
     f"thincdialog.{name}" for name in ("loader.hands", "teachers", "mutators", "data.tokenizers")
@@ -67,8 +67,8 @@ class Readers:
         note: Callable[[str], None] = lambda line: None,
     ):
         self.workers, self.start_method, self.code, self.note = workers, start_method, code, note
-        # What "auto" has chosen for a split, by what is read.
-        self._chosen: Dict[Tuple[str, str], Tuple[int, int, str]] = {}
+        # By what is read: threads, and processes, that help.
+        self._chosen: Dict[Tuple[str, str], Tuple[int, int]] = {}
         # Passes that others help with now.
         self._n_helped = 0
         set_forkserver_preload(PRELOADED)
@@ -76,39 +76,26 @@ class Readers:
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """What comes of the tasks, in their order."""
         mapped = OrderedMap(iter(tasks), reading, tasks.are_apart)
+        hands = self._hands(reading)
         try:
-            while True:
-                if not mapped.has_hands:
-                    hands = self._hands(mapped.seconds, tasks, reading)
-                    if hands is not None:
-                        mapped.bring_in(hands)
-                        self._n_helped += 1
-                try:
-                    read = next(mapped)
-                except StopIteration:
-                    return
-                yield read
+            if hands is not None:
+                mapped.bring_in(hands)
+                self._n_helped += 1
+            yield from mapped
         finally:
             self._n_helped -= mapped.has_hands
             mapped.close()
 
-    def _hands(self, seconds: float, tasks: Tasks, reading: Reading) -> Optional[Hands]:
-        """Who is to help from now on, if anybody.
-
-        seconds (float): That this process has read so far.
-        """
-        if self.workers != "auto":
-            if not self.workers or seconds < ALONE_SECONDS:
-                return None
-            return self._processes(reading, 1 if tasks.is_serial else self.workers)
-        n_threads, n_processes, _ = self._chosen.get(_name(reading.split), (0, 0, ""))
+    def _hands(self, reading: Reading) -> Optional[Hands]:
+        """Who helps, if anybody."""
+        n_threads, n_processes = self._chosen.get(_name(reading.split), (0, 0))
         if n_threads:
             return ThreadHands(reading, n_threads)
         return self._processes(reading, n_processes) if n_processes else None
 
     def watch(self, split: Split) -> Optional["Watch"]:
         """What sees whether reading is so slow that others should help; None if it is clear."""
-        if self.workers != "auto" or _name(split) in self._chosen:
+        if not self.workers or _name(split) in self._chosen:
             return None
         return Watch(self, split)
 
@@ -118,18 +105,22 @@ class Readers:
         spent (Spent): By who read the split so far.
         """
         share = spent.waiting / spent.wall
-        is_serial = needs_all(split)
-        if share >= WAITING_SHARE and not is_serial:
-            kind, why = (N_WAITING, 0), f"waits {100 * share:.0f} % of its time"
-        elif spent.computing >= WORTH_SECONDS and n_cores() > 1:
-            kind = 0, 1 if is_serial else n_cores()
-            why = f"computes {100 - 100 * share:.0f} % of its time"
+        is_waiting, is_serial = share >= WAITING_SHARE, needs_all(split)
+        if not is_waiting and spent.computing < WORTH_SECONDS:
+            return False
+        if self.workers != "auto":
+            self._chosen[_name(split)] = 0, 1 if is_serial else self.workers
+            return True
+        if is_waiting and not is_serial:
+            chosen, what = (N_WAITING, 0), f"{N_WAITING} threads"
+        elif n_cores() > 1 and not is_waiting:
+            n = 1 if is_serial else n_cores()
+            chosen, what = (0, n), f"{n} process{'es' if n > 1 else ''}"
         else:
             return False
-        n = max(kind)
-        what = f"{n} threads" if kind[0] else f"{n} process{'es' if n > 1 else ''}"
-        self._chosen[_name(split)] = (*kind, what)
-        self.note(f"[loader] workers: {what}, as reading {split.origin} {why}")
+        does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
+        self._chosen[_name(split)] = chosen
+        self.note(f"[loader] workers: {what}, as reading {split.origin} {does} % of its time")
         return True
 
     def _processes(self, reading: Reading, n: int) -> Hands:
