@@ -7,6 +7,7 @@ import stat
 import struct
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
+from weakref import WeakSet
 
 import numpy as np
 
@@ -69,8 +70,8 @@ class GrowingArray:
 
 
 class MappedFolder:
-    """Maps the .npy files of a folder. What they take of memory is bounded: pages that were
-    read are given back now and then, and are read from the disk's cache again where needed.
+    """Maps the .npy files of a folder. What those of all folders take of memory is bounded: pages
+    that were read are given back now and then, and come from the system's cache again.
 
     folder (Path): Holds the files.
     """
@@ -78,8 +79,7 @@ class MappedFolder:
     def __init__(self, folder: Path):
         self.folder = folder
         self._maps: List[mmap.mmap] = []
-        self._n_read = 0
-        self._at_first = _shared_pages()
+        _Pages.folders.add(self)
 
     def array(self, name: str, dtypes: str, width: int = 0) -> np.ndarray:
         """One file's array, to be read only; nothing is read of it yet.
@@ -118,11 +118,12 @@ class MappedFolder:
 
     def note(self, n_rows: int) -> None:
         """So many rows are to be read, wherever they are."""
-        self._n_read += n_rows
-        if self._n_read >= LOOK_EVERY:
-            self._n_read = 0
-            if _shared_pages() - self._at_first > MAX_PAGES:
-                self.give_back()
+        _Pages.n_read += n_rows
+        if _Pages.n_read >= LOOK_EVERY:
+            _Pages.n_read = 0
+            if _shared_pages() - _Pages.at_first > MAX_PAGES:
+                for folder in list(_Pages.folders):
+                    folder.give_back()
 
     def give_back(self) -> None:
         """Let go of the memory of what was read."""
@@ -161,3 +162,12 @@ def _shared_pages() -> int:
             return int(file.read().split()[2]) * mmap.PAGESIZE
     except OSError:
         return 0
+
+
+class _Pages:
+    """What the files of all folders take of this process's memory."""
+
+    folders: "WeakSet[MappedFolder]" = WeakSet()
+    # Before any of them was mapped.
+    at_first = _shared_pages()
+    n_read = 0
