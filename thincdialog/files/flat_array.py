@@ -19,7 +19,7 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 # Bytes that the pages of files may take of memory beyond what they took at first.
 MAX_PAGES = 1 << 27
 # Rows that are read before somebody looks.
-LOOK_EVERY = 64
+LOOK_EVERY = 128
 
 
 class GrowingArray:
@@ -155,11 +155,22 @@ def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
         raise damaged(path, " ".join(str(error).split())[:80]) from None
 
 
+class _Statm:
+    """The file in which Linux tells a process's memory; kept open, as it is read often."""
+
+    handle, process = -1, -1
+
+    @classmethod
+    def read(cls) -> bytes:
+        if cls.process != os.getpid():  # One of the parent's tells of the parent.
+            cls.handle, cls.process = os.open("/proc/self/statm", os.O_RDONLY), os.getpid()
+        return os.pread(cls.handle, 128, 0)
+
+
 def _shared_pages() -> int:
     """Bytes of files that are in this process's memory; 0 where nobody tells."""
     try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[2]) * mmap.PAGESIZE
+        return int(_Statm.read().split()[2]) * mmap.PAGESIZE
     except OSError:
         return 0
 
