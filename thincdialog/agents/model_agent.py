@@ -24,10 +24,11 @@ from ..batchers import Lengths
 from ..contract import is_users, place_in, place_of, told, wrong_value
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
+from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
-from ..files.json_file import read_json
+from ..files.json_file import read_state
 from ..layers.watched import changed_rows
 from ..layers.word_vectors import rows_of_words
 from ..messages import Message
@@ -36,6 +37,7 @@ from ..models.fitting import fit_weights
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
+from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
@@ -165,11 +167,11 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
         self.survey(train)
-        carried = self.carry_over(read_json(folder / "agent.json"))
+        carried = read_state(folder, self.carry_over)
         self._check_tokenizer(tokenizer)
         lines = [*carried.lines]
         if self.needs_text and tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
+            load_tokenizer(tokenizer, folder)
             lines.append(f"tokenizer: its {tokenizer.n_ids:,} ids")
         lines += self._draw_weights(train, tokenizer, seed)
         lines += fit_weights(folder, self.parameters, carried.grown)
@@ -282,10 +284,11 @@ class ModelAgent(ConversationAgent, Learner):
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
         super().from_disk(folder)
         if tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
+            load_tokenizer(tokenizer, folder)
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
-        self.lay_out_weights()
+        with sizes_of(folder, self.model):
+            self.lay_out_weights()
         read_weights(folder, self.parameters)
 
     # --- acting -----------------------------------------------------------------

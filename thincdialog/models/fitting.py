@@ -3,12 +3,12 @@
 import math
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..errors import ModelError
 from ..files.json_file import read_json
-from .parameters import FlatParameters
-from .weights_file import read_vector
+from .parameters import FlatParameters, Slot
+from .weights_file import read_slots, read_vector
 
 # Names that a line lists.
 N_NAMED = 4
@@ -53,9 +53,7 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     """
     layout = read_json(folder / "layout.json")
     vector = read_vector(folder, layout)
-    before = _saved_pieces(folder, layout, len(vector))
-    now = [Piece(f"{s.node_name}.{s.param}", s.shape, s.offset) for s in parameters.slots]
-    now = _distinct(now)
+    before, now = map(_distinct, (read_slots(folder, len(vector)), parameters.slots))
     n_fitting = 0
     larger: List[Piece] = []
     taken, filled = set(), set()
@@ -87,22 +85,8 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     return lines
 
 
-def _saved_pieces(folder: Path, layout: Dict[str, Any], n_floats: int) -> List[Piece]:
-    try:
-        pieces = [
-            Piece(str(each["name"]), tuple(map(int, each["shape"])), int(each["offset"]))
-            for each in layout["parameters"]
-        ]
-        for piece in pieces:
-            if min((piece.offset, *piece.shape)) < 0 or piece.offset + piece.size > n_floats:
-                raise ValueError(f"{piece} lies outside of the weights")
-    except (LookupError, TypeError, ValueError, OverflowError) as error:
-        path = folder / "layout.json"
-        raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
-    return _distinct(pieces)
-
-
-def _distinct(pieces: List[Piece]) -> List[Piece]:
+def _distinct(slots: Sequence[Slot]) -> List[Piece]:
+    pieces = [Piece(f"{s.node_name}.{s.param}", s.shape, s.offset) for s in slots]
     return list({piece.offset: piece for piece in reversed(pieces)}.values())[::-1]
 
 
