@@ -60,6 +60,17 @@ def read_plain(path: Path, most: int = MAX_STORED) -> bytes:
         return file.read(os.fstat(file.fileno()).st_size)
 
 
+def not_plain(path: Path) -> str:
+    """Why a file can be neither read nor written in its folder; "" if it can, or is not there."""
+    try:
+        open_plain(path).close()
+    except FileNotFoundError:
+        return "it is a link to nothing" if path.is_symlink() else ""
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
 def size_of(file: BinaryIO) -> int:
     """Bytes of a file that is open."""
     return os.fstat(file.fileno()).st_size

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from ..config.diff import PLACES
+from ..config.given import MAX_CONFIG
 from ..config.source import read_source
 from ..config.values import parse_value
-from ..errors import ModelError
+from ..errors import DataError, ModelError
+from ..files.plain_file import read_plain
 from ..files.saved_model import read_meta
 from ..metrics import higher_is_better
 from .find_runs import Run, find_runs
@@ -156,7 +158,11 @@ def _settings(path: Path) -> Dict[str, str]:
     for place in PLACES if path.is_dir() else ():
         file = path / place
         if file.is_file():
-            source = read_source(file.read_text(encoding="utf8"), str(file))
+            try:
+                text = read_plain(file, MAX_CONFIG).decode("utf8", "replace")
+            except OSError as error:
+                raise DataError(file, f"cannot be read: {error.strerror}.") from None
+            source = read_source(text, str(file))
             return {
                 f"{section.name}.{key}": entry.raw
                 for section in source.sections.values()
