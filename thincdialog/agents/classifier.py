@@ -30,7 +30,7 @@ from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
 from .conversation import RANKED
-from .model_agent import Carried, ModelAgent, no_labels
+from .model_agent import Carried, ModelAgent, loss_of, no_labels
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -104,7 +104,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or ClassSoftmax()
+        self.loss = loss_of(loss, ClassSoftmax())
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class

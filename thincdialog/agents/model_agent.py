@@ -23,7 +23,7 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from ..batchers import Lengths
 from ..contract import is_users, place_in, place_of, told, wrong_value
 from ..data import TextEncoder, Tokenizer
-from ..data.text_encoder import Contexts
+from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
@@ -69,6 +69,16 @@ class Carried(NamedTuple):
     grown: Tuple[int, int] = (0, 0)
 
 
+def loss_of(given: Optional[Callable], usual: Callable) -> Callable:
+    """The loss that an agent is given, or the usual one.
+
+    RAISES (ValueError): If it is a layer, which can be called, too.
+    """
+    if isinstance(given, Model):
+        raise ValueError(f"loss is the layer '{given.name}', expected a registered loss or null")
+    return given or usual
+
+
 class ModelAgent(ConversationAgent, Learner):
     """Base of the agents that learn a Thinc model. A subclass says what it learns besides the
     weights (``survey``), how it learns a batch and how it answers one.
@@ -77,6 +87,7 @@ class ModelAgent(ConversationAgent, Learner):
     use_reply (str): What the history keeps of the agent's own side (see
         ``ConversationAgent``); in training it gives no replies of its own.
     **text_options (Any): Of the ``TextEncoder``.
+    RAISES (ValueError): If one of them is out of range.
     """
 
     needs_text = True
@@ -85,6 +96,7 @@ class ModelAgent(ConversationAgent, Learner):
     loss: Callable
 
     def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
+        check_limits(**text_options)
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model = model
         self.text_options = text_options

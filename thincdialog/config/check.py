@@ -1,5 +1,6 @@
 """Finds everything that is wrong with a config, and builds what it describes."""
 
+import math
 import re
 from itertools import zip_longest
 from typing import Any, Dict, List, Optional, Set, Union
@@ -123,6 +124,8 @@ class Checker:
             wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
         if not fits(value, setting.annotation):
             hint = value_hint(value, setting.annotation)
+        elif value in (math.inf, -math.inf):
+            hint = "write a number, 0 where it means no limit"
         elif (least is None or value >= least) and (most is None or value <= most):
             return
         comments = default_source().sections[".".join(path[:-1])].entries[path[-1]].comments

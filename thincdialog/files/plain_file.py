@@ -44,10 +44,10 @@ def open_plain(
     try:
         facts = os.fstat(file.fileno())
         _check_kind(path, facts)
-        if most is not None and facts.st_size > most:
-            raise _refused(path, f"it has {facts.st_size:,} bytes, expected {most:,} at most")
         if _is_hollow(file, facts):
             raise _refused(path, f"it says {facts.st_size:,} bytes, but holds next to nothing")
+        if most is not None and facts.st_size > most:
+            raise _refused(path, f"it has {facts.st_size:,} bytes, expected {most:,} at most")
     except BaseException:
         file.close()
         raise
