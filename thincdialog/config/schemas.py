@@ -90,7 +90,7 @@ BLOCKS: Dict[str, Blocks] = {
 OPTIONAL = {"evaluation.world": "world"}
 
 # Blocks that may be null.
-EMPTY = ("tokenizer", "evaluation.world", "training.callbacks", "baselines")
+EMPTY = ("evaluation.world", "training.callbacks")
 
 # Settings and sections that one looks for where they are not.
 _TRAINING_BATCHES = "batches are set in [world.batcher], as its size or budget"
