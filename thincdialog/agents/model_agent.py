@@ -25,7 +25,15 @@ from ..contract import is_users, place_in, place_of, told, wrong_value
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
-from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
+from ..errors import (
+    ConfigError,
+    DataError,
+    DialogError,
+    ModelError,
+    Problem,
+    ProtocolError,
+    TrainingError,
+)
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import read_state
@@ -299,8 +307,12 @@ class ModelAgent(ConversationAgent, Learner):
             load_tokenizer(tokenizer, folder)
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
-        with sizes_of(folder, self.model):
-            self.lay_out_weights()
+        try:
+            with sizes_of(folder, self.model):
+                self.lay_out_weights()
+        except ConfigError as error:
+            text = f"config.cfg and layout.json do not fit: {error.problems[0].text}"
+            raise ModelError(f"{folder}  {text}. Save the model again.") from error
         read_weights(folder, self.parameters)
 
     # --- acting -----------------------------------------------------------------

@@ -50,8 +50,8 @@ def restore_dimensions(folder: Path, model: Model) -> None:
             for name, size in facts["dims"].items():
                 if size is None:
                     continue
-                if not isinstance(size, int):
-                    raise TypeError(f"{name} of {facts['name']} is no number")
+                if not isinstance(size, int) or size < 0:
+                    raise TypeError(f"{name} of {facts['name']} is no size")
                 if not node.has_dim(name):
                     node.set_dim(name, size)
                 elif node.get_dim(name) != size:

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Iterator, Optional
 
 from ..errors import DialogError, OutputError, TrainingError
@@ -34,9 +35,8 @@ def check_output(
     with writing(folder, ELSEWHERE, CANNOT):
         check_contents(folder, force, resume, has_checkpoint)
         folder.mkdir(parents=True, exist_ok=True)
-        trial = folder / ".can_be_written"
-        trial.touch()
-        trial.unlink()
+        with TemporaryFile(dir=folder):
+            pass
 
 
 def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
