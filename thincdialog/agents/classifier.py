@@ -22,6 +22,7 @@ from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
 from ..examples.store import Store
+from ..files.json_file import numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
@@ -30,7 +31,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .collating import Collate
 from .conversation import RANKED
-from .model_agent import Carried, ModelAgent, no_labels
+from .model_agent import Carried, ModelAgent, loss_of, no_labels
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -108,7 +109,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or ClassSoftmax()
+        self.loss = loss_of(loss, ClassSoftmax())
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class
@@ -175,10 +176,9 @@ class ClassifierAgent(ModelAgent):
 
         RAISES (ConfigError): If ``classes`` lacks one of them.
         """
-        before = state.get("classes")
-        if not before:
+        if not state.get("classes"):
             return Carried()
-        before = [str(name) for name in before]
+        before = texts_in(state, "classes")
         counts = dict(zip(self.classes, self.class_counts))
         lost = [name for name in before if name not in counts]
         if lost and self.given_classes is not None:
@@ -253,8 +253,17 @@ class ClassifierAgent(ModelAgent):
         }
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self._set_classes([str(name) for name in state["classes"]], state["weights"])
-        self.n_features = state["n_features"]
+        classes, weights, n_features = texts_in(state, "classes"), state["weights"], None
+        if len(set(classes)) < max(2, len(classes)):
+            raise ValueError("the classes are too few, or one stands twice")
+        if weights is not None:
+            weights = numbers_in(state, "weights")
+            if len(weights) != len(classes) or min(weights) < 0:
+                raise ValueError("the weights are not those of the classes")
+        if state["n_features"] is not None:
+            n_features = whole_number_in(state, "n_features", 1)
+        self._set_classes(classes, weights)
+        self.n_features = n_features
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer if self.needs_text else None)

@@ -24,11 +24,20 @@ from thinc.types import Floats1d, Floats2d, Ragged
 from ..batchers import Lengths
 from ..contract import is_users, place_in, place_of, told, wrong_value
 from ..data import TextEncoder, Tokenizer
-from ..data.text_encoder import Contexts
-from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
+from ..data.text_encoder import Contexts, check_limits
+from ..data.tokenizers.tokenizer import load_tokenizer
+from ..errors import (
+    ConfigError,
+    DataError,
+    DialogError,
+    ModelError,
+    Problem,
+    ProtocolError,
+    TrainingError,
+)
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
-from ..files.json_file import read_json
+from ..files.json_file import read_state
 from ..layers.watched import changed_rows
 from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
 from ..messages import PARTNER, Message
@@ -37,6 +46,7 @@ from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
+from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
@@ -69,6 +79,16 @@ class Carried(NamedTuple):
     grown: Tuple[int, int] = (0, 0)
 
 
+def loss_of(given: Optional[Callable], usual: Callable) -> Callable:
+    """The loss that an agent is given, or the usual one.
+
+    RAISES (ValueError): If it is a layer, which can be called, too.
+    """
+    if isinstance(given, Model):
+        raise ValueError(f"loss is the layer '{given.name}', expected a registered loss or null")
+    return given or usual
+
+
 class ModelAgent(ConversationAgent, Learner):
     """Base of the agents that learn a Thinc model. A subclass says what it learns besides the
     weights (``survey``), how it learns a batch and how it answers one.
@@ -79,6 +99,7 @@ class ModelAgent(ConversationAgent, Learner):
     use_reply (str): What the history keeps of the agent's own side (see
         ``ConversationAgent``); in training it gives no replies of its own.
     **text_options (Any): Of the ``TextEncoder``.
+    RAISES (ValueError): If one of them is out of range.
     """
 
     needs_text = True
@@ -97,6 +118,7 @@ class ModelAgent(ConversationAgent, Learner):
         use_reply: str = "label",
         **text_options: Any,
     ):
+        check_limits(**text_options)
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model, self.collate = model, collate
         self.text_options = text_options
@@ -180,12 +202,12 @@ class ModelAgent(ConversationAgent, Learner):
         """
         check_fitting(folder, self.id)
         self.survey(train)
-        path = folder / "agent.json"
-        carried = self.carry_over(read_json(path) if path.is_file() else {})
+        has_state = (folder / "agent.json").is_file()
+        carried = read_state(folder, self.carry_over) if has_state else self.carry_over({})
         self._check_tokenizer(tokenizer)
         lines = [*carried.lines]
         if self.needs_text and tokenizer is not None:
-            lines.append(self._tokenizer_from(folder / "tokenizer", train, tokenizer, progress))
+            lines.append(self._tokenizer_from(folder, train, tokenizer, progress))
         rows = self._draw_weights(train, tokenizer, seed, saved_shapes(folder))
         fit = fit_weights(folder, self.parameters, carried.grown)
         wanted = [shape for _, shape in rows.unread]
@@ -201,8 +223,8 @@ class ModelAgent(ConversationAgent, Learner):
     def _tokenizer_from(
         self, folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any
     ) -> str:
-        if folder.is_dir():
-            tokenizer.from_disk(folder)
+        if (folder / "tokenizer").is_dir():
+            load_tokenizer(tokenizer, folder)
             return f"tokenizer: its {tokenizer.n_ids:,} ids"
         if tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
@@ -327,10 +349,15 @@ class ModelAgent(ConversationAgent, Learner):
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
         super().from_disk(folder)
         if tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
+            load_tokenizer(tokenizer, folder)
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
-        self.lay_out_weights()
+        try:
+            with sizes_of(folder, self.model):
+                self.lay_out_weights()
+        except ConfigError as error:
+            text = f"config.cfg and layout.json do not fit: {error.problems[0].text}"
+            raise ModelError(f"{folder}  {text}. Save the model again.") from error
         read_weights(folder, self.parameters)
 
     # --- acting -----------------------------------------------------------------

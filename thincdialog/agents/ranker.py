@@ -26,6 +26,7 @@ from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
+from ..files.json_file import texts_in
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import SELF, Message, MessageBatch
@@ -36,7 +37,7 @@ from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
-from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
+from .model_agent import Carried, ModelAgent, has_rectangles, loss_of, no_labels
 from .repeats import kept_setting, probabilities, rank, shall_block
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
@@ -124,7 +125,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or RankingSoftmax()
+        self.loss = loss_of(loss, RankingSoftmax())
         self.candidates = candidates
         self.eval_candidates = eval_candidates
         self.heeds_candidates = eval_candidates in (None, "inline")
@@ -207,11 +208,11 @@ class RankerAgent(ModelAgent):
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
         """Behind the replies of the training data come those that a saved ranker knew, as far
         as there is room."""
-        before = state.get("fixed_candidates") or ()
+        before = texts_in(state, "fixed_candidates") if "fixed_candidates" in state else ()
         if self.fixed_path is not None or self.candidates == "vocab":
             return Carried()
         n_own = len(self.fixed)
-        known = dict.fromkeys([*self.fixed, *map(str, before)])
+        known = dict.fromkeys([*self.fixed, *before])
         self.fixed = list(known)[: self.max_fixed_candidates]
         n_more = len(self.fixed) - n_own
         return Carried([f"candidates: {n_own:,} replies of the data, {n_more:,} of the model"])
@@ -232,7 +233,7 @@ class RankerAgent(ModelAgent):
         return {"fixed_candidates": self.fixed, "blocks_repeats": self.blocks_repeats}
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self.fixed = [str(text) for text in state["fixed_candidates"]]
+        self.fixed = texts_in(state, "fixed_candidates")
         if not self.fixed:
             raise ValueError("no fixed_candidates")
         self.blocks_repeats = kept_setting(self.block_repeats, state)

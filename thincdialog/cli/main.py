@@ -11,6 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
 from ..errors import ConfigError, DialogError, WorkerError
+from ..files.pickles import allowing
 from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .example_files import where_from
@@ -165,7 +166,9 @@ def _run(words: List[str]) -> int:
             if setting not in overrides:
                 messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
         parsed.overrides = {**from_environment, **overrides}
-    elif overrides:
+        with allowing(parsed.allow_pickle):
+            return _module(name).run(parsed) or 0
+    if overrides:
         parser.error(f"--{next(iter(overrides))}: this command changes no settings")
     return _module(name).run(parsed) or 0
 
@@ -188,6 +191,9 @@ def make_parser(name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     declare(parser, module.ARGUMENTS)
+    if command.takes_overrides:
+        about = "let loaders of ml_datasets unpickle files, which can run any code"
+        parser.add_argument("--allow-pickle", action="store_true", help=about)
     about = f"show the whole traceback of an error (also: {TRACEBACK}=1)"
     parser.add_argument("--traceback", action="store_true", help=about)
     return parser

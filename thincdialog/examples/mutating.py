@@ -3,6 +3,8 @@
 import copy
 from typing import Any, Callable, Iterable, Iterator
 
+from thinc.api import Model
+
 from ..config.functions import locate
 from ..errors import ConfigError, DataError, Problem
 from ..formats.wording import short
@@ -19,7 +21,7 @@ def own_mutator(mutator: Any) -> Any:
     """
     if hasattr(mutator, "rewrite"):
         return copy.copy(mutator)
-    if not callable(mutator):
+    if not callable(mutator) or isinstance(mutator, Model):
         text = f"{short(mutator)} ({type(mutator).__name__}) is no mutator"
         hint = "let its registered function return one: what takes an episode and gives a list"
         raise ConfigError([Problem("", text, hint)])

@@ -18,6 +18,7 @@ from ..errors import ConfigError, Problem, WorkerError
 from ..training.interruption import SIGNALS
 from .crew import FEWER, Failure
 
+SAFE_PATH = "PYTHONSAFEPATH"
 GUARD = (
     "A worker that is a process imports the script that was started: put all that the script "
     'does under `if __name__ == "__main__":`, or set executor = "thread"'
@@ -55,7 +56,8 @@ class WorkerProcess:
                     name=f"worker {number}",
                     daemon=True,
                 )
-                self._process.start()
+                with _safe_path():
+                    self._process.start()
             self._pid = self._process.pid
         except OSError as error:
             text = f"its process could not be started: {error.strerror}"
@@ -135,7 +137,8 @@ def worker_processes(
     # At the end of the program, before multiprocessing waits for processes without limit.
     atexit.register(end)
     try:
-        resource_tracker.ensure_running()  # As it starts, it would let them through again.
+        with _safe_path():
+            resource_tracker.ensure_running()  # As it starts, it would let them through again.
         # A process that starts inherits it; so it has nothing to say to Ctrl-C before it can
         # ignore it. Here they wait.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -148,6 +151,21 @@ def worker_processes(
     finally:
         end()
         atexit.unregister(end)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """A stretch in which Python processes that start import nothing from the current folder
+    (Python 3.11 and later): it may be a stranger's."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def _end(workers: List[WorkerProcess]) -> None:

@@ -49,7 +49,8 @@ class RunPlace:
         if self.folder is None:
             return
         with writing(self.folder, ELSEWHERE, CANNOT):
-            if (self.folder / READY).is_dir():
+            ready = self.folder / READY
+            if ready.is_dir() and not ready.is_symlink():
                 self._swap(self.folder)
             for name in (NEW, OLD):
                 shutil.rmtree(self.folder / name, ignore_errors=True)

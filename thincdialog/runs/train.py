@@ -129,9 +129,11 @@ class TrainingRun:
     def begin(self, state: Optional[Dict[str, Any]]) -> None:
         """The run begins, or goes on from a state: rows that came behind it are forgotten."""
         self.keeper.begin(anew=state is None)
-        place = self.keeper.place
+        place, step = self.keeper.place, None
+        if state is not None:
+            with self.keeper.taking_back():
+                step = int(state["loop"]["logged_step"])
         for log in self.log:
-            step = None if state is None else int(state["loop"]["logged_step"])
             log.begin(step, None if place.is_sure else place.path)
 
     def _note(self, line: str) -> None:
@@ -152,7 +154,8 @@ class TrainingRun:
             self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
         dev, test = self._split("dev"), self._split("test")
         if state is not None:
-            self.keeper.restore(state)
+            with self.keeper.taking_back():
+                self.keeper.restore(state)
         else:
             experiment.initialize(self.teacher, self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
@@ -219,7 +222,8 @@ class TrainingRun:
             )
             try:
                 if state is not None:
-                    loop.restore(state["loop"])
+                    with self.keeper.taking_back():
+                        loop.restore(state["loop"])
                 first_step = loop.position.step
                 reason = loop.run()
             except Interrupted:

@@ -20,7 +20,14 @@ from ..config import (
 )
 from ..contract import told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
-from ..files.saved_model import check_files, model_folder, read_meta
+from ..files.saved_model import (
+    CONFIG,
+    check_config_file,
+    check_files,
+    look_again,
+    model_folder,
+    read_meta,
+)
 from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
@@ -123,19 +130,21 @@ class Experiment:
         code (CodeLike): Python file, or several, registering what its config names.
         RAISES (DialogError): If the folder is not a whole saved model.
         """
-        path = model_folder(folder)
-        meta = read_meta(path)
-        check_files(path, meta)
-        load_code(code)
-        config = path / "config.cfg"
-        if not config.is_file():
-            raise ModelError(f"{config}  is missing: the saved model is incomplete.")
-        checked = load_config(config, overrides or {}, without=OF_EARLIER_VERSIONS)
-        with using_ops(ops_to_answer(checked.interpolated["system"])):
-            experiment = cls(checked, code)
-            experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
-        experiment.meta = meta
-        return experiment
+
+        def look() -> "Experiment":
+            path = model_folder(folder)
+            meta = read_meta(path)
+            check_files(path, meta)
+            load_code(code)
+            check_config_file(path)
+            checked = load_config(path / CONFIG, overrides or {}, without=OF_EARLIER_VERSIONS)
+            with using_ops(ops_to_answer(checked.interpolated["system"])):
+                experiment = cls(checked, code)
+                experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
+            experiment.meta = meta
+            return experiment
+
+        return look_again(folder, look)
 
     @contextmanager
     def working(self) -> Iterator[None]:

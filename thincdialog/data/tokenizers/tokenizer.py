@@ -5,6 +5,8 @@ from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence,
 
 import numpy as np
 
+from ...errors import ModelError
+from ...files.plain_file import check_inside
 from ...registry import registry
 from ..vocabulary import Progress
 
@@ -82,6 +84,20 @@ class Tokenizer:
 
         RAISES (ModelError): If it is not there or damaged.
         """
+
+
+def load_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Load a tokenizer of a saved model.
+
+    folder (Path): Of the model.
+    RAISES (ModelError): If it is not there, lies elsewhere, or is damaged.
+    """
+    place = folder / "tokenizer"
+    try:
+        check_inside(place, folder)
+    except OSError as error:
+        raise ModelError(f"{place}  cannot be read: {error.strerror}.") from None
+    tokenizer.from_disk(place)
 
 
 def check_range(name: str, value: int, least: int) -> int:
