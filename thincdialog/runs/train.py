@@ -13,6 +13,7 @@ from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
 from ..evaluation.unreachable import unreachable_labels
+from ..files.held import AGENT, mend, temporary_folder
 from ..files.saved_model import BEST
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
@@ -125,6 +126,9 @@ class TrainingRun:
         """The run begins, or goes on from a state: rows that came behind it are forgotten."""
         self.keeper.begin(anew=state is None)
         place = self.keeper.place
+        # What a process that was killed has left where runs go that save nothing.
+        mend(temporary_folder(), AGENT)
+        self.experiment.scratch = place.path or temporary_folder()
         for log in self.log:
             step = None if state is None else int(state["loop"]["logged_step"])
             log.begin(step, None if place.is_sure else place.path)

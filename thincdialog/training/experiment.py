@@ -19,6 +19,7 @@ from ..config import (
 )
 from ..contract import is_users
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
+from ..files.held import temporary_folder
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
 from ..formats.candidates import reading_outside_labels
@@ -59,6 +60,7 @@ class Experiment:
     optimizer (Optimizer): Of ``[training.optimizer]``.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
+    scratch (Path): Where temporary folders may be made.
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
 
@@ -78,6 +80,7 @@ class Experiment:
         self.optimizer: Any = self.training["optimizer"]
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self.scratch = temporary_folder()
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
