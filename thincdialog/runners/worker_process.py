@@ -121,7 +121,7 @@ def worker_processes(
     n_workers: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]
 ) -> Iterator[List[WorkerProcess]]:
     """One process for each worker, started afresh ("spawn"), for a stretch. A process whose
-    parent is gone ends at once; SIGINT and SIGTERM it leaves to the parent.
+    parent is gone ends at once; SIGINT, SIGTERM and SIGHUP it leaves to the parent.
 
     make_worker, arguments: As of ``WorkerProcess``.
     RAISES (ConfigError): In a process that still imports a script.

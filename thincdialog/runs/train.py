@@ -47,7 +47,7 @@ def train(
 ) -> Result:
     """Train, evaluate and save a model.
 
-    In the main thread, SIGINT (Ctrl-C) and SIGTERM end training behind the step that is
+    In the main thread, SIGINT (Ctrl-C), SIGTERM and SIGHUP end training behind the step that is
     under way, when all that was learnt is saved; a second Ctrl-C ends it at once.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
