@@ -1,8 +1,8 @@
 """Kills training at the points where it changes something: files, folders, locks, processes.
 
-A program of its own: PYTHON kill_points.py FOLDER COMMAND... The first line of stdin is a number of
-points, or "count"; each run is a fork of a process that has imported the package. Points are what
-Python tells its audit hooks, and each process that is started.
+A program of its own: each line of stdin is a JSON list, the number of a point (0: none, tell which
+there are) and the words of a command line; each run is a fork of a process that has imported the
+package. Points are what Python tells its audit hooks, and each process that is started.
 """
 
 import json
@@ -22,7 +22,7 @@ WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 def point_of(event, arguments):
     """Its name, if a kill shall be tried there."""
     if event == "open":
-        return event if arguments[2] & WRITES else ""
+        return event if isinstance(arguments[0], str) and arguments[2] & WRITES else ""
     return event if event in EVENTS else ""
 
 
@@ -39,23 +39,18 @@ def arm(points, kill_at):
         if name and os.getpid() == own:
             passed(name)
 
-    def around(module, name):
-        function = getattr(module, name)
+    def launch(process, *arguments):
+        passed("before a process")
+        given = real_launch(process, *arguments)
+        passed("behind a process")
+        return given
 
-        def call(*arguments, **named):
-            passed(f"before {name}")
-            given = function(*arguments, **named)
-            passed(f"behind {name}")
-            return given
+    from multiprocessing import popen_spawn_posix
 
-        setattr(module, name, call)
-
-    from multiprocessing import util
-
+    real_launch = popen_spawn_posix.Popen._launch
+    popen_spawn_posix.Popen._launch = launch
     own = os.getpid()
     sys.addaudithook(hook)
-    around(os, "fsync")
-    around(util, "spawnv_passfds")
 
 
 def run(words, kill_at=0):
@@ -64,7 +59,9 @@ def run(words, kill_at=0):
     pid = os.fork()
     if not pid:
         os.setsid()
-        points = []
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open("shown", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        points: list = []
         arm(points, kill_at)
         from thincdialog.cli.main import main
 
@@ -103,9 +100,8 @@ def seconds_until_gone(session, most=20.0):
 def killed_at(words, number):
     """Kill a run at a point, and go on. RETURNS what came of it."""
     pid, status, _ = run(words, number)
-    seconds = seconds_until_gone(pid)
-    again = run(words)[1]
-    return {"status": status, "seconds": seconds, "left": left_of(pid), "again": again}
+    seconds, shown = seconds_until_gone(pid), Path("shown").read_text()
+    return {"status": status, "seconds": seconds, "shown": shown, "again": run(words)[1]}
 
 
 if __name__ == "__main__":
