@@ -49,6 +49,7 @@ def arm(points, kill_at):
 
     real_launch = popen_spawn_posix.Popen._launch
     popen_spawn_posix.Popen._launch = launch
+    os.fsync = lambda handle: None  # Nothing here has to outlive a power cut.
     own = os.getpid()
     sys.addaudithook(hook)
 

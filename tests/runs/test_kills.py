@@ -68,7 +68,7 @@ def chosen(points, share):
     return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
 
 
-ALL = [slow("alone", 1), slow("thread", 7), slow("process", 5)]
+ALL = [slow("alone", 1), slow("thread", 7), slow("process", 9)]
 
 
 @pytest.mark.parametrize("name, share", [("alone", 60), *ALL])
