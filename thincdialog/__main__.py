@@ -10,7 +10,28 @@ _FIRST = not getattr(sys.flags, "safe_path", False) and os.path.realpath(sys.pat
 if __name__ == "__main__" and _FIRST == os.path.realpath("") != _HERE:
     del sys.path[0]
 
-from .cli.main import main  # noqa: E402
+import atexit  # noqa: E402
+import signal  # noqa: E402
+
+from .cli.signals import end, leave, receive_by  # noqa: E402
+
+
+def main() -> int:
+    """Run the command line of this process.
+
+    RETURNS (int): Its exit code.
+    """
+    # Called last: then nothing but Python's own end is left, which no signal shall disturb.
+    atexit.register(receive_by, signal.SIG_IGN)
+    receive_by(leave)
+    from .cli.main import main as run
+
+    receive_by(end)
+    try:
+        return run()
+    finally:
+        receive_by(leave)
+
 
 if __name__ == "__main__":
     sys.exit(main())

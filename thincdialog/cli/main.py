@@ -24,7 +24,8 @@ EXIT_CODES = {
     0: "success, also with warnings",
     1: "error in the config, the data, the model or the output",
     2: "error in the command line",
-    75: "stopped by SIGTERM, training was saved: train --resume goes on",
+    75: "stopped by SIGTERM or SIGHUP, training was saved: train --resume goes on",
+    129: "stopped by SIGHUP (the terminal has gone), nothing was saved to go on from",
     INTERRUPTED: "interrupted by Ctrl-C",
     143: "stopped by SIGTERM, nothing was saved to go on from",
 }
@@ -83,7 +84,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return code
     except KeyboardInterrupt as interrupt:  # Training names the folder that it saved.
         messages.warn(f"Interrupted; saved {interrupt}" if str(interrupt) else "Interrupted")
-        return INTERRUPTED
+        return getattr(interrupt, "exit_code", INTERRUPTED)
     except BrokenPipeError:  # As in "... | head": the reader has had enough.
         _drop_output()
         return 0

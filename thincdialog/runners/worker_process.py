@@ -3,7 +3,6 @@
 import atexit
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -124,7 +123,7 @@ def worker_processes(
     n_workers: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]
 ) -> Iterator[List[WorkerProcess]]:
     """One process for each worker, started afresh ("spawn"), for a stretch. A process whose
-    parent is gone ends at once; SIGINT and SIGTERM it leaves to the parent.
+    parent is gone ends at once; SIGINT, SIGTERM and SIGHUP it leaves to the parent.
 
     make_worker, arguments: As of ``WorkerProcess``.
     RAISES (ConfigError): In a process that still imports a script.
@@ -199,14 +198,12 @@ def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
     this process, at once.
 
     pipe (Connection): Where calls come from, and answers go: (value, is_answer).
-    make_worker (partial): A `folder` among its arguments is a temporary one, which goes with
-        the parent if it has not taken it away.
+    make_worker (Callable[[], Worker]): Called first.
     """
     for each in SIGNALS:  # They go to the whole group: the parent decides what they mean.
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    folder = make_worker.keywords.get("folder")  # type: ignore[attr-defined]
-    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     tell = partial(_send, pipe, is_answer=False)
     tell(None)  # Python has started, and has imported the parent's script.
     worker: Any = None
@@ -241,13 +238,11 @@ def _send(pipe: Connection, value: Any, is_answer: bool = True) -> None:
         pipe.send((Failure.of(error)._replace(cause=None), True))
 
 
-def _end_with_parent(folder: Any) -> None:
+def _end_with_parent() -> None:
     """Wait until the parent is gone, and end the process wherever it is."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)  # Several may try at once.
         _leave()
 
 

@@ -18,9 +18,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ModelError
 from ..files.checksums import checksums, find_damage
+from ..files.held import mend
 from ..files.json_text import parse_json
 from ..files.plain_file import read_plain
-from ..files.whole_folder import mend, remove, written_whole
+from ..files.whole_folder import remove, written_whole
 
 # 2: states of batches, orders and runners. Nothing goes on from an earlier one.
 FORMAT = 2
@@ -113,7 +114,7 @@ class Checkpoints:
         names (str): Of other folders and files that are written whole.
         """
         if self.folder.is_dir():
-            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, names)]))
+            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, names)]), is_ours=True)
 
 
 def _is_ours(path: Path) -> bool:

@@ -13,6 +13,7 @@ from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
 from ..evaluation.unreachable import unreachable_labels
+from ..files.held import AGENT, mend, temporary_folder
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
@@ -48,7 +49,7 @@ def train(
 ) -> Result:
     """Train, evaluate and save a model.
 
-    In the main thread, SIGINT (Ctrl-C) and SIGTERM end training behind the step that is
+    In the main thread, SIGINT (Ctrl-C), SIGTERM and SIGHUP end training behind the step that is
     under way, when all that was learnt is saved; a second Ctrl-C ends it at once.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
@@ -133,6 +134,9 @@ class TrainingRun:
         if state is not None:
             with self.keeper.taking_back():
                 step = int(state["loop"]["logged_step"])
+        # What a process that was killed has left where runs go that save nothing.
+        mend(temporary_folder(), AGENT)
+        self.experiment.scratch = place.path or temporary_folder()
         for log in self.log:
             log.begin(step, None if place.is_sure else place.path)
 

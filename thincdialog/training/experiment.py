@@ -20,6 +20,7 @@ from ..config import (
 )
 from ..contract import told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
+from ..files.held import temporary_folder
 from ..files.saved_model import (
     CONFIG,
     check_config_file,
@@ -64,6 +65,7 @@ class Experiment:
     optimizer (Optimizer): Of ``[training.optimizer]``.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
+    scratch (Path): Where temporary folders may be made.
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
 
@@ -83,6 +85,7 @@ class Experiment:
         self.optimizer: Any = self.training["optimizer"]
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self.scratch = temporary_folder()
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
