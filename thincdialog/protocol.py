@@ -1,6 +1,7 @@
 """What worlds, trainers and servers may ask of an agent, and of one that learns."""
 
 from contextlib import contextmanager, nullcontext
+from numbers import Integral
 from pathlib import Path
 from typing import (
     Any,
@@ -15,13 +16,14 @@ from typing import (
     TypeVar,
 )
 
-from .contract import Contract, Returned, are_mappings, holds, is_mapping
+from .contract import Contract, Returned, holds, is_kind, is_mapping
 from .errors import ProtocolError
-from .messages import Message, column
+from .messages import FIELDS, Message, are_messages, column, is_message
 from .metrics import Metric
 from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
+_EACH = "a list of Messages, one for each"
 
 
 class Agent(Contract):
@@ -55,9 +57,9 @@ class Agent(Contract):
     """
 
     returns = {
-        "act": Returned("a Message", is_mapping),
-        "observe": Returned("the message", is_mapping),
-        "batch_act": Returned("a list of Messages, one for each observation", are_mappings),
+        "act": Returned(f"a Message {FIELDS}", is_message),
+        "observe": Returned(f"the message {FIELDS}", is_message),
+        "batch_act": Returned(f"{_EACH} observation {FIELDS}", are_messages),
         "share": Returned("a dict", is_mapping),
         "clone": Returned("an Agent", lambda value: isinstance(value, Agent)),
         "replica": Returned("an Agent", lambda value: isinstance(value, Agent)),
@@ -302,7 +304,12 @@ def _is_report(value: Any, *given: Any) -> bool:
 
 
 def _are_replies_or_none(value: Any, batch: Any, *given: Any) -> bool:
-    return value is None or are_mappings(value, batch)
+    return value is None or are_messages(value, batch)
+
+
+def _are_weights(value: Any) -> bool:
+    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
+    return len(shape) == 1 and str(dtype) == "float32"
 
 
 class Learner(Agent):
@@ -326,9 +333,13 @@ class Learner(Agent):
 
     returns = {
         **Agent.returns,
-        "learn": Returned("None, or a Message for each example", _are_replies_or_none),
+        "learn": Returned(f"None, or {_EACH} example {FIELDS}", _are_replies_or_none),
         "update": Returned("a StepReport of numbers", _is_report),
-        "answer": Returned("a list of Messages, one for each example", are_mappings),
+        "answer": Returned(f"{_EACH} example {FIELDS}", are_messages),
+    }
+    has = {
+        "weights": Returned("one float32 vector (a NumPy array of one dimension)", _are_weights),
+        "n_gathered": Returned("a whole number", is_kind(Integral)),
     }
     learns = True
     takes_batches = True

@@ -1,7 +1,6 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import (
     Any,
@@ -21,14 +20,20 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import is_users, place_in, place_of, told, wrong_value
+from ..contract import Returned, called, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
 from ..files.json_file import read_json
-from ..layers.watched import changed_rows
+from ..layers.watched import (
+    NotFiniteError,
+    changed_rows,
+    check_finite,
+    finding_not_finite,
+    look_at,
+)
 from ..layers.word_vectors import rows_of_words
 from ..messages import Message
 from ..metrics import Metric
@@ -81,6 +86,8 @@ class ModelAgent(ConversationAgent, Learner):
     can_truncate = True
     reported = REPORTED
     loss: Callable
+    # Seed and step that random draws follow from.
+    _draws: Tuple[int, int] = (0, 0)
 
     def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
@@ -225,8 +232,8 @@ class ModelAgent(ConversationAgent, Learner):
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
-            layers = (node._func for node in self.model.walk() if is_users(node._func))
-            look = "".join(f"look at {place_of(layer)}; " for layer in islice(layers, 1))
+            place = look_at(self.model)
+            look = f"look at {place}; " if place else ""
             raise ConfigError([Problem("", text, f"{look}--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
@@ -301,6 +308,8 @@ class ModelAgent(ConversationAgent, Learner):
             if not len(labelled.rows):
                 return self.answer(batch)
             replies = self.learn(labelled)
+        except TrainingError as error:
+            raise self._traced(error, [labelled]) from None
         except Exception as error:
             # What a layer of a user's that lost rows leads to is found elsewhere.
             lost = None if isinstance(error, DialogError) else changed_rows(self.model)
@@ -321,7 +330,9 @@ class ModelAgent(ConversationAgent, Learner):
         """RAISES (CodeError, ConfigError): If the model gave scores of another shape."""
         if scores.shape != shape:
             text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
-            problem = Problem("", text, "one row for each example")
+            place = look_at(self.model)
+            hint = "one row for each example" + (f"; look at {place}" if place else "")
+            problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
     def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
@@ -333,12 +344,10 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (CodeError): If a user's loss gives something else.
         """
         self.check_scores(scores, shape)
-        found = self.loss(scores, *given)
-        is_pair = isinstance(found, tuple) and len(found) == 2
-        shapes = [getattr(each, "shape", None) for each in found] if is_pair else []
-        if shapes != [shape, shape[:1]]:
-            wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
-            raise wrong_value(self.loss, found, wanted)
+        wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
+        returned = Returned(f"{wanted}, in float32", _are_losses)
+        found: Tuple[Any, Any] = called(self.loss, returned, scores, *given)
+        check_finite(self.loss, scores, found)
         return found
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
@@ -371,6 +380,7 @@ class ModelAgent(ConversationAgent, Learner):
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
+        self._draws = (seed, step)
         counters = self.counters
         if not number:
             counters.microbatches = None
@@ -378,6 +388,28 @@ class ModelAgent(ConversationAgent, Learner):
         counters.microbatches = counters.microbatches or GradientTree()
         counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
+
+    def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
+        """An error for numbers that are not finite, with the function of a user's that gave
+        them first, if one did: what was learnt is learnt once more, and looked at.
+
+        batches (Sequence[Batch]): Of the step.
+        """
+        ops: Any = self.model.ops
+        batches = list(batches)
+        self.give_up()
+        try:
+            with finding_not_finite():
+                for number, batch in enumerate(batches):
+                    ops.seed(*self._draws, number)
+                    self.learn(batch)
+        except NotFiniteError as found:
+            return TrainingError(f"{found}. {error}")
+        except TrainingError:
+            pass
+        finally:
+            self.give_up()
+        return error
 
     def give_up(self) -> None:
         self.parameters.clear_gradients()
@@ -398,7 +430,8 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             norm = parameters.update(optimizer, 1.0 / counters.examples)
         except TrainingError:
-            raise not_finite("gradient", counters.ids) from None
+            error = not_finite("gradient", counters.ids)
+            raise self._traced(error, counters.batches) from None
         self.weights_changed()
         return counters.step(norm)
 
@@ -472,6 +505,15 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
+
+
+def _are_losses(value: Any, scores: Any, *given: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    if [getattr(each, "shape", None) for each in value] != [scores.shape, scores.shape[:1]]:
+        return False
+    gradient, losses = value
+    return bool(gradient.dtype == scores.dtype and losses.dtype.kind == "f")
 
 
 def no_labels(train: Teacher) -> DataError:

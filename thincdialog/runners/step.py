@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from ..contract import is_users, place_of
 from ..errors import TrainingError
 from ..protocol import Learner, StepReport
 from ..worlds import World
@@ -35,7 +36,10 @@ def one_step(
     learn_rate = getattr(optimizer, "learn_rate", None)
     report = agent.update(optimizer)
     if report.loss is not None and not math.isfinite(report.loss):
-        raise TrainingError(f"the loss of step {step} is {report.loss}: try a lower learn_rate")
+        own = type(agent).update
+        where = f"{place_of(own)}: " if is_users(own) else ""
+        text = f"{where}the loss of step {step} is {report.loss}: try a lower learn_rate"
+        raise TrainingError(text)
     # A user's agent may count with NumPy's numbers, which JSON does not know.
     return report._replace(
         examples=int(report.examples),

@@ -17,7 +17,7 @@ from ..config import (
     load_config,
     resolve_config,
 )
-from ..contract import is_users
+from ..contract import check_attributes, is_users
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
@@ -136,6 +136,7 @@ class Experiment:
         with using_ops(ops_to_answer(checked.interpolated["system"])):
             experiment = cls(checked, code)
             experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
+            check_attributes(experiment.agent)
         experiment.meta = meta
         return experiment
 
@@ -204,9 +205,11 @@ class Experiment:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
             if folder is None:
                 self.agent.initialize(teacher, **known)
+                check_attributes(self.agent)
                 lines = list(self.learner.beginning) if self.agent.learns else []
             else:
                 self.learner.initialize_from(folder, teacher, **known)
+                check_attributes(self.agent)
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)

@@ -1,10 +1,9 @@
 """The world contract: who acts when. A world never touches numbers."""
 
-from functools import wraps
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
 
-from ..contract import wrong_value
+from ..contract import Returned, is_kind, watching
 from ..errors import ProtocolError
 from ..messages import Message, column
 from ..metrics import Metric
@@ -49,7 +48,8 @@ class World:
             raise ProtocolError(
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
-        self.heard, self._has_more = (), False
+        # A new list: who asks can tell by it that there was a parley.
+        self.heard, self._has_more = [], False
         for learning in self._learning:
             learning.before_parley()
         self.parley_init()
@@ -232,15 +232,4 @@ class _Learning:
 WorldFactory = Callable[[Teacher, Agent], World]
 
 
-def _watch(make_world: WorldFactory, function: Callable) -> WorldFactory:
-    @wraps(make_world)
-    def watched(teacher: Teacher, agent: Agent) -> World:
-        world = make_world(teacher, agent)
-        if not isinstance(world, World):
-            raise wrong_value(make_world, world, "a World")
-        return world
-
-    return watched
-
-
-registry.worlds.makes(WorldFactory, _watch)
+registry.worlds.makes(WorldFactory, watching(Returned("a World", is_kind(World))))
