@@ -1,7 +1,7 @@
 """Everything that a config describes, built once."""
 
 from contextlib import contextmanager, nullcontext
-from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Union, cast
 
 import numpy
 from thinc.api import get_current_ops
@@ -17,7 +17,7 @@ from ..config import (
     load_config,
     resolve_config,
 )
-from ..contract import check_attributes, is_users
+from ..contract import check_attributes, is_users, place_of
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..files.saved_model import check_files, model_folder, read_meta
 from ..formats.bad_data import BadData
@@ -286,6 +286,18 @@ class Experiment:
         if score in names:
             return []
         return [not_measured(score, names)._replace(where=self.checked.where("training", "score"))]
+
+    def undefined_scores(self, report: Mapping[str, float]) -> Dict[str, str]:
+        """The names of a report whose values are nan, each also with where the user's metric
+        stands that gives it, if one does."""
+        found = [name for name, value in report.items() if value != value]
+        places = {
+            name: f" ({place_of(type(metric).report)})"
+            for metric in (self.metrics if found else ())
+            if is_users(type(metric).report)
+            for name in metric.fresh().report()
+        }
+        return {name: f"'{name}'{places.get(name.rpartition('/')[2], '')}" for name in found}
 
     def candidate_problems(self) -> List[Problem]:
         """Whether candidates are to be drawn for an evaluation in which the agent would not

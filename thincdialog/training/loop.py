@@ -13,7 +13,7 @@ Between two steps, ``state`` is all that the loop knows: another process goes on
 
 import time
 from contextlib import nullcontext
-from typing import Any, ContextManager, Dict, List, Mapping, Optional
+from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
 from ..callbacks.callback import shall_end
 from ..contract import CodeError, place_of
@@ -48,6 +48,7 @@ class TrainingLoop:
     log (Log): Told once of each step, and of the evaluation at step 0.
     keeper (Keeper): Saves models and checkpoints.
     interruption (Interruption): Receives signals.
+    evaluated (Callable): Told what each evaluation has measured.
     """
 
     # What a checkpoint holds besides the parts that have a state of their own.
@@ -62,9 +63,11 @@ class TrainingLoop:
         log: Log,
         keeper: Keeper,
         interruption: Interruption,
+        evaluated: Callable[[Mapping[str, float]], None],
     ):
         self.experiment, self.runner, self.dev = experiment, runner, dev
         self.log, self.keeper, self.interruption = log, keeper, interruption
+        self.evaluated = evaluated
         training = self.training = experiment.training
         self.limits = TrainingLimits.of(training)
         self.every = Every(*(training[f"eval_every_{unit}"] for unit in UNITS))
@@ -235,6 +238,7 @@ class TrainingLoop:
         with self._weights_to_keep():
             with self.interruption.waiting(False):
                 report = self.runner.evaluate(self.dev) if self.dev is not None else {}
+            self.evaluated(report)
             is_best = self.selection.see(report, self.position.step)
             tell_schedules(self.experiment.optimizer, is_best)
             self.keeper.evaluated(self.position, report, is_best)
