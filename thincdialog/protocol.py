@@ -53,7 +53,8 @@ class Agent(Contract):
 
     A reply may hold ``text``, ``text_candidates`` (best first), ``candidate_scores`` (one
     for each of these, higher is better), ``candidate_probabilities`` (likewise; of all
-    candidates they sum to 1), and any other field.
+    candidates they sum to 1), ``loss`` (of the example, in nats, where it is known), and any
+    other field.
     """
 
     returns = {

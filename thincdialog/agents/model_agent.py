@@ -363,17 +363,18 @@ class ModelAgent(ConversationAgent, Learner):
         self.counters.add_loss(total, len(batch.rows))
 
     def judged(
-        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]]
+        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]], losses: Any
     ) -> JudgedReplies:
         """What would have been replied to examples that are learnt; counts how many are right.
 
         scores (Floats2d): Shape (n_examples, n_texts).
         targets (np.ndarray): Number of each example's right text.
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
+        losses (Floats1d): Of the examples.
         """
         best = self.model.ops.to_numpy(scores.argmax(axis=1))
         self.counters.judge(int((best == targets).sum()), len(best))
-        return JudgedReplies(best, texts)
+        return JudgedReplies(best, texts, losses)
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep

@@ -390,7 +390,8 @@ class Experiment:
             split, whole=True, max_examples=most, n_candidates=n_candidates, seed=EVALUATION_SEED
         )
         metrics = self.metrics if with_metrics else []
-        for task in teacher.by_task().values():
+        # Of several tasks, the whole, too: for worlds by hand.
+        for task in (teacher, *teacher.by_task().values()):
             task.set_metrics([metric.fresh() for metric in metrics])
         return teacher
 

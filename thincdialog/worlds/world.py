@@ -9,8 +9,9 @@ from ..messages import Message, column
 from ..metrics import Metric
 from ..protocol import Agent
 from ..registry import registry
+from ..teachers.multi_task import MultiTask
 from ..teachers.teacher import Teacher
-from .display import display_acts
+from .display import Speaker, display_acts
 
 WorldT = TypeVar("WorldT", bound="World")
 
@@ -142,13 +143,13 @@ class World:
 
         most (int): Conversations of a batch that are shown.
         """
-        return display_acts([agent.id for agent in self.agents], self.acts, most)
+        return display_acts([_speaker(agent) for agent in self.agents], self.acts, most)
 
     def report(self) -> Dict[str, Metric]:
         """Metrics of all agents since ``reset_metrics``; where two of them report
         the same name, that of the first agent counts. Of what is learnt: the loss, and, where
-        learning tells, the accuracy among the candidates or classes of training. A teacher
-        adds those of ``set_metrics``."""
+        learning tells, the accuracy among the candidates or classes of training; of several
+        tasks, both of each (`<task>/loss`). A teacher adds those of ``set_metrics``."""
         return merged_report(self.agents)
 
     def reset_metrics(self) -> None:
@@ -180,6 +181,14 @@ class World:
         self.shutdown()
         for learning in self._learning if is_done else ():
             learning.check()
+
+
+def _speaker(agent: Agent) -> Speaker:
+    """What a message of an agent's is shown to be said by; of several tasks, the one that it is
+    of."""
+    if isinstance(agent, MultiTask):
+        return agent.task_of
+    return lambda message: str(message.get("agent") or agent.id)
 
 
 def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
