@@ -254,17 +254,28 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
+    def n_choices(self, batch: Batch) -> int:
+        """Most candidates that a label of the batch is told from, itself among them."""
+        if self.candidates == "batch":
+            return len(np.unique(batch.label_ids))
+        if self.candidates in ("fixed", "vocab"):
+            return len(self.fixed)
+        lists = [set(texts or ()) for texts in batch.column("label_candidates")]
+        if self.candidates == "batch_all":
+            return len(set().union(*lists))
+        return max(map(len, lists), default=0)
+
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         n_rows, good = len(batch.rows), self._with_good_candidates(batch)
         if good is not None:
             batch = batch.take(good)
         if not len(batch.rows):
             return None
+        if not self.lone_replies.is_over:
+            self.lone_replies.see(self.n_choices(batch))
         ops = self.model.ops
         X, texts, targets, allowed = self._training_input(batch)
         n_candidates = len(X[1].lengths)
-        most = n_candidates if allowed is None else int(allowed.sum(axis=1).max())
-        self.lone_replies.see(most)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
         shape = (len(batch.rows), n_candidates)

@@ -18,6 +18,7 @@ from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
+from ..training.first_batches import check_first_batches
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.progress import Position, TrainingLimits
@@ -151,6 +152,8 @@ class TrainingRun:
         else:
             experiment.initialize(self.teacher, self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
+        if state is None:
+            check_first_batches(experiment)
         self._note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
