@@ -399,6 +399,11 @@ class Learner(Agent):
         """
         raise NotImplementedError
 
+    def n_choices(self, batch: Any) -> Optional[int]:
+        """Most replies that one of the batch is told from in learning, the right one among them;
+        None if it is told from none. Where it is 1 in all batches, nothing can be learnt."""
+        return None
+
     def gathered_loss(self) -> float:
         """The mean loss of what was learnt since the last update, with the weights as they
         are."""

@@ -28,8 +28,7 @@ def test_lone_replies_batches_of_one_are_an_error():
     said = 'the first 100 batches, .* Set candidates = "fixed" or "inline"'
     agent, teacher = build()
     with pytest.raises(TrainingError, match=said):
-        for _ in range(100):
-            colours.learn(agent, teacher, colours.make("optimizers", "Adam.v1", 0.01), size=1)
+        colours.learn(agent, teacher, colours.make("optimizers", "Adam.v1", 0.01), size=1)
     result, _ = quietly_train(RANKER, training__max_epochs=1.0, **changes)
     assert result.scores["dev"]["examples"] > 0
 

@@ -298,6 +298,9 @@ class Checker:
                 elif place := place_in(error):
                     hint = f"{problem.hint} ({place})" if problem.hint else place
                     self.problems[-1] = self.problems[-1]._replace(hint=hint)
+        except CodeError as error:  # Of a part that it was given.
+            self.causes.append(error)
+            self.add(path, f"[{name}] {info.name}: {error}")
         except Exception as error:
             is_refusal = isinstance(error, (DialogError, ValueError, TypeError))
             place = place_in(error)

@@ -3,13 +3,13 @@
 from itertools import count
 
 from ..agents.lone_replies import LoneReplies
-from ..agents.ranker import RankerAgent
+from ..protocol import Learner
 from .experiment import Experiment
 
 
 def check_first_batches(experiment: Experiment) -> None:
-    """See that a ranker will have wrong replies to tell right ones from: in the batches that it
-    will be given first, as far as their order is known. (Of streams it is not: there the ranker
+    """See that an agent will have wrong replies to tell right ones from: in the batches that it
+    will be given first, as far as their order is known. (Of streams it is not: there a ranker
     finds out while it learns.)
 
     experiment (Experiment): Its agent has its first weights, and stays as it is.
@@ -17,14 +17,14 @@ def check_first_batches(experiment: Experiment) -> None:
         config wants.
     """
     agent, training, lone = experiment.agent, experiment.training, LoneReplies()
-    if not isinstance(agent, RankerAgent):
+    if not isinstance(agent, Learner) or type(agent).n_choices is Learner.n_choices:
         return
     teacher = experiment.training_split()
     if teacher.n_examples is None:
         return
     onlooker = agent.clone()
     # It is given what the agent will be given, and learns nothing.
-    onlooker.learn = lambda batch: lone.see(agent.n_choices(batch))  # type: ignore
+    onlooker.learn = lambda batch: lone.see(agent.n_choices(batch) or 0)  # type: ignore
     most = training["max_steps"] * training["accumulate_gradient"]
     with experiment.make_world(teacher, onlooker) as world:
         for epoch in count():
