@@ -1,5 +1,6 @@
 """Code of users that gives what it must not, or fails: one line says where, in every command."""
 
+import inspect
 import re
 
 import catalogue
@@ -13,7 +14,7 @@ run = run_fixture
 
 HEAD = """
 import numpy as np
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Ragged
 from thincdialog.api import (
     Agent, Alone, Batcher, ExampleMetric, IterableTeacher, Learner, Message, Metric, Sizes,
@@ -125,6 +126,14 @@ LEARNS = (
     "    def answer(self, batch):\n        return [Message(text='go')] * len(batch)\n"
 )
 NO_WEIGHTS = LEARNS.replace("self.weights = np.zeros(3, dtype='f')", "pass")
+
+
+GROWS = "setattr(self, 'weights', np.zeros(7, dtype='f')) or StepReport(30)"
+
+
+def world(methods):
+    head = "from thincdialog.api import World\n\n\nclass Own(World):\n    def _parley(self):\n"
+    return builds("worlds", "lambda *given: Own(given)", f"{head}        pass\n\n{methods}")
 
 
 def tokenizer(methods):
@@ -451,6 +460,66 @@ WRONG = {
         r"Own.n_ids is None, but should be a whole number",
         1,
     ),
+    "a static act": (
+        *own("agents", "Agent", "act()", "5", "@staticmethod"),
+        r"Own.act\(\) returned an int \(5\)",
+        1,
+    ),
+    "act exits": (
+        *own("agents", "Agent", "act(self)", "__import__('sys').exit(3)"),
+        r"in Own.act\(\): SystemExit: 3",
+        1,
+    ),
+    "an error that cannot tell": (
+        *builds(
+            "agents",
+            "Own()",
+            "class E(Exception):\n    def __str__(self):\n        return 5\n\n\n"
+            "class Own(Agent):\n    def act(self):\n        raise E()\n",
+        ),
+        r"in Own.act\(\): E$",
+        0,
+    ),
+    "other weights": (
+        *own("agents", "Learner", "update(self, optimizer)", GROWS, LEARNS),
+        r"Own.update\(\) left 7 weights where there were 3",
+        0,
+    ),
+    "fewer than no examples": (
+        *own("agents", "Learner", "update(self, optimizer)", "StepReport(-1)", LEARNS),
+        r"Own.update\(\) returned a StepReport .* examples 0 or more",
+        1,
+    ),
+    "add yields": (
+        *own(
+            "metrics",
+            "ExampleMetric",
+            "add(self, labels, reply)",
+            "(yield)",
+            "report = lambda self: {}\n    reset = lambda self: None",
+        ),
+        r"Own.add\(\) returned a generator .* not yield",
+        1,
+    ),
+    "Thinc's layers refuse it": (
+        *layer(
+            ["return X[:, :3], lambda dY: X"],
+            "chain(TokenEmbed(8), pool('max'), Model('own', forward), Linear(3, 3))",
+        ),
+        r"look at code.py:\d+  forward\(\)",
+        1,
+    ),
+    "a world without an end": (
+        *world("    def _epoch_done(self):\n        return False\n"),
+        r"Own._parley\(\) has made 3,100 parleys of 30 examples|has made 400 parleys of 3 ex",
+        1,
+    ),
+    "a world that does not know": (
+        *world("    def _epoch_done(self):\n        pass\n"),
+        r"Own._epoch_done\(\) returned None, but should return True or False",
+        1,
+    ),
+    "half a world": (*world(""), r"code.py:\d+  Own has no _epoch_done\(\): NotImplemented", 1),
     "runner makes no step": (
         *own("runners", "Alone", "take(self, *given)", "[]"),
         r"Own.take\(\) made no step and no parley",
@@ -576,6 +645,20 @@ def test_right_code_is_left_alone(run, folder):
         assert run(f"{command} my.cfg --code code.py")[0] == 0
 
 
+def test_a_metric_that_is_nan_is_told_once_and_is_no_score(run, folder):
+    given = "{'m': AverageMetric(float('nan'), 3)}"
+    more = "add = reset = lambda *given: None"
+    registry, code = own("metrics", "ExampleMetric", "report(self)", given, more)
+    write(folder, registry, f"from thincdialog.api import AverageMetric\n\n\n{code}")
+    exit_code, _, err = run("train my.cfg --code code.py")
+    told = r"dev: the metric 'm' \(code.py:\d+  Own.report\(\)\) is nan\."
+    assert exit_code == 0 and len(re.findall(told, err)) == 1
+    score = "--training.score m --training.score_direction max"
+    exit_code, _, err = run(f"train my.cfg --code code.py {score}")
+    said = r"✘ \[training\] score = 'm' \(code.py:\d+  Own.report\(\)\) is nan on the dev data"
+    assert exit_code == 1 and re.search(said, err)
+
+
 def test_traceback_shows_all_of_it(run, folder, monkeypatch):
     write(folder, *WRONG["backprop fails"][:2])
     for option in ("--traceback", ""):
@@ -617,7 +700,7 @@ def test_places_are_the_innermost_of_users():
 
     with pytest.raises(KeyError) as caught:
         Metric().add_batch([["a"]], [Message()])
-    line = Metric.add.__code__.co_firstlineno
+    line = inspect.unwrap(Metric.add).__code__.co_firstlineno
     assert place_of(Metric.add) == f"tests/test_contract.py:{line}  Metric.add()"
     place = f"tests/test_contract.py:{line + 1}  in "
     assert place_in(caught.value).startswith(place)

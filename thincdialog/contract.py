@@ -108,7 +108,11 @@ class Contract:
             return
         for name, returned in cls.returns.items():
             method = vars(cls).get(name)
-            if isinstance(method, FunctionType):
+            if isinstance(method, staticmethod):
+                setattr(cls, name, staticmethod(Watched(method.__func__, returned)))
+            elif isinstance(method, classmethod):
+                setattr(cls, name, classmethod(_watched(method.__func__, returned)))
+            elif isinstance(method, FunctionType):
                 setattr(cls, name, _watched(method, returned))
 
 
@@ -116,7 +120,7 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == PACKAGE
 
 
-def _watched(method: FunctionType, returned: Returned) -> Callable:
+def _watched(method: Any, returned: Returned) -> Callable:
     @functools.wraps(method)
     def watched(self: Any, *given: Any, **named: Any) -> Any:
         return called(method.__get__(self), returned, *given, **named)
@@ -132,15 +136,16 @@ def check_attributes(owner: Any) -> None:
     if not isinstance(owner, Contract) or _is_ours(type(owner)):
         return
     for name, returned in owner.has.items():
-        place = f"{place_of(type(owner))}"
         try:
             value = getattr(owner, name)
         except AttributeError as error:
             if place_in(error):
                 raise
-            raise CodeError(f"{place} has no '{name}': give it {returned.wanted}") from None
+            text = f"{place_of(type(owner))} has no '{name}': give it {returned.wanted}"
+            raise CodeError(text) from None
         if not returned.fits(value):
-            raise CodeError(f"{place}.{name} is {show(value)}, but should be {returned.wanted}")
+            place = f"{place_of(type(owner))}.{name}"
+            raise CodeError(f"{place} is {show(value)}, but should be {returned.wanted}")
 
 
 def wrong_value(function: Any, value: Any, wanted: str) -> CodeError:
@@ -241,7 +246,10 @@ def _plugins() -> frozenset:
 
 def told(error: BaseException) -> str:
     """An error in one line: its kind and its text."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # A user's kind of error may fail to tell of itself.
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -315,6 +323,11 @@ def told_of_code(error: BaseException) -> str:
 
 
 # --- checks of several contracts ------------------------------------------------------------
+
+
+def has_run(value: Any, *given: Any) -> bool:
+    """Whether a function that need not return anything has done its work."""
+    return not (inspect.isgenerator(value) or inspect.iscoroutine(value))
 
 
 def is_mapping(value: Any, *given: Any) -> bool:

@@ -301,7 +301,7 @@ def _is_report(value: Any, *given: Any) -> bool:
         list(map(float, (value.examples, loss, value.n_losses, value.gradient_norm)))
     except (TypeError, ValueError):
         return False
-    return True
+    return value.examples >= 0
 
 
 def _are_replies_or_none(value: Any, batch: Any, *given: Any) -> bool:
@@ -335,7 +335,7 @@ class Learner(Agent):
     returns = {
         **Agent.returns,
         "learn": Returned(f"None, or {_EACH} example {FIELDS}", _are_replies_or_none),
-        "update": Returned("a StepReport of numbers", _is_report),
+        "update": Returned("a StepReport of numbers, examples 0 or more", _is_report),
         "answer": Returned(f"{_EACH} example {FIELDS}", are_messages),
     }
     has = {

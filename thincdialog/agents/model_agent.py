@@ -20,7 +20,7 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import Returned, called, place_in, told
+from ..contract import CodeError, Returned, called, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts
 from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
@@ -312,8 +312,12 @@ class ModelAgent(ConversationAgent, Learner):
             raise self._traced(error, [labelled]) from None
         except Exception as error:
             # What a layer of a user's that lost rows leads to is found elsewhere.
-            lost = None if isinstance(error, DialogError) else changed_rows(self.model)
-            if lost is None or place_in(error):
+            if isinstance(error, DialogError) or place_in(error):
+                raise
+            lost, place = changed_rows(self.model), look_at(self.model)
+            if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
+                lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
+            if lost is None:
                 raise
             raise lost from error
         places = () if labelled is batch else np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
