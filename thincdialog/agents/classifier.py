@@ -292,7 +292,7 @@ class ClassifierAgent(ModelAgent):
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
         shape = (len(batch.rows), len(self.classes))
         d_logits, losses = self.losses(logits, shape, ops.asarray1i(targets), weights)
-        replies = self.judged(logits, targets, lambda: self.classes)
+        replies = self.judged(logits, targets, lambda: self.classes, losses)
         self.count_losses(batch, losses)
         backprop(d_logits)
         return replies
@@ -324,7 +324,7 @@ class ClassifierAgent(ModelAgent):
         logits = self.model.predict(self._input(batch))
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
-        self._count_evaluation_loss(batch, P)
+        evaluation_losses = self._evaluation_losses(batch, P)
         among, ranks = self._among(batch), -P
         for row, chosen in among.items():
             apart = ops.to_numpy(logits[row])[chosen]
@@ -350,6 +350,7 @@ class ClassifierAgent(ModelAgent):
             "text_candidates": ranked,
             "candidate_scores": of_ranked,
             "candidate_probabilities": of_ranked,
+            "loss": evaluation_losses,
             "probability": best.tolist(),
             "classes": [self.classes] * len(P),
             "probabilities": P.tolist(),
@@ -367,12 +368,15 @@ class ClassifierAgent(ModelAgent):
                 among[row] = chosen
         return among
 
-    def _count_evaluation_loss(self, batch: Batch, P: Any) -> None:
+    def _evaluation_losses(self, batch: Batch, P: Any) -> List[Optional[float]]:
+        """Of each example whose class is known; counted, too."""
+        losses: List[Optional[float]] = []
         for row, labels in zip(P, batch.column("eval_labels")):
             index = self._index.get(labels[0]) if labels else None
-            if index is not None:
-                loss = -float(np.log(max(row[index], 1e-30)))
-                self.counters.add_evaluation_loss(loss)
+            losses.append(None if index is None else -float(np.log(max(row[index], 1e-30))))
+            if losses[-1] is not None:
+                self.counters.add_evaluation_loss(losses[-1])
+        return losses
 
     def _input(self, batch: Batch) -> Any:
         if self.n_features is None:

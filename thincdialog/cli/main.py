@@ -101,9 +101,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if isinstance(error, ConfigError) and not shows_traceback:
             messages.info("Nothing was written.")
         return getattr(error, "exit_code", DialogError.exit_code)
-    except SystemExit as error:  # From argparse.
-        return error.code if isinstance(error.code, int) else 2
-    except Exception as error:
+    except BaseException as error:
+        from ..contract import place_in
+
+        if isinstance(error, SystemExit) and not place_in(error):  # From argparse.
+            return error.code if isinstance(error.code, int) else 2
         text = _told_of_code(error)
         if not text or shows_traceback:
             traceback.print_exc()
@@ -112,7 +114,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return DialogError.exit_code
 
 
-def _told_of_code(error: Exception) -> str:
+def _told_of_code(error: BaseException) -> str:
     """What went wrong in code of a user's, or where such code was at work; "" if there is
     none, and the defect is ours."""
     from ..contract import CODE_PREFIX, told, told_of_code

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Set, Union
 
 import catalogue
 
-from ..contract import is_users, one, place_in, told, wrong_value
+from ..contract import CodeError, is_users, one, place_in, told, wrong_value
 from ..errors import ConfigError, DialogError, Problem
 from ..registry import registry
 from . import mixture
@@ -304,6 +304,12 @@ class Checker:
                 self.add(inner, f"[{name}] {problem.text}", problem.hint)
                 if problem.where:  # It says all of it itself.
                     self.problems[-1] = problem
+                elif place := place_in(error):
+                    hint = f"{problem.hint} ({place})" if problem.hint else place
+                    self.problems[-1] = self.problems[-1]._replace(hint=hint)
+        except CodeError as error:  # Of a part that it was given.
+            self.causes.append(error)
+            self.add(path, f"[{name}] {info.name}: {error}")
         except Exception as error:
             # Functions of others refuse in many ways.
             is_refusal = isinstance(error, REFUSALS) or not info.is_ours
@@ -328,7 +334,13 @@ class Checker:
             problem = wrong_value(info.function, built, wanted)
             self.add(path, f"[{'.'.join(path)}] {info.name}: {problem}")
             return None
-        return kind.watch(built, info.function) if kind.watch and is_users(info.function) else built
+        if not kind.watch or not is_users(info.function):
+            return built
+        try:
+            return kind.watch(built, info.function)
+        except CodeError as error:
+            self.add(path, f"[{'.'.join(path)}] {info.name}: {error}")
+            return None
 
     def _add_mismatch(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
         shown = f"a list [{'.'.join(path)}.*]" if is_group(value) else show_value(value)

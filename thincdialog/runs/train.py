@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Set, TextIO, Union
 
 from ..batchers import Fixed
 from ..config import ConfigLike
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, TrainingError
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
@@ -20,6 +20,7 @@ from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
+from ..training.first_batches import check_first_batches
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
@@ -163,6 +164,8 @@ class TrainingRun:
         else:
             experiment.initialize(self.teacher, self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
+        if state is None:
+            check_first_batches(experiment)
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
@@ -186,6 +189,19 @@ class TrainingRun:
             if path not in self._noted:
                 self._noted.add(path)
                 self._note(bad.summary())
+
+    def _note_undefined(self, split: str, report: Mapping[str, float]) -> None:
+        """Say once of each metric that it is nan.
+
+        RAISES (TrainingError): If the run goes by it: nothing would be better or worse.
+        """
+        for name, shown in self.experiment.undefined_scores(report).items():
+            if split == "dev" and name == self.experiment.training["score"]:
+                hint = "choose another one, or mend it"
+                raise TrainingError(f"[training] score = {shown} is nan on the dev data: {hint}.")
+            if shown not in self._noted:
+                self._noted.add(shown)
+                self._note(f"{split}: the metric {shown} is nan.")
 
     def _split(self, split: str) -> Optional[Teacher]:
         experiment = self.experiment
@@ -222,7 +238,14 @@ class TrainingRun:
         with run_loggers(setups, logged, self.stdout, self.stderr) as log:
             runner.begin(experiment, self.teacher, self.interruption, self._note)
             loop = TrainingLoop(
-                experiment, self.teacher, dev, runner, log, self.keeper, self.interruption
+                experiment,
+                self.teacher,
+                dev,
+                runner,
+                log,
+                self.keeper,
+                self.interruption,
+                partial(self._note_undefined, "dev"),
             )
             try:
                 if state is not None:
@@ -261,6 +284,7 @@ class TrainingRun:
             if known.get("dev") is None:
                 self._warn(split, teacher)
             score_split(result, split, experiment, teacher)
+            self._note_undefined(split, result.scores[split])
         result.baselines = measure_baselines(experiment, known)
         if known:
             last = list(known.values())[-1]
