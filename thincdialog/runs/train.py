@@ -174,6 +174,8 @@ class TrainingRun:
         else:
             result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
             self.keeper.evaluated(Position(), {}, is_best=True)
+        reading = experiment.agent.reading()
+        result.can_chat = not (reading.n_features or reading.other_fields)
         self._finish(result, {"dev": dev, "test": test})
         self.note_bad_data()
         path = self.keeper.place.path
