@@ -448,3 +448,12 @@ def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(window, tmp_pa
     assert size > 20 * 24 << 20
     # Held in memory, the data are too many; and pages were given back.
     assert "held" not in done.stdout and int(done.stdout) < 160 << 10
+
+
+def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):
+    store = {"loader.store": str(tmp_path / "store"), "training.checkpoint_every_steps": 2}
+    quietly_train(IN_BATCH, tmp_path / "whole", training__max_steps=9)
+    for name, first, second in (("a", {}, store), ("b", store, store)):
+        quietly_train(IN_BATCH, tmp_path / name, training__max_steps=5, **first)
+        quietly_train(IN_BATCH, tmp_path / name, resume=True, training__max_steps=9, **second)
+        assert weights(tmp_path / name) == weights(tmp_path / "whole")
