@@ -43,7 +43,8 @@ from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.files.growing_folder import read_manifest
 
 N, N_LARGE = int(os.environ.get("N", 1_000_000)), int(os.environ.get("N_LARGE", 10_000_000))
-N_REPEATS, SHARD = 5, 1 << 16
+N_REPEATS, SHARD = int(os.environ.get("N_REPEATS", 5)), 1 << 16
+N_CONVERSATIONS = 2_000
 # A teacher of made-up examples, for configs.
 MADE_UP = """
 import random
@@ -198,7 +199,7 @@ def second_epoch(folder: Path, config: str, store: str) -> float:
 
 def training(folder: Path) -> None:
     with (folder / "train.jsonl").open("w", encoding="utf8") as file:
-        for row in first_rows("self_dialogue/train.jsonl.gz", 4_000):
+        for row in first_rows("self_dialogue/train.jsonl.gz", N_CONVERSATIONS):
             file.write(json.dumps(row) + "\n")
     rows = [["second epoch, examples/CPU-second", "held", "from a store", "ratio"]]
     for config in ("ranker.cfg", "starspace.cfg"):
@@ -212,6 +213,7 @@ def training(folder: Path) -> None:
         measure("store")  # Builds it, and compiles what is compiled.
         found = medians(in_turns(stores, measure, N_REPEATS))
         held, stored = found["held"], found["store"]
+        print(config, found, file=sys.stderr)
         rows.append([config, f"{held:,.0f}", f"{stored:,.0f}", f"{stored / held:.3f}"])
     print(table(rows) + "\n")
 

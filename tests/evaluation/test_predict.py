@@ -278,3 +278,54 @@ def test_a_saved_model_needs_its_file_of_candidates_no_more(tmp_path):
     path.unlink()
     after = list(predict(model, ["hi", "so"])), evaluate_in_detail(model, split="dev").scores
     assert after == before
+
+
+PICTURES = """
+import numpy
+from thincdialog.api import registry
+
+SIDES = [[[1.0, 0.0]], [[0.0, 1.0]]]
+
+
+@registry.datasets("tests.sides.v1")
+def sides():
+    return [{"picture": SIDES[n % 2], "label": ("left", "right")[n % 2]} for n in range(40)]
+
+
+@registry.collates("tests.sides.v1")
+def collate():
+    return lambda batch, tokens: numpy.stack(batch.column("picture"))
+"""
+PICTURE_CONFIG = """
+[tasks.sides]
+@teachers = "thincdialog.Dataset.v1"
+
+[tasks.sides.train]
+@datasets = "tests.sides.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.collate]
+@collates = "tests.sides.v1"
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@layers = "thincdialog.Flatten.v1"
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.1
+"""
+
+
+def test_predict_gives_a_model_the_fields_that_its_collate_function_reads(tmp_path):
+    code, out = tmp_path / "sides.py", tmp_path / "out"
+    code.write_text(PICTURES)
+    result, _ = quietly_train(PICTURE_CONFIG, out, code=code, training__max_epochs=5)
+    assert not result.can_chat
+    rows = [{"picture": [[0.0, 2.0]], "n": 1}, {"picture": [[2.0, 0.0]], "n": 2}]
+    answers = predict(out / "model-last", rows, code=code)
+    assert [(each["n"], each["reply"]) for each in answers] == [(1, "right"), (2, "left")]

@@ -18,6 +18,7 @@ from thincdialog.api import (
     load,
     registry,
 )
+from thincdialog.contract import CodeError
 from thincdialog.files.saved_model import BEST
 
 CODE = '''
@@ -178,18 +179,18 @@ def test_a_batcher_that_forgets_what_it_inherits():
 @pytest.mark.parametrize(
     "kind, said",
     [
-        ("nothing", r"<lambda> \(\S*_experiment.py:\d+\) gave 'None' \(NoneType\) for the "),
+        ("nothing", r"_experiment.py:\d+  <lambda>\(\) gave 'None' \(NoneType\) for the "),
         ("an episode", r"gave among others .* \(Message\) for the episode of '0/0'"),
         ("texts", r"gave among others 'hi' \(str\) for the episode of '0/0'"),
         ("dicts", r"gave among others .* \(list\) for the episode of '0/0'"),
-        ("whole", r"the mutator Whole \(.*\) gave 'None' \(NoneType\) for the split 'train'"),
+        ("whole", r"\d  Whole.rewrite\(\) gave 'None' \(NoneType\) for the split 'train'"),
     ],
 )
 def test_a_mutator_that_gives_no_episodes(kind, said):
     with pytest.raises(DataError, match=said) as caught:
         two_steps(RANKER + MUTATOR.format(kind))
     expected = "expected a list of episodes, each a list of Message objects"
-    assert str(caught.value).endswith(expected) and "\n" not in str(caught.value)
+    assert expected in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_mutator_that_is_none():
@@ -202,14 +203,14 @@ def test_a_mutator_that_is_none():
 @pytest.mark.parametrize(
     "kind, shown",
     [
-        ("nothing", "None"), ("list", r"\[12, 13\]"), ("fractions", r"array\(\[12.5\]\)"),
-        ("rows", r"array\(\[\[12\]\]\)"), ("too large", r"array\(\[12, 20\]\)"),
-        ("negative", r"array\(\[-1\]\)"),
+        ("nothing", "None"), ("list", r"a list of 2 \(\[12, 13\]\)"),
+        ("fractions", r"a ndarray of shape \(1,\), float64: \[12.5\]"),
+        ("rows", r".*: \[\[12\]\]"), ("too large", r".*: \[12, 20\]"), ("negative", r".*: \[-1\]"),
     ],
 )  # fmt: skip
 def test_a_tokenizer_that_gives_no_ids(kind, shown):
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format(kind))
-    with pytest.raises(DataError, match=rf"Odd.encode\(\) \(.*\) gave {shown} for '.*': exp") as e:
+    with pytest.raises(CodeError, match=rf"Odd.encode\(\) returned {shown} for '.*', but") as e:
         two_steps(config)
     assert "each 0 to 19 (n_ids is 20)" in str(e.value)
 

@@ -263,38 +263,43 @@ def assert_same_arrays(files):
 
 
 KILLED = """
-import os, random, signal, sys, threading, time
+import os, sys
 from thincdialog.api import build
 from thincdialog.data import token_writer
 from thincdialog.examples import split
-from thincdialog.files import growing_folder
+from thincdialog.files import flat_array, growing_folder
 growing_folder.SAVE_SECONDS, split.SHARD_ROWS, token_writer.CHUNK = 0.0, 6, 6
-seconds = float(sys.argv[1])
-if seconds:
-    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+append, n_left = flat_array.GrowingArray.append, int(sys.argv[1])
+
+def killed(self, values):
+    global n_left
+    append(self, values)
+    n_left -= 1
+    if not n_left:
+        self._file.flush()
+        os.kill(os.getpid(), 9)
+
+flat_array.GrowingArray.append = killed
 build("own.cfg", overrides={"loader.store": sys.argv[2]})
-os._exit(0)
 """
 
 
 @pytest.mark.slow
 def test_a_build_that_is_killed_anywhere_goes_on_and_comes_to_the_same(files):
-    rows = [f"train says {number},{number % 7}" for number in range(600)]
-    (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
     (files / "own.cfg").write_text(FILES)
 
-    def run(seconds, root):
-        command = [sys.executable, "-c", KILLED, str(seconds), root]
+    def run(n_writes, root):
+        command = [sys.executable, "-c", KILLED, str(n_writes), root]
         return subprocess.run(command, capture_output=True, text=True)
 
     assert run(0, "whole").returncode == 0
-    codes, seconds = [], 0.8
+    codes, n_writes = [], 23
     while not codes or codes[-1]:
-        done = run(seconds, "stores")
+        done = run(n_writes, "stores")
         codes.append(done.returncode)
         assert done.returncode in (0, -9), done.stderr
-        seconds += 0.05
-    assert len(codes) > 2
+        n_writes += 5
+    assert len(codes) > 4
     assert_same_arrays(files)
 
 
@@ -443,3 +448,12 @@ def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(window, tmp_pa
     assert size > 20 * 24 << 20
     # Held in memory, the data are too many; and pages were given back.
     assert "held" not in done.stdout and int(done.stdout) < 160 << 10
+
+
+def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):
+    store = {"loader.store": str(tmp_path / "store"), "training.checkpoint_every_steps": 2}
+    quietly_train(IN_BATCH, tmp_path / "whole", training__max_steps=9)
+    for name, first, second in (("a", {}, store), ("b", store, store)):
+        quietly_train(IN_BATCH, tmp_path / name, training__max_steps=5, **first)
+        quietly_train(IN_BATCH, tmp_path / name, resume=True, training__max_steps=9, **second)
+        assert weights(tmp_path / name) == weights(tmp_path / "whole")

@@ -22,6 +22,7 @@ from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
 from ..examples.store import Store
+from ..files.json_file import numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
@@ -30,7 +31,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .collating import Collate
 from .conversation import RANKED
-from .model_agent import Carried, ModelAgent, no_labels
+from .model_agent import Carried, ModelAgent, loss_of, no_labels
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -108,7 +109,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or ClassSoftmax()
+        self.loss = loss_of(loss, ClassSoftmax())
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class
@@ -175,10 +176,9 @@ class ClassifierAgent(ModelAgent):
 
         RAISES (ConfigError): If ``classes`` lacks one of them.
         """
-        before = state.get("classes")
-        if not before:
+        if not state.get("classes"):
             return Carried()
-        before = [str(name) for name in before]
+        before = texts_in(state, "classes")
         counts = dict(zip(self.classes, self.class_counts))
         lost = [name for name in before if name not in counts]
         if lost and self.given_classes is not None:
@@ -253,8 +253,17 @@ class ClassifierAgent(ModelAgent):
         }
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self._set_classes([str(name) for name in state["classes"]], state["weights"])
-        self.n_features = state["n_features"]
+        classes, weights, n_features = texts_in(state, "classes"), state["weights"], None
+        if len(set(classes)) < max(2, len(classes)):
+            raise ValueError("the classes are too few, or one stands twice")
+        if weights is not None:
+            weights = numbers_in(state, "weights")
+            if len(weights) != len(classes) or min(weights) < 0:
+                raise ValueError("the weights are not those of the classes")
+        if state["n_features"] is not None:
+            n_features = whole_number_in(state, "n_features", 1)
+        self._set_classes(classes, weights)
+        self.n_features = n_features
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer if self.needs_text else None)
@@ -283,7 +292,7 @@ class ClassifierAgent(ModelAgent):
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
         shape = (len(batch.rows), len(self.classes))
         d_logits, losses = self.losses(logits, shape, ops.asarray1i(targets), weights)
-        replies = self.judged(logits, targets, lambda: self.classes)
+        replies = self.judged(logits, targets, lambda: self.classes, losses)
         self.count_losses(batch, losses)
         backprop(d_logits)
         return replies
@@ -315,7 +324,7 @@ class ClassifierAgent(ModelAgent):
         logits = self.model.predict(self._input(batch))
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
-        self._count_evaluation_loss(batch, P)
+        evaluation_losses = self._evaluation_losses(batch, P)
         among, ranks = self._among(batch), -P
         for row, chosen in among.items():
             apart = ops.to_numpy(logits[row])[chosen]
@@ -341,6 +350,7 @@ class ClassifierAgent(ModelAgent):
             "text_candidates": ranked,
             "candidate_scores": of_ranked,
             "candidate_probabilities": of_ranked,
+            "loss": evaluation_losses,
             "probability": best.tolist(),
             "classes": [self.classes] * len(P),
             "probabilities": P.tolist(),
@@ -358,12 +368,15 @@ class ClassifierAgent(ModelAgent):
                 among[row] = chosen
         return among
 
-    def _count_evaluation_loss(self, batch: Batch, P: Any) -> None:
+    def _evaluation_losses(self, batch: Batch, P: Any) -> List[Optional[float]]:
+        """Of each example whose class is known; counted, too."""
+        losses: List[Optional[float]] = []
         for row, labels in zip(P, batch.column("eval_labels")):
             index = self._index.get(labels[0]) if labels else None
-            if index is not None:
-                loss = -float(np.log(max(row[index], 1e-30)))
-                self.counters.add_evaluation_loss(loss)
+            losses.append(None if index is None else -float(np.log(max(row[index], 1e-30))))
+            if losses[-1] is not None:
+                self.counters.add_evaluation_loss(losses[-1])
+        return losses
 
     def _input(self, batch: Batch) -> Any:
         if self.n_features is None:

@@ -22,14 +22,29 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import is_users, place_in, place_of, told, wrong_value
+from ..contract import CodeError, Returned, called, place_in, told
 from ..data import TextEncoder, Tokenizer
-from ..data.text_encoder import Contexts
-from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
+from ..data.text_encoder import Contexts, check_limits
+from ..data.tokenizers.tokenizer import load_tokenizer
+from ..errors import (
+    ConfigError,
+    DataError,
+    DialogError,
+    ModelError,
+    Problem,
+    ProtocolError,
+    TrainingError,
+)
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
-from ..files.json_file import read_json
-from ..layers.watched import changed_rows
+from ..files.json_file import read_state
+from ..layers.watched import (
+    NotFiniteError,
+    changed_rows,
+    check_finite,
+    finding_not_finite,
+    look_at,
+)
 from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
 from ..messages import PARTNER, Message
 from ..metrics import Metric
@@ -37,6 +52,7 @@ from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
+from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
@@ -69,6 +85,16 @@ class Carried(NamedTuple):
     grown: Tuple[int, int] = (0, 0)
 
 
+def loss_of(given: Optional[Callable], usual: Callable) -> Callable:
+    """The loss that an agent is given, or the usual one.
+
+    RAISES (ValueError): If it is a layer, which can be called, too.
+    """
+    if isinstance(given, Model):
+        raise ValueError(f"loss is the layer '{given.name}', expected a registered loss or null")
+    return given or usual
+
+
 class ModelAgent(ConversationAgent, Learner):
     """Base of the agents that learn a Thinc model. A subclass says what it learns besides the
     weights (``survey``), how it learns a batch and how it answers one.
@@ -79,12 +105,15 @@ class ModelAgent(ConversationAgent, Learner):
     use_reply (str): What the history keeps of the agent's own side (see
         ``ConversationAgent``); in training it gives no replies of its own.
     **text_options (Any): Of the ``TextEncoder``.
+    RAISES (ValueError): If one of them is out of range.
     """
 
     needs_text = True
     can_truncate = True
     reported = REPORTED
     loss: Callable
+    # Seed and step that random draws follow from.
+    _draws: Tuple[int, int] = (0, 0)
 
     # An example of the training data, while the weights are laid out.
     _first: Optional[Batch] = None
@@ -97,6 +126,7 @@ class ModelAgent(ConversationAgent, Learner):
         use_reply: str = "label",
         **text_options: Any,
     ):
+        check_limits(**text_options)
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model, self.collate = model, collate
         self.text_options = text_options
@@ -184,12 +214,12 @@ class ModelAgent(ConversationAgent, Learner):
         """
         check_fitting(folder, self.id)
         self.survey(train)
-        path = folder / "agent.json"
-        carried = self.carry_over(read_json(path) if path.is_file() else {})
+        has_state = (folder / "agent.json").is_file()
+        carried = read_state(folder, self.carry_over) if has_state else self.carry_over({})
         self._check_tokenizer(tokenizer)
         lines = [*carried.lines]
         if self.needs_text and tokenizer is not None:
-            lines.append(self._tokenizer_from(folder / "tokenizer", train, tokenizer, progress))
+            lines.append(self._tokenizer_from(folder, train, tokenizer, progress))
         rows = self._draw_weights(train, tokenizer, seed, saved_shapes(folder))
         fit = fit_weights(folder, self.parameters, carried.grown)
         wanted = [shape for _, shape in rows.unread]
@@ -205,8 +235,8 @@ class ModelAgent(ConversationAgent, Learner):
     def _tokenizer_from(
         self, folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any
     ) -> str:
-        if folder.is_dir():
-            tokenizer.from_disk(folder)
+        if (folder / "tokenizer").is_dir():
+            load_tokenizer(tokenizer, folder)
             return f"tokenizer: its {tokenizer.n_ids:,} ids"
         if tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
@@ -274,8 +304,8 @@ class ModelAgent(ConversationAgent, Learner):
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
             reads = "what the collate function gives" if self.collate is not None else reads
             text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
-            layers = (node._func for node in self.model.walk() if is_users(node._func))
-            look = "".join(f"look at {place_of(layer)}; " for layer in islice(layers, 1))
+            place = look_at(self.model)
+            look = f"look at {place}; " if place else ""
             raise ConfigError([Problem("", text, f"{look}--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
@@ -331,10 +361,15 @@ class ModelAgent(ConversationAgent, Learner):
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
         super().from_disk(folder)
         if tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
+            load_tokenizer(tokenizer, folder)
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
-        self.lay_out_weights()
+        try:
+            with sizes_of(folder, self.model):
+                self.lay_out_weights()
+        except ConfigError as error:
+            text = f"config.cfg and layout.json do not fit: {error.problems[0].text}"
+            raise ModelError(f"{folder}  {text}. Save the model again.") from error
         read_weights(folder, self.parameters)
 
     # --- acting -----------------------------------------------------------------
@@ -350,10 +385,16 @@ class ModelAgent(ConversationAgent, Learner):
             if not len(labelled.rows):
                 return self.answer(batch)
             replies = self.learn(labelled)
+        except TrainingError as error:
+            raise self._traced(error, [labelled]) from None
         except Exception as error:
             # What a layer of a user's that lost rows leads to is found elsewhere.
-            lost = None if isinstance(error, DialogError) else changed_rows(self.model)
-            if lost is None or place_in(error):
+            if isinstance(error, DialogError) or place_in(error):
+                raise
+            lost, place = changed_rows(self.model), look_at(self.model)
+            if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
+                lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
+            if lost is None:
                 raise
             raise lost from error
         if labelled is batch and replies is not None:
@@ -372,7 +413,9 @@ class ModelAgent(ConversationAgent, Learner):
         """RAISES (CodeError, ConfigError): If the model gave scores of another shape."""
         if scores.shape != shape:
             text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
-            problem = Problem("", text, "one row for each example")
+            place = look_at(self.model)
+            hint = "one row for each example" + (f"; look at {place}" if place else "")
+            problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
     def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
@@ -384,12 +427,10 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (CodeError): If a user's loss gives something else.
         """
         self.check_scores(scores, shape)
-        found = self.loss(scores, *given)
-        is_pair = isinstance(found, tuple) and len(found) == 2
-        shapes = [getattr(each, "shape", None) for each in found] if is_pair else []
-        if shapes != [shape, shape[:1]]:
-            wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
-            raise wrong_value(self.loss, found, wanted)
+        wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
+        returned = Returned(f"{wanted}, in float32", _are_losses)
+        found: Tuple[Any, Any] = called(self.loss, returned, scores, *given)
+        check_finite(self.loss, scores, found)
         return found
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
@@ -405,23 +446,25 @@ class ModelAgent(ConversationAgent, Learner):
         self.counters.add_loss(total, len(batch.rows))
 
     def judged(
-        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]]
+        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]], losses: Any
     ) -> JudgedReplies:
         """What would have been replied to examples that are learnt; counts how many are right.
 
         scores (Floats2d): Shape (n_examples, n_texts).
         targets (np.ndarray): Number of each example's right text.
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
+        losses (Floats1d): Of the examples.
         """
         best = self.model.ops.to_numpy(scores.argmax(axis=1))
         self.counters.judge(int((best == targets).sum()), len(best))
-        return JudgedReplies(best, texts)
+        return JudgedReplies(best, texts, losses)
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
+        self._draws = (seed, step)
         counters = self.counters
         if not number:
             counters.microbatches = None
@@ -429,6 +472,28 @@ class ModelAgent(ConversationAgent, Learner):
         counters.microbatches = counters.microbatches or GradientTree()
         counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
+
+    def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
+        """An error for numbers that are not finite, with the function of a user's that gave
+        them first, if one did: what was learnt is learnt once more, and looked at.
+
+        batches (Sequence[Batch]): Of the step.
+        """
+        ops: Any = self.model.ops
+        batches = list(batches)
+        self.give_up()
+        try:
+            with finding_not_finite():
+                for number, batch in enumerate(batches):
+                    ops.seed(*self._draws, number)
+                    self.learn(batch)
+        except NotFiniteError as found:
+            return TrainingError(f"{found}. {error}")
+        except TrainingError:
+            pass
+        finally:
+            self.give_up()
+        return error
 
     def give_up(self) -> None:
         self.parameters.clear_gradients()
@@ -449,7 +514,8 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             norm = parameters.update(optimizer, 1.0 / counters.examples)
         except TrainingError:
-            raise not_finite("gradient", counters.ids) from None
+            error = not_finite("gradient", counters.ids)
+            raise self._traced(error, counters.batches) from None
         self.weights_changed()
         return counters.step(norm)
 
@@ -546,6 +612,15 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
+
+
+def _are_losses(value: Any, scores: Any, *given: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    if [getattr(each, "shape", None) for each in value] != [scores.shape, scores.shape[:1]]:
+        return False
+    gradient, losses = value
+    return bool(gradient.dtype == scores.dtype and losses.dtype.kind == "f")
 
 
 def no_labels(train: Teacher) -> DataError:

@@ -25,6 +25,7 @@ from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
+from ..files.json_file import texts_in
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import SELF, Message, MessageBatch
@@ -35,7 +36,7 @@ from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
-from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
+from .model_agent import Carried, ModelAgent, has_rectangles, loss_of, no_labels
 from .repeats import kept_setting, probabilities, rank, shall_block
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
@@ -123,7 +124,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or RankingSoftmax()
+        self.loss = loss_of(loss, RankingSoftmax())
         self.candidates = candidates
         self.eval_candidates = eval_candidates
         self.heeds_candidates = eval_candidates in (None, "inline")
@@ -204,11 +205,11 @@ class RankerAgent(ModelAgent):
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
         """Behind the replies of the training data come those that a saved ranker knew, as far
         as there is room."""
-        before = state.get("fixed_candidates") or ()
+        before = texts_in(state, "fixed_candidates") if "fixed_candidates" in state else ()
         if self.fixed_path is not None or self.candidates == "vocab":
             return Carried()
         n_own = len(self.fixed)
-        known = dict.fromkeys([*self.fixed, *map(str, before)])
+        known = dict.fromkeys([*self.fixed, *before])
         self.fixed = list(known)[: self.max_fixed_candidates]
         n_more = len(self.fixed) - n_own
         return Carried([f"candidates: {n_own:,} replies of the data, {n_more:,} of the model"])
@@ -229,7 +230,7 @@ class RankerAgent(ModelAgent):
         return {"fixed_candidates": self.fixed, "blocks_repeats": self.blocks_repeats}
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self.fixed = [str(text) for text in state["fixed_candidates"]]
+        self.fixed = texts_in(state, "fixed_candidates")
         if not self.fixed:
             raise ValueError("no fixed_candidates")
         self.blocks_repeats = kept_setting(self.block_repeats, state)
@@ -258,23 +259,34 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
+    def n_choices(self, batch: Batch) -> int:
+        """Most candidates that a label of the batch is told from, itself among them."""
+        if self.candidates == "batch":
+            return len(np.unique(batch.label_ids))
+        if self.candidates in ("fixed", "vocab"):
+            return len(self.fixed)
+        lists = [set(texts or ()) for texts in batch.column("label_candidates")]
+        if self.candidates == "batch_all":
+            return len(set().union(*lists))
+        return max(map(len, lists), default=0)
+
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         n_rows, good = len(batch.rows), self._with_good_candidates(batch)
         if good is not None:
             batch = batch.take(good)
         if not len(batch.rows):
             return None
+        if not self.lone_replies.is_over:
+            self.lone_replies.see(self.n_choices(batch))
         ops = self.model.ops
         X, texts, targets, allowed = self._training_input(batch)
         n_candidates = len(X[1].lengths)
-        most = n_candidates if allowed is None else int(allowed.sum(axis=1).max())
-        self.lone_replies.see(most)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
         shape = (len(batch.rows), n_candidates)
         d_scores, losses = self.losses(scores, shape, ops.asarray1i(targets), mask)
         known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
-        replies = self.judged(known, targets, texts)
+        replies = self.judged(known, targets, texts, losses)
         self.count_losses(batch, losses)
         backprop(d_scores)
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
@@ -336,17 +348,17 @@ class RankerAgent(ModelAgent):
         vectors = self.model.get_ref("context_encoder").predict(self.inputs(batch))
         lists, pools = self._choices(batch)
         eval_labels = batch.column("eval_labels")
-        names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities")
+        names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
         said = self._said(batch)
         for row, scores in enumerate(self._scores(vectors, lists, pools)):
             texts = lists[row]
-            self._count_evaluation_loss(texts, scores, eval_labels[row])
+            loss = self._evaluation_loss(texts, scores, eval_labels[row])
             is_repeat = self._repeats(texts, said[row])
             order = rank(scores, is_repeat)[:RANKED]
             P = probabilities(scores, is_repeat)
             ranked = [texts[index] for index in order.tolist()]
-            values = (ranked[0], ranked, scores[order].tolist(), P[order].tolist())
+            values = (ranked[0], ranked, scores[order].tolist(), P[order].tolist(), loss)
             for name, value in zip(names, values):
                 columns[name].append(value)
         return MessageBatch(columns, len(lists))
@@ -458,13 +470,16 @@ class RankerAgent(ModelAgent):
             self._numbered = texts, _number(texts)
         return self._numbered[1]
 
-    def _count_evaluation_loss(
+    def _evaluation_loss(
         self, texts: Sequence[str], scores: Any, right: Optional[Sequence[str]]
-    ) -> None:
-        if right and right[0] in texts:
-            high, at = scores.max(), texts.index(right[0])
-            loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
-            self.counters.add_evaluation_loss(loss)
+    ) -> Optional[float]:
+        """Of an example; counted, too."""
+        if not right or right[0] not in texts:
+            return None
+        high, at = scores.max(), texts.index(right[0])
+        loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
+        self.counters.add_evaluation_loss(loss)
+        return loss
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
 from ..errors import ConfigError, DialogError, WorkerError
+from ..files.pickles import allowing
 from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .example_files import where_from
@@ -23,7 +24,8 @@ EXIT_CODES = {
     0: "success, also with warnings",
     1: "error in the config, the data, the model or the output",
     2: "error in the command line",
-    75: "stopped by SIGTERM, training was saved: train --resume goes on",
+    75: "stopped by SIGTERM or SIGHUP, training was saved: train --resume goes on",
+    129: "stopped by SIGHUP (the terminal has gone), nothing was saved to go on from",
     INTERRUPTED: "interrupted by Ctrl-C",
     143: "stopped by SIGTERM, nothing was saved to go on from",
 }
@@ -83,7 +85,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return code
     except KeyboardInterrupt as interrupt:  # Training names the folder that it saved.
         messages.warn(f"Interrupted; saved {interrupt}" if str(interrupt) else "Interrupted")
-        return INTERRUPTED
+        return getattr(interrupt, "exit_code", INTERRUPTED)
     except BrokenPipeError:  # As in "... | head": the reader has had enough.
         _drop_output()
         return 0
@@ -100,9 +102,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if isinstance(error, ConfigError) and not shows_traceback:
             messages.info("Nothing was written.")
         return getattr(error, "exit_code", DialogError.exit_code)
-    except SystemExit as error:  # From argparse.
-        return error.code if isinstance(error.code, int) else 2
-    except Exception as error:
+    except BaseException as error:
+        from ..contract import place_in
+
+        if isinstance(error, SystemExit) and not place_in(error):  # From argparse.
+            return error.code if isinstance(error.code, int) else 2
         text = _told_of_code(error)
         if not text or shows_traceback:
             traceback.print_exc()
@@ -111,7 +115,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return DialogError.exit_code
 
 
-def _told_of_code(error: Exception) -> str:
+def _told_of_code(error: BaseException) -> str:
     """What went wrong in code of a user's, or where such code was at work; "" if there is
     none, and the defect is ours."""
     from ..contract import CODE_PREFIX, told, told_of_code
@@ -166,7 +170,9 @@ def _run(words: List[str]) -> int:
             if setting not in overrides:
                 messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
         parsed.overrides = {**from_environment, **overrides}
-    elif overrides:
+        with allowing(parsed.allow_pickle):
+            return _module(name).run(parsed) or 0
+    if overrides:
         parser.error(f"--{next(iter(overrides))}: this command changes no settings")
     return _module(name).run(parsed) or 0
 
@@ -189,6 +195,9 @@ def make_parser(name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     declare(parser, module.ARGUMENTS)
+    if command.takes_overrides:
+        about = "let loaders of ml_datasets unpickle files, which can run any code"
+        parser.add_argument("--allow-pickle", action="store_true", help=about)
     about = f"show the whole traceback of an error (also: {TRACEBACK}=1)"
     parser.add_argument("--traceback", action="store_true", help=about)
     return parser

@@ -70,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         best = result.output / "model-best"
         messages.good(f"Saved {best}")
-        messages.info(f"Talk to it: {command_line('chat', str(best), *with_code(arguments))}")
+        if result.can_chat:
+            messages.info(f"Talk to it: {command_line('chat', str(best), *with_code(arguments))}")
     return 0
 
 

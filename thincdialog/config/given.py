@@ -14,13 +14,14 @@ from .blocks import function_of, is_block
 from .functions import FunctionInfo
 from .schemas import BLOCKS, OPTIONAL, SETTINGS, WEIGHTS
 from .source import Source, read_source
-from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, show_value
+from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, shorten, show_value
 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
 # "section.key" to value.
 Overrides = Optional[Mapping[str, Any]]
 # Largest file in bytes that is read as a config.
 MAX_CONFIG = 4_000_000
+TOO_DEEP = "it is nested too deep"
 
 DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
 
@@ -70,7 +71,7 @@ def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
         try:
             given.data = _copy_values(given, (), config, is_literal)
         except RecursionError:
-            raise ConfigError([Problem("", "it is nested too deep")], given.name) from None
+            raise ConfigError([Problem("", TOO_DEEP)], given.name) from None
     else:
         given = _from_source(_read_text(config))
     given.written = deepcopy(given.data)
@@ -192,7 +193,11 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
     parsed = read_override(value)
     if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
         parsed = value  # A file may be called 2024.
-    parsed = _copy_values(given, tuple(path), parsed, False)
+    try:
+        parsed = _copy_values(given, tuple(path), parsed, False)
+    except RecursionError:
+        given.problems.append(Problem(f"--{shorten(name)}", TOO_DEEP, "use fewer parts"))
+        return
     node = given.data
     for end, part in enumerate(path[:-1], start=1):
         _begin_block(node, part, ".".join(path[:end]), path[end])

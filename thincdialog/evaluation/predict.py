@@ -141,6 +141,7 @@ class Answers:
         self.reading = own._replace(
             taken=self._added_names(),
             n_features=agent.reading().n_features,
+            other_fields=agent.reading().other_fields,
             classes=classes or None,
         )
         if isinstance(self.source, str):

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
-from ..files.flat_array import MappedFolder, damaged
+from ..files.flat_array import LOOK_EVERY, MappedFolder, damaged
 from .encoded import Encoded
 from .mapped_tokens import MappedTokens
 from .store import CHUNK, NO_LABEL, Store
@@ -87,8 +87,7 @@ class MappedStore(Store):
         column = self._fields.get(name)
         if column is None:
             return [None] * len(rows)
-        self._files.note(len(rows))
-        return list(map(self._cell, column[rows].tolist()))
+        return list(self._read(column[rows].tolist()))
 
     def all_cells(self, name: str) -> Iterator[Any]:
         column = self._fields.get(name)
@@ -96,8 +95,12 @@ class MappedStore(Store):
             if column is None:
                 yield from [None] * (min(start + CHUNK, self.n_rows) - start)
             else:
-                self._files.note(CHUNK)
-                yield from map(self._cell, column[start : start + CHUNK].tolist())
+                yield from self._read(column[start : start + CHUNK].tolist())
+
+    def _read(self, codes: List[int]) -> Iterator[Any]:
+        for start in range(0, len(codes), LOOK_EVERY):
+            self._files.note(LOOK_EVERY)
+            yield from map(self._cell, codes[start : start + LOOK_EVERY])
 
     def codes(self, name: str, rows: slice) -> np.ndarray:
         """The numbers that stand for cells (see ``store_cells``); -1 where rows lack them."""
@@ -244,7 +247,7 @@ class _Texts(Sequence[str]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return list(map(self.store.string, self.numbers[index].tolist()))
+            return [self.store.string(number) for number in self.numbers[index].tolist()]
         return self.store.string(self.numbers.item(index))
 
     def __iter__(self) -> Iterator[str]:

@@ -23,14 +23,14 @@ from typing import (
 
 import numpy as np
 
-from ..contract import is_users, wrong_value
+from ..contract import is_users, show, wrong_value
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.text_file import check_readable
 from ..formats.tolerance import tolerance
 from ..formats.wording import short
-from ..messages import Message
+from ..messages import FIELDS, Message, is_message
 from .mapped_store import MappedStore
 from .mutating import Episode, Source, mutated, own_mutator
 from .packed_store import PackedStore
@@ -137,6 +137,10 @@ class Split:
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
         if isinstance(source, Store):
             source.check(name)
+        elif not callable(source):
+            text = f"the split '{name}' is {show(source)}"
+            hint = "give a Store, or a function that gives episodes; IterableTeacher takes lists"
+            raise ConfigError([Problem("", text, hint)])
         self.mutators = [own_mutator(mutator) for mutator in mutators]
         self.candidates = candidates
         self.streaming = streaming
@@ -518,18 +522,18 @@ class Split:
 
     def _of_user(self, episodes: Any) -> Iterator[Episode]:
         """Episodes from a function of a user's: they are what they must be."""
-        wanted = "episodes: lists of Messages with a text and a list of labels"
+        wanted = f"episodes: lists of Messages {FIELDS}"
         if not isinstance(episodes, Iterable):
             raise wrong_value(self._given, episodes, wanted)
         for episode in episodes:
-            is_good = isinstance(episode, list) and all(map(_is_message, episode))
+            is_good = isinstance(episode, list) and all(map(is_message, episode))
             if not is_good:
                 raise wrong_value(self._given, episode, f"{wanted}; this is one of them")
             yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
         for message in episode:
-            for label in message.get("labels", ()):
+            for label in message.get("labels") or ():
                 if label not in allowed and not tolerance().outside_labels:
                     text = (
                         f"the label {short(label)} of example {short(message['id'])} is not "
@@ -552,11 +556,6 @@ def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int,
 
 def _nothing() -> None:
     return None
-
-
-def _is_message(value: Any) -> bool:
-    labels = value.get("labels", ()) if isinstance(value, dict) else None
-    return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
 
 
 def _episodes_of(store: Store) -> Iterator[Episode]:

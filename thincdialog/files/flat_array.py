@@ -7,6 +7,7 @@ import stat
 import struct
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
+from weakref import WeakSet
 
 import numpy as np
 
@@ -18,7 +19,7 @@ _MAGIC = b"\x93NUMPY\x01\x00"
 # Bytes that the pages of files may take of memory beyond what they took at first.
 MAX_PAGES = 1 << 27
 # Rows that are read before somebody looks.
-LOOK_EVERY = 64
+LOOK_EVERY = 128
 
 
 class GrowingArray:
@@ -69,8 +70,8 @@ class GrowingArray:
 
 
 class MappedFolder:
-    """Maps the .npy files of a folder. What they take of memory is bounded: pages that were
-    read are given back now and then, and are read from the disk's cache again where needed.
+    """Maps the .npy files of a folder. What those of all folders take of memory is bounded: pages
+    that were read are given back now and then, and come from the system's cache again.
 
     folder (Path): Holds the files.
     """
@@ -78,8 +79,7 @@ class MappedFolder:
     def __init__(self, folder: Path):
         self.folder = folder
         self._maps: List[mmap.mmap] = []
-        self._n_read = 0
-        self._at_first = _shared_pages()
+        _Pages.folders.add(self)
 
     def array(self, name: str, dtypes: str, width: int = 0) -> np.ndarray:
         """One file's array, to be read only; nothing is read of it yet.
@@ -118,11 +118,12 @@ class MappedFolder:
 
     def note(self, n_rows: int) -> None:
         """So many rows are to be read, wherever they are."""
-        self._n_read += n_rows
-        if self._n_read >= LOOK_EVERY:
-            self._n_read = 0
-            if _shared_pages() - self._at_first > MAX_PAGES:
-                self.give_back()
+        _Pages.n_read += n_rows
+        if _Pages.n_read >= LOOK_EVERY:
+            _Pages.n_read = 0
+            if _shared_pages() - _Pages.at_first > MAX_PAGES:
+                for folder in list(_Pages.folders):
+                    folder.give_back()
 
     def give_back(self) -> None:
         """Let go of the memory of what was read."""
@@ -154,10 +155,30 @@ def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
         raise damaged(path, " ".join(str(error).split())[:80]) from None
 
 
+class _Statm:
+    """The file in which Linux tells a process's memory; kept open, as it is read often."""
+
+    handle, process = -1, -1
+
+    @classmethod
+    def read(cls) -> bytes:
+        if cls.process != os.getpid():  # One of the parent's tells of the parent.
+            cls.handle, cls.process = os.open("/proc/self/statm", os.O_RDONLY), os.getpid()
+        return os.pread(cls.handle, 128, 0)
+
+
 def _shared_pages() -> int:
     """Bytes of files that are in this process's memory; 0 where nobody tells."""
     try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[2]) * mmap.PAGESIZE
+        return int(_Statm.read().split()[2]) * mmap.PAGESIZE
     except OSError:
         return 0
+
+
+class _Pages:
+    """What the files of all folders take of this process's memory."""
+
+    folders: "WeakSet[MappedFolder]" = WeakSet()
+    # Before any of them was mapped.
+    at_first = _shared_pages()
+    n_read = 0

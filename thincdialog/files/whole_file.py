@@ -2,12 +2,12 @@
 
 import os
 import re
-import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Iterator, Optional
 
 from ..errors import OutputError
+from .held import held
 
 _STREAM = re.compile(r"/dev/(?:stdout|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 
@@ -42,15 +42,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield path
         return
     target = path.resolve()
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    try:
+    with held(target, 0o666) as beside:
         yield beside
         sync(beside)
         beside.replace(target)
         with suppress(PermissionError):  # Names can be written there, but not read.
             sync(target.parent)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 @contextmanager

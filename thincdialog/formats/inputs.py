@@ -74,6 +74,7 @@ class InputReading(NamedTuple):
     taken (Sequence[str]): Names that a row must not have: they are for the answers.
     n_features (Optional[int]): How many numbers the model reads in place of text; 0 if it reads
         text, None if that is not known.
+    other_fields (bool): Whether the model reads further fields of a row, whatever is in them.
     classes (Optional[FrozenSet[str]]): Those of the model, if it has some.
     may_have_header (bool): See ``read_table``.
     """
@@ -87,6 +88,7 @@ class InputReading(NamedTuple):
     delimiter: Optional[str] = None
     taken: Sequence[str] = ()
     n_features: Optional[int] = None
+    other_fields: bool = False
     classes: Optional[FrozenSet[str]] = None
     may_have_header: bool = False
 
@@ -336,6 +338,10 @@ def _numbered(rows: Iterable[Any], at: Bookmark) -> Iterator[Tuple[int, Any]]:
         yield number, row
 
 
+# Of a row, what is looked at otherwise, or is no input.
+_ROW_FIELDS = ("turns", "dialog", "label", "labels", "label_candidates")
+
+
 def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> InputRow:
     """A row with the message that it stands for.
 
@@ -347,7 +353,9 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     if "turns" in row or "dialog" in row:
         said = [(who, text) for who, text, _ in conversation_turns(row, at) if who is not None]
         message = _last_turn(said, reading.label_speaker, (), at.error)
-    elif reading.text_field in row or ("features" not in row and not reading.n_features):
+    elif reading.text_field in row or not (
+        "features" in row or reading.n_features or reading.other_fields
+    ):
         message["text"] = row.get(reading.text_field)
         if reading.text_field not in row:
             hint = "see --text-field" if at.has_flags else "set text_field"
@@ -362,6 +370,8 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
         message["label_candidates"] = candidates
     if row.get("features") is not None:
         message["features"] = row["features"]
+    if reading.other_fields:
+        message.update({name: row[name] for name in row if name not in (*message, *_ROW_FIELDS)})
     return _checked(row, message, reading, at.error)
 
 
@@ -374,7 +384,7 @@ def _checked(
         raise wrong(f"has a field '{taken}' of its own: --prefix NAME renames the answer's")
     if "label_candidates" in message:
         _check_candidates(message["label_candidates"], reading, wrong)
-    if "features" in message:
+    if "features" in message and not reading.other_fields:
         _check_features(message["features"], wrong)
     _check_kind(message, reading, wrong)
     return InputRow(row, message)

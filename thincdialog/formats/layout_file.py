@@ -7,6 +7,7 @@ from typing import Dict, List, Optional, Union
 import srsly
 
 from ..errors import ConfigError, DataError, Problem
+from ..files.json_text import parse_json
 from .text_file import read_bytes
 from .wording import kind, nearest, short
 
@@ -97,7 +98,7 @@ def read_layout(path: Path) -> CorpusLayout:
     content = read_bytes(path, MAX_LAYOUT).decode("utf-8", errors="replace")
     try:
         is_json = path.suffix.lower() == ".json"
-        values = srsly.json_loads(content) if is_json else srsly.yaml_loads(content)
+        values = parse_json(content) if is_json else srsly.yaml_loads(content)
     except (ValueError, RecursionError) as error:
         # What YAML's own error says names another file.
         cause = error.__context__

@@ -4,6 +4,7 @@ import json
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from ..errors import DataError
+from ..files.json_text import parse_json
 from .bookmark import Bookmark
 from .tables import NO_HEADER, read_table
 from .text_file import check_surrogates, is_pipe, read_json_lines, read_text, suffix_of
@@ -133,13 +134,13 @@ def _read_whole(path: str, at: Optional[Bookmark]) -> Any:
     """The value of a JSON file, or None if it is JSON lines."""
     content = read_text(path, at)
     try:
-        value = json.loads(content)
+        value = parse_json(content)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and content.lstrip()[:1] == "{":
             return None
         text = f"not valid JSON at column {error.colno}: {error.msg}"
         raise DataError(path, text, error.lineno) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(path, f"not readable as JSON: {error}") from None
     if "\\u" in content:
         check_surrogates(value, path)

@@ -5,9 +5,17 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Text
 
 from tqdm import tqdm
 
-from ..contract import told, told_of_code, wrong_value
+from ..contract import Returned, called, told, told_of_code
 from ..registry import registry
 from .logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
+
+
+def _is_pair(value: Any, *given: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))
+
+
+# What ``setup`` gives.
+PAIR = Returned("the pair (log_step, finalize), as thincdialog.loggers.logger says", _is_pair)
 
 
 @registry.loggers("thincdialog.Chain.v1")
@@ -32,11 +40,8 @@ def Chain(*loggers: Setup) -> Setup:
         steps: List[LogStep] = []
         with ExitStack() as undo:
             for create in loggers:
-                pair: Any = create(run, stdout, stderr)
-                if not (isinstance(pair, tuple) and len(pair) == 2 and all(map(callable, pair))):
-                    wanted = "the pair (log_step, finalize), as thincdialog.loggers.logger says"
-                    raise wrong_value(create, pair, wanted)
-                one_step, one_end = _guarded(*pair, stderr)
+                step, end = called(create, PAIR, run, stdout, stderr)
+                one_step, one_end = _guarded(step, end, stderr)
                 steps.append(one_step)
                 undo.callback(one_end)
             # Ends all of them, even if one fails; in reverse order.

@@ -2,13 +2,13 @@
 
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..errors import ModelError
 from ..files.json_file import read_json
 from ..files.saved_model import read_meta
 from .parameters import FlatParameters, Slot
-from .weights_file import read_vector
+from .weights_file import read_slots, read_vector
 
 # Names that a line lists.
 N_NAMED = 4
@@ -65,8 +65,7 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     """
     layout = read_json(folder / "layout.json")
     vector = read_vector(folder, layout)
-    before = _saved_slots(folder, layout, len(vector))
-    now = _distinct(parameters.slots)
+    before, now = map(_distinct, (read_slots(folder, len(vector)), parameters.slots))
     n_fitting = 0
     larger: List[Slot] = []
     taken, filled = set(), set()
@@ -98,27 +97,7 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     return Fit(lines, fresh)
 
 
-def _saved_slots(folder: Path, layout: Dict[str, Any], n_floats: int) -> List[Slot]:
-    try:
-        slots = [
-            Slot(
-                int(each["node"]),
-                str(each["name"]),
-                tuple(map(int, each["shape"])),
-                int(each["offset"]),
-            )
-            for each in layout["parameters"]
-        ]
-        for slot in slots:
-            if min((slot.offset, *slot.shape)) < 0 or slot.offset + slot.size > n_floats:
-                raise ValueError(f"{slot} lies outside of the weights")
-    except (LookupError, TypeError, ValueError, OverflowError) as error:
-        path = folder / "layout.json"
-        raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
-    return _distinct(slots)
-
-
-def _distinct(slots: List[Slot]) -> List[Slot]:
+def _distinct(slots: Sequence[Slot]) -> List[Slot]:
     return list({slot.offset: slot for slot in reversed(slots)}.values())[::-1]
 
 

@@ -6,7 +6,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from thinc.api import Model, Optimizer, get_array_module
 from thinc.types import Floats1d
 
+from ..contract import show
 from ..errors import ModelError, TrainingError
+from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
 from ..ops.table_gradient import TableGradient, TouchedRows
 from ..optimizers.row_sparse import Part, RowSparseOptimizer, clipped_step
@@ -80,6 +82,11 @@ class FlatParameters:
                         "model.initialize() with example data first."
                     )
                 array: Any = node.get_param(name)
+                if not hasattr(array, "size"):
+                    raise ModelError(
+                        f"parameter '{name}' of layer '{node.name}' is {show(array)}, but should "
+                        f"be an array of float32 ({look_at(node) or 'see its init()'})."
+                    )
                 offset, _ = laid.setdefault(id(array), (length, array))
                 if offset == length:
                     length += aligned_size(array.size)

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import sys
-import tempfile
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from thinc.api import set_current_ops
 
 from ..config import write_config
 from ..errors import ConfigError, DataError, DialogError, Problem
+from ..files.held import AGENT, held
 from ..optimizers.shared_state import lay_out_state, settings_of, use_state
 from ..optimizers.state import KEY
 from ..protocol import Learner
@@ -66,23 +66,24 @@ def share_with_processes(
 
 
 @contextmanager
-def folder_of(agent: Learner) -> Iterator[str]:
+def folder_of(agent: Learner, place: Path) -> Iterator[str]:
     """A temporary folder that holds an agent, for processes to read it.
 
+    place (Path): The folder around it.
     RAISES (DialogError): If it cannot be written.
     """
     with ExitStack() as stack:
-        folder = None
+        folder = place
         try:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="thincdialog-"))
-            agent.to_disk(Path(folder))
+            folder = stack.enter_context(held(place / AGENT, 0o700, is_folder=True))
+            agent.to_disk(folder)
         except OSError as error:
-            place = folder or error.filename or tempfile.gettempdir()
             raise DialogError(
-                f"{place}  could not be written: {error.strerror or error}. Worker processes get "
-                "the agent from there: free some space, or set TMPDIR to another folder."
+                f"{folder}  could not be written: {error.strerror or error}. Worker processes get "
+                "the agent from there: free some space, or choose another folder with --output "
+                "(without one: with TMPDIR)."
             ) from None
-        yield folder
+        yield str(folder)
 
 
 def make_process_worker(

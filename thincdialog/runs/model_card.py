@@ -18,6 +18,7 @@ from .. import __version__
 from ..agents.repeats import kept_setting
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
+from ..files.plain_file import not_plain
 from ..files.saved_model import BEST, LAST
 from ..files.whole_file import whole_file, writing
 from ..loggers.values import leaves
@@ -45,6 +46,9 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
     RAISES (OutputError): If it cannot be written; an old one stays as it was.
     """
     text = card(folder, result)
+    with writing(folder / CARD):
+        if not_plain(folder / CARD):  # A link, or a pipe: nothing is written through it.
+            (folder / CARD).unlink()
     with writing(folder / CARD), whole_file(folder / CARD) as beside:
         beside.write_text(text, encoding="utf8", errors="backslashreplace")
 

@@ -133,7 +133,8 @@ def is_running(folder: Path) -> bool:
 def read_log(path: Path) -> List[Dict[str, Any]]:
     """The rows of a run so far; none if it has written none.
 
-    path (Path): The run's folder, or a file of rows.
+    path (Path): The run's folder, or a file of rows, which may lie anywhere.
+    RAISES (OSError): If the file cannot be read.
     """
-    file = path / LOG if path.is_dir() else path
-    return read_rows(file) if file.is_file() else []
+    file = path / LOG if path.is_dir() else path.resolve()
+    return read_rows(file) if os.path.lexists(file) else []

@@ -11,7 +11,8 @@ from ..config.given import read_config
 from ..config.source import Source
 from ..config.values import parse_value
 from ..config.variables import fill_variables
-from ..errors import ModelError
+from ..errors import DataError, ModelError
+from ..files.plain_file import open_plain
 from ..files.saved_model import read_meta
 from ..metrics import higher_is_better
 from .find_runs import Run, find_runs
@@ -165,6 +166,10 @@ def _settings(path: Path) -> Tuple[Dict[str, str], Dict[str, str]]:
     for place in PLACES if path.is_dir() else ():
         file = path / place
         if file.is_file():
+            try:
+                open_plain(file).close()
+            except OSError as error:
+                raise DataError(file, f"cannot be read: {error.strerror}.") from None
             given = read_config(file)
             source = given.source or Source("")
             written = {

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Union, cast
 
 import numpy
 from thinc.api import get_current_ops
@@ -18,10 +18,18 @@ from ..config import (
     load_config,
     resolve_config,
 )
-from ..contract import told
+from ..contract import check_attributes, is_users, place_of, told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..examples.portion import Encoding
-from ..files.saved_model import check_files, model_folder, read_meta
+from ..files.held import temporary_folder
+from ..files.saved_model import (
+    CONFIG,
+    check_config_file,
+    check_files,
+    look_again,
+    model_folder,
+    read_meta,
+)
 from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
@@ -63,6 +71,7 @@ class Experiment:
     stores (Optional[Stores]): Of ``[loader] store``; they are shown once they were ``use``d.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
+    scratch (Path): Where temporary folders may be made.
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
 
@@ -96,6 +105,7 @@ class Experiment:
             settings = checked.interpolated["tasks"]
             outside = self.agent.reading().outside_labels
             self.stores = Stores(Path(root), self.tasks, settings, self.code, outside)
+        self.scratch = temporary_folder()
 
     def _encoding(self) -> Optional[Encoding]:
         encoder = self.agent.encoder
@@ -147,19 +157,22 @@ class Experiment:
         code (CodeLike): Python file, or several, registering what its config names.
         RAISES (DialogError): If the folder is not a whole saved model.
         """
-        path = model_folder(folder)
-        meta = read_meta(path)
-        check_files(path, meta)
-        load_code(code)
-        config = path / "config.cfg"
-        if not config.is_file():
-            raise ModelError(f"{config}  is missing: the saved model is incomplete.")
-        checked = load_config(config, overrides or {}, without=OF_EARLIER_VERSIONS)
-        with using_ops(ops_to_answer(checked.interpolated["system"])):
-            experiment = cls(checked, code)
-            experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
-        experiment.meta = meta
-        return experiment
+
+        def look() -> "Experiment":
+            path = model_folder(folder)
+            meta = read_meta(path)
+            check_files(path, meta)
+            load_code(code)
+            check_config_file(path)
+            checked = load_config(path / CONFIG, overrides or {}, without=OF_EARLIER_VERSIONS)
+            with using_ops(ops_to_answer(checked.interpolated["system"])):
+                experiment = cls(checked, code)
+                experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
+                check_attributes(experiment.agent)
+            experiment.meta = meta
+            return experiment
+
+        return look_again(folder, look)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -225,6 +238,7 @@ class Experiment:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
             if folder is None:
                 self.agent.initialize(teacher, **known)
+                check_attributes(self.agent)
                 lines = list(self.learner.beginning) if self.agent.learns else []
             else:
                 try:
@@ -234,6 +248,7 @@ class Experiment:
                     if problem is None:
                         raise
                     raise problem from error
+                check_attributes(self.agent)
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
@@ -269,6 +284,18 @@ class Experiment:
         self._tasks_with(split)
         for task in self.tasks.values():
             task.check_sources()
+
+    def undefined_scores(self, report: Mapping[str, float]) -> Dict[str, str]:
+        """The names of a report whose values are nan, each also with where the user's metric
+        stands that gives it, if one does."""
+        found = [name for name, value in report.items() if value != value]
+        places = {
+            name: f" ({place_of(type(metric).report)})"
+            for metric in (self.metrics if found else ())
+            if is_users(type(metric).report)
+            for name in metric.fresh().report()
+        }
+        return {name: f"'{name}'{places.get(name.rpartition('/')[2], '')}" for name in found}
 
     def _tasks_with(self, split: str) -> Dict[str, Teacher]:
         """The tasks that have a split, by name.
@@ -355,7 +382,8 @@ class Experiment:
             split, whole=True, max_examples=most, n_candidates=n_candidates, seed=EVALUATION_SEED
         )
         metrics = self.metrics if with_metrics else []
-        for task in teacher.by_task().values():
+        # Of several tasks, the whole, too: for worlds by hand.
+        for task in (teacher, *teacher.by_task().values()):
             task.set_metrics([metric.fresh() for metric in metrics])
         return teacher
 
