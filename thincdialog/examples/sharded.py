@@ -71,6 +71,8 @@ def _named(episode: Any, name: str) -> Episode:
 def sharded(source: Any) -> Any:
     """A source as ``Sharded`` if it can be; else as it is."""
     is_indexable = hasattr(source, "__len__") and hasattr(source, "__getitem__")
+    # Lists are more likely episodes that are held already.
+    is_indexable = is_indexable and not isinstance(source, (list, tuple, str, bytes, dict))
     if hasattr(source, "read_part") or (is_indexable and not callable(source)):
         return Sharded(source)
     return source

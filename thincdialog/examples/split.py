@@ -137,7 +137,7 @@ class Split:
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
         if isinstance(source, Store):
             source.check(name)
-        elif not callable(source):
+        elif not callable(self.source):
             text = f"the split '{name}' is {show(source)}"
             hint = "give a Store, or a function that gives episodes; IterableTeacher takes lists"
             raise ConfigError([Problem("", text, hint)])
