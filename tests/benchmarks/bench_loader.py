@@ -161,6 +161,7 @@ class Training:
             "paths.train": str(folder / "train.jsonl"),
             "tasks.dialogue.streaming": streaming,
             "loader.workers": workers,
+            "loader.shuffle_window": 8192,
         }
         self.experiment = Experiment.from_config(find_shipped("ranker.cfg"), overrides)
         with self.experiment.working():
@@ -187,7 +188,7 @@ class Training:
 def stream():
     pure = partial(ceiling, 2, lambda: spin(0.5))
     with tempfile.TemporaryDirectory() as name:
-        found = first_rows("self_dialogue/train.jsonl.gz", 8000)
+        found = first_rows("self_dialogue/train.jsonl.gz", 4000)
         with open(Path(name) / "train.jsonl", "w") as file:
             file.writelines(f"{json.dumps(row)}\n" for row in found)
         ways = {
