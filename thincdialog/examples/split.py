@@ -288,7 +288,7 @@ class Split:
                 text = f"{short(episode[0]['id'])} was to be a single turn, but has more"
                 raise DataError(self.origin, text)
             store.append(episode)
-            if store.n_episodes == self.window:
+            if store.n_episodes == (self.window or SHARD_ROWS):
                 yield Block(store, np.arange(store.n_episodes), part, start)
                 store = MemoryStore(is_held=False)
                 part += 1
