@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
         tasks.setdefault(part.task, []).append(part)
     for parts in tasks.values():
         _show_task(parts, report, not arguments.no_histograms)
+    if report.costs is not None:
+        _show_costs(report.costs)
     _show_warnings(report)
 
 
@@ -85,6 +87,22 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
         if part.unknown_words:
             words = ", ".join(f"{word} ({count})" for word, count in part.unknown_words)
             print(f"Unknown words in {part.split}: {words}\n")
+
+
+def _show_costs(costs: Any) -> None:
+    speeds = [(costs.reading_seconds, "read"), (costs.encoding_seconds, "made into tokens")]
+    shown = (f"{1 / seconds:,.0f} {what} a second" for seconds, what in speeds if seconds)
+    print(f"Of the first {counted(costs.n_examples, 'training example')}: {', '.join(shown)}\n")
+    if costs.paddings:
+        rows = [["padding under", "batches", "padded cells", "largest batch"]]
+        rows += [
+            [each.name, f"{each.n_batches:,}", _percent(each.fraction), f"{each.largest:,} cells"]
+            for each in costs.paddings
+        ]
+        print(table(rows))
+        if not costs.pads:
+            print("This model pads nothing: the table is for models that do.")
+        print()
 
 
 def _show_labels(part: Any, has_classes: bool) -> None:

@@ -1,8 +1,9 @@
 """What ``debug data`` says of the data of a config."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
+from .batching_costs import BatchingCosts
 from .data_lengths import LengthSurvey
 
 # A label or word, and how often it occurs.
@@ -158,6 +159,8 @@ class DataReport:
     limits (Limits): What the warnings go by.
     warnings (List[DataWarning]): In the order of the checks.
     passed (List[str]): Names of the checks that found nothing.
+    costs (Optional[BatchingCosts]): Of reading, and of padding; None where training is not
+        looked at.
     """
 
     splits: List[SplitReport]
@@ -166,6 +169,7 @@ class DataReport:
     limits: Limits
     warnings: List[DataWarning] = field(default_factory=list)
     passed: List[str] = field(default_factory=list)
+    costs: Optional[BatchingCosts] = None
 
     def as_dict(self) -> Dict[str, Any]:
         """As JSON values."""

@@ -12,6 +12,7 @@ from ..formats.tolerance import tolerating
 from ..messages import SPLITS
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
+from .batching_costs import batching_costs
 from .data_checks import run_checks
 from .data_comparison import report_split
 from .data_report import DataReport, Limits
@@ -101,6 +102,11 @@ def _report(
             part.store = experiment.stores.about(part.task, part.split)
     report = DataReport(reports, reading.has_classes, n_known, limits)
     run_checks(report)
+    if "train" in wanted:
+        limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
+        # Of the survey's, the encoder knows these texts already.
+        encoder = Reading(agent.reading(), tokenizer).encoder
+        report.costs = batching_costs(experiment, encoder, limits_of)
     return report
 
 
