@@ -9,6 +9,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.processes import limited
 from tests.training.examples import CLASSIFIER, RANKER, Terminal, quietly_train, weights
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
@@ -468,3 +469,11 @@ def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):
         quietly_train(IN_BATCH, tmp_path / name, training__max_steps=5, **first)
         quietly_train(IN_BATCH, tmp_path / name, resume=True, training__max_steps=9, **second)
         assert weights(tmp_path / name) == weights(tmp_path / "whole")
+
+
+def test_a_full_disk_is_one_clear_error_and_the_build_goes_on(files):
+    with limited("RLIMIT_FSIZE", 700):
+        with pytest.raises(DialogError, match="could not be written: .*begin again to go on"):
+            made()
+    assert made()["intent/train"] == "it is new"
+    assert set(made().values()) == {""}
