@@ -231,7 +231,7 @@ class Order:
         again (int): How often they were shown before, within the epoch.
         start (Optional[Start]): Where in a stream to begin, if that is known.
         """
-        if self.training and not self.data.window:
+        if self.training and not self.data.window and not self.data.streaming:
             # Another worker has what is left over, for each task.
             place = (self.worker - self.task) % self.n_workers
             draw = (self.seed, self.epoch, again, place, self.n_workers, self.picked)

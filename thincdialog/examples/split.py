@@ -352,7 +352,7 @@ class Split:
     @property
     def _episodes_at_once(self) -> int:
         """Episodes in a block of what is read; of what is held, for no longer than that."""
-        return self.window if self.streaming else SHARD_ROWS
+        return (self.window if self.streaming else 0) or SHARD_ROWS
 
     def _streamed_here(
         self, picked: Optional[np.ndarray], start: Start, watch: Optional["Watch"]

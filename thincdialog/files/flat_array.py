@@ -17,7 +17,7 @@ from ..errors import DataError
 HEADER = 128
 _MAGIC = b"\x93NUMPY\x01\x00"
 # Bytes that the pages of files may take of memory beyond what they took at first.
-MAX_PAGES = 1 << 27
+MAX_PAGES = 1 << 28
 # Rows that are read before somebody looks.
 LOOK_EVERY = 128
 

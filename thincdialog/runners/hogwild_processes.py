@@ -116,7 +116,7 @@ def make_process_worker(
             '[runner] executor = "thread".'
         ) from None
     set_current_ops(experiment.ops)
-    experiment.use_examples(sys.stderr)
+    experiment.use_examples(sys.stderr, "none")
     teacher = experiment.training_split()
     here = data_prints(teacher)
     for name in (name for name in data if here[name] != data[name]):
@@ -129,7 +129,7 @@ def make_process_worker(
         raise DataError(teacher.by_task()[name].data_name, text)
     agent = experiment.learner
     agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
-    experiment.use_tokens(sys.stderr)
+    experiment.use_tokens(sys.stderr, "none")
     agent.use_weights(shared.arrays[WEIGHTS])
     use_state(experiment.optimizer, KEY, shared.arrays)
     cells: Any = shared.arrays[CELLS]

@@ -34,7 +34,7 @@ def build(
             problem = Problem(where, "[loader] 'store' is null: there is nothing to build", hint)
             raise ConfigError([problem], experiment.checked.name)
         experiment.check_data()
-        built = experiment.use_examples(stderr, rebuild=True)
+        built = experiment.use_examples(stderr, "all")
         if experiment.agent.learns:
             experiment.initialize(experiment.training_split(), stderr)
             built += experiment.use_tokens(stderr)

@@ -43,7 +43,7 @@ from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .reading_bar import reading_bar
-from .stores import Built, Stores
+from .stores import Building, Built, Stores
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -253,14 +253,16 @@ class Experiment:
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
 
-    def use_examples(self, stderr: TextIO, rebuild: bool = False) -> List[Built]:
+    def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
         """Show what is in the stores, if the config names a place for them, before anything is
         asked of the data (see ``Stores``)."""
-        return [] if self.stores is None else self.stores.use_examples(stderr, rebuild)
+        return [] if self.stores is None else self.stores.use_examples(stderr, building)
 
-    def use_tokens(self, stderr: TextIO) -> List[Built]:
+    def use_tokens(self, stderr: TextIO, building: Building = "new") -> List[Built]:
         """Let the agent, which is initialized, read the tokens that are in the stores."""
-        return [] if self.stores is None else self.stores.use_tokens(self.agent.encoder, stderr)
+        if self.stores is None:
+            return []
+        return self.stores.use_tokens(self.agent.encoder, stderr, building)
 
     def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
         """What is wrong if an agent that knows only its own files is to begin with another's."""

@@ -12,7 +12,7 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, TextIO, Tuple
+from typing import Any, Dict, Iterator, List, Literal, NamedTuple, Optional, TextIO, Tuple
 from urllib.parse import quote
 
 from ..data.text_encoder import TextEncoder
@@ -35,6 +35,8 @@ FORMAT = 1
 # A file may have changed without its time telling, if that is so new; nanoseconds.
 _NEW = 2_000_000_000
 _CHUNK = 1 << 20
+
+Building = Literal["none", "new", "all"]
 
 
 class Built(NamedTuple):
@@ -87,25 +89,30 @@ class Stores:
 
     # --- examples -------------------------------------------------------------------------
 
-    def use_examples(self, stderr: TextIO, rebuild: bool = False) -> List[Built]:
-        """Show the stores in the place of the data; build those that are not there.
+    def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
+        """Show the stores in the place of the data.
 
         stderr (TextIO): Where to show progress.
-        rebuild (bool): Whether those that are of something else are built anew, and those
-            that are damaged.
-        RAISES (DataError): If one is of something else, and is not to be built anew.
+        building (str): Which are built: "new" ones, "all" that are not there, or of something
+            else, or damaged; or "none": splits without a good store are read as they are.
+        RAISES (DataError): If one is of something else, and only new ones are built.
         """
-        return [self._use(*each, stderr, rebuild) for each in self._all()]
+        found = [self._use(*each, stderr, building) for each in self._all()]
+        return [each for each in found if each is not None]
 
-    def _use(self, task: str, split: str, data: Split, stderr: TextIO, rebuild: bool) -> Built:
+    def _use(
+        self, task: str, split: str, data: Split, stderr: TextIO, building: Building
+    ) -> Optional[Built]:
         folder, name = self.folder(task, split) / "examples", f"{task}/{split}"
         if data.endless:
             text = f"[tasks.{task}] has data without an end, of which no store can be made"
             raise ConfigError([Problem("", text, "leave [loader] store at null")])
         manifest = read_manifest(folder)
         wanted = self._fingerprint(task, split, data, manifest)
-        reason = self._why_stale(folder, manifest, wanted, rebuild)
-        if reason and manifest is not None and not rebuild:
+        reason = self._why_stale(folder, manifest, wanted, building == "all")
+        if reason and building == "none":
+            return None
+        if reason and manifest is not None and building == "new":
             text = f"was built of something else: {reason}"
             raise DataError(folder, f"{text}. Build it again: python -m thincdialog build CONFIG")
         if reason:
@@ -197,10 +204,13 @@ class Stores:
 
     # --- tokens ---------------------------------------------------------------------------
 
-    def use_tokens(self, encoder: Optional[TextEncoder], stderr: TextIO) -> List[Built]:
+    def use_tokens(
+        self, encoder: Optional[TextEncoder], stderr: TextIO, building: Building = "new"
+    ) -> List[Built]:
         """Let the agent read tokens in the place of texts; make those that are not there.
 
         encoder (Optional[TextEncoder]): The agent's, ready to encode; None if it has none.
+        building (str): "none": what has no tokens is tokenized as it is read.
         RAISES (DataError): If some are damaged.
         """
         if encoder is None or encoder.key is None:
@@ -209,12 +219,17 @@ class Stores:
         for (task, split), store in self._opened.items():
             # Longer conversations are heard turn by turn.
             if store.is_single_turn:
-                found.append(self._use_tokens(f"{task}/{split}", store, encoder, stderr))
-        return found
+                found.append(self._use_tokens(f"{task}/{split}", store, encoder, stderr, building))
+        return [each for each in found if each is not None]
 
     def _use_tokens(
-        self, name: str, store: MappedStore, encoder: TextEncoder, stderr: TextIO
-    ) -> Built:
+        self,
+        name: str,
+        store: MappedStore,
+        encoder: TextEncoder,
+        stderr: TextIO,
+        building: Building,
+    ) -> Optional[Built]:
         assert encoder.key is not None
         folder = store.folder.with_name(f"tokens-{encoder.key[:16]}")
         of_store = read_manifest(store.folder) or {}
@@ -222,6 +237,8 @@ class Stores:
         manifest = read_manifest(folder)
         reason = ""
         if manifest is None or manifest.get("fingerprint") != wanted:
+            if building == "none":
+                return None
             reason = "they are new" if manifest is None else "the examples are others"
             title = f"Tokenizing {name}"
             with writing(folder, "What was written is kept: begin again to go on."):
