@@ -180,7 +180,7 @@ class Agent(Contract):
         return ReadingOptions()
 
     @property
-    def encoder(self) -> Any:
+    def text_encoder(self) -> Any:
         """What makes token ids of its texts (a ``TextEncoder``), whose outcome a store may keep;
         None if there is none, or not yet."""
         return None

@@ -156,7 +156,7 @@ class ModelAgent(ConversationAgent, Learner):
         return None if self._text is None else self._text.tokenizer
 
     @property
-    def encoder(self) -> Optional[TextEncoder]:
+    def text_encoder(self) -> Optional[TextEncoder]:
         return self._text if self.needs_text else None
 
     @property

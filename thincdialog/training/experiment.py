@@ -262,7 +262,7 @@ class Experiment:
         """Let the agent, which is initialized, read the tokens that are in the stores."""
         if self.stores is None:
             return []
-        return self.stores.use_tokens(self.agent.encoder, stderr, building)
+        return self.stores.use_tokens(self.agent.text_encoder, stderr, building)
 
     def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
         """What is wrong if an agent that knows only its own files is to begin with another's."""
