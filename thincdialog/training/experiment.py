@@ -108,7 +108,7 @@ class Experiment:
         self.scratch = temporary_folder()
 
     def _encoding(self) -> Optional[Encoding]:
-        encoder = self.agent.encoder
+        encoder = self.agent.text_encoder
         return None if encoder is None else encoder.encoding
 
     def __getstate__(self) -> Dict[str, Any]:
