@@ -8,6 +8,7 @@ import pytest
 
 from tests.agents import colours
 from tests.cli.conftest import run as run_fixture
+from tests.processes import slow
 from thincdialog.api import Learner, Message
 from thincdialog.protocol import NO_STEP, StepReport
 
@@ -204,7 +205,7 @@ executor = "%s"
 @pytest.mark.parametrize(
     "executor, optimizer",
     # It never calls the optimizer: there are no averages of its weights.
-    [("thread", 'Adam.v1"\nuse_averages = true'), ("process", 'thincdialog.SparseSGD.v1"')],
+    [("thread", 'Adam.v1"\nuse_averages = true'), slow("process", 'thincdialog.SparseSGD.v1"')],
 )
 def test_learner_of_a_users_own_learns_with_several_workers(run, code, folder, executor, optimizer):
     config = CONFIG.replace('thincdialog.SparseSGD.v1"', optimizer) + WORKERS % executor

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as quick
 from hypothesis import strategies as st
 
 from thincdialog.data import TextEncoder
@@ -67,6 +68,7 @@ def arrays(found):
         {"segments": "line", "delimiter": False},
     ],
 )
+@quick(max_examples=25)
 @given(st.lists(stores(), min_size=1, max_size=3), st.data())
 def test_ready_tokens_give_what_texts_give(is_compiled, settings, parts, data):
     encoder, other = make_encoder(**settings), make_encoder(**settings)

@@ -34,7 +34,7 @@ def shares(teacher, n):
     return [teacher.share_of(worker, n) for worker in range(n)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(cases(), st.integers(1, 5), st.integers(1, 9), BATCHERS)
 def test_order_shows_each_example_exactly_once(case, n_workers, n_copies, batcher):
     """However many workers share it, in batches or through copies."""
@@ -60,7 +60,7 @@ def test_order_shows_each_example_exactly_once(case, n_workers, n_copies, batche
         assert Counter(said) == Counter(case.ids)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(cases(shown_once=False), st.integers(0, 2), st.integers(1, 9), BATCHERS, st.integers(0, 40))
 def test_order_goes_on_where_a_state_was_taken(case, worker, n_copies, batcher, n_before):
     """In the middle of episodes, of blocks, of windows; and in the next epoch."""

@@ -88,6 +88,7 @@ def test_kills_at_any_point_leave_nothing_and_the_run_goes_on(runs, points, name
             same(remains(out), expected)
 
 
+@pytest.mark.slow
 def test_kills_of_a_run_that_saves_nothing_leave_nothing_after_the_next(runs):
     folder, ask = runs
     _, passed = ask(0, "process", "")
