@@ -79,6 +79,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     needs_text = True
     can_truncate = True
+    has_gradient = True
     reported = REPORTED
     loss: Callable
 
@@ -372,7 +373,7 @@ class ModelAgent(ConversationAgent, Learner):
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
         counters = self.counters
-        if not number:
+        if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
             return
         counters.microbatches = counters.microbatches or GradientTree()
@@ -382,6 +383,10 @@ class ModelAgent(ConversationAgent, Learner):
     def give_up(self) -> None:
         self.parameters.clear_gradients()
         self.counters.clear()
+
+    def hand_over(self) -> Tuple[StepReport, Callable[[], Sequence[Optional[str]]]]:
+        ids = self.counters.ids_later()
+        return self.counters.step(0.0), ids
 
     def gathered_loss(self) -> float:
         return self.counters.mean_loss()

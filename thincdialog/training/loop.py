@@ -160,6 +160,7 @@ class TrainingLoop:
             examples=self.position.examples,
             loss=self.rows.mean_loss(),
             total_steps=self._total_steps(),
+            workers=self.runner.status(),
         )
 
     def _total_steps(self) -> Optional[int]:

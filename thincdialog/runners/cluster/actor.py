@@ -1,0 +1,108 @@
+"""What Ray runs of ours: a worker, whose calls come back whatever happens in them."""
+
+import os
+import socket
+from contextlib import ExitStack
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from threadpoolctl import threadpool_limits
+
+from ...metrics import Metric
+from ...optimizers.row_sparse import Part
+from ...teachers import Teacher
+from ...training.experiment import Experiment
+from ..crew import Failure
+from .lone_plane import Aborted
+from .mapped_arrays import Mapping as MappedMemory
+from .mapped_arrays import MappedArrays
+from .peer import Peer
+from .recipe import Recipe, evaluate_share, make_experiment
+from .shared_plane import SharedPlane
+from .slots import Slots
+
+
+class WorkerActor:
+    """A worker's process. ``call`` calls any other method; what it raises comes back as a
+    ``Failure``.
+
+    worker (int): Its number, from 0.
+    """
+
+    def __init__(self, worker: int):
+        self.worker = worker
+        self.experiment: Optional[Experiment] = None
+        self.peer: Any = None
+        self._evaluated: Dict[str, Teacher] = {}
+        threadpool_limits(1, user_api="blas")
+
+    def call(self, name: str, *given: Any) -> Any:
+        """A method of this one, or of the peer.
+
+        RETURNS (Any): What it gives; a ``Failure`` if it fails, None if others gave up.
+        """
+        try:
+            method = getattr(self, name, None) or getattr(self.peer, name)
+            return method(*given)
+        except Aborted:
+            return None
+        except BaseException as error:
+            at_work = self.peer is not None and name in ("run", "work")
+            failure = Failure.of(error, self.peer.walk.world if at_work else None)
+            return failure._replace(cause=None)
+
+    def make(self, recipe: Recipe) -> int:
+        """Build what it works with.
+
+        RETURNS (int): Of its process.
+        """
+        self.experiment, self.teacher = make_experiment(recipe, socket.gethostname())
+        return os.getpid()
+
+    def node(self) -> str:
+        """The id of the node that it is on."""
+        import ray
+
+        return ray.get_runtime_context().get_node_id()
+
+    def begin_peer(self) -> None:
+        """Be one of those that make steps together."""
+        assert self.experiment is not None
+        if self.peer is None:
+            with self.experiment.working():
+                self.peer = Peer(self.experiment, self.teacher)
+
+    def join_shared(
+        self, memory: MappedMemory, worker: int, slots: Slots, state: Mapping[str, Any]
+    ) -> bool:
+        """Work with others of the same machine.
+
+        RETURNS (bool): Whether the memory can be opened from here.
+        """
+        try:
+            mapped = MappedArrays.open(memory)
+        except OSError:
+            return False
+        self.begin_peer()
+        self.worker = worker
+        stretches: Sequence[Part] = self.peer.stretches
+        with self.peer.experiment.working():
+            self.peer.join(SharedPlane(mapped, stretches, slots, worker), state)
+        return True
+
+    def evaluate(self, split: str, n_workers: int, weights: Any = None) -> Dict[str, Any]:
+        """Answer a share of the data to evaluate on.
+
+        weights (Optional[Floats1d]): To answer with, if they are not those in place.
+        RETURNS (Dict[str, Dict[str, Metric]]): Of each task.
+        """
+        experiment = self.experiment
+        assert experiment is not None
+        reports: Dict[str, Dict[str, Metric]]
+        with ExitStack() as stack:
+            stack.enter_context(experiment.working())
+            if split not in self._evaluated:
+                self._evaluated[split] = experiment.evaluation_split(split)
+            if weights is not None:
+                stack.enter_context(experiment.learner.with_weights(weights))
+            reports = evaluate_share(experiment, self._evaluated[split], self.worker, n_workers)
+        return reports

@@ -1,0 +1,335 @@
+"""Steps that all workers make together, with the same bits whatever their number."""
+
+import math
+import time
+from collections import Counter
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+
+from ...errors import ConfigError, Problem, WorkerError
+from ...evaluation.evaluate_agent import evaluate_agent, evaluate_by
+from ...metrics import Metric, merge_reports
+from ...optimizers.scored_schedules import schedule_states
+from ...optimizers.state import ARRAYS
+from ...protocol import StepReport
+from ...teachers import Teacher
+from ...training.experiment import Experiment
+from ...training.interruption import Interruption
+from .crew_planes import Planes, make_planes
+from .lone_plane import LonePlane
+from .pace import Pace
+from .peer import Part, Peer, Ran
+from .ray_cluster import Died, RayCluster, Team
+from .ray_runner import RayRunner
+from .recipe import recipe_of
+from .slots import Slots
+
+# A call of workers that changes where they are: its name and what it is given.
+Call = Tuple[Any, ...]
+
+
+class SyncRunner(RayRunner):
+    """See ``build_ray``. Workers are asked for some steps at a time, which they make among
+    themselves. If one dies, all go back to the last snapshot and repeat the calls since: the
+    same bits come of them."""
+
+    is_per_worker = True
+
+    def begin(
+        self,
+        experiment: Experiment,
+        teacher: Teacher,
+        interruption: Interruption,
+        note: Callable[[str], None],
+    ) -> None:
+        self._begin(experiment, interruption, note)
+        self.pace, self.is_done = Pace(), True
+        self.crew: Any
+        if self.num_workers:
+            self.crew = RemotePeers(self, teacher)
+        else:
+            self.crew = LonePeer(self, teacher)
+
+    def end(self) -> None:
+        self.crew.end()
+        self._take_home()
+
+    def start_epoch(self, epoch: int) -> None:
+        self.is_done = self.crew.do("start_epoch", epoch)[0]
+
+    def epoch_done(self) -> bool:
+        return self.is_done
+
+    def take(self, step: int, room: float) -> List[StepReport]:
+        n_steps = self.pace.begin(room)
+        ran: List[Ran] = self.crew.do("run", step, n_steps)
+        n_made = len(ran[0].steps)
+        seconds = self.pace.end(n_made)
+        self.is_done = ran[0].is_done
+        self._follow(n_made)
+        self.learner.weights_changed()
+        reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
+        counts = [sum(r.examples for part in each.steps for _, r in part.reports) for each in ran]
+        self._tell([count / seconds for count in counts])
+        self.crew.made(step + n_made, ran[0].kept)
+        return reports
+
+    def settle(self) -> List[StepReport]:
+        self.crew.gather()
+        return []
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        return self.crew.evaluate(teacher)
+
+    def state(self) -> Dict[str, Any]:
+        return {"world": self.crew.state(), "microbatches": self.n_microbatches}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        there = state.get("microbatches")
+        if there != self.n_microbatches:
+            text = f"[runner] a step has {self.n_microbatches} microbatches, but had {there}"
+            raise ConfigError([Problem("", text, f"set microbatches = {there}, or start anew")])
+        self.is_done = self.crew.do("restore", state["world"])[0]
+
+
+def _joined(parts: Sequence[Part]) -> StepReport:
+    """What came of a step, from what each worker tells of it."""
+    numbered = sorted((each for part in parts for each in part.reports), key=lambda each: each[0])
+    reports = [report for _, report in numbered]
+    counts: Counter = Counter()
+    for report in reports:
+        counts.update(report.counts)
+    losses = [report.loss for report in reports if report.loss is not None]
+    return StepReport(
+        sum(report.examples for report in reports),
+        math.fsum(losses) if losses else None,
+        sum(report.n_losses for report in reports),
+        next((report.unit for report in reports), "examples"),
+        parts[0].norm,
+        dict(counts),
+        parts[0].learn_rate,
+    )
+
+
+class LonePeer:
+    """This process as the only worker.
+
+    runner (SyncRunner): Whose it is.
+    teacher (Teacher): Of the training data.
+    """
+
+    def __init__(self, runner: SyncRunner, teacher: Teacher):
+        self.runner, experiment = runner, runner.experiment
+        self.peer = Peer(experiment, teacher)
+        slots = Slots(runner.n_microbatches, 1)
+        self.plane = LonePlane(experiment.learner.weights, self.peer.stretches, slots)
+        for name in ARRAYS:
+            if runner._kept(name) is not None:
+                self.plane.state[name][:] = runner._kept(name)
+        self.peer.join(self.plane, runner._optimizer_state())
+        self._told_schedules = schedule_states(experiment.optimizer)
+
+    def do(self, call: str, *given: Any) -> List[Any]:
+        """Call a method."""
+        states = schedule_states(self.runner.experiment.optimizer)
+        if states != self._told_schedules:
+            self.peer.restore_schedules(states)
+            self._told_schedules = states
+        return [getattr(self.peer, call)(*given)]
+
+    def made(self, step: int, kept: List[str]) -> None:
+        """Steps were made."""
+        self.runner._bind(self.plane.state, kept)
+
+    def gather(self) -> None:
+        """Nothing is elsewhere."""
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        """As one process does."""
+        experiment = self.runner.experiment
+        return evaluate_agent(experiment.agent, teacher, experiment.evaluation["world"])
+
+    def state(self) -> Dict[str, Any]:
+        """Of the world."""
+        return self.peer.state()
+
+    def end(self) -> None:
+        """Let go of it."""
+        self.peer.walk.world.shutdown()
+
+
+class RemotePeers:
+    """Workers in processes that Ray watches.
+
+    runner (SyncRunner): Whose they are.
+    teacher (Teacher): Of the training data.
+    RAISES (DialogError): If they cannot begin.
+    """
+
+    def __init__(self, runner: SyncRunner, teacher: Teacher):
+        self.runner, settings = runner, runner.settings
+        self.experiment, self.learner = runner.experiment, runner.learner
+        self.n_gpus: float = settings["num_gpus_per_worker"]
+        self.calls: List[Call] = []
+        self.step = self.saved_step = 0
+        names = ("address", "num_cpus", "object_store_memory")
+        self.cluster = RayCluster(*(settings[name] for name in names))
+        self.team = Team(self.cluster, runner.interruption, self.n_gpus)
+        self.planes: Any = None
+        try:
+            n = runner.num_workers
+            self.cluster.check_room(n, self.n_gpus)
+            self.recipe = self.cluster.ray.put(recipe_of(self.experiment, teacher))
+            self.team.start(range(n), self.recipe, is_near=settings["plane"] != "store")
+            self.stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
+            self._form()
+        except Died as death:
+            self.end()
+            raise WorkerError(death.workers[0], f"it could not begin: {death}") from None
+        except BaseException:
+            self.end()
+            raise
+        self._told_schedules = schedule_states(self.experiment.optimizer)
+        self._snapshot()
+
+    def _form(self) -> None:
+        """All that are there work together from here on, with the weights and the state that
+        this process sees."""
+        old = self.planes
+        slots = Slots(self.runner.n_microbatches, len(self.team.actors))
+        self.planes = make_planes(self.runner, self.team, slots, self.stretches)
+        self.team.abort = self.planes.abort
+        self.planes.join(self.runner._optimizer_state())
+        if old is not None:
+            old.close()
+
+    # --- calls, which are repeated if somebody dies ----------------------------------------
+
+    def do(self, call: str, *given: Any) -> List[Any]:
+        """Call a method of every worker that moves them on."""
+        states = schedule_states(self.experiment.optimizer)
+        if states != self._told_schedules:
+            self._do("restore_schedules", states)
+            self._told_schedules = states
+        return self._do(call, *given)
+
+    def _do(self, call: str, *given: Any) -> List[Any]:
+        answers = self._surviving(lambda: self.team.each(call, *given))
+        self.calls.append((call, *given))
+        return answers
+
+    def _surviving(self, attempt: Callable[[], Any]) -> Any:
+        """What a call gives, in the end."""
+        while True:
+            try:
+                return attempt()
+            except Died as death:
+                self._recover(death)
+
+    def _recover(self, death: Died) -> None:
+        """Replace the dead, go back to the snapshot, and repeat what was done since."""
+        began = time.monotonic()
+        while True:
+            try:
+                self._replace(death)
+                self._go_back()
+                for call in self.calls:
+                    self.team.each(*call)
+                break
+            except Died as another:
+                death = another
+        n, seconds = len(self.team.actors), time.monotonic() - began
+        who = ", ".join(map(str, death.workers))
+        self.runner.note(
+            f"[runner] worker {who} died: {n} go on from step {self.saved_step:,} "
+            f"({seconds:.1f} seconds; {self.runner.n_restarts} so far)"
+        )
+
+    def _replace(self, death: Died) -> None:
+        runner = self.runner
+        runner.n_restarts += len(death.workers)
+        most = runner.settings["max_restarts"]
+        if runner.n_restarts > most:
+            text = f"it died, and [runner] max_restarts = {most} did before or with it: {death}"
+            raise WorkerError(death.workers[0], text)
+        self.team.remove(death.workers)
+        missing = runner.num_workers - len(self.team.actors)
+        until = time.monotonic() + 2.0
+        while self.cluster.fitting(missing, self.n_gpus) < missing and time.monotonic() < until:
+            time.sleep(0.05)
+        room = self.cluster.fitting(missing, self.n_gpus)
+        if not room and not self.team.actors:
+            raise WorkerError(death.workers[0], "it died, and there is no room for another one")
+        numbers = range(len(self.team.actors), len(self.team.actors) + room)
+        self.team.start(numbers, self.recipe, is_near=runner.settings["plane"] != "store")
+
+    # --- snapshots ------------------------------------------------------------------------
+
+    def made(self, step: int, kept: List[str]) -> None:
+        """Steps were made."""
+        self.step = step
+        self.planes.made(kept)
+        if step - self.saved_step >= self.runner.settings["snapshot_every"]:
+            self._surviving(self._snapshot)
+
+    def _snapshot(self) -> None:
+        place = self.team.each("place")[0]
+        self.gather()
+        arrays = {name: self.runner._kept(name) for name in ARRAYS}
+        self._saved = (
+            place,
+            self.learner.weights.copy(),
+            {name: array.copy() for name, array in arrays.items() if array is not None},
+            self.runner._optimizer_state(),
+        )
+        self.saved_step, self.calls = self.step, []
+
+    def _go_back(self) -> None:
+        place, weights, arrays, state = self._saved
+        old = self.planes
+        slots = Slots(self.runner.n_microbatches, len(self.team.actors))
+        self.planes = make_planes(self.runner, self.team, slots, self.stretches)
+        self.team.abort = self.planes.abort
+        self.planes.fill(weights, arrays)
+        self.planes.join(state)
+        old.close()
+        self.team.each("go_to", place)
+
+    def gather(self) -> None:
+        """Let this process see weights and state as they are."""
+        self._surviving(self.planes.gather) if self.planes.is_elsewhere else None
+
+    # --- evaluation -----------------------------------------------------------------------
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        """All workers together: each has a share of the examples. An agent whose replies depend
+        on the batches gets all of them by itself."""
+        experiment = self.experiment
+        if experiment.agent.replies_need_batch:
+            return evaluate_agent(experiment.agent, teacher, experiment.evaluation["world"])
+        split = next(iter(teacher.by_task().values())).split
+        # They may be averages, in the place of the weights.
+        shown = self.learner.weights.copy()
+
+        def attempt() -> List[Dict[str, Dict[str, Metric]]]:
+            self.learner.weights[:] = shown
+            self.learner.weights_changed()
+            weights = self.planes.to_evaluate(shown)
+            return self.team.each("evaluate", split, len(self.team.actors), weights)
+
+        found = self._surviving(attempt)
+
+        def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+            return merge_reports(*(reports[name] for reports in found))
+
+        return evaluate_by(measure, experiment.agent, teacher)
+
+    def state(self) -> Dict[str, Any]:
+        """Of the world."""
+        return self._surviving(lambda: self.team.each("state"))[0]
+
+    def end(self) -> None:
+        """Let all of them go."""
+        self.team.end()
+        if self.planes is not None:
+            self.planes.close()
+        self.cluster.close()
