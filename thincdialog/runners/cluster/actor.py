@@ -2,8 +2,9 @@
 
 import os
 import socket
+import time
 from contextlib import ExitStack
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from threadpoolctl import threadpool_limits
 
@@ -19,17 +20,17 @@ from .peer import Peer
 from .recipe import Recipe, evaluate_share, make_experiment
 from .shared_plane import SharedPlane
 from .slots import Slots
+from .store_plane import Mailbox, StorePlane
 
 
 class WorkerActor:
     """A worker's process. ``call`` calls any other method; what it raises comes back as a
     ``Failure``.
-
-    worker (int): Its number, from 0.
     """
 
-    def __init__(self, worker: int):
-        self.worker = worker
+    def __init__(self) -> None:
+        self.worker = 0
+        self._era, self._mailbox = 0, Mailbox()
         self.experiment: Optional[Experiment] = None
         self.peer: Any = None
         self._evaluated: Dict[str, Teacher] = {}
@@ -88,6 +89,53 @@ class WorkerActor:
         with self.peer.experiment.working():
             self.peer.join(SharedPlane(mapped, stretches, slots, worker), state)
         return True
+
+    def join_store(
+        self, worker: int, slots: Slots, others: Sequence[Any], era: int, state: Mapping[str, Any],
+        weights: Any, arrays: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """Work with others wherever they are.
+
+        others (Sequence[ActorHandle]): All workers.
+        era (int): Which time they come together: messages of another one are dropped.
+        weights, arrays: As they are.
+        """
+        self.begin_peer()
+        self.worker, self._era = worker, era
+        self._mailbox = Mailbox()
+        others = list(others)
+
+        def send(other: int, key: Any, message: Any) -> None:
+            others[other].give.remote(era, key, message)
+
+        stretches: Sequence[Part] = self.peer.stretches
+        plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
+        for name, array in arrays.items():
+            plane.state[name][:] = array
+        with self.peer.experiment.working():
+            self.peer.join(plane, state)
+
+    def give(self, era: int, key: Any, message: Any) -> None:
+        """Another worker has a message."""
+        while self._era < era:  # This one has not come so far.
+            time.sleep(0.001)
+        if self._era == era:
+            self._mailbox.put(key, message)
+
+    def abandon(self) -> None:
+        """The others are gone."""
+        self._mailbox.abandon()
+
+    def pieces(self) -> List[Any]:
+        """What this worker owns: where each piece begins and ends, its values, and what the
+        optimizer keeps of it."""
+        plane, owned = self.peer.plane, self.peer.owned
+        kept = owned.kept()
+        found = []
+        for piece in owned.pieces:
+            now = slice(piece.start, piece.stop)
+            found.append((now, plane.values[now], {name: plane.state[name][now] for name in kept}))
+        return found
 
     def evaluate(self, split: str, n_workers: int, weights: Any = None) -> Dict[str, Any]:
         """Answer a share of the data to evaluate on.

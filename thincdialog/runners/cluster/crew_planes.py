@@ -1,8 +1,9 @@
 """The planes of a run's workers, as the run's process sees them."""
 
-from typing import Any, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from ...errors import ConfigError, DialogError, Problem
+from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
 from ...optimizers.state import ARRAYS
 from .mapped_arrays import MappedArrays
@@ -99,6 +100,65 @@ class SharedPlanes(Planes):
             self.memory.close()
 
 
+class StorePlanes(Planes):
+    """On several machines: what workers see goes to them, and comes back when it is wanted."""
+
+    is_elsewhere = True
+    _eras = 0
+
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        learner = self.runner.learner
+        self.weights = learner.weights
+        self.arrays: Dict[str, Any] = {}
+        for name in ARRAYS:
+            array = self.runner._kept(name)
+            if array is not None:
+                self.arrays[name] = array
+        self._is_behind = False
+        self._actors: List[Any] = []
+
+    def join(self, state: Mapping[str, Any]) -> None:
+        StorePlanes._eras += 1
+        ray, team = self.team.ray, self.team
+        if self.weights is not self.runner.learner.weights:
+            self.runner.learner.weights[:] = self.weights
+        self.runner._bind(self.arrays, list(self.arrays))
+        weights, arrays = ray.put(self.weights), ray.put(self.arrays)
+        numbers = list(range(self.slots.n_workers))
+        self._actors = list(team.actors)
+        others = ray.put(self._actors)
+        era = StorePlanes._eras
+        team.each("join_store", numbers, self.slots, others, era, state, weights, arrays)
+
+    def made(self, kept: List[str]) -> None:
+        self._is_behind = True
+        known = self.runner.learner.weights
+        for name in kept:
+            if name not in self.arrays:
+                self.arrays[name] = aligned_zeros(len(known))
+        self.runner._bind(self.arrays, kept)
+
+    def gather(self) -> None:
+        if not self._is_behind:
+            return
+        learner = self.runner.learner
+        for pieces in self.team.each("pieces"):
+            for now, values, kept in pieces:
+                learner.weights[now] = values
+                for name, array in kept.items():
+                    self.arrays[name][now] = array
+        learner.weights_changed()
+        self._is_behind = False
+
+    def to_evaluate(self, weights: Any) -> Any:
+        return self.team.ray.put(weights)
+
+    def abort(self) -> None:
+        for actor in self._actors:
+            actor.call.remote("abandon")
+
+
 def make_planes(runner: Any, team: Any, slots: Slots, stretches: Sequence[Part]) -> Planes:
     """The planes that the settings ask for, or the first that goes.
 
@@ -109,5 +169,5 @@ def make_planes(runner: Any, team: Any, slots: Slots, stretches: Sequence[Part])
     if wanted == "shm" and len(nodes) > 1:
         text = f'[runner] plane = "shm" is for one machine, but workers are on {len(nodes)}'
         raise ConfigError([Problem("", text, 'set "auto" or "store"')])
-    return SharedPlanes(runner, team, slots, stretches)
-
+    kind = SharedPlanes if len(nodes) == 1 and wanted != "store" else StorePlanes
+    return kind(runner, team, slots, stretches)

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import time
 from contextlib import suppress
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ...errors import DialogError, MissingPackageError, WorkerError
 from ...training.interruption import SIGNALS, Interruption
@@ -92,6 +92,11 @@ class RayCluster:
                 with suppress(ValueError):  # Not in the main thread.
                     signal.signal(number, handler)
         self._is_ours = True
+        # Ray writes to stdout that workers die; the run says so itself.
+        with suppress(ImportError, AttributeError):
+            from ray._private.ray_logging import global_worker_stdstream_dispatcher
+
+            global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
 
     def close(self) -> None:
         """Leave the cluster; one that was made goes."""
@@ -175,26 +180,60 @@ class Team:
         self.cluster, self.ray, self.interruption = cluster, cluster.ray, interruption
         self.n_gpus = n_gpus
         self.actors: List[Any] = []
+        self._starting: List[Tuple[Any, Any]] = []
         self.pids: List[int] = []
         # Called when one of them is gone, or fails, so that the others do not wait for it.
         self.abort: Any = lambda: None
 
-    def start(self, numbers: Sequence[int], recipe: Any, is_near: bool) -> None:
-        """Start workers, beside those that are there.
+    def start(self, n_workers: int, recipe: Any, is_near: bool) -> None:
+        """Begin to start workers, to stand beside those that are there.
 
         recipe (ObjectRef): Of a ``Recipe``.
         """
-        begun = len(self.actors)
-        self.actors += [
-            self.cluster.start(WorkerActor, number, n_cpus=1, n_gpus=self.n_gpus, is_near=is_near)
-            for number in numbers
-        ]
-        refs = {
-            number: self.actors[number].call.remote("make", recipe)
-            for number in range(begun, len(self.actors))
-        }
-        pids = self.wait(refs)
-        self.pids += [pids[number] for number in refs]
+        for _ in range(n_workers):
+            actor = self.cluster.start(
+                WorkerActor, n_cpus=1, n_gpus=self.n_gpus, is_near=is_near
+            )
+            self._starting.append((actor, actor.call.remote("make", recipe)))
+
+    def join(self, seconds: float = 0.0) -> int:
+        """Let those stand beside the others that have started.
+
+        seconds (float): How long to wait for all of them.
+        RETURNS (int): How many.
+        RAISES (WorkerError): If one cannot begin.
+        """
+        n_before = len(self.actors)
+        done = self.started(seconds)
+        for actor, ref in [pair for pair in self._starting if pair[1] in done]:
+            self._starting.remove((actor, ref))
+            try:
+                pid = self.ray.get(ref)
+            except self.ray.exceptions.RayError:
+                continue  # It died; another one may be started in its place.
+            if isinstance(pid, Failure):
+                raise pid.error(len(self.actors))
+            self.actors.append(actor)
+            self.pids.append(pid)
+        return len(self.actors) - n_before
+
+    def started(self, seconds: float = 0.0) -> List[Any]:
+        """Those that ``join`` would let in, or that have failed."""
+        pending, done = [ref for _, ref in self._starting], []
+        until = time.monotonic() + seconds
+        while pending:
+            found, pending = self.ray.wait(
+                pending, num_returns=len(pending), timeout=min(seconds, LOOK_SECONDS)
+            )
+            done += found
+            if time.monotonic() >= until:
+                break
+        return done
+
+    @property
+    def n_starting(self) -> int:
+        """How many are about to start."""
+        return len(self._starting)
 
     def each(self, call: str, *given: Any) -> List[Any]:
         """Call a method of every worker.
@@ -247,8 +286,7 @@ class Team:
         """Forget those that are gone."""
         for number in sorted(numbers, reverse=True):
             self._kill(self.actors.pop(number))
-            if number < len(self.pids):
-                self.pids.pop(number)
+            self.pids.pop(number)
 
     def _kill(self, actor: Any) -> None:
         with suppress(Exception):
@@ -257,6 +295,6 @@ class Team:
     def end(self) -> None:
         """Let all of them go."""
         self.abort()
-        for actor in self.actors:
+        for actor in (*self.actors, *(actor for actor, _ in self._starting)):
             self._kill(actor)
-        self.actors = []
+        self.actors, self._starting = [], []

@@ -14,11 +14,12 @@ from ...protocol import StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
+from ..crew import MAX_WAIT_SECONDS
 from .crew_planes import Planes, make_planes
 from .lone_plane import LonePlane
 from .pace import Pace
 from .peer import Part, Peer, Ran
-from .ray_cluster import Died, RayCluster, Team
+from .ray_cluster import FREE_SECONDS, Died, RayCluster, Team
 from .ray_runner import RayRunner
 from .recipe import recipe_of
 from .slots import Slots
@@ -179,7 +180,8 @@ class RemotePeers:
             n = runner.num_workers
             self.cluster.check_room(n, self.n_gpus)
             self.recipe = self.cluster.ray.put(recipe_of(self.experiment, teacher))
-            self.team.start(range(n), self.recipe, is_near=settings["plane"] != "store")
+            self._start(n)
+            self._join()
             self.stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
             self._form()
         except Died as death:
@@ -191,14 +193,28 @@ class RemotePeers:
         self._told_schedules = schedule_states(self.experiment.optimizer)
         self._snapshot()
 
+    def _start(self, n_workers: int) -> None:
+        is_near = self.runner.settings["plane"] != "store"
+        self.team.start(n_workers, self.recipe, is_near)
+
+    def _join(self) -> None:
+        """Wait until all have started."""
+        if self.team.join(MAX_WAIT_SECONDS) == 0:
+            raise WorkerError(0, "no worker could begin: their processes died")
+
     def _form(self) -> None:
         """All that are there work together from here on, with the weights and the state that
         this process sees."""
+        self._weave(self.runner._optimizer_state(), {})
+
+    def _weave(self, state: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
         old = self.planes
         slots = Slots(self.runner.n_microbatches, len(self.team.actors))
         self.planes = make_planes(self.runner, self.team, slots, self.stretches)
         self.team.abort = self.planes.abort
-        self.planes.join(self.runner._optimizer_state())
+        if saved:
+            self.planes.fill(saved["weights"], saved["arrays"])
+        self.planes.join(state)
         if old is not None:
             old.close()
 
@@ -245,22 +261,29 @@ class RemotePeers:
         )
 
     def _replace(self, death: Died) -> None:
+        """Go on without the dead; others are started meanwhile, as far as there is room."""
         runner = self.runner
         runner.n_restarts += len(death.workers)
         most = runner.settings["max_restarts"]
         if runner.n_restarts > most:
-            text = f"it died, and [runner] max_restarts = {most} did before or with it: {death}"
+            text = f"it died, and [runner] max_restarts = {most}: {death}"
             raise WorkerError(death.workers[0], text)
         self.team.remove(death.workers)
-        missing = runner.num_workers - len(self.team.actors)
-        until = time.monotonic() + 2.0
-        while self.cluster.fitting(missing, self.n_gpus) < missing and time.monotonic() < until:
-            time.sleep(0.05)
-        room = self.cluster.fitting(missing, self.n_gpus)
-        if not room and not self.team.actors:
-            raise WorkerError(death.workers[0], "it died, and there is no room for another one")
-        numbers = range(len(self.team.actors), len(self.team.actors) + room)
-        self.team.start(numbers, self.recipe, is_near=runner.settings["plane"] != "store")
+        self._fill_up()
+        if not self.team.actors:
+            if not self.team.n_starting:
+                raise WorkerError(death.workers[0], f"it was the last, and died: {death}")
+            self._join()
+
+    def _fill_up(self) -> None:
+        """Start workers for those that are missing."""
+        missing = self.runner.num_workers - len(self.team.actors) - self.team.n_starting
+        if missing and not self.team.actors:
+            # What the last ones had may not be free yet.
+            until = time.monotonic() + FREE_SECONDS
+            while not self.cluster.fitting(missing, self.n_gpus) and time.monotonic() < until:
+                time.sleep(0.05)
+        self._start(self.cluster.fitting(missing, self.n_gpus) if missing else 0)
 
     # --- snapshots ------------------------------------------------------------------------
 
@@ -268,31 +291,35 @@ class RemotePeers:
         """Steps were made."""
         self.step = step
         self.planes.made(kept)
+        if len(self.team.actors) < self.runner.num_workers:
+            self._surviving(self._take_in)
         if step - self.saved_step >= self.runner.settings["snapshot_every"]:
             self._surviving(self._snapshot)
+
+    def _take_in(self) -> None:
+        """Let those work with the others that have started again."""
+        if self.team.started():
+            self._snapshot()
+            if self.team.join():
+                self._form()
+                self.team.each("go_to", self._saved["place"])
+        self._fill_up()
 
     def _snapshot(self) -> None:
         place = self.team.each("place")[0]
         self.gather()
         arrays = {name: self.runner._kept(name) for name in ARRAYS}
-        self._saved = (
-            place,
-            self.learner.weights.copy(),
-            {name: array.copy() for name, array in arrays.items() if array is not None},
-            self.runner._optimizer_state(),
-        )
+        self._saved = {
+            "place": place,
+            "weights": self.learner.weights.copy(),
+            "arrays": {name: array.copy() for name, array in arrays.items() if array is not None},
+            "state": self.runner._optimizer_state(),
+        }
         self.saved_step, self.calls = self.step, []
 
     def _go_back(self) -> None:
-        place, weights, arrays, state = self._saved
-        old = self.planes
-        slots = Slots(self.runner.n_microbatches, len(self.team.actors))
-        self.planes = make_planes(self.runner, self.team, slots, self.stretches)
-        self.team.abort = self.planes.abort
-        self.planes.fill(weights, arrays)
-        self.planes.join(state)
-        old.close()
-        self.team.each("go_to", place)
+        self._weave(self._saved["state"], self._saved)
+        self.team.each("go_to", self._saved["place"])
 
     def gather(self) -> None:
         """Let this process see weights and state as they are."""
