@@ -18,8 +18,10 @@ from .mapped_arrays import Mapping as MappedMemory
 from .mapped_arrays import MappedArrays
 from .peer import Peer
 from .recipe import Recipe, evaluate_share, make_experiment
+from .server_link import ServerLink
 from .shared_plane import SharedPlane
 from .slots import Slots
+from .stateless_worker import StatelessWorker
 from .store_plane import Mailbox, StorePlane
 
 
@@ -56,7 +58,9 @@ class WorkerActor:
 
         RETURNS (int): Of its process.
         """
-        self.experiment, self.teacher = make_experiment(recipe, socket.gethostname())
+        experiment, teacher = make_experiment(recipe, socket.gethostname())
+        assert teacher is not None
+        self.experiment, self.teacher = experiment, teacher
         return os.getpid()
 
     def node(self) -> str:
@@ -125,6 +129,34 @@ class WorkerActor:
     def abandon(self) -> None:
         """The others are gone."""
         self._mailbox.abandon()
+
+    def join_server(
+        self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
+        origin: Mapping[str, Any], first: int,
+    ) -> bool:  # fmt: skip
+        """Work for a server of gradients.
+
+        server (ActorHandle): Of a ``ServerActor``.
+        memory (Optional[MappedMemory]): Of ``server_layout``; None if it is elsewhere.
+        origin, first: Of the epoch (see ``StatelessWorker``).
+        RETURNS (bool): Whether the memory can be opened from here.
+        """
+        assert self.experiment is not None
+        try:
+            mapped = None if memory is None else MappedArrays.open(memory)
+        except OSError:
+            return False
+        self.worker = worker
+        with self.experiment.working():
+            if self.peer is None:
+                self.peer = StatelessWorker(self.experiment, self.teacher, n_microbatches)
+            self.link = ServerLink(server, worker, self.peer, mapped)
+            self.peer.go_to(origin, first)
+        return True
+
+    def work(self) -> None:
+        """Learn as long as there is something to do."""
+        self.peer.work(self.link.exchange)
 
     def pieces(self) -> List[Any]:
         """What this worker owns: where each piece begins and ends, its values, and what the

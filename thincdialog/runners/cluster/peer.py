@@ -72,7 +72,7 @@ class Peer:
         experiment = self.experiment
         optimizer = build_block(experiment.checked, "training.optimizer")
         pieces = pieces_of(self.stretches, plane.worker, self.slots.n_workers)
-        _restore_pieces(optimizer, pieces, optimizer_state, plane)
+        restore_pieces(optimizer, pieces, optimizer_state, plane)
         self.owned = Owned(pieces, optimizer, self.learner.model.ops, plane.state)
         self.optimizer = optimizer
         self.learner.use_weights(plane.values)
@@ -193,7 +193,7 @@ class Peer:
         return self.walk.world.state()
 
 
-def _restore_pieces(
+def restore_pieces(
     optimizer: Any, pieces: Sequence[Any], state: Mapping[str, Any], plane: LonePlane
 ) -> None:
     """Give an optimizer, which has a key for each piece, what another knew of all of them

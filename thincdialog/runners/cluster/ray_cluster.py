@@ -154,16 +154,19 @@ class RayCluster:
                 )
             time.sleep(0.1)
 
-    def start(self, kind: type, *given: Any, n_cpus: float, n_gpus: float, is_near: bool) -> Any:
+    def start(
+        self, kind: type, *given: Any, n_cpus: float, n_gpus: float, is_near: bool, at_once: int = 8
+    ) -> Any:
         """A new actor.
 
+        at_once (int): Calls that it carries out side by side.
         is_near (bool): Whether it shall be on this node, if there is room.
         """
         strategies = self.ray.util.scheduling_strategies
         strategy: Any = "DEFAULT"
         if is_near:
             strategy = strategies.NodeAffinitySchedulingStrategy(self.node, soft=True)
-        options = {"num_cpus": n_cpus, "num_gpus": n_gpus, "max_concurrency": 8}
+        options = {"num_cpus": n_cpus, "num_gpus": n_gpus, "max_concurrency": at_once}
         remote = self.ray.remote(kind).options(**options, scheduling_strategy=strategy)
         return remote.remote(*given)
 

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from thinc.api import set_current_ops
 
@@ -49,10 +49,13 @@ def recipe_of(experiment: Experiment, teacher: Teacher) -> Recipe:
     return Recipe(config, code, agent, data_prints(teacher), os.getcwd())
 
 
-def make_experiment(recipe: Recipe, node: str) -> Tuple[Experiment, Teacher]:
+def make_experiment(
+    recipe: Recipe, node: str, with_data: bool = True
+) -> Tuple[Experiment, Optional[Teacher]]:
     """The same experiment in another process, with its agent, and the training data.
 
     node (str): Which this is, for errors.
+    with_data (bool): Whether the training data is needed, too.
     RAISES (DialogError): If something is not here as it is there.
     """
     if os.path.isdir(recipe.folder):
@@ -70,7 +73,7 @@ def make_experiment(recipe: Recipe, node: str) -> Tuple[Experiment, Teacher]:
             ) from None
         set_current_ops(experiment.ops)
         with experiment.working():
-            teacher = _training_data(experiment, recipe.data, node)
+            teacher = _training_data(experiment, recipe.data, node) if with_data else None
             for file, content in recipe.agent.items():
                 path = folder / "agent" / file
                 path.parent.mkdir(parents=True, exist_ok=True)

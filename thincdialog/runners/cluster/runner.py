@@ -5,6 +5,7 @@ from typing import Literal, Optional
 from ...errors import ConfigError, Problem
 from ...registry import registry
 from ...training.runner import Runner
+from .async_runner import AsyncRunner
 from .sync_runner import SyncRunner
 
 NAME = "thincdialog.Ray.v1"
@@ -74,4 +75,4 @@ def build_ray(
         "snapshot_every": snapshot_every,
         "max_restarts": max_restarts,
     }
-    return SyncRunner(**settings)
+    return SyncRunner(**settings) if mode == "sync" else AsyncRunner(**settings)

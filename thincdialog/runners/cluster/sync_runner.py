@@ -1,13 +1,9 @@
 """Steps that all workers make together, with the same bits whatever their number."""
 
-import math
 import time
-from collections import Counter
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from ...errors import ConfigError, Problem, WorkerError
-from ...evaluation.evaluate_agent import evaluate_agent, evaluate_by
-from ...metrics import Metric, merge_reports
 from ...optimizers.scored_schedules import schedule_states
 from ...optimizers.state import ARRAYS
 from ...protocol import StepReport
@@ -16,6 +12,7 @@ from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ..crew import MAX_WAIT_SECONDS
 from .crew_planes import Planes, make_planes
+from .evaluating import evaluate_alone, evaluate_together
 from .lone_plane import LonePlane
 from .pace import Pace
 from .peer import Part, Peer, Ran
@@ -23,6 +20,7 @@ from .ray_cluster import FREE_SECONDS, Died, RayCluster, Team
 from .ray_runner import RayRunner
 from .recipe import recipe_of
 from .slots import Slots
+from .joined_reports import joined_reports
 
 # A call of workers that changes where they are: its name and what it is given.
 Call = Tuple[Any, ...]
@@ -95,20 +93,8 @@ class SyncRunner(RayRunner):
 def _joined(parts: Sequence[Part]) -> StepReport:
     """What came of a step, from what each worker tells of it."""
     numbered = sorted((each for part in parts for each in part.reports), key=lambda each: each[0])
-    reports = [report for _, report in numbered]
-    counts: Counter = Counter()
-    for report in reports:
-        counts.update(report.counts)
-    losses = [report.loss for report in reports if report.loss is not None]
-    return StepReport(
-        sum(report.examples for report in reports),
-        math.fsum(losses) if losses else None,
-        sum(report.n_losses for report in reports),
-        next((report.unit for report in reports), "examples"),
-        parts[0].norm,
-        dict(counts),
-        parts[0].learn_rate,
-    )
+    joined = joined_reports([report for _, report in numbered])
+    return joined._replace(gradient_norm=parts[0].norm, learn_rate=parts[0].learn_rate)
 
 
 class LonePeer:
@@ -146,8 +132,7 @@ class LonePeer:
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         """As one process does."""
-        experiment = self.runner.experiment
-        return evaluate_agent(experiment.agent, teacher, experiment.evaluation["world"])
+        return evaluate_alone(self.runner.experiment, teacher)
 
     def state(self) -> Dict[str, Any]:
         """Of the world."""
@@ -328,27 +313,18 @@ class RemotePeers:
     # --- evaluation -----------------------------------------------------------------------
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
-        """All workers together: each has a share of the examples. An agent whose replies depend
-        on the batches gets all of them by itself."""
-        experiment = self.experiment
-        if experiment.agent.replies_need_batch:
-            return evaluate_agent(experiment.agent, teacher, experiment.evaluation["world"])
-        split = next(iter(teacher.by_task().values())).split
-        # They may be averages, in the place of the weights.
-        shown = self.learner.weights.copy()
+        """See ``evaluate_together``."""
 
-        def attempt() -> List[Dict[str, Dict[str, Metric]]]:
-            self.learner.weights[:] = shown
-            self.learner.weights_changed()
-            weights = self.planes.to_evaluate(shown)
-            return self.team.each("evaluate", split, len(self.team.actors), weights)
+        def ask(split: str, shown: Any) -> List[Any]:
+            def attempt() -> List[Any]:
+                self.learner.weights[:] = shown
+                self.learner.weights_changed()
+                weights = self.planes.to_evaluate(shown)
+                return self.team.each("evaluate", split, len(self.team.actors), weights)
 
-        found = self._surviving(attempt)
+            return self._surviving(attempt)
 
-        def measure(name: str, task: Teacher) -> Dict[str, Metric]:
-            return merge_reports(*(reports[name] for reports in found))
-
-        return evaluate_by(measure, experiment.agent, teacher)
+        return evaluate_together(self.experiment, teacher, ask)
 
     def state(self) -> Dict[str, Any]:
         """Of the world."""

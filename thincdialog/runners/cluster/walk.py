@@ -76,7 +76,7 @@ class Walk:
                     self.world.restore(origin["before"])
                 self.world.start_epoch(origin["epoch"], self.seed)
             self.origin, self.n_before = dict(origin), 0
-        while self.n_before < place["n_before"]:
+        while self.n_before < place["n_before"] and not self.done():
             self.skip()
 
 
