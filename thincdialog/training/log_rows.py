@@ -102,7 +102,9 @@ class LogRows:
             if counts[name]:
                 row[name] = counts[name]
         # How many steps had a gradient so many versions old.
-        stale = {name[len(STALENESS) :]: n for name, n in counts.items() if name.startswith(STALENESS)}
+        stale = {
+            name[len(STALENESS) :]: n for name, n in counts.items() if name.startswith(STALENESS)
+        }
         if stale:
             row["staleness"] = dict(sorted(stale.items(), key=lambda item: int(item[0])))
         if self._n_losses:

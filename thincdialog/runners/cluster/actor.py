@@ -14,8 +14,8 @@ from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..crew import Failure
 from .lone_plane import Aborted
-from .mapped_arrays import Mapping as MappedMemory
 from .mapped_arrays import MappedArrays
+from .mapped_arrays import Mapping as MappedMemory
 from .peer import Peer
 from .recipe import Recipe, evaluate_share, make_experiment
 from .server_link import ServerLink

@@ -133,9 +133,7 @@ class LoneServer:
         self.worker = StatelessWorker(experiment, teacher, runner.n_microbatches)
         optimizer = build_block(experiment.checked, "training.optimizer")
         values, ops = experiment.learner.weights, experiment.learner.model.ops
-        self.server = GradientServer(
-            self.worker.stretches, optimizer, ops, values, runner.bound
-        )
+        self.server = GradientServer(self.worker.stretches, optimizer, ops, values, runner.bound)
         first = runner.first_snapshot()
         self.server.restore(first["ledger"], first["state"], first["arrays"], 0)
         self.pace = Pace()
@@ -240,8 +238,7 @@ class RemoteServer:
         )
 
     def _start_server(self) -> bool:
-        options = {"n_cpus": 0, "n_gpus": 0, "is_near": True, "at_once": 1}
-        self.server = self.cluster.start(ServerActor, **options)
+        self.server = self.cluster.start(ServerActor, n_cpus=0, n_gpus=0, is_near=True, at_once=1)
         mapping = None if self.memory is None else self.memory.mapping
         made = self.server.make.remote(self.recipe, self._saved, self.runner.bound, mapping)
         answer = self.ray.get(made)
@@ -485,4 +482,3 @@ class RemoteServer:
         if self.memory is not None:
             self.memory.close()
         self.cluster.close()
-

@@ -205,7 +205,7 @@ def restore_pieces(
             file = f"{name}-{piece.key[0]}"
             names.append([name, list(piece.key), file])
             arrays[file] = plane.state[name][piece.start : piece.stop]
-    n_updates = dict((tuple(key), n) for key, n in state["nr_update"]).get(KEY, 0)
+    n_updates = {tuple(key): n for key, n in state["nr_update"]}.get(KEY, 0)
     known = {
         "settings": state["settings"],
         "schedules": state["schedules"],

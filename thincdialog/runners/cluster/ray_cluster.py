@@ -31,6 +31,11 @@ class Died(Exception):
         self.workers = list(workers)
 
 
+def missing_ray() -> MissingPackageError:
+    """The error where the package is not installed."""
+    return MissingPackageError("ray", "ray", '[runner] @runners = "thincdialog.Ray.v1"')
+
+
 def import_ray() -> Any:
     """The package.
 
@@ -39,7 +44,9 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise MissingPackageError("ray", "ray", '[runner] @runners = "thincdialog.Ray.v1"') from None
+        raise MissingPackageError(
+            "ray", "ray", '[runner] @runners = "thincdialog.Ray.v1"'
+        ) from None
     return ray
 
 
@@ -194,9 +201,7 @@ class Team:
         recipe (ObjectRef): Of a ``Recipe``.
         """
         for _ in range(n_workers):
-            actor = self.cluster.start(
-                WorkerActor, n_cpus=1, n_gpus=self.n_gpus, is_near=is_near
-            )
+            actor = self.cluster.start(WorkerActor, n_cpus=1, n_gpus=self.n_gpus, is_near=is_near)
             self._starting.append((actor, actor.call.remote("make", recipe)))
 
     def join(self, seconds: float = 0.0) -> int:

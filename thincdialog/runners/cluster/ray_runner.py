@@ -1,9 +1,9 @@
 """What runners on a Ray cluster have in common, whatever their steps."""
 
 from importlib.util import find_spec
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Sequence
 
-from ...errors import MissingPackageError, Problem
+from ...errors import Problem
 from ...ops.alignment import aligned_zeros
 from ...optimizers.shared_state import has_known_steps
 from ...optimizers.state import ARRAYS, KEY, optimizer_state
@@ -11,6 +11,7 @@ from ...protocol import Learner
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ...training.runner import Runner
+from .ray_cluster import missing_ray
 
 # What of the config decides on no bit of the result.
 HARMLESS = (
@@ -28,7 +29,7 @@ class RayRunner(Runner):
     n_restarts (int): Workers that were started again.
     """
 
-    harmless = HARMLESS
+    harmless: Sequence[str] = HARMLESS
     experiment: Experiment
     learner: Learner
     is_per_worker = False
@@ -48,8 +49,7 @@ class RayRunner(Runner):
             problems.append(Problem(checked.where(*where), text, hint))
 
         if self.num_workers and find_spec("ray") is None:
-            error = MissingPackageError("ray", "ray", '[runner] @runners = "thincdialog.Ray.v1"')
-            refuse(str(error), "or set num_workers = 0", "runner")
+            refuse(str(missing_ray()), "or set num_workers = 0", "runner")
         if not experiment.agent.learns:
             text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
             refuse(text, 'set @runners = "thincdialog.Alone.v1"', "runner")
@@ -124,4 +124,3 @@ class RayRunner(Runner):
         if self.n_restarts:
             parts.append(f"{self.n_restarts} started again")
         self._line = ", ".join(part for part in parts if part)
-

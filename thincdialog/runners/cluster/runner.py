@@ -61,7 +61,7 @@ def build_ray(
             text = f"'{name}' of {NAME} is {value}"
             raise ConfigError([Problem("", text, f"give {least} or more")])
     if plane == "nccl":
-        text = f"plane = \"nccl\" of {NAME} is not there yet: it needs several GPUs to be made right"
+        text = f"plane of {NAME} is not there yet: it needs several GPUs to be made right"
         raise ConfigError([Problem("", text, 'set "auto", which goes through the CPU\'s memory')])
     settings = {
         "num_workers": num_workers,

@@ -63,8 +63,10 @@ class ServerLink:
         except self.ray.exceptions.RayError:
             raise ServerDied from None
         if isinstance(answer, Failure):
-            raise TrainingError(answer.text) if not answer.traceback else DialogError(
-                f"{answer.text}\n{answer.traceback}"
+            raise (
+                TrainingError(answer.text)
+                if not answer.traceback
+                else DialogError(f"{answer.text}\n{answer.traceback}")
             )
         if gradient is not None and self.memory is None:
             for now in self.dense:

@@ -75,7 +75,9 @@ class StorePlane(LonePlane):
         super().__init__(own, stretches, slots, worker)
         self._send, self._mailbox, self._round = send, mailbox, 0
         self._others = [other for other in range(slots.n_workers) if other != worker]
-        self._pieces = [pieces_of(stretches, each, slots.n_workers) for each in range(slots.n_workers)]
+        self._pieces = [
+            pieces_of(stretches, each, slots.n_workers) for each in range(slots.n_workers)
+        ]
         # Where the gradients of others come to lie, as far as they are for this worker.
         self._scratch = {
             slot: aligned_zeros(len(values))
@@ -140,9 +142,10 @@ class StorePlane(LonePlane):
 
     def all_sums(self, sums: Any) -> Any:
         # Each has those of its own blocks, and zeros elsewhere.
+        total = sums.copy()
         for theirs in self._exchange(lambda other: sums).values():
-            sums = sums + theirs
-        return sums
+            total += theirs
+        return total
 
     def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
         changed: List[Any] = []
@@ -163,4 +166,3 @@ class StorePlane(LonePlane):
 
     def leave(self) -> None:
         self._mailbox.abandon()
-

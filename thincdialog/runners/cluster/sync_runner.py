@@ -11,8 +11,9 @@ from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ..crew import MAX_WAIT_SECONDS
-from .crew_planes import Planes, make_planes
+from .crew_planes import make_planes
 from .evaluating import evaluate_alone, evaluate_together
+from .joined_reports import joined_reports
 from .lone_plane import LonePlane
 from .pace import Pace
 from .peer import Part, Peer, Ran
@@ -20,7 +21,6 @@ from .ray_cluster import FREE_SECONDS, Died, RayCluster, Team
 from .ray_runner import RayRunner
 from .recipe import recipe_of
 from .slots import Slots
-from .joined_reports import joined_reports
 
 # A call of workers that changes where they are: its name and what it is given.
 Call = Tuple[Any, ...]
