@@ -69,7 +69,8 @@ class SyncRunner(RayRunner):
         reports = [_joined([each.steps[number] for each in ran]) for number in range(n_made)]
         counts = [sum(r.examples for part in each.steps for _, r in part.reports) for each in ran]
         self._tell([count / seconds for count in counts])
-        self.crew.made(step + n_made, ran[0].kept)
+        # Not everyone owns something.
+        self.crew.made(step + n_made, sorted({name for each in ran for name in each.kept}))
         return reports
 
     def settle(self) -> List[StepReport]:
