@@ -20,9 +20,7 @@ def made(text: str) -> Experiment:
     experiment = Experiment.from_config(text)
     with experiment.working():
         teacher = experiment.training_split()
-        experiment.agent.initialize(
-            teacher, tokenizer=experiment.tokenizer, seed=experiment.seed
-        )
+        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer, seed=experiment.seed)
     return experiment
 
 

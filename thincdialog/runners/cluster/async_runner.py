@@ -6,7 +6,9 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from ...config import build_block
 from ...errors import ConfigError, DialogError, Problem, WorkerError
 from ...ops.alignment import aligned_zeros
+from ...optimizers.lazy_adam import LazyAdam
 from ...optimizers.scored_schedules import schedule_states
+from ...optimizers.shared_state import settings_of
 from ...optimizers.state import ARRAYS
 from ...protocol import StepReport
 from ...teachers import Teacher
@@ -14,6 +16,7 @@ from ...training.experiment import Experiment
 from ...training.interruption import Interruption
 from ...training.log_rows import STALENESS
 from ..crew import MAX_WAIT_SECONDS, Failure
+from ..stale_steps import describe_stale
 from .evaluating import evaluate_alone, evaluate_together
 from .gradient_server import GradientServer, Told
 from .mapped_arrays import MappedArrays
@@ -47,9 +50,16 @@ class AsyncRunner(RayRunner):
         # Units of work, and where the walk of the epoch began.
         self.origin: Dict[str, Any] = {}
         self._told_schedules = schedule_states(experiment.optimizer)
-        self.crew: Any = LoneServer(self, teacher)
-        if self.num_workers:
+        self.crew: Any
+        if not self.num_workers:
+            self.crew = LoneServer(self, teacher)
+        else:
             self.crew = RemoteServer(self, teacher)
+            line = ""
+            if type(experiment.optimizer) is LazyAdam:
+                line = describe_stale(settings_of(experiment.optimizer), self.num_workers)
+            if line:
+                note(line)
 
     @property
     def bound(self) -> int:
@@ -240,11 +250,14 @@ class RemoteServer:
     def _start_server(self) -> bool:
         self.server = self.cluster.start(ServerActor, n_cpus=0, n_gpus=0, is_near=True, at_once=1)
         mapping = None if self.memory is None else self.memory.mapping
-        made = self.server.make.remote(self.recipe, self._saved, self.runner.bound, mapping)
+        runner = self.runner
+        given = (self.recipe, self._saved, runner.bound, runner.num_workers, mapping)
+        made = self.server.make.remote(*given)
         answer = self.ray.get(made)
         if isinstance(answer, Failure):
             raise WorkerError(0, f"the server could not begin: {answer.text}")
-        return bool(answer)
+        self.server_pid: int = answer or 0
+        return answer is not None
 
     def _join(self, numbers: Any) -> bool:
         """Let workers work for the server; RETURNS whether all can."""

@@ -7,11 +7,14 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import numpy
 
 from ...errors import TrainingError
+from ...optimizers.lazy_adam import LazyAdam
 from ...optimizers.row_sparse import Part
 from ...optimizers.scored_schedules import restore_schedules
+from ...optimizers.shared_state import settings_of
 from ...optimizers.state import ARRAYS, optimizer_state
 from ...protocol import StepReport
 from ...training.log_rows import STALENESS
+from ..stale_steps import stale_settings
 from .gradient import Gradient
 from .ledger import Ledger
 from .lone_plane import LonePlane
@@ -60,11 +63,19 @@ class GradientServer:
     ops (Ops): Of the model.
     values (Floats1d): All parameters; changed in place.
     bound (int): Versions that a gradient may be old.
+    n_workers (int): That bring gradients.
     """
 
     def __init__(
-        self, stretches: Sequence[Part], optimizer: Any, ops: Any, values: Any, bound: int
+        self,
+        stretches: Sequence[Part],
+        optimizer: Any,
+        ops: Any,
+        values: Any,
+        bound: int,
+        n_workers: int = 1,
     ):
+        self.n_workers = n_workers
         self.plane = LonePlane(values, stretches, Slots(1, 1))
         self.values, self.optimizer, self.bound = values, optimizer, bound
         self.owned = Owned(pieces_of(stretches, 0, 1), optimizer, ops, self.plane.state)
@@ -134,8 +145,14 @@ class GradientServer:
         norm = norm_of(self._sums, scale)
         if not math.isfinite(norm):
             raise TrainingError("The gradient is not finite; training stopped.")
-        rate = getattr(self.optimizer, "learn_rate", None)
+        optimizer = self.optimizer
+        settings: Dict[str, float] = self.settings(optimizer)
+        before = {name: getattr(optimizer, name) for name in settings}
+        _set(optimizer, settings)
+        rate = getattr(optimizer, "learn_rate", None)
         self.owned.step(self.values, gradient.vector, scale, norm)
+        _set(optimizer, before)
+        optimizer.step_schedules()
         self.version += 1
         counts = Counter(report.counts)
         counts[f"{STALENESS}{staleness}"] += 1
@@ -144,6 +161,14 @@ class GradientServer:
             self._n_dropped = 0
         learn_rate = None if rate is None else float(rate)
         return report._replace(gradient_norm=norm, learn_rate=learn_rate, counts=dict(counts))
+
+    def settings(self, optimizer: Any) -> Dict[str, float]:
+        """What the optimizer's next step needs to be made with a gradient that is old."""
+        if type(optimizer) is not LazyAdam:
+            return {}
+        settings = settings_of(optimizer)
+        changed = stale_settings(settings, self.n_workers)
+        return {name: value for name, value in changed.items() if value != settings[name]}
 
     def forget(self, worker: int) -> None:
         """A worker is gone, or starts anew."""
@@ -168,3 +193,8 @@ class GradientServer:
             "arrays": {name: self.plane.state[name].copy() for name in ARRAYS if name in kept},
             "state": {**optimizer_state(self.optimizer)[0], "kept": kept},
         }
+
+
+def _set(optimizer: Any, settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        setattr(optimizer, name, value)

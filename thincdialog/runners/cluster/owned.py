@@ -115,7 +115,7 @@ class Owned:
 
     def step(self, values: Any, gradients: Any, scale: float, norm: float) -> None:
         """One step of the optimizer, with what ``add_up`` has found; the gradients are zero
-        from then on.
+        from then on. Schedules stay where they are.
 
         values (Floats1d): All parameters; the own ones change.
         gradients (Floats1d): The vector of the first slot.
@@ -142,7 +142,6 @@ class Owned:
                 gradient.fill(0)
             self._adopt(piece)
         self._rows = {}
-        optimizer.step_schedules()
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
         """Of one of Thinc's optimizers, which would clip each piece by itself."""

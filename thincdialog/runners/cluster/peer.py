@@ -126,6 +126,7 @@ class Peer:
         rate = getattr(self.optimizer, "learn_rate", None)
         changed = self.owned.changed_rows()
         self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
+        self.optimizer.step_schedules()
         plane.stepped(self.owned.pieces, changed)
         self.learner.weights_changed()
         return Part(reports, norm, None if rate is None else float(rate))

@@ -1,5 +1,6 @@
 """The way between a server of gradients and its workers."""
 
+import os
 from typing import Any, List, Optional, Sequence, Tuple
 
 from ...config import build_block
@@ -95,32 +96,33 @@ class ServerActor:
     def __init__(self) -> None:
         self.memory: Optional[MappedArrays] = None
 
-    def make(self, recipe: Recipe, saved: Any, bound: int, memory: Any) -> Any:
+    def make(self, recipe: Recipe, saved: Any, bound: int, n_workers: int, memory: Any) -> Any:
         """Build the server.
 
         saved (Dict[str, Any]): From ``GradientServer.snapshot``.
         memory (Optional[Mapping]): Of the machine that all are on; None if there is none.
-        RETURNS (Any): Whether the memory can be opened from here, or a ``Failure``.
+        RETURNS (Any): The id of its process; None if the memory cannot be opened from here; or
+            a ``Failure``.
         """
         try:
             experiment, _ = make_experiment(recipe, "of the server", with_data=False)
             try:
                 self.memory = None if memory is None else MappedArrays.open(memory)
             except OSError:
-                return False
+                return None
             parameters: Any = experiment.learner.parameters  # type: ignore[attr-defined]
             values = aligned_zeros(len(saved["weights"]))
             values[:] = saved["weights"]
             optimizer = build_block(experiment.checked, "training.optimizer")
             stretches = self.stretches = parameters.stretches
             ops = experiment.learner.model.ops
-            self.server = GradientServer(stretches, optimizer, ops, values, bound)
+            self.server = GradientServer(stretches, optimizer, ops, values, bound, n_workers)
             given = (saved["ledger"], saved["state"], saved["arrays"], saved["version"])
             self.server.restore(*given)
             self._scratch = aligned_zeros(len(values))
         except BaseException as error:
             return Failure.of(error)._replace(cause=None)
-        return True
+        return os.getpid()
 
     def call(self, name: str, *given: Any) -> Any:
         """A method of the server."""
