@@ -10,10 +10,12 @@ import pytest
 
 from tests.training.examples import RANKER, weights
 from thincdialog.api import train
-from thincdialog.errors import ConfigError, DialogError, WorkerError
+from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.runners.cluster.async_runner import AsyncRunner
+from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runs.run_log import read_log
+from thincdialog.training.experiment import Experiment
 
 RAY = """
 [runner]
@@ -215,7 +217,7 @@ def test_ray_an_error_in_a_worker_tells_its_place(cluster, tmp_path):
     with pytest.raises(WorkerError) as caught:
         run(tmp_path / "run", {}, config, code=code)
     assert "seven are too many" in str(caught.value)
-    assert "mine.py:14" in caught.value.brief
+    assert "mine.py:13" in caught.value.brief
     assert caught.value.examples
 
 
@@ -230,13 +232,47 @@ def test_ray_settings_that_cannot_be(tmp_path):
             run(tmp_path / "run", {name: value})
 
 
-def test_ray_what_has_no_gradient_is_refused(tmp_path):
-    config = CONFIG.replace("thincdialog.Ranker.v1", "thincdialog.StarSpace.v1")
-    begin, end = config.index('candidates = "inline"'), config.index("[world]")
-    config = config[:begin] + "\n" + config[end:]
-    config = config.replace('"Adam.v1"', '"thincdialog.SparseAdagrad.v1"')
+def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
+    given = {"@runners": "thincdialog.Ray.v1", "num_workers": 0}
     with pytest.raises(ConfigError, match="learns example by example.*Hogwild"):
-        run(tmp_path / "run", {"num_workers": 0}, config)
+        run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
+
+
+def test_ray_data_that_a_node_lacks_is_named(tmp_path):
+    file = tmp_path / "talks.txt"
+    file.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
+    config = CONFIG.replace("thincdialog.CoffeeOrder.v1", "thincdialog.ParlAIText.v1")
+    begin, end = config.index("n_train"), config.index("[tasks.coffee.mut")
+    config = f'{config[:begin]}train = "{file}"\n\n{config[end:]}'
+    experiment = Experiment.from_config(config)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
+        recipe = recipe_of(experiment, teacher)
+    made, there = make_experiment(recipe, "node7")
+    assert there.n_examples == 8
+    assert (made.learner.weights == experiment.learner.weights).all()
+    file.unlink()
+    with pytest.raises(DialogError, match="node node7: .*talks.txt.*same path"):
+        make_experiment(recipe, "node7")
+    file.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
+    with pytest.raises(DataError, match="another one on node node7"):
+        make_experiment(recipe, "node7")
+
+
+def test_ray_code_comes_along(tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text(CODE)
+    begin, end = CONFIG.index("[agent.model.encoder]"), CONFIG.index("[world]")
+    config = CONFIG[:begin] + BEFORE + CONFIG[end + len("[world]") :]
+    experiment = Experiment.from_config(config, code=code)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
+        recipe = recipe_of(experiment, teacher)
+    code.unlink()
+    made, _ = make_experiment(recipe, "node7")
+    assert [node.name for node in made.learner.model.walk()].count("fails") == 1
 
 
 def test_ray_state_of_another_kind_of_step_is_refused(tmp_path):

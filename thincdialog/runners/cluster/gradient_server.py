@@ -18,7 +18,7 @@ from ..stale_steps import stale_settings
 from .gradient import Gradient
 from .ledger import Ledger
 from .lone_plane import LonePlane
-from .owned import Owned, n_blocks_of, norm_of, pieces_of
+from .owned import Owned, n_blocks_of, pieces_of
 from .peer import restore_pieces
 from .slots import Slots
 
@@ -141,8 +141,8 @@ class GradientServer:
         self, learnt: Learnt, gradient: Gradient, report: StepReport, staleness: int
     ) -> StepReport:
         scale = 1.0 / report.examples
-        self.owned.add_up([gradient], self._sums)
-        norm = norm_of(self._sums, scale)
+        self.owned.add_up([gradient], self._sums, scale)
+        norm = self.owned.norm(self._sums, scale)
         if not math.isfinite(norm):
             raise TrainingError("The gradient is not finite; training stopped.")
         optimizer = self.optimizer

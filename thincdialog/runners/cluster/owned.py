@@ -78,21 +78,26 @@ class Owned:
         self._is_sparse = isinstance(optimizer, RowSparseOptimizer)
         self._rows: Dict[int, Rows] = {}
 
-    def add_up(self, slots: Sequence[Gradient], sums: Any) -> None:
+    def add_up(self, slots: Sequence[Gradient], sums: Any, scale: float) -> None:
         """Sum the gradients of all slots, in a fixed tree, in the vector of the first; those of
         the others are zero from then on.
 
         slots (Sequence[Gradient]): In their order; one or more.
+        scale (float): Factor of the gradients. (One of Thinc's optimizers gets them multiplied
+            already: here they are in the cache.)
         sums (Array1d): One float64 for each block of all parameters; those of the own blocks
             become the sums of their squares.
         """
         for piece in self.pieces:
             if piece.width:
-                self._add_up_rows(piece, slots, sums)
+                self._add_up_rows(piece, slots, sums, scale)
             else:
-                _add_up_dense(piece, [slot.vector for slot in slots], sums)
+                factor = 1.0 if self._is_sparse else scale
+                _add_up_dense(piece, [slot.vector for slot in slots], sums, factor)
 
-    def _add_up_rows(self, piece: Piece, slots: Sequence[Gradient], sums: Any) -> None:
+    def _add_up_rows(
+        self, piece: Piece, slots: Sequence[Gradient], sums: Any, scale: float
+    ) -> None:
         width = piece.width
         begin, end = ((at - piece.origin) // width for at in (piece.start, piece.stop))
         own: List[Rows] = []
@@ -103,6 +108,8 @@ class Owned:
         for left, right in additions(len(own)):
             own[left] = added_rows(own[left], own[right])
         rows, values = own[0]
+        if not self._is_sparse:
+            values = values * numpy.float32(scale)
         n_blocks = -(-(piece.stop - piece.start) // piece.step)
         squares = numpy.einsum("ij,ij->i", values, values, dtype="d")
         blocks = rows // (piece.step // width)
@@ -113,13 +120,21 @@ class Owned:
             dense[...] = 0
             dense[rows] = values
 
+    def norm(self, sums: Any, scale: float) -> float:
+        """Of the whole scaled gradient.
+
+        sums (Array1d): Of all blocks, from ``add_up`` of all workers.
+        """
+        norm = math.sqrt(math.fsum(sums.tolist()))
+        return norm * abs(scale) if self._is_sparse else norm
+
     def step(self, values: Any, gradients: Any, scale: float, norm: float) -> None:
         """One step of the optimizer, with what ``add_up`` has found; the gradients are zero
         from then on. Schedules stay where they are.
 
         values (Floats1d): All parameters; the own ones change.
         gradients (Floats1d): The vector of the first slot.
-        scale (float): Factor of the gradients.
+        scale (float): As for ``add_up``.
         norm (float): Of the whole scaled gradient, for clipping.
         """
         optimizer = self.optimizer
@@ -137,14 +152,15 @@ class Owned:
                     piece.key, values[now], gradient, [part], scale=scale * clip, ops=self.ops
                 )
             else:
-                self._thincs_step(piece.key, values[now], gradient, scale * clip)
-            if not (self._is_sparse and piece.width):
+                self._thincs_step(piece.key, values[now], gradient, clip)
+            if self._is_sparse and not piece.width:
                 gradient.fill(0)
             self._adopt(piece)
         self._rows = {}
 
     def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
-        """Of one of Thinc's optimizers, which would clip each piece by itself."""
+        """Of one of Thinc's optimizers, which would clip each piece by itself; it sets the gradient
+        to zero."""
         optimizer = self.optimizer
         if scale != 1.0:
             gradient *= scale
@@ -179,7 +195,7 @@ class Owned:
         return [name for name in ARRAYS if keys & set(getattr(self.optimizer, name) or {})]
 
 
-def _add_up_dense(piece: Piece, vectors: Sequence[Any], sums: Any) -> None:
+def _add_up_dense(piece: Piece, vectors: Sequence[Any], sums: Any, scale: float) -> None:
     pairs = list(additions(len(vectors)))
     block = piece.first
     for start in range(piece.start, piece.stop, piece.step):
@@ -188,10 +204,8 @@ def _add_up_dense(piece: Piece, vectors: Sequence[Any], sums: Any) -> None:
         for left, right in pairs:
             views[left] += views[right]
             views[right].fill(0)
-        sums[block] = float(numpy.einsum("i,i->", views[0], views[0]))
+        total = views[0]
+        if scale != 1.0:
+            total *= scale
+        sums[block] = float(numpy.einsum("i,i->", total, total))
         block += 1
-
-
-def norm_of(sums: Any, scale: float) -> float:
-    """Of the whole gradient, from the sums of the blocks' squares."""
-    return abs(scale) * math.sqrt(math.fsum(sums.tolist()))

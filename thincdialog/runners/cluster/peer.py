@@ -13,7 +13,7 @@ from ...teachers import Teacher
 from ...training.experiment import Experiment
 from .gradient import GradientSum
 from .lone_plane import LonePlane
-from .owned import Owned, norm_of, pieces_of
+from .owned import Owned, pieces_of
 from .walk import Walk
 
 # Ids of examples in an error.
@@ -113,8 +113,8 @@ class Peer:
             plane.stepped([], {})
             return None
         sums = plane.sums()
-        self.owned.add_up(gradients, sums)
-        norm = norm_of(plane.all_sums(sums), 1.0 / total)
+        self.owned.add_up(gradients, sums, 1.0 / total)
+        norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
         if not math.isfinite(norm):
             shown = [str(id) for each in ids for id in each()]
             more = f", ... ({len(shown)} in all)" * (len(shown) > SHOWN)

@@ -165,14 +165,15 @@ class ServerActor:
         if sent is not None:
             for now, values in zip(_dense(self.stretches), sent.vector):
                 self._scratch[now] = values
-            return Gradient(self._scratch, sent.tables)
+            tables = [(rows.copy(), values.copy()) for rows, values in sent.tables]
+            return Gradient(self._scratch, tables)
         assert self.memory is not None
-        arrays, tables = self.memory.arrays, []
+        arrays, found = self.memory.arrays, []
         for table in range(sum(bool(part.width) for part in self.stretches)):
             now = slice(int(arrays[f"n rows {worker} {table}"][0]))
             rows: Rows = (
                 arrays[f"rows {worker} {table}"][now],
                 arrays[f"d rows {worker} {table}"][now],
             )
-            tables.append(rows)
-        return Gradient(arrays[f"vector {worker}"], tables)
+            found.append(rows)
+        return Gradient(arrays[f"vector {worker}"], found)

@@ -132,7 +132,8 @@ class StorePlane(LonePlane):
         tables: List[Rows] = [(numpy.zeros(0, "q"), numpy.zeros((0, 1), "f"))] * n_tables
         for piece, part in zip(self._pieces[self.worker], cut):
             if piece.width:
-                tables[piece.table] = part
+                # What comes from the store may not be changed, and kernels want to know.
+                tables[piece.table] = (part[0].copy(), part[1].copy())
             else:
                 vector[piece.start : piece.stop] = part
         return Gradient(vector, tables)
