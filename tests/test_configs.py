@@ -86,7 +86,7 @@ def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
     overrides = {"training.max_steps": 2}
     if checked.interpolated["runner"]["@runners"] == "thincdialog.Ray.v1":
         overrides["runner.num_workers"] = 0
-    if "n_rows" in (checked.interpolated["tokenizer"] or {}).interpolated["tokenizer"]:
+    if "n_rows" in checked.interpolated.get("tokenizer", {}).interpolated["tokenizer"]:
         overrides["tokenizer.n_rows"] = 500  # a table of the real size takes seconds a step
     data = DATA[task["@teachers"]]
     if data == "mnist":

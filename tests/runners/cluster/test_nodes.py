@@ -102,7 +102,7 @@ def test_nodes_a_signal_leaves_nothing_and_the_run_goes_on(number, tmp_path):
         time.sleep(0.1)
     # Of a terminal, Ctrl-C goes to all.
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    process.wait(60)
+    process.communicate(timeout=60)
     until = time.monotonic() + 30
     while of_ray(mark) and time.monotonic() < until:
         time.sleep(0.2)

@@ -262,9 +262,10 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
 
 def test_ray_code_comes_along(tmp_path):
     code = tmp_path / "mine.py"
-    code.write_text(CODE)
+    code.write_text(CODE.replace("fails_at_last", "comes_along"))
     begin, end = CONFIG.index("[agent.model.encoder]"), CONFIG.index("[world]")
-    config = CONFIG[:begin] + BEFORE + CONFIG[end + len("[world]") :]
+    config = CONFIG[:begin] + BEFORE.replace("fails_at_last", "comes_along")
+    config += CONFIG[end + len("[world]") :]
     experiment = Experiment.from_config(config, code=code)
     with experiment.working():
         teacher = experiment.training_split()

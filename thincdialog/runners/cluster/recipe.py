@@ -5,8 +5,6 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from thinc.api import set_current_ops
-
 from ...config import write_config
 from ...errors import ConfigError, DataError, DialogError
 from ...evaluation.evaluate_agent import evaluate_by
@@ -71,7 +69,6 @@ def make_experiment(
                 f"{problems} (on node {node}). A worker knows only functions that it has imported "
                 'itself: put your own into a file given with --code (in Python: code="FILE.py").'
             ) from None
-        set_current_ops(experiment.ops)
         with experiment.working():
             teacher = _training_data(experiment, recipe.data, node) if with_data else None
             for file, content in recipe.agent.items():
