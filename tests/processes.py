@@ -2,9 +2,11 @@
 
 import os
 import resource
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +27,34 @@ def limited(kind, most):
         yield
     finally:
         resource.setrlimit(limit, before)
+
+
+@contextmanager
+def little_memory(more=1 << 30):
+    """A stretch in which this process may take so many bytes more than it has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    with limited("RLIMIT_AS", pages * resource.getpagesize() + more):
+        yield
+
+
+class TookTooLongError(BaseException):
+    """What was tried waits for something, or for ever."""
+
+
+@contextmanager
+def no_longer_than(seconds):
+    """A stretch that is interrupted if it takes longer, also where it waits."""
+
+    def end(*_):
+        raise TookTooLongError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def start(folder, *arguments, env=None, **options):

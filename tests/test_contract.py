@@ -1,5 +1,6 @@
 """Code of users that gives what it must not, or fails: one line says where, in every command."""
 
+import inspect
 import re
 
 import catalogue
@@ -13,7 +14,7 @@ run = run_fixture
 
 HEAD = """
 import numpy as np
-from thinc.api import Model, chain
+from thinc.api import Linear, Model, chain
 from thinc.types import Ragged
 from thincdialog.api import (
     Agent, Alone, Batcher, ExampleMetric, IterableTeacher, Learner, Message, Metric, Sizes,
@@ -124,6 +125,30 @@ LEARNS = (
     "    def learn(self, batch):\n        pass\n"
     "    def answer(self, batch):\n        return [Message(text='go')] * len(batch)\n"
 )
+NO_WEIGHTS = LEARNS.replace("self.weights = np.zeros(3, dtype='f')", "pass")
+
+
+GROWS = "setattr(self, 'weights', np.zeros(7, dtype='f')) or StepReport(30)"
+
+
+def world(methods):
+    head = "from thincdialog.api import World\n\n\nclass Own(World):\n    def _parley(self):\n"
+    return builds("worlds", "lambda *given: Own(given)", f"{head}        pass\n\n{methods}")
+
+
+def tokenizer(methods):
+    text = """
+from thincdialog.api import Tokenizer
+
+
+class Own(Tokenizer):
+    needs_texts = False
+    n_ids = 50
+
+"""
+    return builds("tokenizers", "Own()", text + methods)
+
+
 # What is registered where, what the line says of it, and whether `debug config` finds it.
 WRONG = {
     "layer None": (
@@ -295,12 +320,226 @@ WRONG = {
     "setup None": (
         *builds("loggers", "lambda *given: None"),
         r"<lambda>\(\) returned None, .* \(log_step, fin",
-        0,
+        1,
     ),
     "callback None": (*builds("callbacks", "None"), r"build\(\) returned None, .* a function", 1),
     "callback fails": (
         *builds("callbacks", "lambda info, agent: info['x']"),
         r"in <lambda>\(\): KeyError: 'x'",
+        1,
+    ),
+    "callback's answer": (
+        *builds("callbacks", "lambda info, agent: 'no'"),
+        r"<lambda>\(\) returned a str \('no'\), .* True to end training",
+        1,
+    ),
+    "setup fails": (
+        *builds("loggers", "setup", "def setup(run, *streams):\n    raise KeyError('x')\n"),
+        r"in setup\(\): KeyError: 'x'",
+        1,
+    ),
+    "loss's arguments": (
+        *builds("losses", "lambda Z: Z"),
+        r"<lambda>\(\): TypeError: .* takes 1 positional argument but 3 were given",
+        1,
+    ),
+    "loss is a class": (
+        *builds("losses", "Loss", "class Loss:\n    pass\n"),
+        r"\d  Loss: TypeError: Loss\(\) takes no arguments",
+        1,
+    ),
+    "loss of doubles": (
+        *builds("losses", "loss", LOSS.format("Z.astype('d'), Z[:, 0]")),
+        r"loss\(\) returned a tuple of 2 .*, but should return a gradient .* in float32",
+        1,
+    ),
+    "loss is nan": (
+        *builds("losses", "loss", LOSS.format("Z, Z[:, 0] * np.float32('nan')")),
+        r"loss\(\) returned nan or inf for finite numbers. The loss is not finite",
+        0,
+    ),
+    "forward gives nan": (
+        *layer(["return Ragged(X.data / np.float32(0), X.lengths), lambda dY: dY"]),
+        r"forward\(\) returned nan or inf for finite numbers. The loss is not finite",
+        0,
+    ),
+    "backprop gives inf": (
+        *layer(["return X, lambda dY: Ragged(dY.data / np.float32(0), dY.lengths)"]),
+        r"<lambda>\(\) returned nan or inf for finite numbers. The gradient is not finite",
+        0,
+    ),
+    "no forward": (
+        *builds("layers", "chain(TokenEmbed(8), pool('max'), Model('own', None))"),
+        r"build\(\) gave None as the forward of 'own', but should give a function",
+        1,
+    ),
+    "scores of another shape": (
+        *layer(
+            ["return np.ones((2, 9), 'f'), lambda dY: X"],
+            "chain(TokenEmbed(8), pool('max'), Model('own', forward))",
+        ),
+        r"look at code.py:\d+  forward\(\)|forward\(\) returned .* keep all rows",
+        1,
+    ),
+    "a param is a list": (
+        *builds(
+            "layers",
+            "chain(TokenEmbed(8), pool('max'), Model('own', f, init=init, params={'W': None}))",
+            "def f(model, X, is_train):\n    return X, lambda dY: dY\n\n\n"
+            "def init(model, X=None, Y=None):\n    model.set_param('W', [1])\n",
+        ),
+        r"parameter 'W' of layer 'own' is a list of 1 \(\[1\]\), .* \(code.py:\d+  f\(\)\)",
+        0,
+    ),
+    "schedule in a map": (
+        *builds("schedules", "map(str, range(9))"),
+        r"build\(\) returned a str \('0'\), .* numbers",
+        1,
+    ),
+    "empty schedule": (
+        *builds("schedules", "iter(())"),
+        r"build\(\) returned a schedule that gives no number",
+        1,
+    ),
+    "a text is a number": (
+        *own("agents", "Agent", "act(self)", "Message(text=5)"),
+        r"Own.act\(\) returned a Message \({'text': 5}\), .* \(text: a string;",
+        1,
+    ),
+    "a heard text is a number": (
+        *own("agents", "Agent", "observe(self, message)", "Message(text=5)", ANSWERS),
+        r"Own.observe\(\) returned a Message \({'text': 5}\), .* \(text: a string;",
+        1,
+    ),
+    "a row's text is a number": (
+        *builds("teachers", 'IterableTeacher({"train": [Message(text=5, labels=["a"])]})'),
+        r"has a number as 'text': expected a string \(code.py:\d+  in build\(\)\)",
+        0,
+    ),
+    "an episode's text is a number": (
+        *builds(
+            "teachers", 'Teacher({"train": f})', "def f():\n    yield [Message(text=5, labels=[])]"
+        ),
+        r"f\(\) returned a list of 1 \(\[{'text': 5, .* \(text: a string;",
+        0,
+    ),
+    "no source": (
+        *builds("teachers", 'Teacher({"train": None})'),
+        r"the split 'train' is None .* \(code.py:\d+  in build\(\)\)",
+        1,
+    ),
+    "weights": (
+        *own(
+            "agents",
+            "Learner",
+            "update(self, optimizer)",
+            "StepReport(3)",
+            LEARNS.replace("np.zeros(3, dtype='f')", "[0.0]"),
+        ),
+        r"Own.weights is a list of 1 \(\[0.0\]\), but should be one float32 vector",
+        1,
+    ),
+    "no weights": (
+        *own("agents", "Learner", "update(self, optimizer)", "StepReport(3)", NO_WEIGHTS),
+        r"Own has no 'weights': give it one float32 vector",
+        1,
+    ),
+    "a loss of nan": (
+        *own("agents", "Learner", "update(self, optimizer)", "StepReport(3, np.nan, 3)", LEARNS),
+        r"Own.update\(\): the loss of step 1 is nan",
+        0,
+    ),
+    "ids": (
+        *tokenizer("    def encode(self, text):\n        return np.array([70])\n"),
+        r"Own.encode\(\) returned a ndarray of shape \(1,\), int64: \[70\] for .* 0 to 49",
+        1,
+    ),
+    "no encode": (*tokenizer(""), r"code.py:\d+  Own has no encode\(\): NotImpl", 1),
+    "number of ids": (
+        *tokenizer("    n_ids = None\n"),
+        r"Own.n_ids is None, but should be a whole number",
+        1,
+    ),
+    "a static act": (
+        *own("agents", "Agent", "act()", "5", "@staticmethod"),
+        r"Own.act\(\) returned an int \(5\)",
+        1,
+    ),
+    "act exits": (
+        *own("agents", "Agent", "act(self)", "__import__('sys').exit(3)"),
+        r"in Own.act\(\): SystemExit: 3",
+        1,
+    ),
+    "an error that cannot tell": (
+        *builds(
+            "agents",
+            "Own()",
+            "class E(Exception):\n    def __str__(self):\n        return 5\n\n\n"
+            "class Own(Agent):\n    def act(self):\n        raise E()\n",
+        ),
+        r"in Own.act\(\): E$",
+        0,
+    ),
+    "other weights": (
+        *own("agents", "Learner", "update(self, optimizer)", GROWS, LEARNS),
+        r"Own.update\(\) left 7 weights where there were 3",
+        0,
+    ),
+    "fewer than no examples": (
+        *own("agents", "Learner", "update(self, optimizer)", "StepReport(-1)", LEARNS),
+        r"Own.update\(\) returned a StepReport .* examples 0 or more",
+        1,
+    ),
+    "add yields": (
+        *own(
+            "metrics",
+            "ExampleMetric",
+            "add(self, labels, reply)",
+            "(yield)",
+            "report = lambda self: {}\n    reset = lambda self: None",
+        ),
+        r"Own.add\(\) returned a generator .* not yield",
+        1,
+    ),
+    "Thinc's layers refuse it": (
+        *layer(["return Ragged(X.data[:, :3], X.lengths), lambda dY: X"]),
+        r"not C-contiguous: look at code.py:\d+  forward\(\)",
+        1,
+    ),
+    "a world without an end": (
+        *world("    def _epoch_done(self):\n        return False\n"),
+        r"Own._parley\(\) has made 3,100 parleys of 30 examples|has made 400 parleys of 3 ex",
+        1,
+    ),
+    "a world that does not know": (
+        *world("    def _epoch_done(self):\n        pass\n"),
+        r"Own._epoch_done\(\) returned None, but should return True or False",
+        1,
+    ),
+    "half a world": (*world(""), r"code.py:\d+  Own has no _epoch_done\(\): NotImplemented", 1),
+    "runner makes no step": (
+        *own("runners", "Alone", "take(self, *given)", "[]"),
+        r"Own.take\(\) made no step and no parley",
+        0,
+    ),
+    "runner makes empty steps": (
+        *own("runners", "Alone", "take(self, *given)", "[StepReport(0)]"),
+        r"Own.take\(\) made no step and no parley",
+        0,
+    ),
+    "runner yields": (
+        *builds("runners", "Own()", "class Own(Alone):\n    def take(self, *g):\n        yield\n"),
+        r"Own.take\(\) returned a generator",
+        0,
+    ),
+    "runner is never done": (
+        *own("runners", "Alone", "epoch_done(self)", "None"),
+        r"Own.epoch_done\(\) returned None, but should return True or False",
+        0,
+    ),
+    "runner measures nothing": (
+        *own("runners", "Alone", "evaluate(self, teacher)", "None"),
+        r"Own.evaluate\(\) returned None, but should return numbers",
         0,
     ),
     "runner": (
@@ -364,10 +603,57 @@ def test_wrong_code_is_told_in_one_line_that_says_where(run, folder, case):
         )
 
 
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        ("pass", "returned None"),
+        ("return ops.alloc2f(3, 3)", r"returned a ndarray of shape \(3, 3\), float32"),
+        ("return ops.alloc2f(*shape) + np.inf", "of numbers .float32. that are finite"),
+        ("return 1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_an_initializer_gives_what_it_was_asked_for(run, folder, body, said):
+    code = f"""
+def init(ops, shape):
+    {body}
+
+
+@registry.initializers("NAME")
+def first():
+    return init
+
+
+@registry.layers("NAME")
+def build(init):
+    return chain(TokenEmbed(8, init_E=init), pool("max"))
+"""
+    write(folder, "layers", code)
+    name = f"test_contract.{folder.name}.v1"
+    option = f"--agent.model.encoder.init.@initializers {name}"
+    for command in ("debug config", "train"):
+        exit_code, _, err = run(f"{command} my.cfg --code code.py {option}")
+        told = [line for line in err.splitlines() if re.search(rf"code.py:\d+  .*{said}", line)]
+        assert exit_code == 1 and len(told) == 1 and "Traceback" not in err
+
+
 def test_right_code_is_left_alone(run, folder):
     write(folder, "layers", layer(["return X, lambda dY: dY"])[1])
     for command in ("debug config", "train"):
         assert run(f"{command} my.cfg --code code.py")[0] == 0
+
+
+def test_a_metric_that_is_nan_is_told_once_and_is_no_score(run, folder):
+    given = "{'m': AverageMetric(float('nan'), 3)}"
+    more = "add = reset = lambda *given: None"
+    registry, code = own("metrics", "ExampleMetric", "report(self)", given, more)
+    write(folder, registry, f"from thincdialog.api import AverageMetric\n\n\n{code}")
+    exit_code, _, err = run("train my.cfg --code code.py")
+    told = r"dev: the metric 'm' \(code.py:\d+  Own.report\(\)\) is nan\."
+    assert exit_code == 0 and len(re.findall(told, err)) == 1
+    score = "--training.score m --training.score_direction max"
+    exit_code, _, err = run(f"train my.cfg --code code.py {score}")
+    said = r"✘ \[training\] score = 'm' \(code.py:\d+  Own.report\(\)\) is nan on the dev data"
+    assert exit_code == 1 and re.search(said, err)
 
 
 def test_traceback_shows_all_of_it(run, folder, monkeypatch):
@@ -411,7 +697,7 @@ def test_places_are_the_innermost_of_users():
 
     with pytest.raises(KeyError) as caught:
         Metric().add_batch([["a"]], [Message()])
-    line = Metric.add.__code__.co_firstlineno
+    line = inspect.unwrap(Metric.add).__code__.co_firstlineno
     assert place_of(Metric.add) == f"tests/test_contract.py:{line}  Metric.add()"
     place = f"tests/test_contract.py:{line + 1}  in "
     assert place_in(caught.value).startswith(place)

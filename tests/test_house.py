@@ -11,9 +11,10 @@ PACKAGE, TESTS = ROOT / "thincdialog", ROOT / "tests"
 OF_A_WHOLE_ROOM = """
 atheris docs golden house imports limits real_scores startup agents/baselines agents/batch_lengths
 agents/history batchers/waiting cli/commands cli/mistakes cli/runs config/damaged_configs
-evaluation/user_metric formats/damaged_files loggers/trackers metrics/generation_metrics
+config/scalars strangers evaluation/user_metric
+formats/damaged_files loggers/trackers metrics/generation_metrics
 models/encoders mutators/orders ops/fast_ops ops/fast_ops_lstm ops/kept_memory runs/determinism
-teachers/real_data training/devices training/tasks cli/printed_commands
+runs/kills teachers/real_data training/devices training/tasks cli/printed_commands
 """.split()
 
 

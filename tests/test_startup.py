@@ -1,13 +1,24 @@
 """The command line answers at once: NumPy and Thinc wait until a command needs them."""
 
 import json
+import os
 import subprocess
 import sys
 
+from tests.training.examples import RANKER
 from thincdialog import __version__
 from thincdialog.cli.main import COMMANDS
 
 HEAVY = ("numpy", "thinc", "confection", "catalogue", "cupy", "torch", "spacy", "tqdm", "srsly")
+HOGWILD = (
+    RANKER.replace("[training]", "[training]\nmax_steps = 4").replace("inline", "batch")
+    + """
+[runner]
+@runners = "thincdialog.Hogwild.v1"
+workers = 1
+executor = "process"
+"""
+)
 HELP = {name: [*name.split(), "--help"] for name in ("", *COMMANDS)}
 MISTAKES = {
     "train": "the following arguments are required: CONFIG",
@@ -42,3 +53,16 @@ def test_startup_help_and_usage_errors_import_nothing_heavy(root):
     for words, (code, out, err, _) in zip(MISTAKES.values(), found[len(HELP) :]):
         assert (code, out) == (2, "") and words in err and "Traceback" not in err
     assert found[-1][:3] == [0, f"{__version__}\n", ""]
+
+
+def test_startup_imports_nothing_from_the_current_folder(root, tmp_path):
+    """But for what Python itself imports to find the package: see docs/strangers.md."""
+    for name in ("numpy", "json", "argparse", "thinc", "pickle", "runpy", "logging"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('a stranger has run {name}')")
+    (tmp_path / "a.cfg").write_text(HOGWILD)
+    command = [sys.executable, "-m", "thincdialog", "train", "a.cfg", "-o", "run"]
+    given = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0 and "stranger" not in done.stderr, done.stderr

@@ -1,8 +1,37 @@
 """The command line: ``python -m thincdialog``."""
 
+import os
 import sys
 
-from .cli.main import main
+# Python looks for modules in the current folder first, which may be a stranger's: a numpy.py there
+# is not ours. (Where this package itself lies there, it is the user's own.)
+_HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_FIRST = not getattr(sys.flags, "safe_path", False) and os.path.realpath(sys.path[0])
+if __name__ == "__main__" and _FIRST == os.path.realpath("") != _HERE:
+    del sys.path[0]
+
+import atexit  # noqa: E402
+import signal  # noqa: E402
+
+from .cli.signals import end, leave, receive_by  # noqa: E402
+
+
+def main() -> int:
+    """Run the command line of this process.
+
+    RETURNS (int): Its exit code.
+    """
+    # Called last: then nothing but Python's own end is left, which no signal shall disturb.
+    atexit.register(receive_by, signal.SIG_IGN)
+    receive_by(leave)
+    from .cli.main import main as run
+
+    receive_by(end)
+    try:
+        return run()
+    finally:
+        receive_by(leave)
+
 
 if __name__ == "__main__":
     sys.exit(main())

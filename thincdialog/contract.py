@@ -1,9 +1,11 @@
 """What code of users gives to the package: looked at where it is given, and told with the file,
 the function and the line that it comes from.
 
-Base classes that users derive from are ``Contract``: they say what their methods return, and
-methods of classes outside of the package are looked at each time they return. Our own are not,
-so they cost nothing.
+All of it goes through ``called``, which calls a function of a user's and looks at what it
+returns. Base classes that users derive from are ``Contract``: they say what their methods
+return, and methods of classes outside of the package are called so. What registered functions
+build to be called (losses, initializers, ...) is called so where it is of a user's
+(``watching``). Our own are not, so they cost nothing.
 """
 
 import functools
@@ -11,6 +13,7 @@ import gc
 import inspect
 import os
 import site
+import sys
 import sysconfig
 from importlib.metadata import distributions
 from pathlib import Path
@@ -24,6 +27,8 @@ PACKAGE = __name__.partition(".")[0]
 CODE_PREFIX = f"{PACKAGE}_code_"
 # Letters of a value that are shown.
 SHOWN = 60
+# Cells of an array up to which it is shown whole.
+MAX_CELLS = 6
 # Folders of what is installed, and of Python itself.
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _INSTALLED = tuple(
@@ -40,11 +45,50 @@ class Returned(NamedTuple):
     """What a function of a user's shall return.
 
     wanted (str): In words, after "should be".
-    fits (Callable): Of what was returned and of the positional arguments: whether it is so.
+    fits (Callable): Of what was returned and of the positional arguments: whether it is so. A
+        function of a module, so that what is watched can be pickled.
     """
 
     wanted: str
     fits: Callable[..., bool]
+
+
+def called(function: Callable, returned: Returned, *given: Any, **named: Any) -> Any:
+    """Call a function of a user's.
+
+    returned (Returned): What it shall return.
+    RAISES (CodeError): If it does not take these arguments, or returns something else.
+    """
+    try:
+        value = function(*given, **named)
+    except TypeError as error:
+        trace = error.__traceback__
+        if trace is not None and trace.tb_next is not None:  # From within it.
+            raise
+        raise CodeError(f"{place_of(function)}: {told(error)}") from error
+    if not returned.fits(value, *given):
+        raise wrong_value(function, value, returned.wanted)
+    return value
+
+
+class Watched:
+    """A function of a user's that is called as before; see ``called``."""
+
+    def __init__(self, function: Callable, returned: Returned):
+        functools.update_wrapper(self, function)
+        self._returned = returned
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return called(self.__wrapped__, self._returned, *given, **named)  # type: ignore
+
+
+def watching(returned: Returned) -> Callable[[Any, Callable], Any]:
+    """For ``DialogRegistry.makes``: what functions build is called, and returns this."""
+
+    def watch(built: Any, function: Callable) -> Any:
+        return Watched(built, returned) if is_users(built) else built
+
+    return watch
 
 
 class Contract:
@@ -52,9 +96,11 @@ class Contract:
 
     returns (Mapping[str, Returned]): What methods shall return, by name. A subclass that says
         it anew replaces all.
+    has (Mapping[str, Returned]): What attributes shall be, by name; see ``check_attributes``.
     """
 
     returns: ClassVar[Mapping[str, Returned]] = {}
+    has: ClassVar[Mapping[str, Returned]] = {}
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
@@ -62,7 +108,11 @@ class Contract:
             return
         for name, returned in cls.returns.items():
             method = vars(cls).get(name)
-            if isinstance(method, FunctionType):
+            if isinstance(method, staticmethod):
+                setattr(cls, name, staticmethod(Watched(method.__func__, returned)))
+            elif isinstance(method, classmethod):
+                setattr(cls, name, classmethod(_watched(method.__func__, returned)))
+            elif isinstance(method, FunctionType):
                 setattr(cls, name, _watched(method, returned))
 
 
@@ -70,17 +120,32 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == PACKAGE
 
 
-def _watched(method: FunctionType, returned: Returned) -> Callable:
-    fits = returned.fits
-
+def _watched(method: Any, returned: Returned) -> Callable:
     @functools.wraps(method)
     def watched(self: Any, *given: Any, **named: Any) -> Any:
-        value = method(self, *given, **named)
-        if not fits(value, *given):
-            raise wrong_value(method, value, returned.wanted)
-        return value
+        return called(method.__get__(self), returned, *given, **named)
 
     return watched
+
+
+def check_attributes(owner: Any) -> None:
+    """See that an object of a user's class has the attributes that it must have by now.
+
+    RAISES (CodeError): If not.
+    """
+    if not isinstance(owner, Contract) or _is_ours(type(owner)):
+        return
+    for name, returned in owner.has.items():
+        try:
+            value = getattr(owner, name)
+        except AttributeError as error:
+            if place_in(error):
+                raise
+            text = f"{place_of(type(owner))} has no '{name}': give it {returned.wanted}"
+            raise CodeError(text) from None
+        if not returned.fits(value):
+            place = f"{place_of(type(owner))}.{name}"
+            raise CodeError(f"{place} is {show(value)}, but should be {returned.wanted}")
 
 
 def wrong_value(function: Any, value: Any, wanted: str) -> CodeError:
@@ -98,7 +163,8 @@ def show(value: Any) -> str:
         return "None"
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
-        return f"{one(type(value))} of shape {shape}"
+        cells = f": {value.tolist()}" if getattr(value, "size", SHOWN) <= MAX_CELLS else ""
+        return f"{one(type(value))} of shape {shape}, {getattr(value, 'dtype', '?')}{cells}"
     text = " ".join(repr(value).split())
     size = f" of {len(value)}" if isinstance(value, (list, tuple)) else ""
     return f"{one(type(value))}{size} ({text[:SHOWN]}{'...' if len(text) > SHOWN else ''})"
@@ -180,27 +246,28 @@ def _plugins() -> frozenset:
 
 def told(error: BaseException) -> str:
     """An error in one line: its kind and its text."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # A user's kind of error may fail to tell of itself.
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def place_in(error: Optional[BaseException]) -> str:
     """The innermost line of a user's that an error went through: "mine.py:12  in act()"; ""
-    if there is none. A function that was called with the wrong arguments counts, too, and a
-    class without a method that it must have."""
+    if there is none. A function that was called with the wrong arguments counts, too, and the
+    class of an object that refused a call, or lacks a method that it must have."""
     while error is not None:
         place, trace = "", error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
             if _is_users_file(code.co_filename):
-                name = getattr(code, "co_qualname", code.co_name)
-                line = f"{_shown_path(code.co_filename)}:{trace.tb_lineno}"
-                place = f"{line}  in {_short_name(name)}()"
+                place = _line(code, trace.tb_lineno)
             trace = trace.tb_next
         if not place and isinstance(error, TypeError):
             place = _misfit(error)
-        if not place and isinstance(error, NotImplementedError):
-            place = _lack(error)
+        if not place:
+            place = _owner(error)
         if place:
             return place
         error = error.__cause__ or error.__context__
@@ -208,8 +275,8 @@ def place_in(error: Optional[BaseException]) -> str:
 
 
 def _misfit(error: TypeError) -> str:
-    """Where the function of a user's stands that could not be called with what it was given.
-    Python names it in the text, and nothing else leads there."""
+    """Where the function of a user's stands that could not be called with what it was given,
+    and that nobody watches. Python names it in the text, and nothing else leads there."""
     name, brackets, _ = str(error).partition("()")
     for function in gc.get_objects() if brackets else ():
         # Not isinstance: some are proxies of what is gone.
@@ -219,8 +286,8 @@ def _misfit(error: TypeError) -> str:
     return ""
 
 
-def _lack(error: NotImplementedError) -> str:
-    """Where the class of a user's stands that lacks a method of its contract."""
+def _owner(error: BaseException) -> str:
+    """Where the class of a user's stands whose object refused a call, or has no such method."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -228,7 +295,24 @@ def _lack(error: NotImplementedError) -> str:
     owner = frame.f_locals.get("self") if frame is not None else None
     if frame is None or not isinstance(owner, Contract) or _is_ours(type(owner)):
         return ""
-    return f"{place_of(type(owner))} has no {frame.f_code.co_name}()"
+    lack = f" has no {frame.f_code.co_name}()" * isinstance(error, NotImplementedError)
+    return f"{place_of(type(owner))}{lack}"
+
+
+def users_line() -> str:
+    """The innermost line of a user's that is at work now: "mine.py:12  in lights()"; "" if
+    there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if _is_users_file(frame.f_code.co_filename):
+            return _line(frame.f_code, frame.f_lineno)
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def _line(code: CodeType, number: int) -> str:
+    name = getattr(code, "co_qualname", code.co_name)
+    return f"{_shown_path(code.co_filename)}:{number}  in {_short_name(name)}()"
 
 
 def told_of_code(error: BaseException) -> str:
@@ -241,19 +325,13 @@ def told_of_code(error: BaseException) -> str:
 # --- checks of several contracts ------------------------------------------------------------
 
 
-def are_mappings(values: Any, given: Any = None, *rest: Any) -> bool:
-    """Whether there is a sequence of dicts: one for each of what was given, if it was."""
-    try:
-        n = len(values)
-    except TypeError:
-        return False
-    if isinstance(values, (str, bytes, Mapping)) or given is not None and n != len(given):
-        return False
-    return all(isinstance(value, Mapping) for value in values)
+def has_run(value: Any, *given: Any) -> bool:
+    """Whether a function that need not return anything has done its work."""
+    return not (inspect.isgenerator(value) or inspect.iscoroutine(value))
 
 
 def is_mapping(value: Any, *given: Any) -> bool:
-    """Whether it is a dict, such as a message."""
+    """Whether it is a dict."""
     return isinstance(value, Mapping)
 
 

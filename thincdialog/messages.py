@@ -8,7 +8,7 @@ candidates, best first), ``episode_done``, ``reward``, ``id`` (of the example),
 """
 
 from itertools import repeat
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union, overload
 
 # What data is split into.
 SPLITS = ("train", "dev", "test")
@@ -20,6 +20,9 @@ Turn = Tuple[int, str]
 
 # What an agent "hears" when it opens a conversation: nobody has said a thing yet.
 SILENCE = "__SILENCE__"
+
+# What is said where no reply is probable enough.
+DONT_KNOW = "I don't know."
 
 
 class Message(dict):
@@ -105,3 +108,34 @@ def column(messages: Sequence[Message], name: str) -> Sequence[Any]:
     if isinstance(messages, Columns):
         return messages.column(name)
     return [message.get(name) for message in messages]
+
+
+# --- what users' code gives -------------------------------------------------------------------
+
+# In words, for errors.
+FIELDS = "(text: a string; labels, text_candidates: lists of strings)"
+_LISTS = ("labels", "eval_labels", "text_candidates")
+
+
+def is_message(value: Any, *given: Any) -> bool:
+    """Whether it is a message (or a dict) whose fields hold what they must; any may be missing."""
+    if not isinstance(value, Mapping):
+        return False
+    text = value.get("text")
+    return (text is None or isinstance(text, str)) and all(
+        _are_strings(value[name]) for name in _LISTS if name in value
+    )
+
+
+def _are_strings(value: Any) -> bool:
+    is_list = isinstance(value, (list, tuple))
+    return value is None or (is_list and all(isinstance(each, str) for each in value))
+
+
+def are_messages(values: Any, given: Any = None, *rest: Any) -> bool:
+    """Whether there is a sequence of messages: one for each of what was given, if it was."""
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+        return False
+    if given is not None and len(values) != len(given):
+        return False
+    return all(map(is_message, values))

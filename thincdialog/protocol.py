@@ -1,6 +1,7 @@
 """What worlds, trainers and servers may ask of an agent, and of one that learns."""
 
 from contextlib import contextmanager, nullcontext
+from numbers import Integral
 from pathlib import Path
 from typing import (
     Any,
@@ -16,13 +17,14 @@ from typing import (
     TypeVar,
 )
 
-from .contract import Contract, Returned, are_mappings, holds, is_mapping
+from .contract import Contract, Returned, holds, is_kind, is_mapping
 from .errors import ProtocolError
-from .messages import Message, column
+from .messages import FIELDS, Message, are_messages, column, is_message
 from .metrics import Metric
 from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
+_EACH = "a list of Messages, one for each"
 
 
 class Agent(Contract):
@@ -52,13 +54,14 @@ class Agent(Contract):
 
     A reply may hold ``text``, ``text_candidates`` (best first), ``candidate_scores`` (one
     for each of these, higher is better), ``candidate_probabilities`` (likewise; of all
-    candidates they sum to 1), and any other field.
+    candidates they sum to 1), ``loss`` (of the example, in nats, where it is known), and any
+    other field.
     """
 
     returns = {
-        "act": Returned("a Message", is_mapping),
-        "observe": Returned("the message", is_mapping),
-        "batch_act": Returned("a list of Messages, one for each observation", are_mappings),
+        "act": Returned(f"a Message {FIELDS}", is_message),
+        "observe": Returned(f"the message {FIELDS}", is_message),
+        "batch_act": Returned(f"{_EACH} observation {FIELDS}", are_messages),
         "share": Returned("a dict", is_mapping),
         "clone": Returned("an Agent", lambda value: isinstance(value, Agent)),
         "replica": Returned("an Agent", lambda value: isinstance(value, Agent)),
@@ -250,6 +253,7 @@ class ReadingOptions(NamedTuple):
     outside_labels (bool): Whether labels may stand outside their candidates.
     n_features (Optional[int]): Numbers of `features` that it reads in the place of text; 0 if it
         reads text; None if it does not say.
+    other_fields (bool): Whether it reads fields of messages besides text and `features`.
     repeats_training (bool): Whether it says nothing but labels of the training data where a
         message brings no ``label_candidates``.
     """
@@ -261,6 +265,7 @@ class ReadingOptions(NamedTuple):
     encoder: Mapping[str, Any] = {}
     outside_labels: bool = False
     n_features: Optional[int] = None
+    other_fields: bool = False
     repeats_training: bool = False
 
 
@@ -299,11 +304,16 @@ def _is_report(value: Any, *given: Any) -> bool:
         list(map(float, (value.examples, loss, value.n_losses, value.gradient_norm)))
     except (TypeError, ValueError):
         return False
-    return True
+    return value.examples >= 0
 
 
 def _are_replies_or_none(value: Any, batch: Any, *given: Any) -> bool:
-    return value is None or are_mappings(value, batch)
+    return value is None or are_messages(value, batch)
+
+
+def _are_weights(value: Any) -> bool:
+    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
+    return len(shape) == 1 and str(dtype) == "float32"
 
 
 class Learner(Agent):
@@ -329,9 +339,13 @@ class Learner(Agent):
 
     returns = {
         **Agent.returns,
-        "learn": Returned("None, or a Message for each example", _are_replies_or_none),
-        "update": Returned("a StepReport of numbers", _is_report),
-        "answer": Returned("a list of Messages, one for each example", are_mappings),
+        "learn": Returned(f"None, or {_EACH} example {FIELDS}", _are_replies_or_none),
+        "update": Returned("a StepReport of numbers, examples 0 or more", _is_report),
+        "answer": Returned(f"{_EACH} example {FIELDS}", are_messages),
+    }
+    has = {
+        "weights": Returned("one float32 vector (a NumPy array of one dimension)", _are_weights),
+        "n_gathered": Returned("a whole number", is_kind(Integral)),
     }
     learns = True
     takes_batches = True
@@ -390,6 +404,11 @@ class Learner(Agent):
         RAISES (TrainingError): If the loss is not finite.
         """
         raise NotImplementedError
+
+    def n_choices(self, batch: Any) -> Optional[int]:
+        """Most replies that one of the batch is told from in learning, the right one among them;
+        None if it is told from none. Where it is 1 in all batches, nothing can be learnt."""
+        return None
 
     def gathered_loss(self) -> float:
         """The mean loss of what was learnt since the last update, with the weights as they

@@ -203,6 +203,7 @@ class registry(thinc_registry):
     ops: Any = _of_thinc("ops")
 
     agents: Any = _ours("agents")
+    collates: Any = _ours("collates")
     teachers: Any = _ours("teachers")
     worlds: Any = _ours("worlds")
     batchers: Any = _ours("batchers")

@@ -13,8 +13,9 @@ def test_judged_replies_find_their_texts_when_somebody_looks():
         asked.append(True)
         return ["tea", "milk"]
 
-    replies = JudgedReplies(np.array([1, 0, 1]), texts)
+    replies = JudgedReplies(np.array([1, 0, 1]), texts, np.array([0.5, 0.25, 1.0]))
     assert len(replies) == 3 and column(replies, "id") == [None] * 3 and not asked
     assert column(replies, "text") == ["milk", "tea", "milk"]
-    assert list(replies) == [Message(text=text) for text in ("milk", "tea", "milk")]
-    assert replies[1] == {"text": "tea"}
+    assert column(replies, "loss") == [0.5, 0.25, 1.0]
+    assert [reply["text"] for reply in replies] == ["milk", "tea", "milk"]
+    assert replies[1] == Message(text="tea", loss=0.25)

@@ -26,8 +26,9 @@ def test_lone_replies_are_an_error_only_from_the_first_batch_on():
 def test_lone_replies_batches_of_one_are_an_error():
     changes = {"tasks__coffee__n_train": 40, "world__batcher__size": 1}
     said = 'the first 100 batches, .* Set candidates = "fixed" or "inline"'
+    agent, teacher = build()
     with pytest.raises(TrainingError, match=said):
-        quietly_train(IN_BATCH, **changes)
+        colours.learn(agent, teacher, colours.make("optimizers", "Adam.v1", 0.01), size=1)
     result, _ = quietly_train(RANKER, training__max_epochs=1.0, **changes)
     assert result.scores["dev"]["examples"] > 0
 

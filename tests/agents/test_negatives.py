@@ -30,7 +30,7 @@ def test_negatives_are_of_the_pool_and_never_right(pool, rights, n, seed):
 
 def test_negatives_are_not_drawn_from_one_reply():
     ones = np.ones(3, dtype="i")
-    with pytest.raises(ValueError, match="one reply only"):
+    with pytest.raises(ValueError, match="only one reply: there is no wrong one"):
         draw_negatives(np.random.default_rng(0), ones, ones, 2)
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.training.examples import REPLIES, with_agent
 from thincdialog.agents.ranker import RankerAgent
 from thincdialog.api import ConfigError, DataError, Message, ProtocolError
 
@@ -227,22 +228,7 @@ def test_ranker_bad_candidates_are_read_if_told(tmp_path, ignore):
 @teachers = "thincdialog.ParlAIText.v1"
 train = "{tmp_path}/a.txt"
 dev = "{tmp_path}/a.txt"
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-candidates = "inline"
-ignore_bad_candidates = {str(ignore).lower()}
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 8
-
+{with_agent(REPLIES, 'candidates = "inline"', f"ignore_bad_candidates = {str(ignore).lower()}")}
 [training]
 max_epochs = 2
 n_samples = 0

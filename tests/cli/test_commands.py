@@ -4,45 +4,23 @@ import importlib
 import io
 import json
 import re
+import shlex
+import subprocess
 import sys
 from contextlib import redirect_stdout
 from types import SimpleNamespace
 
 import pytest
 
+from tests.training.examples import REPLIES, TALKS, with_agent, write_talks
 from thincdialog.cli import chat
 from thincdialog.cli.main import COMMANDS, main
 from thincdialog.config import load_config, shipped_configs
 from thincdialog.runs.chatbot import Answer
 
-CONFIG = """# Answers about drinks.
-[paths]
-train = null
-dev = null
-test = null
-
-[tasks.drinks]
-@teachers = "thincdialog.Conversations.v1"
-train = ${paths.train}
-dev = ${paths.dev}
-test = ${paths.test}
-label_speaker = "second"
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-# Replies with anything it was trained with.
-history_size = 1
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 16
-
+UNREAD = re.sub(r'"\w+.jsonl"', "null", TALKS)
+CONFIG = f"""# Answers about drinks.{UNREAD}label_speaker = "second"
+{with_agent(REPLIES, "# Replies with anything it was trained with.", "history_size = 1")}
 [training]
 max_epochs = 30
 score = "hits@1"
@@ -51,7 +29,7 @@ n_samples = 1
 [training.optimizer]
 @optimizers = "Adam.v1"
 learn_rate = 0.05
-"""
+""".replace("tasks.talk", "tasks.drinks")
 DRINKS = ("tea", "coffee", "juice", "water", "milk", "cocoa")
 
 
@@ -59,12 +37,8 @@ DRINKS = ("tea", "coffee", "juice", "water", "milk", "cocoa")
 def trained(tmp_path_factory):
     """A folder with a config, data, and the model that `train` made of them."""
     folder = tmp_path_factory.mktemp("trained")
-    lines = []
-    for number, drink in enumerate(DRINKS * 5):
-        turns = [("a", f"i want {drink}"), ("b", f"one {drink} then")]
-        talk = [{"speaker": speaker, "text": text} for speaker, text in turns]
-        lines.append(json.dumps({"id": f"talk{number}", "turns": talk}))
-    (folder / "talk.jsonl").write_text("\n".join(lines) + "\n")
+    pairs = [(f"i want {drink}", f"one {drink} then") for drink in DRINKS * 5]
+    write_talks(folder / "talk.jsonl", pairs)
     (folder / "drinks.cfg").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
         patch.chdir(folder)
@@ -106,6 +80,25 @@ def test_evaluate_prints_and_writes_scores(run, tmp_path):
     assert code == 0 and json.loads(out) == scores
 
 
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_evaluate_writes_to_what_is_no_plain_file(tmp_path):
+    script = f"evaluate {WEAK} {DATA} --resamples 0 --predictions /dev/stdout"
+    with open(tmp_path / "out", "w") as out:
+        out.write("first\n")
+        out.flush()
+        done = subprocess.run([sys.executable, "-m", "thincdialog", *shlex.split(script)],
+                              stdout=out, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, *lines = (tmp_path / "out").read_text().splitlines()
+    found = [line for line in lines if line.startswith("{")]
+    assert first == "first" and [set(json.loads(line)) >= {"id", "reply"} for line in found] == (
+        [True] * 30
+    )
+
+
 def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
     files = f"--predictions {tmp_path}/weak.jsonl --json {tmp_path}/s"
     code, out, err = run(f"evaluate {WEAK} {DATA} {files}")
@@ -120,8 +113,17 @@ def test_evaluate_shows_intervals_and_writes_predictions(run, tmp_path):
     assert low < found["hits@1"] < high and found["drawn"] == "examples"
     shown = next(line.split() for line in out.splitlines() if line.startswith("hits@1"))
     assert shown == ["hits@1", f"{found['hits@1']:.4f}", f"{low:.4f}", "to", f"{high:.4f}"]
-    rows = [json.loads(line) for line in (tmp_path / "weak.jsonl").read_text().splitlines()]
+    rows = rows_of(tmp_path / "weak.jsonl")
     assert sum(row["right"] for row in rows) / 30 == found["accuracy"]
+    for option, name in (("--json", "s"), ("--predictions", "weak.jsonl")):
+        before = (tmp_path / name).read_bytes()
+        code, out, err = run(f"evaluate {WEAK} {DATA} {option} {tmp_path}/{name}")
+        assert (code, out) == (1, "")
+        said = "is there already. Choose another name, or add --force."
+        assert err == f"✘ {tmp_path}/{name}  {said}\n"
+        assert (tmp_path / name).read_bytes() == before
+    assert run(f"evaluate {WEAK} {DATA} {files} --force")[0] == 0
+    assert rows_of(tmp_path / "weak.jsonl") == rows
     code, out, err = run(f"evaluate {WEAK} {DATA} --resamples 0")
     assert (code, err) == (0, "") and "interval" not in out
     code, _, err = run(f"evaluate {WEAK} {DATA} --predictions {tmp_path}")
@@ -132,6 +134,8 @@ def test_compare_tells_which_model_is_better(run, tmp_path):
     code, out, err = run(f"compare {WEAK} {MODEL} {DATA} --json {tmp_path}/d.json")
     assert code == 0 and "30 examples, answered by both" in err
     assert "B is better in hits@1 by " in out
+    code, _, err = run(f"compare {WEAK} {MODEL} {DATA} --json {tmp_path}/d.json")
+    assert code == 1 and "d.json  is there already. Choose another name, or add --force." in err
     found = json.loads((tmp_path / "d.json").read_text())
     row = next(row for row in found["differences"] if row["metric"] == "hits@1")
     assert row["winner"] == "B" and 0 < row["low"] < row["difference"] < row["high"]
@@ -140,6 +144,9 @@ def test_compare_tells_which_model_is_better(run, tmp_path):
     code, out, _ = run(f"compare {tmp_path}/a.jsonl {tmp_path}/b.jsonl --json -")
     by_files = {row["metric"]: row for row in json.loads(out)["differences"]}
     assert code == 0 and by_files["hits@1"] == row
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    code, _, err = run(f"compare {a} {b} --json {b} --force")
+    assert code == 1 and "b.jsonl  is read by this command" in err
 
 
 def of_moods(folder, labels, agent):

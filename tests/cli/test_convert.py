@@ -44,6 +44,11 @@ def test_convert_skips_and_drops_when_told(tmp_path, monkeypatch, run):
         found, _, err = run(f"{command} {more}")
         assert found == code and said in err
     assert (tmp_path / "out.tsv").read_text() == "text\tlabel\na\tx\n"
+    with open(tmp_path / "in.jsonl", "a") as file:
+        file.write("\nno JSON\n")
+    code, _, err = run(f"{command} --drop n --skip --force")
+    assert code == 0 and "1 episode skipped; the first: example '2/0': " in err
+    assert "in.jsonl  1 of 3 examples skipped (33.3 %):\n  in.jsonl:3  not valid JSON" in err
 
 
 @pytest.mark.parametrize("force", ["", " --force"])

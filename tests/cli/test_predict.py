@@ -85,6 +85,36 @@ def test_predict_writes_a_file_whole_and_says_what_is_left_out(folder, run):
     assert code == 1 and ":1  has a field 'my_reply' of its own: --prefix NAME" in err
 
 
+def test_predict_keeps_the_lines_of_a_text(folder, run):
+    (folder / "in.txt").write_text("\nwarm\n\n  \ncold\n\n")
+    code, out, err = run("predict model in.txt --top 2")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert [row["text"] for row in rows] == ["", "warm", "", "  ", "cold", ""]
+    assert [row["reply"] is None for row in rows] == [not row["text"].strip() for row in rows]
+    assert rows[0] == {"text": "", "reply": None, "score": None, "candidates": []}
+    code, _, err = run("predict model in.txt -o out.jsonl")
+    assert code == 0 and err.endswith("Wrote out.jsonl: 2 answers\n")
+
+
+def test_predict_reads_layouts_and_has_a_threshold(folder, run):
+    said = [{"from": "system", "value": "warm"}, {"from": "human", "value": "cold 1"}]
+    (folder / "in.json").write_text(json.dumps([{"conversations": said, "n": 1}]))
+    command = "predict model in.json --format sharegpt --system-turns drop"
+    code, out, err = run(command)
+    row = json.loads(out)
+    assert (code, err) == (0, "") and row["n"] == 1 and row["reply"] in ("warm", "cold", "tall")
+    code, out, _ = run(f"{command} --threshold 1 --top 2")
+    found = json.loads(out)
+    assert (found["reply"], found["score"], found["candidates"]) == ("I don't know.", None, [])
+    (folder / "own.yml").write_text("text: said\nlabel: class\n")
+    (folder / "in.csv").write_text("said,n\ncold 1,7\n")
+    code, out, _ = run("predict model in.csv --format own.yml")
+    assert out.splitlines()[0] == "said,n,reply,score" and out.splitlines()[1].startswith(
+        "cold 1,7,"
+    )
+
+
 def test_predict_never_replaces_what_it_reads(folder, run):
     (folder / "own.txt").write_text("warm\n")
     (folder / "own.py").write_text("A = 1\n")
@@ -126,7 +156,7 @@ def test_predict_reads_a_pipe(run, name):
         os.close(stdin)
         os.close(end)
     assert (code, err) == (0, "")
-    assert [json.loads(line)["text"] for line in out.splitlines()] == ["warm \u00e9", "cold"]
+    assert [json.loads(line)["text"] for line in out.splitlines()] == ["warm \u00e9", "", "cold"]
 
 
 @pytest.mark.parametrize("words, code, text", [
@@ -136,6 +166,9 @@ def test_predict_reads_a_pipe(run, name):
     ("train.csv --delimiter ab", 2, "should be one letter, got 'ab'"),
     ("train.csv --text-field said", 1, "the column 'said' is missing"),
     ("train.csv --text-field said", 1, "see --text-field; if the file has no header"),
+    ("train.csv --format sharegt", 1, "there is no format 'sharegt'; did you mean 'sharegpt'?"),
+    ("train.csv --format nowhere.yml", 1, "nowhere.yml  file not found"),
+    ("train.csv --threshold 2", 2, "should be from 0 to 1, got 2"),
     ("train.csv --top 0", 2, "should be 1 or more, got 0"),
 ])  # fmt: skip
 def test_predict_explains_mistakes(run, words, code, text):
@@ -174,6 +207,6 @@ def test_evaluate_says_what_it_left_out(folder, run):
     command = "evaluate model --paths.test bad.csv --tasks.intents.on_bad_data skip"
     code, out, err = run(f"{command} --tasks.intents.max_bad_share 0.5")
     assert code == 0 and "accuracy" in out
-    assert "bad.csv  1 of 3 conversations skipped (33.3 %):\n  bad.csv:3  expected 2 columns" in err
+    assert "bad.csv  1 of 3 examples skipped (33.3 %):\n  bad.csv:3  expected 2 columns" in err
     code, _, err = run(command)
     assert code == 1 and "max_bad_share = 0.05 allows 5 %" in err

@@ -40,7 +40,7 @@ def test_results_chosen_columns(runs, run):
     code, out, err = run(f"results {runs} --columns learn_rat")
     assert (code, out) == (1, "") and "--columns: 'learn_rat' is no column" in err
     code, _, err = run(f"results {runs} --columns mrr")
-    assert code == 1 and "'mrr' may be any of: dev/mrr, test/mrr" in err
+    assert code == 1 and "'mrr' fits several columns: dev/mrr, test/mrr" in err
 
 
 def test_results_columns_of_settings_that_all_runs_have_alike(runs, run):
@@ -101,6 +101,9 @@ def test_plot_into_files(runs, run, tmp_path):
     assert (code, out) == (0, "") and f"Wrote {png}" in err and f"Wrote {svg}" in err
     assert png.read_bytes().startswith(b"\x89PNG")
     ElementTree.parse(svg)
+    code, _, err = run(f"plot {runs} --png {png}")
+    assert code == 1 and "a.png  is there already" in err
+    assert run(f"plot {runs} --png {png} --force")[0] == 0
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from tests.training.examples import RANKER, quietly_train
 from thincdialog import api
 from thincdialog.api import registry
-from thincdialog.config import CodeError, load_code
+from thincdialog.config import CodeError, load_code, told_apart
 
 
 def write(path, text):
@@ -29,6 +29,28 @@ def test_code_imports_files_of_one_name(tmp_path):
     [first] = load_code(write(tmp_path / "same.py", "x = 1\n"))
     [second] = load_code(write(tmp_path / "sub" / "same.py", "x = 2\n"))
     assert (first.x, second.x) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "files, names",
+    [
+        ([], []),
+        (["a/one.py", "b/two.py"], ["one.py", "two.py"]),
+        (["a/one.py", "b/two.py", "b/one.py"], ["a/one.py", "two.py", "b/one.py"]),
+        (["x/a/one.py", "y/a/one.py"], ["x/a/one.py", "y/a/one.py"]),
+        (["a/one.py", "a/../a/one.py"], ["one.py"]),
+    ],
+)
+def test_told_apart_by_as_many_folders_as_it_takes(files, names, tmp_path):
+    assert told_apart([str(tmp_path / file) for file in files]) == names
+
+
+def test_told_apart_files_stand_in_the_model_card(tmp_path):
+    files = [str(write(tmp_path / folder / "same.py", "x = 1\n")) for folder in "ab"]
+    quietly_train(output=tmp_path / "run", code=files, training__max_steps=1)
+    card = (tmp_path / "run" / "model-best" / "README.md").read_text()
+    assert "put `a/same.py`, `b/same.py` there, too." in card
+    assert "chat model-best --code a/same.py --code b/same.py\n" in card
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,10 @@ WEIGHTS = "[mixture.weights]\ndialogue = 1\n"
         # The size was meant for Fixed.v1, whether that is written there or the default.
         (GOOD + BATCHER, TO_WORDS, "world.batcher", WORDS),
         (f"{GOOD}[world.batcher]\nsize = 5\n", TO_WORDS, "world.batcher", WORDS),
+        # So were the sections in it.
+        (f'{GOOD}[world]\n@worlds = "thincdialog.BatchWorld.v1"\n{BATCHER}', TO_PARTNER, "world",
+         {"@worlds": "thincdialog.PartnerWorld.v1", "batcher": None}),
+        (f"{GOOD}[world.batcher]\nsize = 5\n", TO_PARTNER, "world", {"batcher": None}),
         # What both take stays.
         (GOOD + BATCHER, {"world.batcher.@batchers": "thincdialog.Batchsort.v1"}, "world.batcher",
          {"size": 5}),
@@ -208,10 +212,9 @@ def test_load_what_becomes_of_a_block(text, overrides, path, expected):
 @pytest.mark.parametrize(
     "added, overrides, words",
     [
-        # What is written is not dropped for a function that does not take it.
-        ('[world]\n@worlds = "thincdialog.BatchWorld.v1"\n[world.batcher]\nsize = 5\n', TO_PARTNER,
-         "PartnerWorld.v1 has no argument 'batcher'"),
-        ("[world.batcher]\nsize = 5\n", TO_PARTNER, "PartnerWorld.v1 has no argument 'batcher'"),
+        # What was meant for no function, or for the new one, is not dropped.
+        ("[world]\nsise = 5\n", TO_PARTNER, "PartnerWorld.v1 has no argument 'sise'"),
+        ("", {"world.batcher.size": 3, **TO_PARTNER}, "--world.batcher.size .*no section "),
         (f"{BATCHER}sise = 3\n", TO_WORDS, "Words.v1 has no argument 'sise'"),
         (BATCHER, {"world.batcher.size": 3, **TO_WORDS},
          "--world.batcher.size .*Words.v1 has no argument"),

@@ -91,7 +91,7 @@ def test_source_allows_hash_inside_strings():
 
 def test_source_value_and_section_of_one_name():
     (problem,) = read_config("[a]\nb = 1\n\n[a.b]\nc = 2\n").problems
-    wanted = "[a] 'b' is both a value and a section - see [a.b] at line 4: keep one"
+    wanted = "[a] 'b' is both a value and a section - see [a.b] at config:4: keep one"
     assert str(problem) == f"config:2  {wanted}"
 
 

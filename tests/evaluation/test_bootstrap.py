@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thincdialog.api import registry
-from thincdialog.evaluation.bootstrap import interval, resample, task_values
+from thincdialog.evaluation.bootstrap import interval, resample, sums_of, task_values
 from thincdialog.messages import Message
 from thincdialog.metrics import AverageMetric, SumMetric, merge_reports, merge_tasks
 
@@ -33,7 +33,8 @@ def average_reports(values):
 
 def values_of(reports, units, n_resamples=200, seed=0):
     totals = merge_reports(*reports)
-    return task_values({"": resample(reports, units, totals, n_resamples, seed)}, [""])
+    found = resample(map(sums_of, reports), units, totals, n_resamples, seed)
+    return task_values({"": found}, [""])
 
 
 rows = st.lists(
@@ -103,7 +104,9 @@ def test_bootstrap_draws_the_same_for_the_same_seed():
 def test_bootstrap_of_tasks_draws_each_by_itself():
     tasks = {"a": average_reports([1, 0, 1, 1]), "b": average_reports([0, 0, 1] * 10), "c": []}
     resampled = {
-        task: resample(reports, range(len(reports)), merge_reports(*reports), 50, number)
+        task: resample(
+            map(sums_of, reports), range(len(reports)), merge_reports(*reports), 50, number
+        )
         for number, (task, reports) in enumerate(tasks.items())
     }
     values = task_values(resampled, ["a", "b"])

@@ -5,8 +5,11 @@ import json
 import pytest
 
 from tests.training.examples import CLASSIFIER, RANKER, quietly_train
+from thincdialog.agents.repeat_label import RepeatLabelAgent
 from thincdialog.api import (
     DataError,
+    DialogError,
+    Experiment,
     IterableTeacher,
     evaluate_in_detail,
     load,
@@ -54,6 +57,10 @@ def pairs():
 def talk(n_turns):
     return {"turns": [{"speaker": "ab"[n % 2], "text": f"{WORDS[n % 7]} {WORDS[(n * n_turns) % 7]}"}
                       for n in range(n_turns)]}  # fmt: skip
+
+
+def talk_until(n_turns, end):
+    return {"turns": talk(n_turns)["turns"][:end]}
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +137,51 @@ def test_predict_answers_the_last_turn_of_conversations():
             bot._talker.observe(message)
             bot._talker.self_observe({})
         assert row == {**conversation, "reply": bot.respond(last["text"]), "score": row["score"]}
-    with pytest.raises(DataError, match="rows:2  ends with a turn of label_speaker 'b'"):
-        list(predict("talk/model-last", [talk(1), talk(2)]))
+    # What the model's side said last is a label, and not looked at.
+    (row,) = predict("talk/model-last", [talk(4)])
+    assert row["reply"] == next(iter(predict("talk/model-last", [talk_until(4, 3)])))["reply"]
+
+
+def test_predict_reads_a_file_in_the_layout_of_the_models_data(tmp_path):
+    layout = {"@teachers": "thincdialog.JSONLayout.v1", "layout": "messages"}
+    changes = {f"tasks.talk.{name}": value for name, value in layout.items()}
+    changes |= {"tasks.talk.system_turns": "drop", "tasks.talk.label_speaker": "b"}
+    said = [{"role": turn["speaker"], "content": turn["text"]} for turn in talk(5)["turns"]]
+    rows = [{"messages": [{"role": "system", "content": "cold"}, *said]}, {"messages": said}]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    (expected,) = predict("talk/model-last", [talk(5)])
+    for source in (path, rows):
+        found = list(predict("talk/model-last", source, overrides=changes))
+        assert [row.pop("reply") for row in found] == [expected["reply"]] * 2
+        assert [{"messages": row["messages"]} for row in found] == rows
+    # What is named goes before; a text is no layout's.
+    path.write_text('{"text": "red"}\n')
+    (row,) = predict("talk/model-last", path, overrides=changes, format="jsonl")
+    (tmp_path / "a.txt").write_text("red\n")
+    (same,) = predict("talk/model-last", tmp_path / "a.txt", overrides=changes)
+    assert row == same
+    with pytest.raises(DialogError, match="text_field has no meaning beside the layout 'alpaca'"):
+        predict("talk/model-last", path, format="alpaca", text_field="said")
+    with pytest.raises(DialogError, match="system_turns has a meaning only with a layout"):
+        predict("talk/model-last", path, system_turns="drop")
+
+
+def test_predict_says_that_it_does_not_know():
+    texts = ["red", "tall warm", "blue short green"]
+    whole = list(predict("intents/model-last", texts, top=9))
+    least = sorted(row["score"] for row in whole)[1]
+    for row, found in zip(whole, predict("intents/model-last", texts, top=9, threshold=least)):
+        kept = [one for one in row["candidates"] if one["score"] >= least]
+        reply = (row["reply"], row["score"]) if kept else ("I don't know.", None)
+        assert (found["reply"], found["score"], found["candidates"]) == (*reply, kept)
+    changes = {"agent.reject_class": "none", "agent.threshold": 1.0}
+    (row,) = predict("intents/model-last", ["red"], threshold=1.0, overrides=changes)
+    assert (row["reply"], row["score"]) == ("none", None)
+    experiment = Experiment.from_model("intents/model-last")
+    experiment.agent = RepeatLabelAgent()
+    with pytest.raises(DialogError, match="repeat_label gives no probabilities, so there is no"):
+        list(predicting.Answers(experiment, ["red"], threshold=0.1))
 
 
 def test_predict_chooses_among_the_candidates_of_a_row():
@@ -187,6 +237,9 @@ def test_predict_leaves_out_rows_that_the_model_does_not_read(tmp_path):
     path.write_text('{"features": [1, 1]}\n{"features": [1]}\n{"features": [NaN, 1]}\n'
                     '{"said": "red"}\n{"features": [0, 1]}\n')  # fmt: skip
     told = []
+    for form in ("parlai", "csv", "text"):
+        with pytest.raises(DataError, match=f"the format '{form}' holds text, but this model"):
+            predict(tmp_path / "run" / "model-last", path, on_error=told.append, format=form)
     answers = list(predict(tmp_path / "run" / "model-last", path, on_error=told.append))
     assert [row["features"] for row in answers] == [[1, 1], [0, 1]]
     assert [error.line for error in told] == [2, 3, 4]
@@ -211,3 +264,68 @@ def test_predict_holds_no_more_than_a_part_at_a_time():
 def test_predict_refuses_senseless_numbers():
     with pytest.raises(ValueError, match="top = 0"):
         predict("intents/model-last", [], top=0)
+    with pytest.raises(ValueError, match="threshold = 1.5"):
+        predict("intents/model-last", [], threshold=1.5)
+
+
+def test_a_saved_model_needs_its_file_of_candidates_no_more(tmp_path):
+    path = tmp_path / "replies.txt"
+    path.write_text("An Albatross of Tall Story with Moonlight, got it.\nno\n")
+    changes = {"agent.fixed_candidates": str(path), "agent.candidates": "batch"}
+    quietly_train(RANKER, tmp_path / "out", training__max_steps=2, **changes)
+    model = tmp_path / "out" / "model-last"
+    before = list(predict(model, ["hi", "so"])), evaluate_in_detail(model, split="dev").scores
+    path.unlink()
+    after = list(predict(model, ["hi", "so"])), evaluate_in_detail(model, split="dev").scores
+    assert after == before
+
+
+PICTURES = """
+import numpy
+from thincdialog.api import registry
+
+SIDES = [[[1.0, 0.0]], [[0.0, 1.0]]]
+
+
+@registry.datasets("tests.sides.v1")
+def sides():
+    return [{"picture": SIDES[n % 2], "label": ("left", "right")[n % 2]} for n in range(40)]
+
+
+@registry.collates("tests.sides.v1")
+def collate():
+    return lambda batch, tokens: numpy.stack(batch.column("picture"))
+"""
+PICTURE_CONFIG = """
+[tasks.sides]
+@teachers = "thincdialog.Dataset.v1"
+
+[tasks.sides.train]
+@datasets = "tests.sides.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.collate]
+@collates = "tests.sides.v1"
+
+[agent.model]
+@models = "thincdialog.Classifier.v1"
+
+[agent.model.encoder]
+@layers = "thincdialog.Flatten.v1"
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.1
+"""
+
+
+def test_predict_gives_a_model_the_fields_that_its_collate_function_reads(tmp_path):
+    code, out = tmp_path / "sides.py", tmp_path / "out"
+    code.write_text(PICTURES)
+    result, _ = quietly_train(PICTURE_CONFIG, out, code=code, training__max_epochs=5)
+    assert not result.can_chat
+    rows = [{"picture": [[0.0, 2.0]], "n": 1}, {"picture": [[2.0, 0.0]], "n": 2}]
+    answers = predict(out / "model-last", rows, code=code)
+    assert [(each["n"], each["reply"]) for each in answers] == [(1, "right"), (2, "left")]

@@ -5,36 +5,19 @@ import json
 import pytest
 
 from tests.cli.conftest import run  # noqa: F401
+from tests.training.examples import REPLIES, TALKS, write_talks
 from thincdialog.api import debug_data, evaluate_in_detail
 
-RANKER = """
-[paths]
-train = "train.jsonl"
-dev = "dev.jsonl"
-
-[tasks.talk]
-@teachers = "thincdialog.Conversations.v1"
-train = ${paths.train}
-dev = ${paths.dev}
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 8
-
+RANKER = (
+    TALKS.replace('"test.jsonl"', "null")
+    + REPLIES
+    + """
 [training]
 max_steps = 2
 score = "hits@1"
 n_samples = 0
 """
+)
 CLASSIFIER = (
     RANKER.replace("Conversations.v1", "LabelledText.v1")
     .replace("Ranker.v1", "Classifier.v1")
@@ -47,9 +30,7 @@ REMEDY = "set n_candidates = 100 in [evaluation]"
 
 
 def talks(path, replies):
-    turns = ([{"speaker": "a", "text": "hi"}, {"speaker": "b", "text": text}] for text in replies)
-    rows = ({"id": str(n), "turns": each} for n, each in enumerate(turns))
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_talks(path, [("hi", text) for text in replies])
 
 
 def classes(path, names):

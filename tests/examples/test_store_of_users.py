@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.cli.conftest import run as run_fixture
+from tests.training.examples import REPLIES
 from thincdialog.api import ConfigError, MemoryStore, Teacher, registry
 from thincdialog.mutators.flatten import Flatten
 
@@ -62,20 +63,7 @@ CONFIG = """
 [tasks.arrays]
 @teachers = "arrays.v1"
 n_shards = 3
-%s
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 16
-
+%s%s
 [world.batcher]
 @batchers = "thincdialog.Words.v1"
 budget = 20
@@ -103,7 +91,7 @@ def test_store_of_a_users_own_is_shown_to_an_agent_of_ours(
 ):
     monkeypatch.chdir(tmp_path)
     second = '\n[tasks.more]\n@teachers = "arrays.v1"\nn_shards = 2\n'
-    (tmp_path / "own.cfg").write_text(CONFIG % (second if n_tasks == 2 else ""))
+    (tmp_path / "own.cfg").write_text(CONFIG % (second if n_tasks == 2 else "", REPLIES))
     for command in ("-o whole", "-o parts --training.max_epochs 13", "-o parts --resume"):
         exit_code, _, err = run(f"train own.cfg --code {code} {command}")
         assert exit_code == 0, err

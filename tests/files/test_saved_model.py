@@ -96,7 +96,8 @@ def test_models_without_checksums_and_with_another_config_are_loaded(saved, tmp_
     (copy / "config.cfg").write_text(config.replace("max_steps = 4", "max_steps = 5"))
     assert config != (copy / "config.cfg").read_text() and replies(copy) == expected
     meta = json.loads((copy / "meta.json").read_text())
-    assert sorted(meta["files"]) == ["agent.json", "layout.json"]
+    files = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
+    assert set(meta["files"]) == files - {"README.md", "meta.json"}
     (copy / "meta.json").write_text(json.dumps({**meta, "files": 3}))
     with pytest.raises(ModelError, match="meta.json has no checksums where they should be"):
         replies(copy)

@@ -1,10 +1,11 @@
 """Files that are written whole or not at all."""
 
 import os
+from pathlib import Path
 
 import pytest
 
-from thincdialog.files.whole_file import whole_file
+from thincdialog.files.whole_file import is_plain, whole_file
 
 
 def test_whole_file_is_on_the_disk_before_it_takes_the_place(tmp_path, monkeypatch):
@@ -45,3 +46,12 @@ def test_whole_file_follows_links_and_writes_to_pipes_as_they_are(tmp_path):
     with whole_file(tmp_path / "pipe") as place:
         assert place == tmp_path / "pipe"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "to"]
+
+
+def test_is_plain_of_what_is_open_already(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with open(tmp_path / "a.txt", "w") as file:
+        assert not is_plain(Path(f"/dev/fd/{file.fileno()}"))
+    names = ("/dev/stdout", "/dev/null", str(tmp_path), str(tmp_path / "pipe"))
+    assert not any(is_plain(Path(name)) for name in names)
+    assert is_plain(tmp_path / "a.txt") and is_plain(tmp_path / "new.txt")

@@ -98,7 +98,7 @@ def test_bad_data_a_quote_that_stays_open_costs_one_row(written):
     episodes, bad = skipping(FORMATS["csv"].read, written("\n".join(rows), "a.csv"))
     assert texts(episodes) == [*([f"t{n}"] for n in range(50)), ["two\nlines"]]
     assert bad.n_skipped == 2 and lines_of(bad)[-1] == 55
-    assert "see the quote in line 2" in str(bad.first[0])
+    assert f"see the quote at {bad.path}:2" in str(bad.first[0])
 
 
 def test_bad_data_a_long_line_is_passed_over(written, monkeypatch):
@@ -124,11 +124,11 @@ def test_bad_data_of_layouts(written):
 
 
 def test_bad_data_lists_are_bounded():
-    bad = BadData("a.csv", n_read=900)
+    bad = BadData("a.csv", n_read=900, unit="examples")
     for line in range(100):
         bad.add(DataError("a.csv", "is wrong", line))
     assert bad.summary().splitlines() == [
-        "a.csv  100 of 1,000 conversations skipped (10.0 %):",
+        "a.csv  100 of 1,000 examples skipped (10.0 %):",
         *(f"  a.csv:{line}  is wrong" for line in range(5)),
         "  ... and 95 more",
     ]

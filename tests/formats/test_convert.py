@@ -213,6 +213,39 @@ def test_convert_names_the_text_that_does_not_fit(tmp_path, written, target, tex
     assert (done.n_examples, done.n_skipped) == (1, 1) and "example '2/0'" in done.first_skipped
 
 
+@pytest.mark.parametrize(
+    "start, target, lines, skipped, unit, left",
+    [
+        ("jsonl", "csv", ['{"text": "a", "label": "x"}', "{", '{"text": "b", "label": "y"}', "3"],
+         [2, 4], "examples", "text,label\na,x\nb,y\n"),
+        ("parlai", "tsv", ["text:a\tlabels:x\tepisode_done:True", "what?\tepisode_done:True"],
+         [2], "episodes", "text\tlabel\na\tx\n"),
+        ("conversations", "parlai-conversations",
+         ['{"turns": [{"speaker": "A", "text": "a"}]}', '{"turns": 3}', "no"], [2, 3],
+         "conversations", '{"dialog": [[{"id": "A", "text": "a"}]]}\n'),
+        ("messages", "parlai", ['{"messages": [{"role": "user"}]}', json.dumps({"messages": [
+            {"role": who, "content": who} for who in ("user", "assistant")]})], [1],
+         "conversations", "text:user\tlabels:assistant\tepisode_done:True\n"),
+    ],
+)  # fmt: skip
+def test_convert_skips_what_cannot_be_read(
+    tmp_path, written, start, target, lines, skipped, unit, left
+):
+    path = written("\n".join(lines), "in.jsonl")
+    options = {"from_format": start, "to_format": target}
+    with pytest.raises(DataError, match=f"in.jsonl:{skipped[0]}  "):
+        convert(path, tmp_path / "out", **options)
+    done = convert(path, tmp_path / "out", skip=True, **options)
+    assert (tmp_path / "out").read_text() == left
+    assert [error.line for error in done.bad.first] == skipped
+    n = len(skipped)
+    assert f"in.jsonl  {n} of {len(lines)} {unit} skipped" in done.bad.summary()
+    good = [line for number, line in enumerate(lines, start=1) if number in skipped]
+    with pytest.raises(DataError, match="nothing is left to write: .*bad.jsonl:1  "):
+        convert(written("\n".join(good), "bad.jsonl"), tmp_path / "none", skip=True, **options)
+    assert not (tmp_path / "none").exists()
+
+
 def test_convert_writes_whole_or_not_at_all(tmp_path):
     good, bad, out = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "to" / "out.csv.gz"
     good.write_text("text:a\tlabels:b\tepisode_done:True\n" * 3)

@@ -1,5 +1,6 @@
 """Whatever stands in a data file: its messages, or one error that names the file."""
 
+import gzip
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import pytest
 
 from tests.formats.test_json_layout import SAMPLES
 from tests.fuzzing import mangle, within_time
+from tests.processes import little_memory
 from thincdialog.errors import DataError, DialogError
 from thincdialog.formats.candidates import read_list
 from thincdialog.formats.convert import convert
@@ -19,6 +21,7 @@ from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.guessing import guess_format
 from thincdialog.formats.json_layout import read_layout_file
 from thincdialog.formats.layout_file import CorpusLayout, find_layout, read_layout, shipped_layouts
+from thincdialog.formats.records import read_records
 
 TURNS = [{"speaker": "a", "text": "hi \ud83d\ude00"}, {"speaker": "b", "text": "hello", "mood": 3}]
 DIALOG = [[{"id": "a", "text": "hi"}, {"id": "b", "text": "hello"}]]
@@ -170,3 +173,23 @@ def test_many_damaged_files_in_little_memory(root, tmp_path):
         [sys.executable, "-W", "ignore", "-c", MANY, *arguments], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-5000:]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits its memory as Linux does")
+@pytest.mark.parametrize("form", ["[],", "{},", '"\u0101",', "1.5,"])
+def test_json_that_unpacks_to_too_much_is_refused(tmp_path, form):
+    """A few kilobytes that would fill gigabytes."""
+    path = tmp_path / "bomb.json"
+    part = form.encode() * (1 << 16)
+    with gzip.open(path, "wb", 9) as file:
+        file.write(b"[")
+        for _ in range(200_000_000 // len(part)):
+            file.write(part)
+        file.write(b"0]")
+    assert path.stat().st_size < 700_000
+    with little_memory(), pytest.raises(DataError, match="unpacks to more than 200 times its size"):
+        list(read_records(str(path)))
+    line = tmp_path / "line.jsonl"
+    line.write_bytes(b'{"a":[' + form.encode() * 4_000_001 + b"0]}")
+    with little_memory(), pytest.raises(DataError, match=":1  .*holds more than 4,000,000 values"):
+        list(read_records(str(line)))

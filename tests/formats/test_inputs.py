@@ -1,11 +1,13 @@
 """Rows of every format with the messages that they stand for."""
 
+import json
+
 import pytest
 
 from thincdialog.errors import DataError, DialogError
 from thincdialog.formats.bad_data import BadData
 from thincdialog.formats.bookmark import Bookmark
-from thincdialog.formats.inputs import InputReading, given_inputs, read_inputs
+from thincdialog.formats.inputs import InputReading, given_inputs, layout_of, read_inputs
 from thincdialog.messages import PARTNER, SELF
 
 
@@ -26,6 +28,7 @@ def talk(speakers, **more):
         ("a", "1,a\n", {"format": "csv", "columns": ["n", "text"]}, {"n": "1", "text": "a"}, "a"),
         ("a.tsv", 'text\tn\n"a\t1\n', {}, {"text": '"a', "n": "1"}, '"a'),
         ("a.log", '\n{"text": "a", "n": [1]}\n', {}, {"text": "a", "n": [1]}, "a"),
+        ("a.log", '{"q": "a"}\n', {"text_field": "q"}, {"q": "a"}, "a"),
         (
             "a.txt",
             '{"text": "a"}\n',
@@ -48,6 +51,9 @@ def test_inputs_keep_all_of_a_row(written, name, text, reading, row, message):
         ("cba", "b", [(PARTNER, "c0"), (SELF, "b1")], "a2"),
         ("abc", "b", [(PARTNER, "a0"), (SELF, "b1")], "c2"),
         ("cab", None, [(SELF, "c0\na1")], "b2"),
+        # What the model's side said to it is a label.
+        ("abab", "b", [(PARTNER, "a0"), (SELF, "b1")], "a2"),
+        ("abb", "b", [], "a0"),
     ],
 )
 def test_inputs_of_conversations_wait_for_an_answer_to_the_last_turn(
@@ -75,6 +81,107 @@ def test_inputs_with_candidates_and_features(written):
     assert found == [rows[0], {"text": "", "features": [1, 2.5]}]
 
 
+def test_inputs_of_a_text_keep_every_line(written):
+    at = Bookmark()
+    at.bad = BadData("a")
+    path = written(b"\n \na\n\xff?\n\nb\n", "a.txt")
+    found = list(read_inputs(path, InputReading(), at))
+    assert [row["text"] for row, _ in found] == ["", " ", "a", "\ufffd?", "", "b"]
+    assert [message and message["text"] for _, message in found] == [
+        None, None, "a", None, None, "b"
+    ]  # fmt: skip
+    assert [error.line for error in at.bad.first] == [4]
+
+
+CHAT = [("system", "be kind"), ("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")]
+
+
+@pytest.mark.parametrize(
+    "system_turns, before, more",
+    [
+        ("context", [(PARTNER, "be kind")], {"system": "be kind"}),
+        ("field", [], {"system": "be kind"}),
+        ("drop", [], {}),
+    ],
+)
+@pytest.mark.parametrize(
+    "layout, turns, who, text",
+    [
+        ("messages", "messages", "role", "content"),
+        ("sharegpt", "conversations", "from", "value"),
+    ],
+)
+def test_inputs_of_layouts_end_in_the_last_turn_of_a_partner(
+    written, layout, turns, who, text, system_turns, before, more
+):
+    named = {"assistant": "gpt"} if layout == "sharegpt" else {}
+    said = [{who: named.get(speaker, speaker), text: words} for speaker, words in CHAT]
+    row = {turns: said, "n": 1}
+    reading = {"layout": layout_of(layout), "system_turns": system_turns}
+    context = [*before, (PARTNER, "a"), (SELF, "b")]
+    expected = [(row, {"text": "c", "context": context, **more})]
+    assert inputs(written([row], "a.jsonl"), **reading) == expected
+    assert inputs(written(json.dumps([row]), "b.json"), **reading) == expected
+    assert list(given_inputs([row], InputReading(**reading), Bookmark())) == expected
+    # Labels, of which there may be none, are not looked at.
+    unlabelled = {**row, turns: said[:-1]}
+    assert inputs(written([unlabelled], "c.jsonl"), **reading) == [(unlabelled, expected[0][1])]
+
+
+def test_inputs_of_layouts_with_a_row_a_turn_keep_all_rows(written):
+    rows = "talk,id,to,who,text\n1,3,2,x,c\n1,1,,x,a\n1,2,1,y,b\n2,4,,x,d\n"
+    layout = written("group: talk\nturn_id: id\nreply_to: to\nspeaker: who\nlabel_speaker: both\n",
+                     "own.yml")  # fmt: skip
+    found = inputs(written(rows, "a.csv"), layout=layout_of(layout))
+    assert [row["id"] for row, _ in found] == ["3", "1", "2", "4"]
+    assert [message for _, message in found] == [
+        {"text": "c", "context": [(PARTNER, "a"), (SELF, "b")]}, None, None,
+        {"text": "d", "context": []},
+    ]  # fmt: skip
+
+
+def test_inputs_of_layouts_of_examples_need_no_labels(written):
+    rows = [{"instruction": "add", "input": "1 2", "output": "3"}, {"instruction": "go"}]
+    found = inputs(written(rows, "a.jsonl"), layout=layout_of("alpaca"))
+    assert found == [(rows[0], {"text": "add\n1 2", "context": []}),
+                     (rows[1], {"text": "go", "context": []})]  # fmt: skip
+    turns = [{"history": [text], "candidates": ["no", label]} for text, label in ("ab", "cd")]
+    whole = {"personality": ["I."], "utterances": turns}
+    path = written(json.dumps({"train": [], "valid": [whole]}), "b.json")
+    ((row, message),) = inputs(path, layout=layout_of("personachat"))
+    assert row == whole and message == {
+        "text": "c", "context": [(PARTNER, "I.\na"), (SELF, "b")], "label_candidates": ["no", "d"],
+    }  # fmt: skip
+
+
+def test_inputs_of_layouts_name_what_is_wrong(written):
+    turns = [[{"role": "user", "content": "a"}], [], [{"role": "user"}]]
+    rows = [*({"messages": one} for one in turns), {"reply": 1, "messages": turns[0]}]
+    at = Bookmark()
+    at.bad = BadData("a")
+    path = written(rows, "a.jsonl")
+    reading = InputReading(layout=layout_of("messages"), taken=["reply"])
+    assert [one.row for one in read_inputs(path, reading, at)] == rows[:1]
+    assert list(map(str, at.bad.first)) == [
+        f"{path}:2  has no turn that could be answered",
+        f"{path}:3  messages.0 has no 'content' (there is: 'role')",
+        f"{path}:4  has a field 'reply' of its own: --prefix NAME renames the answer's",
+    ]
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "parlai", "babi"])
+def test_inputs_of_a_format_that_holds_no_features_are_refused_at_once(written, form):
+    at = Bookmark()
+    at.bad = BadData("a")
+    path = written("text:a\n1 a\tb\n", "a")
+    with pytest.raises(DataError, match=f"the format '{form}' holds text, but this model reads 3"):
+        list(read_inputs(path, InputReading(format=form, n_features=3), at))
+    with pytest.raises(DataError, match="the format 'text' holds text"):
+        list(read_inputs(path, InputReading(n_features=3), at))
+    with pytest.raises(DataError, match="a layout holds text"):
+        list(read_inputs(path, InputReading(layout=layout_of("alpaca"), n_features=3), at))
+
+
 @pytest.mark.parametrize(
     "row, text",
     [
@@ -82,7 +189,8 @@ def test_inputs_with_candidates_and_features(written):
         ({"text": None}, "'text' is null, not a string"),
         ({"text": "a", "reply": "b"}, "has a field 'reply' of its own: --prefix"),
         ({"turns": []}, "has no turn that could be answered"),
-        (talk("ab"), "ends with a turn of label_speaker 'b'"),
+        (talk("bb"), "has no turn that could be answered"),
+        ({"messages": []}, "'messages'); set text_field, or format = 'messages'"),
         ({"text": "a", "label_candidates": []}, "'label_candidates' must be"),
         ({"features": "abc"}, "'features' must be a list of numbers"),
         (
@@ -112,6 +220,7 @@ def test_inputs_name_the_line_of_what_cannot_be_answered(written, row, text):
         (2, {"text": "a"}, "has a text ('a'), but this model reads 2 features"),
         (2, {"text": "a", "features": [1, 2]}, "has a text ('a'), but this model reads 2"),
         (2, talk("ab"), "has a text ('b1'), but this model reads 2 features"),
+        (0, {"turns": [], "dialog": []}, "has no turn that could be answered"),
         (0, {"features": [1, 2]}, "has features, but this model reads text"),
         (0, {"text": "a", "features": [1, 2]}, "has features, but this model reads text"),
     ],
@@ -130,6 +239,6 @@ def test_inputs_refuse_what_would_lose_a_column_or_has_no_format(written):
     with pytest.raises(DataError, match="2 columns are called 'n'"):
         inputs(written("text,n,n\na,1,2\n", "a.csv"))
     with pytest.raises(DialogError, match="no format 'tvs'; did you mean 'tsv'?"):
-        inputs("a", format="tvs")
+        layout_of("tvs")
     with pytest.raises(TypeError, match="row 1 should be"):
         list(given_inputs([3], InputReading(), Bookmark()))

@@ -252,7 +252,9 @@ def test_layout_names_the_line_of_what_is_wrong(tmp_path):
     half = write(tmp_path / "d.json", [{"prompt": "\ud800", "completion": "b"}])
     assert error(half).startswith("d.json  \\ud800 is half of a character")
     (tmp_path / "e.json").write_text("[" * 100000)
-    assert error(tmp_path / "e.json").startswith("e.json  not readable as JSON: maximum recursion")
+    assert error(tmp_path / "e.json").startswith(
+        "e.json  not readable as JSON: it is nested more than 200"
+    )
     lone = write(tmp_path / "c.json", [{"prompt": "a", "completion": []}])
     assert "0.completion is an empty list: give the example a label" in error(lone)
 
@@ -263,7 +265,7 @@ def test_layout_names_the_line_of_what_is_wrong(tmp_path):
         (["1 a", "2 b", "3 a"], ":3  conversation_id is 'a' again"),
         (["1 a", "2 a 1", "3 a 1"], "a second answer to the same turn"),
         (["1 a", "2 a"], "a second beginning"),
-        (["1 a 2", "2 a 1"], "leads round in a circle"),
+        (["1 a 2", "2 a 1"], "leads back to itself"),
     ],
 )
 def test_layout_groups_must_be_together_and_no_trees(tmp_path, replies, words):

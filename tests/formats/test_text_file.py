@@ -82,10 +82,18 @@ def test_readers_name_the_line_and_byte_of_what_is_no_utf8(reader):
 def test_readers_refuse_damaged_gzip(reader):
     texts = (f"text {os.urandom(9).hex()}" for _ in range(999))
     packed = gzip.compress(reader.file(*texts).encode())
-    assert "damaged or cut off after line" in reader.error(packed[:-500])
     wrong_sum = packed[:-8] + bytes(byte ^ 255 for byte in packed[-8:])
     for damaged in (packed[: len(packed) // 2], packed[:5], wrong_sum, packed + b"more"):
         assert "damaged or cut off" in reader.error(damaged)
+
+
+def test_read_lines_names_the_line_behind_which_gzip_is_damaged(tmp_path):
+    lines = [os.urandom(40).hex() for _ in range(9999)]
+    (tmp_path / "a.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-500])
+    read = []
+    with pytest.raises(DataError, match="damaged or cut off behind this line") as caught:
+        read.extend(line for _, line in text_file.read_lines(tmp_path / "a.gz"))
+    assert caught.value.line == len(read) and read == lines[: len(read)]
 
 
 def test_readers_refuse_empty_files(reader):

@@ -125,6 +125,8 @@ def test_debug_data_streaming_gives_the_same_report(intents, tokenizer):
         debug_data(INTENTS, overrides={"tasks.intents.streaming": streaming, **changes}).as_dict()
         for streaming in (False, True)
     ]
+    for report in reports:  # Seconds differ from time to time.
+        del report["costs"]["reading_seconds"], report["costs"]["encoding_seconds"]
     assert reports[0] == reports[1]
     # Without a vocabulary of words in the tokenizer, the words of the texts count.
     assert reports[0]["vocabulary"] == (10 if "Words" in tokenizer else 8)
@@ -295,8 +297,7 @@ def test_debug_data_warns_of_what_is_skipped_and_says_what_is_held_out(intents, 
     (warning,) = [warning for warning in report.warnings if warning.check == "reading"]
     assert warning.split == "train"
     assert warning.text.startswith(
-        "1 of 60 conversations of train.jsonl cannot be read and are skipped: "
-        "train.jsonl:8  not valid"
+        "1 of 60 examples of train.jsonl cannot be read and are skipped: train.jsonl:8  not valid"
     )
     train, dev = report.splits
     assert train.n_examples + dev.n_examples == 59
@@ -316,3 +317,35 @@ def test_debug_data_names_the_teacher_of_another_format(intents, tmp_path):
     report = debug_data(INTENTS, overrides={override.split()[0][2:]: override.split()[1],
                                             "tasks.intents.dev": None})  # fmt: skip
     assert report.splits[0].n_examples == 1
+
+
+PICTURES = """
+from thincdialog.api import registry
+
+
+@registry.datasets("tests.pictures.v1")
+def pictures():
+    shown = [([[0.0], [1.0]], "b"), ([[1.0], [0.0]], "a"), ([[0.0], [1.0]], "b"), ([[2.0]], "a")]
+    return [{"text": "which?", "image": image, "label": label} for image, label in shown]
+
+
+@registry.collates("tests.pictures.v1")
+def collate():
+    return lambda batch, tokens: tokens
+"""
+PICTURE_TASK = """
+[tasks.pictures]
+@teachers = "thincdialog.Dataset.v1"
+
+[tasks.pictures.train]
+@datasets = "tests.pictures.v1"
+
+[agent.collate]
+@collates = "tests.pictures.v1"
+"""
+
+
+def test_debug_data_tells_examples_apart_by_the_fields_that_a_collate_function_reads(tmp_path):
+    (tmp_path / "pictures.py").write_text(PICTURES)
+    (train,) = debug_data(CLASSIFIER + PICTURE_TASK, code=tmp_path / "pictures.py").splits
+    assert (train.duplicates.ids, train.contradictions.count) == (["2/0"], 0)

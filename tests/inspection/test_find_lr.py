@@ -147,8 +147,25 @@ def test_find_lr_judges_curves():
         4 - 2 / (1 + (1e-3 / rate) ** 2) + max(0, 2 * math.log10(rate / 0.02)) for rate in rates
     ]
     found = judge(rates, (falls_then_rises + noise).tolist(), False, 100)
-    assert 3e-3 < found.turn < 3e-2 and found.suggestion == pytest.approx(found.turn / 10, rel=0.05)
-    assert 3e-4 < found.steepest < 3e-3
+    assert 3e-3 < found.turn < 3e-2 and "upwards" in found.why
+    assert found.suggestion == pytest.approx(min(found.fallen, found.turn / 10), rel=0.05)
+    assert 1e-3 < found.fallen < 2e-3  # 1.53e-3 without noise.
+    # One that falls late turns soon after.
+    falls_late = [
+        4 - 2 / (1 + (0.01 / rate) ** 4) + max(0, 4 * math.log10(rate / 0.03)) for rate in rates
+    ]
+    late = judge(rates, (falls_late + noise).tolist(), False, 100)
+    assert late.turn / 10 < late.fallen
+    assert late.suggestion == pytest.approx(late.turn / 10, rel=0.05)
+    # Noise moves it by a step of the rate: they are 15 % apart.
+    only_falls = [4 - 2 / (1 + (1e-3 / rate) ** 2) for rate in rates]
+    suggestions = [
+        judge(
+            rates, list(only_falls + np.random.default_rng(seed).normal(0, 0.1, 100)), False, 100
+        ).suggestion
+        for seed in range(20)
+    ]
+    assert max(suggestions) < 1.2 * min(suggestions)
     found = judge(rates, (np.full(100, 4.0) + noise).tolist(), False, 100)
     assert found.suggestion is None and "did not fall" in found.why
     falls = [4 - 3 / (1 + (1 / rate) ** 2) for rate in rates]

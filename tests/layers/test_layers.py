@@ -2,23 +2,30 @@
 
 import numpy as np
 import pytest
-from thinc.api import Maxout, Ragged
+from thinc.api import Linear, Maxout, Model, Ragged, chain
 
 from tests.layers.check_layer import check_layer
 from tests.ops.array_backends import EACH_OPS
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.bilstm import BiLSTM
+from thincdialog.layers.code_attention import CodeAttention
+from thincdialog.layers.code_scores import CodeScores
 from thincdialog.layers.dropout import drop_tokens
 from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.fill_empty import fill_empty
+from thincdialog.layers.flatten import Flatten
 from thincdialog.layers.l2_normalise import L2Normalise
 from thincdialog.layers.layer_norm import LayerNorm
+from thincdialog.layers.learned_positions import LearnedPositions
 from thincdialog.layers.line_embed import LineEmbed
 from thincdialog.layers.memory_hops import MemoryHops
+from thincdialog.layers.parts import Parts
 from thincdialog.layers.pool import pool
 from thincdialog.layers.projection import Projection
 from thincdialog.layers.scale import Scale, times
+from thincdialog.layers.self_attention import SelfAttention
 from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.layers.transformer_block import TransformerBlock
 from thincdialog.layers.window_block import WindowBlock
 from thincdialog.registry import registry
 
@@ -45,6 +52,30 @@ def matrix(ops, width=6):
     return ops.asarray2f(np.random.default_rng(0).normal(size=(5, width)).astype("f"))
 
 
+def pictures(ops):
+    numbers = np.random.default_rng(0).normal(size=(5, 2, 3, 2))
+    return ops.asarray(numbers.astype("f"))
+
+
+def halves():
+    """A matrix as two parts."""
+
+    def forward(model, X, is_train):
+        return (X[:, :2], X[:, 2:]), lambda dY: model.ops.xp.concatenate(dY, axis=1)
+
+    return Model("halves", forward)
+
+
+def codes_and_candidates():
+    """A matrix as contexts of two codes, and three candidates that are always the same."""
+
+    def forward(model, X, is_train):
+        return (X, model.ops.asarray2f(fixed)), lambda dX: dX[0]
+
+    fixed = np.random.default_rng(1).normal(size=(3, 3)).astype("f")
+    return Model("codes", forward)
+
+
 # Registered name: (builds it, its input, more for check_layer), for each way to use it.
 LAYERS = {
     "thincdialog.BagEmbed.v1": [
@@ -56,8 +87,20 @@ LAYERS = {
         (lambda: BagEmbed(6, N_IDS, segments="tables", n_segments=3), tokens, {}),
     ],
     "thincdialog.BiLSTM.v1": [(lambda: BiLSTM(8), vectors, {})],
+    "thincdialog.CodeAttention.v1": [
+        (lambda: CodeAttention(1), vectors, {}),
+        (lambda: CodeAttention(3), vectors, {"n_outputs": lambda X: 3 * len(X.lengths)}),
+    ],
+    "thincdialog.CodeScores.v1": [
+        (lambda: chain(codes_and_candidates(), CodeScores()), matrix, {}),
+    ],
+    "thincdialog.Flatten.v1": [(Flatten, matrix, {}), (Flatten, pictures, {})],
     "thincdialog.L2Normalise.v1": [(L2Normalise, matrix, {})],
     "thincdialog.LayerNorm.v1": [(LayerNorm, matrix, {})],
+    "thincdialog.LearnedPositions.v1": [
+        (lambda: LearnedPositions(6), vectors, {}),
+        (lambda: LearnedPositions(6, 3), vectors, {}),
+    ],
     "thincdialog.LineEmbed.v1": [
         (lambda: LineEmbed(6, N_IDS, n_positions=4, n_segments=3), tokens, {"n_outputs": len})
     ],
@@ -67,8 +110,19 @@ LAYERS = {
     ],
     "thincdialog.ResidualFeedForward.v1": [(lambda: ResidualFeedForward(6), matrix, {})],
     "thincdialog.Projection.v1": [(lambda: Projection(4), matrix, {})],
+    "thincdialog.Parts.v1": [
+        (lambda: chain(halves(), Parts(Linear(3), LayerNorm())), matrix, {}),
+    ],
     "thincdialog.Scale.v1": [(lambda: Scale(3.0), matrix, {})],
+    "thincdialog.SelfAttention.v1": [
+        (lambda: SelfAttention(8, 2), lambda ops: vectors(ops, 8), {}),
+        (lambda: SelfAttention(6, 3, "none"), vectors, {}),
+    ],
     "thincdialog.TokenEmbed.v1": [(lambda: TokenEmbed(6, N_IDS, n_segments=3), tokens, {})],
+    "thincdialog.TransformerBlock.v1": [
+        (lambda: TransformerBlock(8, n_heads=2), lambda ops: vectors(ops, 8), {}),
+        (lambda: TransformerBlock(6, n_heads=1, nH=5, activation="relu"), vectors, {}),
+    ],
     "thincdialog.WindowBlock.v1": [
         (lambda: WindowBlock(6), vectors, {}),
         (lambda: WindowBlock(6, window_size=2, n_pieces=2), vectors, {}),

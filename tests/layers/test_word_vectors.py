@@ -12,6 +12,8 @@ from thincdialog.layers.word_vectors import rows_of_words
 from thincdialog.registry import registry
 
 VECTORS = {"red": [3, 0, 0, 0], "one": [0, 3, 0, 0], "Red": [9, 9, 9, 9], "other": [5, 5, 5, 5]}
+# Training that changes nothing.
+STILL = {"training.optimizer.learn_rate": 0.0, "training.optimizer.use_averages": False}
 TEXTS = ["red red one", "one pink", "red", "one one"] * 5
 
 
@@ -83,7 +85,7 @@ def test_word_vectors_of_words_with_one_row_are_those_of_the_first(config):
     text = config.replace("thincdialog.Words.v1", "thincdialog.HashNgrams.v1")
     E, _, lines = begun(text, **{"tokenizer.n_rows": 1})
     assert E[-1].tolist() == VECTORS["red"]
-    assert lines[0].endswith("; 1 of them share their row with a more frequent one, whose it is")
+    assert lines[0].endswith("1 of them share a row with a more frequent word, and get its vector")
 
 
 def test_word_vectors_of_subwords_go_to_whole_words(config):
@@ -119,13 +121,49 @@ def test_word_vectors_that_do_not_fit_are_one_clear_error(config, path, tmp_path
         begun(config.replace(f'path = "{path}"', ""))
 
 
+def test_word_vectors_are_not_read_where_a_saved_model_has_the_table(config, path, tmp_path):
+    quietly_train(config, tmp_path / "one")
+    model = tmp_path / "one" / "model-best"
+    begin = {"training.init_from": str(model), **STILL}
+    (tmp_path / "vectors.txt").unlink()
+    _, shown = quietly_train(config, tmp_path / "two", **begin)
+    assert f"  {path}: not read, as the model has vectors of these words" in shown
+    one, two = (load(tmp_path / name / "model-best").agent.model for name in ("one", "two"))
+    assert table_of(one).tobytes() == table_of(two).tobytes()
+    # A table of another width is new, and read.
+    begin["agent.model.encoder.width"] = 2
+    with pytest.raises(DataError, match="vectors.txt  cannot be read: No such file"):
+        quietly_train(config, tmp_path / "three", **begin)
+    (tmp_path / "vectors.txt").write_text("red 1 2\none 3 4\n")
+    _, shown = quietly_train(config, tmp_path / "three", **begin)
+    assert "vectors of 2 of 3 words" in shown and "new, as nothing fits: bag_embed.E" in shown
+
+
+def test_word_vectors_are_read_where_a_table_of_their_shape_finds_no_other(path, config, tmp_path):
+    """What looks as if it came from the saved model, and does not."""
+    quietly_train(config, tmp_path / "one")
+    layout = json.loads((tmp_path / "one" / "model-best" / "layout.json").read_text())
+    for each in layout["parameters"]:
+        each["name"] = each["name"].replace("bag_embed", "other")
+    model = tmp_path / "one" / "model-best"
+    (model / "layout.json").write_text(json.dumps(layout))
+    meta = json.loads((model / "meta.json").read_text())
+    del meta["files"]
+    (model / "meta.json").write_text(json.dumps(meta))
+    begin = {"training.init_from": str(model), **STILL}
+    _, shown = quietly_train(config, tmp_path / "two", **begin)
+    assert "vectors of 2 of 3 words" in shown and "not read" not in shown
+    E = table_of(load(tmp_path / "two" / "model-best").agent.model)
+    assert VECTORS["red"] in E.tolist() and VECTORS["one"] in E.tolist()
+
+
 def test_word_vectors_stand_in_each_segments_rows(path):
     """Tables of a kind that gives each word several rows."""
     registry.ensure_populated()
     init = registry.initializers.get("thincdialog.WordVectors.v1")(path)
-    with rows_of_words(lambda: {"red": 2}) as lines:
+    with rows_of_words(lambda: {"red": 2}) as rows:
         for _ in range(2):
             model = BagEmbed(4, 3, segments="tables", n_segments=2, init_E=init)
             model.initialize()
     E = model.get_param("E")
-    assert E[4].tolist() == E[5].tolist() == VECTORS["red"] and len(lines) == 1
+    assert E[4].tolist() == E[5].tolist() == VECTORS["red"] and len(rows.lines) == 1

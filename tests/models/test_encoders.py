@@ -22,6 +22,7 @@ ENCODERS = {
     "CNNEncoder": {"width": 12},
     "BiLSTMEncoder": {"width": 12},
     "MemoryReader": {"width": 12},
+    "TransformerEncoder": {"width": 12, "depth": 2, "n_heads": 2},
 }
 EVERY = pytest.mark.parametrize("name", ENCODERS)
 
@@ -63,7 +64,9 @@ def test_encoders_do_not_depend_on_what_else_is_in_the_batch(name, ops):
     np.testing.assert_allclose(together, np.concatenate(alone), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["CNNEncoder", "BiLSTMEncoder", "MemoryReader"])
+@pytest.mark.parametrize(
+    "name", ["CNNEncoder", "BiLSTMEncoder", "MemoryReader", "TransformerEncoder"]
+)
 def test_encoders_that_see_word_order(name, ops):
     model = build(name)
     model.initialize(X=texts(ops, [[8]]))

@@ -149,6 +149,28 @@ def test_panels_loss_and_score(small, large):
     assert [line.best for line in loss.lines + dev_loss.lines] == [None] * 4
 
 
+def test_panels_say_what_the_loss_is_a_mean_of(small, tmp_path):
+    rows = [make_row(step, 0.1, loss_per_example=None, loss_per_token=0.7) for step in (10, 20)]
+    tokens = write_run(tmp_path / "tokens", rows)
+    loss, *_ = make_panels(find_runs([tokens]))
+    assert loss.title == "train loss per token (nats)"
+    assert lines_of(loss)["tokens", "train"] == ([10.0, 20.0], [0.7, 0.7])
+    loss, *_ = make_panels(find_runs([tokens, small]))
+    assert loss.title == "train loss per example or token (nats)"
+    (before,) = make_panels(find_runs([write_run(tmp_path / "new", [make_row(0, 0.1)])]), ["loss"])
+    assert before.title == "dev loss (nats)"
+
+
+def test_panels_of_training_leave_out_rows_of_more_steps(tmp_path):
+    rows = [make_row(step, is_evaluation=False) for step in (5, 10, 15)]
+    rows[2:2] = [make_row(12, 0.5, is_evaluation=True, loss_per_example=9.0)]
+    loss, dev, rate = make_panels(
+        find_runs([write_run(tmp_path / "a", rows)]), ["loss", "learn_rate"]
+    )
+    assert lines_of(loss) == {("a", "train"): ([5.0, 10.0, 15.0], [0.6, 0.3, 0.2])}
+    assert lines_of(dev) == {("a", "dev"): ([12.0], [1.5])} and len(rate.lines[0].xs) == 3
+
+
 def test_panels_of_chosen_metrics(small):
     panels = make_panels(find_runs([small]), ["learn_rate", "dev/loss", "train/loss", "hits@1"])
     assert [panel.title for panel in panels] == [

@@ -76,9 +76,11 @@ class NotingClassifier(Noting, ClassifierAgent):
 
 
 @registry.agents("tests.noting_ranker.v1")
-def noting_ranker(model: Model, use_reply: str = "label", max_context: int = 256) -> NotingRanker:
-    loss = RankingSoftmax()
-    return NotingRanker(model, loss=loss, use_reply=use_reply, max_context=max_context)
+def noting_ranker(
+    model: Model, candidates: str = "batch", use_reply: str = "label", max_context: int = 256
+) -> NotingRanker:
+    options = {"candidates": candidates, "use_reply": use_reply, "max_context": max_context}
+    return NotingRanker(model, loss=RankingSoftmax(), **options)
 
 
 @registry.agents("tests.noting_classifier.v1")
@@ -160,6 +162,9 @@ size = 4
 WORDS = FIXED.replace("Fixed.v1", "Words.v1").replace("size = 4", "budget = 16\nbuffer = 4")
 LIVE = WORDS.replace("BatchWorld", "DynamicBatchWorld")
 SORTED = LIVE.replace("Words.v1", "Batchsort.v1").replace("budget = 16", "size = 4")
+# Batches of one have no other replies.
+AMONG_ALL = ('"tests.noting_ranker.v1"\n', '"tests.noting_ranker.v1"\ncandidates = "fixed"\n')
+UNSAVED = '@worlds = "tests.unsaved.v1"\n'
 PARTNER = '@worlds = "thincdialog.PartnerWorld.v1"\n'
 SCHEDULE = """
 [training.optimizer.learn_rate]
@@ -185,11 +190,10 @@ def config(world: str, *changes, flat: bool = False, tasks: int = 2) -> str:
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
-    return text
+    return text.replace(*AMONG_ALL) if world in (PARTNER, UNSAVED) else text
 
 
 STREAM = ("turns = [1, 3", "streaming = true\nturns = [1, 3")
-UNSAVED = '@worlds = "tests.unsaved.v1"\n'
 ADAM = '"Adam.v1"\nlearn_rate = 0.02\n'
 LAZY = (
     ADAM,

@@ -20,6 +20,7 @@ from tests.processes import slow
 from tests.runners.resuming import (
     ACCUMULATE,
     ADAM,
+    AMONG_ALL,
     FIXED,
     LAZY,
     LAZY_SCHEDULE,
@@ -289,7 +290,8 @@ def test_steps_evaluations_and_checkpoints_come_at_their_numbers(make, executor)
 
 @pytest.mark.parametrize("epochs, evaluations", [(0.6, 0.2), slow(1.25, 0.25)])
 def test_fractions_of_epochs_end_where_one_worker_ends(make, epochs, evaluations):
-    text = config(FIXED, flat=True).replace("max_epochs = 2.0", f"max_epochs = {epochs}")
+    text = config(FIXED, AMONG_ALL, flat=True)
+    text = text.replace("max_epochs = 2.0", f"max_epochs = {epochs}")
     text = text.replace("eval_every_epochs = 0.5", f"eval_every_epochs = {evaluations}")
     text = text.replace("size = 4", "size = 1").replace(*NO_CHECKPOINTS)
     expected = make(text.replace(*AGENT)).values("epoch", "step", "examples")

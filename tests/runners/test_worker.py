@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import slow, start
-from tests.runners.resuming import FIXED, config
+from tests.runners.resuming import AMONG_ALL, FIXED, config
 from tests.runners.test_hogwild import AGENT, CODE
 from thincdialog.api import Interrupted, WorkerError, train
 from thincdialog.config import load_code
@@ -24,7 +24,7 @@ from thincdialog.runs.run_log import read_log
 
 # 15 steps of an example each in an epoch; evaluated and saved at step 10, 20, ...
 TEXT = (
-    config(FIXED, tasks=1)
+    config(FIXED, AMONG_ALL, tasks=1)
     .replace(*AGENT)
     .replace("size = 4", "size = 1")
     .replace("max_epochs = 2.0", "max_epochs = 0\nmax_steps = 300")

@@ -217,7 +217,7 @@ def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
     "is_file, said",
     [
         (True, r'put all .* does under `if __name__ == "__main__":`, or set executor = "thread"$'),
-        slow(False, "is no file, as from standard input: save it as one, or"),
+        slow(False, r"is no file \(it came from standard input, perhaps\): save it as a file"),
     ],
 )
 def test_exits_of_a_script_that_cannot_be_imported_say_what_to_do(root, script, is_file, said):

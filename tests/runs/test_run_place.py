@@ -10,40 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.processes import limited, start
-from tests.training.examples import quietly_train
+from tests.training.examples import REPLIES, TALKS, quietly_train, with_agent, write_talks
 from thincdialog.api import DataError, OutputError, TrainingError, load, registry, results
 from thincdialog.cli.main import main
 from thincdialog.runs import run_place
 from thincdialog.runs.run_log import is_running
 from thincdialog.runs.run_place import RunPlace
 
-CONFIG = """
-[paths]
-train = "train.jsonl"
-dev = "dev.jsonl"
-test = "test.jsonl"
-
-[tasks.drinks]
-@teachers = "thincdialog.Conversations.v1"
-train = ${paths.train}
-dev = ${paths.dev}
-test = ${paths.test}
-label_speaker = "second"
-
-[tokenizer]
-@tokenizers = "thincdialog.Words.v1"
-
-[agent]
-@agents = "thincdialog.Ranker.v1"
-history_size = 1
-
-[agent.model]
-@models = "thincdialog.BiEncoder.v1"
-
-[agent.model.encoder]
-@models = "thincdialog.BagEncoder.v1"
-width = 16
-
+CONFIG = f"""{TALKS}label_speaker = "second"
+{with_agent(REPLIES, "history_size = 1")}
 [training]
 max_steps = 4
 n_samples = 1
@@ -54,13 +29,9 @@ NEVER = {
 }  # fmt: skip
 
 
-def talks(prefix, n=24):
-    lines = []
-    for number in range(n):
-        turns = [("a", f"i want {prefix} {number % 4}"), ("b", f"one {prefix} {number % 4}")]
-        talk = [{"speaker": who, "text": text} for who, text in turns]
-        lines.append(json.dumps({"id": f"{prefix}{number}", "turns": talk}))
-    return "\n".join(lines) + "\n"
+def write(path, prefix, n=24):
+    pairs = [(f"i want {prefix} {k % 4}", f"one {prefix} {k % 4}") for k in range(n)]
+    write_talks(path, pairs, prefix)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +39,7 @@ def trained(tmp_path_factory):
     """A folder with data, and the run ``out`` of it."""
     folder = tmp_path_factory.mktemp("place")
     for split in ("train", "dev", "test"):
-        (folder / f"{split}.jsonl").write_text(talks(split))
+        write(folder / f"{split}.jsonl", split)
     (folder / "c.cfg").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -111,7 +82,7 @@ def test_a_damaged_line_leaves_the_old_run_as_it_was(folder, split, resume, stre
         file.write('{"id": "x", "turns": [{"speaker"\n')
     before = files("out")
     with pytest.raises(DataError, match=f"{split}.jsonl:25 "):
-        replace(resume=resume, tasks__drinks__streaming=streaming)
+        replace(resume=resume, tasks__talk__streaming=streaming)
     assert files("out") == before
     # In a new folder it is found before any training, too, and leaves nothing.
     if not streaming:
@@ -220,7 +191,7 @@ def test_a_signal_before_anything_was_learnt_keeps_the_old_run(folder, capsys):
     before = files("out")
     Path("code.py").write_text("")
     Path("stop.cfg").write_text(
-        f'{CONFIG}\n[tasks.drinks.mutators.*.it]\n@mutators = "tests.interrupting.v1"\n'
+        f'{CONFIG}\n[tasks.talk.mutators.*.it]\n@mutators = "tests.interrupting.v1"\n'
     )
     assert main("train stop.cfg -o out --force --code code.py".split()) == 143
     assert files("out") == before

@@ -65,6 +65,24 @@ def test_results_settings_that_differ(runs):
     assert alone.settings == {}
 
 
+def test_results_show_what_variables_stand_for(tmp_path):
+    text = '[paths]\ntrain = "{0}"\n\n[tasks.a]\ntrain = {1}\ndev = "x/${{paths.train}}"\n'
+    for name, path, value in (("one", "a.txt", "${paths.train}"), ("two", "b.txt", '"b.txt"')):
+        write_row(tmp_path / name, "f1", 0.5)
+        (tmp_path / name / "config.cfg").write_text(text.format(path, value))
+    found = {result.name: result for result in results([tmp_path])}
+    assert found["one"].config == {
+        "paths.train": '"a.txt"', "tasks.a.train": '"a.txt"', "tasks.a.dev": '"x/a.txt"',
+    }  # fmt: skip
+    # Where one follows from another, one column is enough.
+    assert found["one"].settings == {"paths.train": '"a.txt"', "tasks.a.train": '"a.txt"'}
+    (tmp_path / "two" / "config.cfg").write_text(text.format("b.txt", "${paths.train}"))
+    assert {*results([tmp_path])[0].settings} == {"paths.train"}
+    # Said in two ways, the same is the same.
+    (tmp_path / "two" / "config.cfg").write_text(text.format("a.txt", '"a.txt"'))
+    assert results([tmp_path])[0].settings == {}
+
+
 def test_results_running(tmp_path):
     (tmp_path / "config.cfg").write_text(RANKER)
     with run_log(tmp_path) as [log]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from io import StringIO
 
 import numpy
 import pytest
@@ -139,6 +140,24 @@ def make_interrupt():
             raise KeyboardInterrupt
 
     return interrupt
+
+
+@pytest.mark.parametrize("failing", ["reading", "learning"])
+def test_train_tells_what_was_skipped_also_when_it_fails(tmp_path, failing):
+    config = LABELLED.replace("TRAIN", str(tmp_path / "train.jsonl"))
+    row = '{"text": "a", "label": "b"}\n'
+    (tmp_path / "train.jsonl").write_text(row * 30 + "{\n" + row.replace('"b"', '"c"'))
+    (tmp_path / "dev.jsonl").write_text("{\n" if failing == "reading" else row)
+    changes = {"tasks.it.on_bad_data": "skip", "tasks.it.dev": str(tmp_path / "dev.jsonl")}
+    if failing == "learning":
+        changes |= {"training.optimizer.learn_rate": 1e30, "training.optimizer.grad_clip": 0.0}
+    said = StringIO()
+    with pytest.raises(DataError if failing == "reading" else TrainingError):
+        quietly_train(config, stderr=said, **changes)
+    head = "train.jsonl  1 of 32 examples skipped (3.1 %):\n"
+    assert said.getvalue().count(head) == 1
+    # What the error says is not said twice.
+    assert "dev.jsonl" not in said.getvalue()
 
 
 def test_train_interrupted_tells_what_is_saved(tmp_path):

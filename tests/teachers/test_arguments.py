@@ -5,8 +5,8 @@ import json
 import pytest
 
 from thincdialog.errors import DataError
-from thincdialog.formats.bad_data import gathering_bad_data
 from thincdialog.formats.labelled_text import read_labelled_text
+from thincdialog.formats.tolerance import tolerating
 from thincdialog.messages import Message
 from thincdialog.teachers import Teacher
 from thincdialog.teachers.arguments import FileOptions, FileSource
@@ -44,9 +44,8 @@ def test_file_source_skips_up_to_a_share_of_each_file(dirty, streaming):
     assert [error.line for error in bad.first] == [8, 20]
     with pytest.raises(DataError) as caught:
         examples(LabelledText(**options, max_bad_share=0.09))
-    assert (
-        "b.jsonl  2 of 20 conversations cannot be read (10.0 %); max_bad_share = 0.09 allows 9 %"
-        in (str(caught.value))
+    assert "b.jsonl  2 of 20 examples cannot be read (10.0 %); max_bad_share = 0.09 allows 9 %" in (
+        str(caught.value)
     )
 
 
@@ -96,11 +95,13 @@ def test_file_source_goes_on_behind_what_was_skipped(dirty, stop):
 
 
 def test_file_source_gathers_all_problems(dirty, tmp_path):
-    with gathering_bad_data() as found:
+    found = {}
+    with tolerating(bad_data=found):
         teacher = LabelledText(train=dirty, on_bad_data="error")
         assert len(examples(teacher)) == 38
     assert list(found) == [dirty[1]] and found[dirty[1]].n_problems == 2
-    with gathering_bad_data() as found:
+    found = {}
+    with tolerating(bad_data=found):
         examples(LabelledText(train=dirty, on_bad_data="skip", max_bad_share=0.1))
     assert not found
 

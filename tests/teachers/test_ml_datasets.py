@@ -36,6 +36,9 @@ def test_ml_datasets_reads_mnist_without_network(data, tmp_path, monkeypatch):
     (folder / "mnist.pkl.gz").symlink_to(data / "mnist" / "mnist.pkl.gz")
     monkeypatch.setenv("HOME", str(tmp_path))
     teacher = MLDatasets("mnist")
+    with pytest.raises(DataError, match="ml_datasets.mnist  .*unpickles.*--allow-pickle"):
+        one(teacher)
+    monkeypatch.setenv("THINCDIALOG_ALLOW_PICKLE", "1")
     train = teacher.for_split("train", training=True)
     assert train.is_single_turn and train.n_examples == 60000
     assert teacher.for_split("dev").n_examples == 10000

@@ -5,10 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples.talk import NAMES, SIZES, episodes, make_teacher, mix, rounds, whole_batches
+from tests.training.examples import RANKER
+from thincdialog.api import Experiment
 from thincdialog.batchers import Fixed
 from thincdialog.errors import ConfigError, DataError, ProtocolError
+from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.messages import Message
-from thincdialog.metrics import merge_reports
+from thincdialog.metrics import merge_reports, report_values
 from thincdialog.metrics.accuracy import Accuracy
 from thincdialog.teachers import IterableTeacher, MultiTask, mix_tasks
 from thincdialog.teachers.labelled_text import LabelledText
@@ -146,3 +149,59 @@ def test_mix_tasks_other_mistakes():
     both = {"a": make_teacher([1]), "b": make_teacher([1], training=False)}
     with pytest.raises(ValueError, match="cannot be mixed"):
         mix_tasks(both)
+
+
+TASKS = """
+[tasks.coffee]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 12
+n_dev = 6
+
+[tasks.tea]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 8
+n_dev = 4
+seed = 7
+"""
+
+
+PARTNER = RANKER.replace("BatchWorld", "PartnerWorld").replace(
+    """
+[world.batcher]
+@batchers = "thincdialog.Fixed.v1"
+size = 16
+""",
+    "",
+)
+
+
+@pytest.mark.parametrize("text", [RANKER, PARTNER])
+def test_multi_task_loss_and_accuracy_of_each_task_by_hand(text):
+    before, _, rest = text.partition("[tasks.coffee]")
+    experiment = Experiment.from_config(before + TASKS + rest[rest.index("[tokenizer]") :])
+    agent, train = experiment.agent, experiment.training_split()
+    agent.initialize(train, tokenizer=experiment.tokenizer, seed=1)
+    with experiment.make_world(train, agent) as by_hand:
+        by_hand.start_epoch(0, 1)
+        while not by_hand.epoch_done():
+            by_hand.parley()
+            speakers = {line.split("]")[0] for line in by_hand.display().splitlines()}
+            assert "[coffee+tea" not in speakers and speakers & {"[coffee", "[tea"}
+            agent.update(experiment.optimizer)
+    found = report_values(by_hand.report())
+    for name in ("loss", "accuracy"):
+        parts = [(found[f"{task}/{name}"], found[f"{task}/examples"]) for task in ("coffee", "tea")]
+        whole = sum(value * n for value, n in parts) / found["examples"]
+        assert found[name] == pytest.approx(whole) and parts[0] != parts[1]
+        assert found[f"macro/{name}"] == pytest.approx(sum(value for value, _ in parts) / 2)
+    # In an evaluation by hand, what ``evaluate`` tells of each.
+    dev = experiment.evaluation_split("dev")
+    with agent.evaluating(), experiment.make_world(dev, agent) as by_hand:
+        by_hand.reset_metrics()
+        by_hand.start_epoch(0, 0)
+        while not by_hand.epoch_done():
+            by_hand.parley()
+        found = report_values(by_hand.report())
+    wanted = evaluate_agent(agent, dev, experiment.evaluation["world"])
+    names = [f"{task}{name}" for task in ("", "coffee/", "tea/") for name in ("loss", "hits@1")]
+    assert {name: found[name] for name in names} == {name: wanted[name] for name in names}

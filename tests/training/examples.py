@@ -1,6 +1,7 @@
 """A small task and config that several tests train with, and how they do that."""
 
 import io
+import json
 
 from thincdialog.api import train
 
@@ -53,7 +54,35 @@ n_samples = 1
 @optimizers = "Adam.v1"
 learn_rate = 0.01
 """
-# What follows the tasks of a config, for labelled texts.
+# Conversations in three files; whoever adds keys adds them to the task.
+TALKS = """
+[paths]
+train = "train.jsonl"
+dev = "dev.jsonl"
+test = "test.jsonl"
+
+[tasks.talk]
+@teachers = "thincdialog.Conversations.v1"
+train = ${paths.train}
+dev = ${paths.dev}
+test = ${paths.test}
+"""
+# What follows the tasks of a config, for replies.
+REPLIES = """
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Ranker.v1"
+
+[agent.model]
+@models = "thincdialog.BiEncoder.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+width = 16
+"""
+# The same for labelled texts.
 CLASSIFIER = """
 [tokenizer]
 @tokenizers = "thincdialog.Words.v1"
@@ -67,6 +96,19 @@ CLASSIFIER = """
 [agent.model.encoder]
 @models = "thincdialog.BagEncoder.v1"
 """
+
+
+def with_agent(text, *lines):
+    """The config of a ranker with more lines of its agent."""
+    head, name, rest = text.partition('@agents = "thincdialog.Ranker.v1"\n')
+    return head + name + "".join(f"{line}\n" for line in lines) + rest
+
+
+def write_talks(path, pairs, name="talk"):
+    """Conversations of two turns: what "a" says, and what "b" replies."""
+    turns = ([{"speaker": who, "text": text} for who, text in zip("ab", pair)] for pair in pairs)
+    rows = ({"id": f"{name}{n}", "turns": each} for n, each in enumerate(turns))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def weights(folder, name="model-last"):

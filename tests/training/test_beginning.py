@@ -195,6 +195,84 @@ def test_init_from_what_does_not_fit_is_refused_by_name(begin, tmp_path, changes
     assert not (tmp_path / "second" / "model-best").exists()
 
 
+COUNTING = """
+import numpy as np
+from thincdialog.api import Learner, Message, StepReport, registry
+
+@registry.agents("tests.counting_of_letters.v1")
+class Letters(Learner):
+    weights = np.zeros(2, dtype="f")
+    n_gathered = 0
+
+    def initialize(self, train, *, tokenizer=None, seed=0, progress=None):
+        pass
+
+    def learn(self, batch):
+        self.n_gathered += len(batch)
+
+    def update(self, optimizer):
+        n, self.n_gathered = self.n_gathered, 0
+        return StepReport(n, loss=1.0, n_losses=n)
+
+    def answer(self, batch):
+        return [Message(text="colour") for _ in batch]
+
+    def to_disk(self, folder):
+        (folder / "letters.json").write_text("[1]")
+
+    def from_disk(self, folder, *, tokenizer=None):
+        (folder / "letters.json").read_text()
+"""
+
+
+def test_init_from_of_an_agent_of_a_users_says_what_fits(firsts, tmp_path):
+    code = tmp_path / "mine.py"
+    head = (
+        "import numpy as np\nfrom thincdialog.api import Learner, Message, StepReport, registry\n"
+    )
+    code.write_text(head + COUNTING)
+    own = TASK.replace("thincdialog.Classifier.v1", "tests.counting_of_letters.v1")
+    options = {"paths__train": write(tmp_path / "a.jsonl", "colour", "number"), "code": code}
+    quietly_train(own + TRAINING, tmp_path / "own", **options)
+    model = tmp_path / "own" / "model-best"
+    for text, start, said in (
+        # Its own kind can go on with it, another one has no use for it, nor it for another's.
+        (own, model, None),
+        (TASK + NET, model,
+         f"{model}  has no weights that classifier can begin with: tests.counting_of_letters.v1 "
+         "saved it without layout.json (there is: README.md, config.cfg, letters.json, meta.json). "
+         "Begin with a model of classifier"),
+        (own, firsts[NET] / "model-best",
+         f"{firsts[NET] / 'model-best'}  is a model of thincdialog.Classifier.v1, of which tests."
+         "counting_of_letters.v1 can read nothing (FileNotFoundError: "),
+    ):  # fmt: skip
+        settings = {**options, "training__init_from": str(start), "training__max_steps": 1}
+        out = tmp_path / f"to_{len(list(tmp_path.iterdir()))}"
+        if said is None:
+            assert "all that was saved" in quietly_train(text + TRAINING, out, **settings)[1]
+            continue
+        with pytest.raises(ModelError) as caught:
+            quietly_train(text + TRAINING, out, **settings)
+        assert str(caught.value).startswith(said) and not out.exists()
+
+
+def test_init_from_a_model_without_a_tokenizer_builds_one(begin, firsts, tmp_path):
+    model = shutil.copytree(firsts[NET] / "model-best", tmp_path / "model")
+    shutil.rmtree(model / "tokenizer")
+    meta = json.loads((model / "meta.json").read_text())
+    meta["files"] = {name: of for name, of in meta["files"].items() if "tokenizer" not in name}
+    (model / "meta.json").write_text(json.dumps(meta))
+    _, shown = begin(training__max_steps=1, **{"training.init_from": str(model)})
+    assert "tokenizer: new, as the model has none" in shown
+
+
+def test_init_from_stands_in_the_model_card(begin, tmp_path):
+    begin(training__max_steps=1)
+    card = (tmp_path / "second" / "model-best" / "README.md").read_text()
+    assert "- begun with the saved model `first/model-best`\n" in card
+    assert str(tmp_path) not in card
+
+
 def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_path):
     path = shutil.copytree(firsts[NET] / "model-best", tmp_path / "model")
     layout = json.loads((path / "layout.json").read_text())

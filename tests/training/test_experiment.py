@@ -12,13 +12,13 @@ from thincdialog.api import (
     ConfigError,
     DataError,
     DialogError,
-    Experiment,
     Message,
     Tokenizer,
     evaluate,
     load,
     registry,
 )
+from thincdialog.contract import CodeError
 from thincdialog.files.saved_model import BEST
 
 CODE = '''
@@ -179,18 +179,18 @@ def test_a_batcher_that_forgets_what_it_inherits():
 @pytest.mark.parametrize(
     "kind, said",
     [
-        ("nothing", r"<lambda> \(\S*_experiment.py:\d+\) gave 'None' \(NoneType\) for the "),
+        ("nothing", r"_experiment.py:\d+  <lambda>\(\) gave 'None' \(NoneType\) for the "),
         ("an episode", r"gave among others .* \(Message\) for the episode of '0/0'"),
         ("texts", r"gave among others 'hi' \(str\) for the episode of '0/0'"),
         ("dicts", r"gave among others .* \(list\) for the episode of '0/0'"),
-        ("whole", r"the mutator Whole \(.*\) gave 'None' \(NoneType\) for the split 'train'"),
+        ("whole", r"\d  Whole.rewrite\(\) gave 'None' \(NoneType\) for the split 'train'"),
     ],
 )
 def test_a_mutator_that_gives_no_episodes(kind, said):
     with pytest.raises(DataError, match=said) as caught:
         two_steps(RANKER + MUTATOR.format(kind))
     expected = "expected a list of episodes, each a list of Message objects"
-    assert str(caught.value).endswith(expected) and "\n" not in str(caught.value)
+    assert expected in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_mutator_that_is_none():
@@ -203,14 +203,14 @@ def test_a_mutator_that_is_none():
 @pytest.mark.parametrize(
     "kind, shown",
     [
-        ("nothing", "None"), ("list", r"\[12, 13\]"), ("fractions", r"array\(\[12.5\]\)"),
-        ("rows", r"array\(\[\[12\]\]\)"), ("too large", r"array\(\[12, 20\]\)"),
-        ("negative", r"array\(\[-1\]\)"),
+        ("nothing", "None"), ("list", r"a list of 2 \(\[12, 13\]\)"),
+        ("fractions", r"a ndarray of shape \(1,\), float64: \[12.5\]"),
+        ("rows", r".*: \[\[12\]\]"), ("too large", r".*: \[12, 20\]"), ("negative", r".*: \[-1\]"),
     ],
 )  # fmt: skip
 def test_a_tokenizer_that_gives_no_ids(kind, shown):
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format(kind))
-    with pytest.raises(DataError, match=rf"Odd.encode\(\) \(.*\) gave {shown} for '.*': exp") as e:
+    with pytest.raises(CodeError, match=rf"Odd.encode\(\) returned {shown} for '.*', but") as e:
         two_steps(config)
     assert "each 0 to 19 (n_ids is 20)" in str(e.value)
 
@@ -219,56 +219,3 @@ def test_good_ones_train():
     config = RANKER.replace('"thincdialog.Words.v1"', TOKENIZER.format("good"))
     result = two_steps(config + MUTATOR.format("a good one"))
     assert result.stopped_because == "max_steps = 2 reached"
-
-
-@pytest.mark.parametrize(
-    "score, said",
-    [
-        ("f2", r"'f2' is not measured on the dev data - choose one of: .*accuracy, examples"),
-        ("hits@2", r"'hits@2' is not measured on the dev data - did you mean 'hits@"),
-        ("coffee/accuracy", "'coffee/accuracy' is not measured on the dev data"),
-    ],
-)
-def test_a_score_that_nobody_measures_is_found_before_data_is_read(score, said):
-    config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
-    line = config[: config.index("score =")].count("\n") + 1
-    experiment = Experiment.from_config(config)
-    (problem,) = experiment.score_problems()
-    assert problem.where == f"config:{line}" and re.search(said, str(problem))
-    with pytest.raises(ConfigError, match=said):
-        experiment.check_training()
-    assert not list(experiment.agent.__dict__.get("fixed"))
-
-
-def test_scores_that_somebody_measures_pass(tmp_path):
-    for score in ("mrr", "f1", "loss", "truncated_contexts", "examples"):
-        config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
-        assert not Experiment.from_config(config).score_problems()
-    two = RANKER.replace("[tokenizer]", TWO + "[tokenizer]")
-    for score in ("more/hits@1", "macro/hits@1", "hits@1"):
-        config = two.replace('score = "hits@1"', f'score = "{score}"')
-        assert not Experiment.from_config(config).score_problems()
-
-
-@pytest.mark.parametrize("source", ["batch", "batch_all", "fixed", "vocab", "inline", None])
-def test_candidates_drawn_for_who_would_not_choose_from_them_are_refused(source):
-    changes = {"agent.eval_candidates": source, "evaluation.n_candidates": 100}
-    experiment = Experiment.from_config(RANKER, changes)
-    if source in ("inline", None):
-        experiment.check_training()
-        assert experiment.evaluation_split("dev").n_examples
-        return
-    said = "n_candidates = 100, but .agent. eval_candidates .* take one of them"
-    for check in (experiment.check_training, lambda: experiment.evaluation_split("dev")):
-        with pytest.raises(ConfigError, match=said):
-            check()
-    experiment = Experiment.from_config(RANKER, {"agent.eval_candidates": source})
-    assert not experiment.candidate_problems()
-
-
-TWO = """[tasks.more]
-@teachers = "thincdialog.CoffeeOrder.v1"
-n_train = 10
-n_dev = 10
-
-"""

@@ -332,7 +332,9 @@ def moments(kind, sizes, is_held, settings):
         if info is not None:
             keeper.moments.append((info["is_evaluation"], info["step"], info["loss_per_example"]))
 
-    loop = kind(experiment, teacher, teacher, runner, log, keeper, interruption)
+    loop = kind(
+        experiment, teacher, teacher, runner, log, keeper, interruption, lambda report: None
+    )
     return loop.run(), keeper.moments
 
 

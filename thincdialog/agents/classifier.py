@@ -22,14 +22,16 @@ from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import Batch
 from ..examples.store import Store
+from ..files.json_file import numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
 from ..losses.class_softmax import ClassSoftmax
-from ..messages import PARTNER, Message, MessageBatch
+from ..messages import Message, MessageBatch
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
+from .collating import Collate
 from .conversation import RANKED
-from .model_agent import Carried, ModelAgent, no_labels
+from .model_agent import Carried, ModelAgent, loss_of, no_labels
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -59,6 +61,8 @@ class ClassifierAgent(ModelAgent):
     segments (str): Unit that the model is told of: "turn" or "line".
     use_reply (str): What the history keeps as the agent's own turns; "none", because
         classes are seldom said aloud.
+    collate (Optional[Callable]): A registered function that puts together what the model
+        reads of a batch, such as texts and images; if None, texts or ``features``.
     RAISES (ValueError): If threshold is out of range or stands without reject_class, or the
         model ends in a softmax: the loss and the replies make probabilities of logits.
     """
@@ -80,6 +84,7 @@ class ClassifierAgent(ModelAgent):
         speaker_tokens: bool = False,
         segments: Literal["turn", "line"] = "turn",
         use_reply: Literal["label", "model", "none"] = "none",
+        collate: Optional[Collate] = None,
     ):
         if not 0.0 <= threshold <= 1.0:
             raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
@@ -96,6 +101,7 @@ class ClassifierAgent(ModelAgent):
             )
         super().__init__(
             model,
+            collate=collate,
             history_size=history_size,
             max_context=max_context,
             delimiter=delimiter,
@@ -103,7 +109,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or ClassSoftmax()
+        self.loss = loss_of(loss, ClassSoftmax())
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class
@@ -123,6 +129,8 @@ class ClassifierAgent(ModelAgent):
 
     def reading(self) -> ReadingOptions:
         options = super().reading()._replace(has_classes=True, labels=self.given_classes)
+        if self.collate is not None:
+            return options
         return options._replace(n_features=self.n_features or 0)
 
     _caches = ("_class_numbers",)
@@ -168,10 +176,9 @@ class ClassifierAgent(ModelAgent):
 
         RAISES (ConfigError): If ``classes`` lacks one of them.
         """
-        before = state.get("classes")
-        if not before:
+        if not state.get("classes"):
             return Carried()
-        before = [str(name) for name in before]
+        before = texts_in(state, "classes")
         counts = dict(zip(self.classes, self.class_counts))
         lost = [name for name in before if name not in counts]
         if lost and self.given_classes is not None:
@@ -192,6 +199,8 @@ class ClassifierAgent(ModelAgent):
 
     def _survey_input(self, example: Message, is_first: bool, data: str) -> None:
         """See that all examples are read alike: by their text or by as many features."""
+        if self.collate is not None:
+            return
         features = example.get("features")
         n_features = None if features is None else _n_features(features)
         if is_first:
@@ -199,12 +208,15 @@ class ClassifierAgent(ModelAgent):
         who = f"example {example['id']}"
         if features is not None and n_features is None:
             found = f"{who} has features of several dimensions"
-            raise DataError(data, f"{found}: expected one row of numbers. Flatten them.")
+            text = "expected one row of numbers. Flatten them, or set [agent.collate]"
+            raise DataError(data, f"{found}: {text}.")
         if n_features != self.n_features:
             raise DataError(data, f"{who} has {n_features or 'no'} features, {self._expected()}")
         if n_features is not None and example.get("text"):
             found = f"{who} has both features and a text ({short(example['text'])})"
-            text = "a classifier reads one of them. Leave the other out"
+            text = (
+                "a classifier reads one of them. Leave one out, or give [agent] a collate function"
+            )
             raise DataError(data, f"{found}: {text}.")
 
     def _expected(self) -> str:
@@ -241,8 +253,17 @@ class ClassifierAgent(ModelAgent):
         }
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self._set_classes([str(name) for name in state["classes"]], state["weights"])
-        self.n_features = state["n_features"]
+        classes, weights, n_features = texts_in(state, "classes"), state["weights"], None
+        if len(set(classes)) < max(2, len(classes)):
+            raise ValueError("the classes are too few, or one stands twice")
+        if weights is not None:
+            weights = numbers_in(state, "weights")
+            if len(weights) != len(classes) or min(weights) < 0:
+                raise ValueError("the weights are not those of the classes")
+        if state["n_features"] is not None:
+            n_features = whole_number_in(state, "n_features", 1)
+        self._set_classes(classes, weights)
+        self.n_features = n_features
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         super().set_tokenizer(tokenizer if self.needs_text else None)
@@ -252,7 +273,7 @@ class ClassifierAgent(ModelAgent):
         if self.n_features is not None:
             X: Any = ops.alloc2f(1, self.n_features)
         else:
-            X = self.contexts([[(PARTNER, "a")]])
+            X = self.sample_inputs()
         return X, ops.alloc2f(1, len(self.classes))
 
     # --- acting ---------------------------------------------------------------------
@@ -271,7 +292,7 @@ class ClassifierAgent(ModelAgent):
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
         shape = (len(batch.rows), len(self.classes))
         d_logits, losses = self.losses(logits, shape, ops.asarray1i(targets), weights)
-        replies = self.judged(logits, targets, lambda: self.classes)
+        replies = self.judged(logits, targets, lambda: self.classes, losses)
         self.count_losses(batch, losses)
         backprop(d_logits)
         return replies
@@ -303,7 +324,7 @@ class ClassifierAgent(ModelAgent):
         logits = self.model.predict(self._input(batch))
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         P = ops.to_numpy(ops.softmax(logits))  # (n_examples, n_classes)
-        self._count_evaluation_loss(batch, P)
+        evaluation_losses = self._evaluation_losses(batch, P)
         among, ranks = self._among(batch), -P
         for row, chosen in among.items():
             apart = ops.to_numpy(logits[row])[chosen]
@@ -329,6 +350,7 @@ class ClassifierAgent(ModelAgent):
             "text_candidates": ranked,
             "candidate_scores": of_ranked,
             "candidate_probabilities": of_ranked,
+            "loss": evaluation_losses,
             "probability": best.tolist(),
             "classes": [self.classes] * len(P),
             "probabilities": P.tolist(),
@@ -346,16 +368,19 @@ class ClassifierAgent(ModelAgent):
                 among[row] = chosen
         return among
 
-    def _count_evaluation_loss(self, batch: Batch, P: Any) -> None:
+    def _evaluation_losses(self, batch: Batch, P: Any) -> List[Optional[float]]:
+        """Of each example whose class is known; counted, too."""
+        losses: List[Optional[float]] = []
         for row, labels in zip(P, batch.column("eval_labels")):
             index = self._index.get(labels[0]) if labels else None
-            if index is not None:
-                loss = -float(np.log(max(row[index], 1e-30)))
-                self.counters.add_evaluation_loss(loss)
+            losses.append(None if index is None else -float(np.log(max(row[index], 1e-30))))
+            if losses[-1] is not None:
+                self.counters.add_evaluation_loss(losses[-1])
+        return losses
 
     def _input(self, batch: Batch) -> Any:
         if self.n_features is None:
-            return self.contexts(batch)
+            return self.inputs(batch)
         rows = batch.column("features")
         for name, row in zip(batch.ids(), rows):
             n_features = None if row is None else _n_features(row)

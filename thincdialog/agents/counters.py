@@ -34,6 +34,7 @@ class Counters:
         held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
     microbatches (Optional[GradientTree]): Gradients of the step's microbatches but the last,
         if there are several.
+    batches (List[Batch]): What the examples are.
     packs (List[Tuple[Any, int]]): Where a kernel makes the step: what it is to learn from, and
         of how many examples.
     """
@@ -57,11 +58,11 @@ class Counters:
         self.counts.clear()
         self.microbatches: Optional[GradientTree] = None
         self.packs: List[Tuple[Any, int]] = []
-        self._batches: List[Batch] = []
+        self.batches: List[Batch] = []
 
     def learn(self, batch: Batch) -> None:
         """A batch was learnt, or waits for the update."""
-        self._batches.append(batch)
+        self.batches.append(batch)
         self.examples += len(batch.rows)
 
     def add_loss(self, total: float, n: int = 1) -> None:
@@ -131,7 +132,7 @@ class Counters:
 
     def ids_later(self) -> Callable[[], List[Optional[str]]]:
         """What gives them when they no longer wait, too: to read them takes its time."""
-        batches = self._batches
+        batches = self.batches
         return lambda: [id for batch in batches for id in batch.ids()]
 
 

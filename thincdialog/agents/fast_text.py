@@ -6,6 +6,7 @@ import numpy as np
 from thinc.api import Model
 
 from ..examples.batch import Batch
+from ..files.json_file import numbers_in
 from ..ops.compiled import load_kernels
 from ..optimizers.row_sparse import RowSparseOptimizer
 from ..optimizers.sparse_sgd import SparseSGD
@@ -93,7 +94,7 @@ class FastTextAgent(CompiledSteps, ClassifierAgent):
 
     def set_state(self, state: Dict[str, Any]) -> None:
         super().set_state(state)
-        self.class_counts = [int(count) for count in state["class_counts"]]
+        self.class_counts = numbers_in(state, "class_counts", int)
 
     # --- learning ---------------------------------------------------------------------
 

@@ -13,20 +13,23 @@ class JudgedReplies(Columns):
 
     numbers (np.ndarray): Which text each is, shape (n_examples,), int64.
     texts (Callable[[], Sequence[str]]): Gives what there was to reply with.
+    losses (Floats1d): Of the examples (nats), shape (n_examples,); on any device.
     """
 
-    __slots__ = ("numbers", "texts")
+    __slots__ = ("numbers", "texts", "losses")
 
-    def __init__(self, numbers: np.ndarray, texts: Callable[[], Sequence[str]]):
-        self.numbers, self.texts = numbers, texts
+    def __init__(self, numbers: np.ndarray, texts: Callable[[], Sequence[str]], losses: Any):
+        self.numbers, self.texts, self.losses = numbers, texts, losses
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def names(self) -> Iterable[str]:
-        return ("text",)
+        return ("text", "loss")
 
     def column(self, name: str) -> List[Any]:
+        if name == "loss":
+            return list(self.losses.tolist())
         if name != "text":
             return [None] * len(self.numbers)
         texts = self.texts()

@@ -8,7 +8,11 @@ MOST_BATCHES = 100
 
 class LoneReplies:
     """Sees whether training, as it begins, has anything to tell right replies from. Some batches
-    without are no error: an epoch may end in a batch of one."""
+    without are no error: an epoch may end in a batch of one.
+
+    n_batches (int): Seen so far.
+    is_over (bool): Whether there was something.
+    """
 
     def __init__(self) -> None:
         self.n_batches = 0
@@ -26,8 +30,15 @@ class LoneReplies:
             return
         self.n_batches += 1
         if self.n_batches >= MOST_BATCHES:
-            raise NothingToLearnError(
-                f"In the first {self.n_batches} batches, right replies are their only candidates: "
-                "there is nothing to tell them from, so nothing is learnt. Set candidates = "
-                '"fixed" or "inline" in [agent], or let batches be larger in [world].'
-            )
+            raise self.error("the first")
+
+    def error(self, which: str) -> NothingToLearnError:
+        """The error for all batches that were seen.
+
+        which (str): Of training: "the first", or "all".
+        """
+        return NothingToLearnError(
+            f"In {which} {self.n_batches} batches, right replies are their only candidates: "
+            "there is nothing to tell them from, so nothing is learnt. Set candidates = "
+            '"fixed" or "inline" in [agent], or let batches be larger in [world].'
+        )

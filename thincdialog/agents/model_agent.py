@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import (
     Any,
     Callable,
+    Collection,
     Dict,
     Iterator,
     Mapping,
@@ -21,21 +22,37 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import is_users, place_in, place_of, told, wrong_value
+from ..contract import CodeError, Returned, called, place_in, told
 from ..data import TextEncoder, Tokenizer
-from ..data.text_encoder import Contexts
-from ..errors import ConfigError, DataError, DialogError, Problem, ProtocolError, TrainingError
+from ..data.text_encoder import Contexts, check_limits
+from ..data.tokenizers.tokenizer import load_tokenizer
+from ..errors import (
+    ConfigError,
+    DataError,
+    DialogError,
+    ModelError,
+    Problem,
+    ProtocolError,
+    TrainingError,
+)
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
-from ..files.json_file import read_json
-from ..layers.watched import changed_rows
-from ..layers.word_vectors import rows_of_words
-from ..messages import Message
+from ..files.json_file import read_state
+from ..layers.watched import (
+    NotFiniteError,
+    changed_rows,
+    check_finite,
+    finding_not_finite,
+    look_at,
+)
+from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
+from ..messages import PARTNER, Message
 from ..metrics import Metric
-from ..models.fitting import fit_weights
+from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
+from ..models.saved_sizes import sizes_of
 from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
@@ -49,6 +66,7 @@ from ..protocol import (
     in_their_places,
 )
 from ..teachers import Teacher
+from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
 from .judged_replies import JudgedReplies
@@ -67,14 +85,27 @@ class Carried(NamedTuple):
     grown: Tuple[int, int] = (0, 0)
 
 
+def loss_of(given: Optional[Callable], usual: Callable) -> Callable:
+    """The loss that an agent is given, or the usual one.
+
+    RAISES (ValueError): If it is a layer, which can be called, too.
+    """
+    if isinstance(given, Model):
+        raise ValueError(f"loss is the layer '{given.name}', expected a registered loss or null")
+    return given or usual
+
+
 class ModelAgent(ConversationAgent, Learner):
     """Base of the agents that learn a Thinc model. A subclass says what it learns besides the
     weights (``survey``), how it learns a batch and how it answers one.
 
     model (Model): Input and output as the subclass says.
+    collate (Optional[Collate]): Puts together what the model reads of a batch; the tokens of
+        its contexts if None.
     use_reply (str): What the history keeps of the agent's own side (see
         ``ConversationAgent``); in training it gives no replies of its own.
     **text_options (Any): Of the ``TextEncoder``.
+    RAISES (ValueError): If one of them is out of range.
     """
 
     needs_text = True
@@ -82,10 +113,23 @@ class ModelAgent(ConversationAgent, Learner):
     has_gradient = True
     reported = REPORTED
     loss: Callable
+    # Seed and step that random draws follow from.
+    _draws: Tuple[int, int] = (0, 0)
 
-    def __init__(self, model: Model, *, use_reply: str = "label", **text_options: Any):
+    # An example of the training data, while the weights are laid out.
+    _first: Optional[Batch] = None
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        collate: Optional[Collate] = None,
+        use_reply: str = "label",
+        **text_options: Any,
+    ):
+        check_limits(**text_options)
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
-        self.model = model
+        self.model, self.collate = model, collate
         self.text_options = text_options
         self.counters = Counters()
         self._text: Optional[TextEncoder] = None
@@ -149,7 +193,7 @@ class ModelAgent(ConversationAgent, Learner):
         self._check_tokenizer(tokenizer)
         if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
-        self.beginning = self._draw_weights(train, tokenizer, seed)
+        self.beginning = self._draw_weights(train, tokenizer, seed).lines
 
     def initialize_from(
         self,
@@ -165,17 +209,35 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
+        check_fitting(folder, self.id)
         self.survey(train)
-        carried = self.carry_over(read_json(folder / "agent.json"))
+        has_state = (folder / "agent.json").is_file()
+        carried = read_state(folder, self.carry_over) if has_state else self.carry_over({})
         self._check_tokenizer(tokenizer)
         lines = [*carried.lines]
         if self.needs_text and tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
-            lines.append(f"tokenizer: its {tokenizer.n_ids:,} ids")
-        lines += self._draw_weights(train, tokenizer, seed)
-        lines += fit_weights(folder, self.parameters, carried.grown)
+            lines.append(self._tokenizer_from(folder, train, tokenizer, progress))
+        rows = self._draw_weights(train, tokenizer, seed, saved_shapes(folder))
+        fit = fit_weights(folder, self.parameters, carried.grown)
+        wanted = [shape for _, shape in rows.unread]
+        if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
+            # A table that was to come did not fit.
+            rows = self._draw_weights(train, tokenizer, seed)
+            fit = fit_weights(folder, self.parameters, carried.grown)
+        for name in dict.fromkeys(name for name, _ in rows.unread):
+            lines.append(f"{name}: not read, as the model has vectors of these words")
         self.weights_changed()
-        self.beginning = lines
+        self.beginning = [*lines, *rows.lines, *fit.lines]
+
+    def _tokenizer_from(
+        self, folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any
+    ) -> str:
+        if (folder / "tokenizer").is_dir():
+            load_tokenizer(tokenizer, folder)
+            return f"tokenizer: its {tokenizer.n_ids:,} ids"
+        if tokenizer.needs_texts:
+            tokenizer.build(train.texts(), progress)
+        return "tokenizer: new, as the model has none"
 
     def carry_over(self, state: Mapping[str, Any]) -> "Carried":
         """Keep what another agent knew, beside what ``survey`` found.
@@ -185,21 +247,35 @@ class ModelAgent(ConversationAgent, Learner):
         return Carried()
 
     def _check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
-        if self.needs_text and tokenizer is None:
+        if self.needs_text and tokenizer is None and self.collate is None:
             hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
             text = "[agent] reads text, but there is no [tokenizer]"
             raise ConfigError([Problem("", text, hint)])
 
     def _draw_weights(
-        self, train: Teacher, tokenizer: Optional[Tokenizer], seed: int
-    ) -> Sequence[str]:
-        """The first weights; RETURNS what initializers have to say of them."""
+        self,
+        train: Teacher,
+        tokenizer: Optional[Tokenizer],
+        seed: int,
+        coming: Collection[Tuple[int, ...]] = (),
+    ) -> TableRows:
+        """The first weights; RETURNS what initializers have to say of them.
+
+        coming (Collection[Tuple[int, ...]]): Shapes of those that a saved model will give.
+        """
         self.set_tokenizer(tokenizer)
         # Thinc's initializers draw from the global generators.
         fix_random_seed(seed)
-        with rows_of_words(lambda: tokenizer.word_ids(train.texts()) if tokenizer else {}) as lines:
+
+        def words() -> Dict[str, int]:
+            return tokenizer.word_ids(train.texts()) if tokenizer else {}
+
+        if self.collate is not None:
+            self._first = Batch.of(list(islice(train.examples(), 1)))
+        with rows_of_words(words, coming) as rows:
             self.lay_out_weights()
-        return lines
+        self._first = None
+        return rows
 
     def set_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
         """Use a built tokenizer; the model's vocabulary takes its size."""
@@ -218,16 +294,15 @@ class ModelAgent(ConversationAgent, Learner):
         sample = self.sample()
         try:
             self.model.initialize(*sample)
-        except DialogError:
-            raise
         except Exception as error:
             if isinstance(error, DialogError) or place_in(error):  # It says itself where.
                 raise
             # Layers refuse what they cannot read in many ways.
             reads = f"text (as {type(sample[0]).__name__})" if self.needs_text else "features"
+            reads = "what the collate function gives" if self.collate is not None else reads
             text = f"[agent.model] cannot be set up to read {reads}: {told(error)}"
-            layers = (node._func for node in self.model.walk() if is_users(node._func))
-            look = "".join(f"look at {place_of(layer)}; " for layer in islice(layers, 1))
+            place = look_at(self.model)
+            look = f"look at {place}; " if place else ""
             raise ConfigError([Problem("", text, f"{look}--traceback shows where")]) from error
         self._parameters = FlatParameters(self.model)
         self.reset_metrics()  # The sample was none of the data.
@@ -283,10 +358,15 @@ class ModelAgent(ConversationAgent, Learner):
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
         super().from_disk(folder)
         if tokenizer is not None:
-            tokenizer.from_disk(folder / "tokenizer")
+            load_tokenizer(tokenizer, folder)
         self.set_tokenizer(tokenizer)
         restore_dimensions(folder, self.model)
-        self.lay_out_weights()
+        try:
+            with sizes_of(folder, self.model):
+                self.lay_out_weights()
+        except ConfigError as error:
+            text = f"config.cfg and layout.json do not fit: {error.problems[0].text}"
+            raise ModelError(f"{folder}  {text}. Save the model again.") from error
         read_weights(folder, self.parameters)
 
     # --- acting -----------------------------------------------------------------
@@ -302,13 +382,21 @@ class ModelAgent(ConversationAgent, Learner):
             if not len(labelled.rows):
                 return self.answer(batch)
             replies = self.learn(labelled)
+        except TrainingError as error:
+            raise self._traced(error, [labelled]) from None
         except Exception as error:
             # What a layer of a user's that lost rows leads to is found elsewhere.
-            lost = None if isinstance(error, DialogError) else changed_rows(self.model)
-            if lost is None or place_in(error):
+            if isinstance(error, DialogError) or place_in(error):
+                raise
+            lost, place = changed_rows(self.model), look_at(self.model)
+            if lost is None and place:  # Thinc's layers refuse what they are given in many ways.
+                lost = CodeError(f"{told(error)}: look at {place}; --traceback shows where")
+            if lost is None:
                 raise
             raise lost from error
-        places = () if labelled is batch else np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
+        if labelled is batch and replies is not None:
+            return replies
+        places = np.flatnonzero(batch.label_ids != NO_LABEL).tolist()
         return in_their_places(replies, places, len(batch.rows))
 
     def self_observe(self, message: Message) -> None:
@@ -322,7 +410,9 @@ class ModelAgent(ConversationAgent, Learner):
         """RAISES (CodeError, ConfigError): If the model gave scores of another shape."""
         if scores.shape != shape:
             text = f"[agent.model] gives scores of shape {scores.shape}, expected {shape}"
-            problem = Problem("", text, "one row for each example")
+            place = look_at(self.model)
+            hint = "one row for each example" + (f"; look at {place}" if place else "")
+            problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
     def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
@@ -334,12 +424,10 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (CodeError): If a user's loss gives something else.
         """
         self.check_scores(scores, shape)
-        found = self.loss(scores, *given)
-        is_pair = isinstance(found, tuple) and len(found) == 2
-        shapes = [getattr(each, "shape", None) for each in found] if is_pair else []
-        if shapes != [shape, shape[:1]]:
-            wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
-            raise wrong_value(self.loss, found, wanted)
+        wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
+        returned = Returned(f"{wanted}, in float32", _are_losses)
+        found: Tuple[Any, Any] = called(self.loss, returned, scores, *given)
+        check_finite(self.loss, scores, found)
         return found
 
     def count_losses(self, batch: Batch, losses: Any) -> None:
@@ -355,23 +443,25 @@ class ModelAgent(ConversationAgent, Learner):
         self.counters.add_loss(total, len(batch.rows))
 
     def judged(
-        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]]
+        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]], losses: Any
     ) -> JudgedReplies:
         """What would have been replied to examples that are learnt; counts how many are right.
 
         scores (Floats2d): Shape (n_examples, n_texts).
         targets (np.ndarray): Number of each example's right text.
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
+        losses (Floats1d): Of the examples.
         """
         best = self.model.ops.to_numpy(scores.argmax(axis=1))
         self.counters.judge(int((best == targets).sum()), len(best))
-        return JudgedReplies(best, texts)
+        return JudgedReplies(best, texts, losses)
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
         the gradients of the step's microbatches apart, to be summed in a fixed tree."""
         ops: Any = self.model.ops
         ops.seed(seed, step, number)
+        self._draws = (seed, step)
         counters = self.counters
         if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
@@ -379,6 +469,28 @@ class ModelAgent(ConversationAgent, Learner):
         counters.microbatches = counters.microbatches or GradientTree()
         counters.microbatches.add(self.parameters.gradients)
         self.parameters.clear_gradients()
+
+    def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
+        """An error for numbers that are not finite, with the function of a user's that gave
+        them first, if one did: what was learnt is learnt once more, and looked at.
+
+        batches (Sequence[Batch]): Of the step.
+        """
+        ops: Any = self.model.ops
+        batches = list(batches)
+        self.give_up()
+        try:
+            with finding_not_finite():
+                for number, batch in enumerate(batches):
+                    ops.seed(*self._draws, number)
+                    self.learn(batch)
+        except NotFiniteError as found:
+            return TrainingError(f"{found}. {error}")
+        except TrainingError:
+            pass
+        finally:
+            self.give_up()
+        return error
 
     def give_up(self) -> None:
         self.parameters.clear_gradients()
@@ -403,12 +515,16 @@ class ModelAgent(ConversationAgent, Learner):
         try:
             norm = parameters.update(optimizer, 1.0 / counters.examples)
         except TrainingError:
-            raise not_finite("gradient", counters.ids) from None
+            error = not_finite("gradient", counters.ids)
+            raise self._traced(error, counters.batches) from None
         self.weights_changed()
         return counters.step(norm)
 
     def reading(self) -> ReadingOptions:
-        return super().reading()._replace(encoder=self.text_options, n_features=0)
+        options = super().reading()._replace(encoder=self.text_options)
+        if self.collate is not None:
+            return options._replace(other_fields=True)
+        return options._replace(n_features=0)
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         """The messages of a batch, with the candidates that learning tells their labels
@@ -437,11 +553,31 @@ class ModelAgent(ConversationAgent, Learner):
 
     def batch_lengths(self, observations: Observations) -> Lengths:
         """The tokens that the model will read of each observation; see ``Agent``."""
+        if self._text is None and self.collate is not None:
+            return Lengths(np.ones((len(observations), 1), dtype=np.int64), (False,))
         lengths = self.text.context_lengths(Batch.of(observations))
         return Lengths(lengths[:, None], self.padded)
 
+    def inputs(self, batch: Batch) -> Any:
+        """What the model reads of a batch, on its device."""
+        if self.collate is None:
+            return self.contexts(batch)
+        return self.collated(batch, None if self._text is None else self.contexts(batch))
+
+    def collated(self, batch: Batch, tokens: Optional[Ragged]) -> Any:
+        """What the model reads of a batch, given the tokens of its contexts."""
+        if self.collate is None:
+            return tokens
+        return put_together(self.collate, batch, tokens, self.model.ops)
+
+    def sample_inputs(self) -> Any:
+        """Input to set the model up with; None where its dimensions are known already."""
+        if self.collate is None:
+            return self.contexts([[(PARTNER, "a")]])
+        return None if self._first is None else self.inputs(self._first)
+
     def contexts(self, conversations: Contexts) -> Ragged:
-        """The conversations as the model's input, on its device."""
+        """The tokens of conversations, on the model's device."""
         return self.ragged(self.text.contexts(conversations), CONTEXT)
 
     def replies(self, texts: Sequence[str], limits: Any = None) -> Ragged:
@@ -477,6 +613,15 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
+
+
+def _are_losses(value: Any, scores: Any, *given: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    if [getattr(each, "shape", None) for each in value] != [scores.shape, scores.shape[:1]]:
+        return False
+    gradient, losses = value
+    return bool(gradient.dtype == scores.dtype and losses.dtype.kind == "f")
 
 
 def no_labels(train: Teacher) -> DataError:

@@ -1,6 +1,7 @@
 from collections import Counter
 from typing import Any, Dict, List, Sequence
 
+from ..files.json_file import whole_number_in
 from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
@@ -44,4 +45,5 @@ class MostFrequentAgent(ConversationAgent):
         return {"counts": dict(self.counts)}
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self._set({text: int(count) for text, count in dict(state["counts"]).items()})
+        counts = state["counts"]
+        self._set({text: whole_number_in(counts, text) for text in counts})

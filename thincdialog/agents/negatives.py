@@ -22,7 +22,7 @@ def draw_negatives(
     candidates[:, 0] = rights
     seed = generator.integers(0, 1 << 64, dtype=np.uint64)
     if not load_kernels("draws").draw_others(seed, rights, pool, candidates[:, 1:]):
-        raise ValueError("there is one reply only to draw wrong ones from")
+        raise ValueError("the data has only one reply: there is no wrong one to draw")
     return candidates
 
 

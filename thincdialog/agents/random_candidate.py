@@ -1,6 +1,7 @@
 from random import Random
 from typing import Any, Dict, List, Sequence
 
+from ..files.json_file import texts_in, whole_number_in
 from ..messages import Message, column
 from ..protocol import Observations
 from ..registry import registry
@@ -45,5 +46,5 @@ class RandomCandidateAgent(ConversationAgent):
         return {"seed": self.seed, "labels": self.labels}
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self.seed = int(state["seed"])
-        self.labels = [str(text) for text in state["labels"]]
+        self.seed = whole_number_in(state, "seed")
+        self.labels = texts_in(state, "labels")

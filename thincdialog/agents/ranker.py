@@ -26,16 +26,18 @@ from ..data.text_encoder import lowest_limits
 from ..errors import ConfigError, DataError, Problem
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
+from ..files.json_file import texts_in
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
-from ..messages import PARTNER, SELF, Message, MessageBatch
+from ..messages import SELF, Message, MessageBatch
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
 from .candidate_vectors import CandidateVectors
+from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
-from .model_agent import Carried, ModelAgent, has_rectangles, no_labels
+from .model_agent import Carried, ModelAgent, has_rectangles, loss_of, no_labels
 from .repeats import kept_setting, probabilities, rank, shall_block
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
@@ -77,6 +79,9 @@ class RankerAgent(ModelAgent):
     block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
         turn of the conversation, or a line of one, come behind all others, in a chat and in
         an evaluation; if None, only where fewer than one in fifty training labels do.
+    collate (Optional[Callable]): A registered function that puts together what the context
+        encoder reads of a batch, such as texts and images; if None, texts. The model has a
+        ``candidate_encoder`` of its own then.
     RAISES (ValueError): If max_fixed_candidates is below 1.
     """
 
@@ -99,6 +104,7 @@ class RankerAgent(ModelAgent):
         segments: Literal["turn", "line"] = "turn",
         use_reply: Literal["label", "model", "none"] = "label",
         block_repeats: Optional[bool] = None,
+        collate: Optional[Collate] = None,
     ):
         if max_fixed_candidates < 1:
             raise ValueError(f"max_fixed_candidates = {max_fixed_candidates}, expected 1 or more")
@@ -110,6 +116,7 @@ class RankerAgent(ModelAgent):
                 )
         super().__init__(
             model,
+            collate=collate,
             history_size=history_size,
             max_context=max_context,
             max_label=max_label,
@@ -118,7 +125,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss or RankingSoftmax()
+        self.loss = loss_of(loss, RankingSoftmax())
         self.candidates = candidates
         self.eval_candidates = eval_candidates
         self.heeds_candidates = eval_candidates in (None, "inline")
@@ -150,7 +157,8 @@ class RankerAgent(ModelAgent):
         path = self.fixed_path
         options = super().reading()._replace(outside_labels=self.ignore_bad_candidates)
         if path is not None:
-            return options._replace(labels=read_list(path))
+            # A saved model knows them: the file may be gone.
+            return options._replace(labels=self.fixed or read_list(path))
         from_training = self.eval_candidates in (None, "inline", "fixed")
         is_fixed = from_training and self.candidates != "vocab"
         return options._replace(repeats_training=is_fixed)
@@ -200,11 +208,11 @@ class RankerAgent(ModelAgent):
     def carry_over(self, state: Mapping[str, Any]) -> Carried:
         """Behind the replies of the training data come those that a saved ranker knew, as far
         as there is room."""
-        before = state.get("fixed_candidates") or ()
+        before = texts_in(state, "fixed_candidates") if "fixed_candidates" in state else ()
         if self.fixed_path is not None or self.candidates == "vocab":
             return Carried()
         n_own = len(self.fixed)
-        known = dict.fromkeys([*self.fixed, *map(str, before)])
+        known = dict.fromkeys([*self.fixed, *before])
         self.fixed = list(known)[: self.max_fixed_candidates]
         n_more = len(self.fixed) - n_own
         return Carried([f"candidates: {n_own:,} replies of the data, {n_more:,} of the model"])
@@ -225,13 +233,13 @@ class RankerAgent(ModelAgent):
         return {"fixed_candidates": self.fixed, "blocks_repeats": self.blocks_repeats}
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self.fixed = [str(text) for text in state["fixed_candidates"]]
+        self.fixed = texts_in(state, "fixed_candidates")
         if not self.fixed:
             raise ValueError("no fixed_candidates")
         self.blocks_repeats = kept_setting(self.block_repeats, state)
 
     def sample(self) -> Sequence[Any]:
-        return [(self.contexts([[(PARTNER, "a")]]), self.replies(["a"]))]
+        return [(self.sample_inputs(), self.replies(["a"]))]
 
     # --- lengths ----------------------------------------------------------------------
 
@@ -254,23 +262,34 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
+    def n_choices(self, batch: Batch) -> int:
+        """Most candidates that a label of the batch is told from, itself among them."""
+        if self.candidates == "batch":
+            return len(np.unique(batch.label_ids))
+        if self.candidates in ("fixed", "vocab"):
+            return len(self.fixed)
+        lists = [set(texts or ()) for texts in batch.column("label_candidates")]
+        if self.candidates == "batch_all":
+            return len(set().union(*lists))
+        return max(map(len, lists), default=0)
+
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         n_rows, good = len(batch.rows), self._with_good_candidates(batch)
         if good is not None:
             batch = batch.take(good)
         if not len(batch.rows):
             return None
+        if not self.lone_replies.is_over:
+            self.lone_replies.see(self.n_choices(batch))
         ops = self.model.ops
         X, texts, targets, allowed = self._training_input(batch)
         n_candidates = len(X[1].lengths)
-        most = n_candidates if allowed is None else int(allowed.sum(axis=1).max())
-        self.lone_replies.see(most)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
         shape = (len(batch.rows), n_candidates)
         d_scores, losses = self.losses(scores, shape, ops.asarray1i(targets), mask)
         known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
-        replies = self.judged(known, targets, texts)
+        replies = self.judged(known, targets, texts, losses)
         self.count_losses(batch, losses)
         backprop(d_scores)
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
@@ -282,7 +301,8 @@ class RankerAgent(ModelAgent):
         where each example's right one is, and which each may be told from (all if None)."""
         if self.candidates == "batch":
             contexts, candidates, numbers = self.text.pairs(batch)
-            X = (self.ragged(contexts, CONTEXT), self.ragged(candidates, LABEL))
+            tokens = self.ragged(contexts, CONTEXT)
+            X = (self.collated(batch, tokens), self.ragged(candidates, LABEL))
             return X, partial(_in_order, numbers, batch), numbers, None
         allowed = None
         if self.candidates in ("fixed", "vocab"):
@@ -297,7 +317,7 @@ class RankerAgent(ModelAgent):
         targets = [rows[text] for text in batch.first_labels()]
         among = list(rows)
         replies = self.replies(among, lowest_limits(batch, targets, len(rows)))
-        return (self.contexts(batch), replies), lambda: among, targets, allowed
+        return (self.inputs(batch), replies), lambda: among, targets, allowed
 
     def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
@@ -328,20 +348,20 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
-        vectors = self.model.get_ref("context_encoder").predict(self.contexts(batch))
+        vectors = self.model.get_ref("context_encoder").predict(self.inputs(batch))
         lists, pools = self._choices(batch)
         eval_labels = batch.column("eval_labels")
-        names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities")
+        names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
         said = self._said(batch)
         for row, scores in enumerate(self._scores(vectors, lists, pools)):
             texts = lists[row]
-            self._count_evaluation_loss(texts, scores, eval_labels[row])
+            loss = self._evaluation_loss(texts, scores, eval_labels[row])
             is_repeat = self._repeats(texts, said[row])
             order = rank(scores, is_repeat)[:RANKED]
             P = probabilities(scores, is_repeat)
             ranked = [texts[index] for index in order.tolist()]
-            values = (ranked[0], ranked, scores[order].tolist(), P[order].tolist())
+            values = (ranked[0], ranked, scores[order].tolist(), P[order].tolist(), loss)
             for name, value in zip(names, values):
                 columns[name].append(value)
         return MessageBatch(columns, len(lists))
@@ -388,20 +408,41 @@ class RankerAgent(ModelAgent):
         if inline:
             sizes = [len(lists[row]) for row in inline]
             at = ops.asarray1i(known.rows([t for row in inline for t in lists[row]], version))
-            owner = ops.asarray1i(np.repeat(inline, sizes).tolist())
-            # (n_candidates_of_all, width) each: one product a candidate, no padding.
-            products = ops.to_numpy((known.vectors[at] * vectors[owner]).sum(axis=1))
-            for row, own in zip(inline, np.split(products, np.cumsum(sizes)[:-1])):
-                scores[row] = own
+            own = self._score_own(vectors[ops.asarray1i(inline)], known.vectors[at], sizes)
+            for row, products in zip(inline, own):
+                scores[row] = products
         for pool in pools:
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows and scores[rows[0]] is None:
                 at = ops.asarray1i(known.rows(pool, version))
-                some = vectors[ops.asarray1i(rows)]
-                products = ops.to_numpy(ops.gemm(some, known.vectors[at], trans2=True))
-                for row, own in zip(rows, products):
-                    scores[row] = own
+                products = self._score_all(vectors[ops.asarray1i(rows)], known.vectors[at])
+                for row, of_row in zip(rows, ops.to_numpy(products)):
+                    scores[row] = of_row
         return scores
+
+    def _score_all(self, contexts: Floats2d, candidates: Floats2d) -> Floats2d:
+        """Each context with each candidate; shape (n_contexts, n_candidates)."""
+        scorer = self.model.maybe_get_ref("scorer")
+        if scorer is not None:
+            return scorer.predict((contexts, candidates))
+        return self.model.ops.gemm(contexts, candidates, trans2=True)
+
+    def _score_own(
+        self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]
+    ) -> Sequence[Any]:
+        """Each context with candidates of its own, which lie one behind the other: on the host."""
+        ops, ends = self.model.ops, np.cumsum(sizes)
+        if self.model.has_ref("scorer"):
+            parts = zip(range(len(sizes)), ends.tolist(), sizes)
+            of_rows = (
+                self._score_all(contexts[row : row + 1], candidates[end - size : end])
+                for row, end, size in parts
+            )
+            return [ops.to_numpy(products)[0] for products in of_rows]
+        owner = ops.asarray1i(np.repeat(np.arange(len(sizes)), sizes).tolist())
+        # (n_candidates_of_all, width) each: one product a candidate, no padding.
+        products = ops.to_numpy((candidates * contexts[owner]).sum(axis=1))
+        return np.split(products, ends[:-1])
 
     def _said(self, batch: Batch) -> List[Collection[str]]:
         """What each row is not to be answered with, if there is anything else."""
@@ -432,13 +473,16 @@ class RankerAgent(ModelAgent):
             self._numbered = texts, _number(texts)
         return self._numbered[1]
 
-    def _count_evaluation_loss(
+    def _evaluation_loss(
         self, texts: Sequence[str], scores: Any, right: Optional[Sequence[str]]
-    ) -> None:
-        if right and right[0] in texts:
-            high, at = scores.max(), texts.index(right[0])
-            loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
-            self.counters.add_evaluation_loss(loss)
+    ) -> Optional[float]:
+        """Of an example; counted, too."""
+        if not right or right[0] not in texts:
+            return None
+        high, at = scores.max(), texts.index(right[0])
+        loss = float(np.log(np.exp(scores - high).sum()) + high - scores[at])
+        self.counters.add_evaluation_loss(loss)
+        return loss
 
     def _encode_candidates(self, texts: List[str]) -> Floats2d:
         return self.model.get_ref("candidate_encoder").predict(self.replies(texts))

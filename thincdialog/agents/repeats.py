@@ -37,8 +37,12 @@ def kept_setting(setting: Optional[bool], state: Mapping[str, Any]) -> bool:
     """The same of a saved agent; those of before there was this setting go on without it.
 
     state (Mapping[str, Any]): Of the agent, with ``blocks_repeats``.
+    RAISES (TypeError): If it is not such a state.
     """
-    return bool(state.get("blocks_repeats", False)) if setting is None else setting
+    kept = state.get("blocks_repeats", False)
+    if not isinstance(kept, bool):
+        raise TypeError("blocks_repeats is neither true nor false")
+    return kept if setting is None else setting
 
 
 def rank(scores: np.ndarray, is_repeat: np.ndarray) -> np.ndarray:

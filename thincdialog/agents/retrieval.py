@@ -10,7 +10,8 @@ from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Encoded
 from ..data.tokenizers import HashNgramTokenizer
 from ..examples.batch import Batch
-from ..files.array_file import reading_arrays
+from ..files.array_file import read_arrays, reading_arrays
+from ..files.json_file import number_in, texts_in, whole_number_in
 from ..messages import PARTNER, SILENCE, Message, Turn, column
 from ..protocol import Observations
 from ..registry import registry
@@ -221,9 +222,9 @@ class RetrievalAgent(ConversationAgent):
         }
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        self.n_texts = int(state["n_texts"])
-        self.mean_length = float(state["mean_length"])
-        self.replies = [str(text) for text in state["replies"]]
+        self.n_texts = whole_number_in(state, "n_texts")
+        self.mean_length = number_in(state, "mean_length", 1)
+        self.replies = texts_in(state, "replies")
         self.blocks_repeats = kept_setting(self.block_repeats, state)
 
     def to_disk(self, folder: Path) -> None:
@@ -240,11 +241,14 @@ class RetrievalAgent(ConversationAgent):
     def from_disk(self, folder: Path, *, tokenizer: Optional[Tokenizer] = None) -> None:
         super().from_disk(folder, tokenizer=tokenizer)
         path = folder / _ARRAYS
-        with reading_arrays(path), path.open("rb") as file:
-            arrays = np.load(file, allow_pickle=False)
+        arrays = read_arrays(path)
+        with reading_arrays(path):
             index = TermIndex.from_arrays(arrays)
             frequencies = np.zeros_like(self.frequencies)
-            frequencies[arrays["known"]] = arrays["frequencies"]
+            known = arrays["known"]
+            if len(known) and known.min() < 0:
+                raise ValueError("a term has no place")
+            frequencies[known] = arrays["frequencies"]
             reply_of = arrays["reply_of"]
             if len(reply_of) != index.n_documents:
                 raise ValueError("the replies do not fit the contexts")

@@ -119,6 +119,10 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     # --- learning ---------------------------------------------------------------------
 
+    def n_choices(self, batch: Batch) -> int:
+        # Wrong replies are drawn from all of them, where the batch has none.
+        return len(self.fixed)
+
     def learn(self, batch: Batch) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""
         n = len(batch.rows)

@@ -64,9 +64,13 @@ class TermIndex(NamedTuple):
         """
         *own, n_documents = (arrays[name] for name in cls._fields)
         index = cls._make([*own, int(n_documents)])
-        n_postings, documents = len(index.documents), index.documents
+        parts, (n_postings, documents) = index[:4], (len(index.documents), index.documents)
+        if any(part.ndim != 1 for part in parts) or not np.isfinite(index.weights).all():
+            raise ValueError("an array is no row of finite numbers")
         if len(index.starts) != len(index.terms) + 1 or index.starts[-1] != n_postings:
             raise ValueError("the starts do not fit the terms")
+        if index.starts[0] != 0 or (np.diff(index.starts) < 0).any():
+            raise ValueError("the starts are not in order")
         if n_postings and not 0 <= documents.min() <= documents.max() < index.n_documents:
             raise ValueError("a posting has no document")
         if len(index.weights) != n_postings:

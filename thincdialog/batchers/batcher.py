@@ -59,7 +59,7 @@ class Batcher:
         # Only what is missing comes here.
         if name in ("sizes", "buffer"):
             raise PlanError(
-                f"{type(self).__name__} has no {name}: call super().__init__(sizes, buffer) in "
+                f"{place_of(type(self))} has no {name}: call super().__init__(sizes, buffer) in "
                 "its __init__(), sizes such as Sizes(32)"
             )
         raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
@@ -72,7 +72,7 @@ class Batcher:
         rng (np.random.Generator): For draws, if there are any.
         RETURNS (List[np.ndarray]): Numbers of the rows of each batch, each row once.
         """
-        raise PlanError(f"{type(self).__name__} has no plan(lengths, limit, rng): give it one")
+        raise PlanError(f"{place_of(type(self))} has no plan(lengths, limit, rng): give it one")
 
     def window(self, step: int) -> Tuple[int, int]:
         """The limit from a step on, and for how many batches it holds: ``buffer``, or

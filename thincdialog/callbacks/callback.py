@@ -12,7 +12,7 @@
 A registered function returns the callback. It is called with ``info``, the same
 row that loggers get (see ``thincdialog/loggers/logger.py``; ``scores`` holds all dev
 metrics), and with the agent, which has its latest weights again, not the averaged
-ones that were evaluated. True ends training; anything else lets it go on. Limits,
+ones that were evaluated. True ends training; False or None lets it go on. Limits,
 patience and a target score are settings of ``[training]`` and need no callback.
 
 A callback that remembers something can have two methods, so that ``train --resume`` goes
@@ -21,9 +21,27 @@ on with it: ``state()`` gives it as JSON values, ``restore(state)`` takes it bac
 
 from typing import Any, Callable, Mapping, Optional
 
+import numpy
+
+from ..contract import Returned, called
 from ..protocol import Agent
 from ..registry import registry
 
 # (info, agent) -> True to end training.
 Callback = Callable[[Mapping[str, Any], Agent], Optional[bool]]
+
+
+def shall_end(callback: Callback, info: Mapping[str, Any], agent: Agent) -> bool:
+    """Call a callback; whether it ends training.
+
+    RAISES (CodeError): If it returns something else.
+    """
+    return bool(called(callback, _ANSWER, info, agent))
+
+
+def _is_answer(value: Any, *given: Any) -> bool:
+    return value is None or isinstance(value, (bool, numpy.bool_))
+
+
+_ANSWER = Returned("True to end training, or False or None", _is_answer)
 registry.callbacks.makes(Callback)

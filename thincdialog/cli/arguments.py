@@ -124,6 +124,10 @@ DELIMITER = argument(
 ENCODING = argument(
     "--encoding NAME", "of the file that is read, such as cp1252; UTF-8 if not given"
 )
+THRESHOLD = argument(
+    "--threshold P", "what is less probable is not said: 0.0 to 1.0, 0 if not given", share, 0.0
+)
+FORCE = argument("--force", "replace files that are there")
 JSONL = argument("--jsonl", "one JSON object on a line")
 
 

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import Any, Iterator, List, Optional, Tuple
 
-from .arguments import CODE, GPU, MODEL, argument, common, named, positive, share
+from .arguments import CODE, GPU, MODEL, THRESHOLD, argument, common, named, positive
 from .output import coloured, messages
 
 EXAMPLES = [
@@ -29,9 +29,7 @@ ARGUMENTS = [
     MODEL,
     argument("--candidates FILE", "replies to choose from, one on a line"),
     argument("--top N", "show so many replies with their probabilities", positive),
-    argument(
-        "--threshold P", "what is less probable is not said: 0.0 to 1.0, 0 if not given", share, 0.0
-    ),
+    THRESHOLD,
     CODE,
     GPU,
 ]
@@ -64,7 +62,7 @@ def talk(
     top (Optional[int]): Show so many replies, each behind its probability, and an empty line.
     threshold (float): The least probability of a reply that is said.
     """
-    from ..runs.chatbot import DONT_KNOW
+    from ..messages import DONT_KNOW
 
     history: List[Tuple[str, str]] = []
     for line in lines:

@@ -2,10 +2,11 @@
 
 import argparse
 
-from .arguments import CODE, GPU, argument, common, json_file, positive, resamples, split
+from .arguments import CODE, FORCE, GPU, argument, common, json_file, positive, resamples, split
 from .evaluate import about_intervals
 from .json_output import write_json
 from .output import messages, table
+from .writing import check_outputs
 
 EXAMPLES = [
     "compare output/quickstart output/small",
@@ -21,6 +22,7 @@ ARGUMENTS = [
     split("test"),
     json_file("all differences"),
     resamples(positive),
+    FORCE,
     CODE,
     GPU,
 ]
@@ -31,6 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import compare
     from ..evaluation.results import is_of_words
 
+    check_outputs([arguments.json], arguments.force, (arguments.a, arguments.b))
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
     found = compare(arguments.a, arguments.b, **options)
     if arguments.json == "-":

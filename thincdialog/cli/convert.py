@@ -42,7 +42,7 @@ ARGUMENTS = [
     argument("--drop A,B", "fields to leave out; labels: all but the first; history: each turn "
              "becomes an example of its own; blanks: at the ends of lines", listed,
              default=[], suggest=lambda: ("labels", "history", "blanks")),
-    argument("--skip", "leave out episodes that the format cannot hold"),
+    argument("--skip", "leave out what cannot be read, and episodes that the format cannot hold"),
     argument("--force", "replace a file that is there"),
 ]  # fmt: skip
 
@@ -62,6 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
     if done.n_skipped:
         skipped = counted(done.n_skipped, "episode")
         messages.warn(f"{skipped} skipped; the first: {done.first_skipped}")
+    if done.bad is not None and done.bad.n_skipped:
+        messages.warn(done.bad.summary())
     between = "conversations" in done.from_format and "conversations" in done.to_format
     examples = counted(done.n_examples, "turn" if between else "example")
     episodes = counted(done.n_episodes, "episode")

@@ -35,6 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..inspection.rehearsal import rehearse
     from ..loggers.values import leaves
     from ..training.experiment import Experiment
+    from ..training.problems import find_problems, missing_packages
 
     load_code(arguments.code)
     found: Dict[str, Any] = {"config": arguments.config, "problems": []}
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not problems:
         checked = load_config(arguments.config, arguments.overrides)
         experiment = Experiment.from_config(checked, on_cpu=True)
-        problems = [*experiment.missing_packages(), *experiment.score_problems()]
+        problems = [*missing_packages(experiment), *find_problems(experiment)]
         if arguments.code is not None and not problems:
             problems = rehearse(experiment)
     if problems and arguments.json:

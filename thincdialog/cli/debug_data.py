@@ -16,15 +16,21 @@ EXAMPLES = [
 ]
 
 ABOUT = """
-Reads all data as the agent would, without training. What cannot be read is listed, all of
-it, and ends the command with 1, unless on_bad_data = "skip" allows so much. It warns if
-there are fewer than 100 training examples, or of a class fewer than 10; texts or labels
-that are missing or empty; labels that are no candidates, or classes that training lacks;
-more than half of the labels of dev or test that are among nobody's candidates; a label
-that more than 90 % of the training examples have; more than 10 % duplicates; more than
-1 % with two different classes; more than 1 % of dev or test that stand in the training
-data, too; ids that occur twice; more than 5 % unknown words; more than 10 % that the
-agent cuts. Warnings are no errors: it ends with 0 all the same."""
+Reads all data as the agent would, without training. All that cannot be read is listed. The
+exit code is then 1, unless on_bad_data = "skip" allows so much. It warns of:
+
+  fewer than 100 training examples, or fewer than 10 of a class
+  texts or labels that are missing or empty
+  labels that are no candidates, and classes that training lacks
+  more than half of the labels of dev or test that are among nobody's candidates
+  a label that more than 90 % of the training examples have
+  more than 10 % duplicates, more than 1 % of the inputs with two different classes
+  more than 1 % of dev or test that stand in the training data, too
+  ids that occur twice
+  more than 5 % unknown words
+  more than 10 % of the texts that the agent truncates
+
+The exit code is 0 with warnings, too."""
 
 ARGUMENTS = [
     CONFIG,
@@ -49,6 +55,8 @@ def run(arguments: argparse.Namespace) -> None:
         tasks.setdefault(part.task, []).append(part)
     for parts in tasks.values():
         _show_task(parts, report, not arguments.no_histograms)
+    if report.costs is not None:
+        _show_costs(report.costs)
     _show_warnings(report)
 
 
@@ -79,6 +87,22 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
         if part.unknown_words:
             words = ", ".join(f"{word} ({count})" for word, count in part.unknown_words)
             print(f"Unknown words in {part.split}: {words}\n")
+
+
+def _show_costs(costs: Any) -> None:
+    speeds = [(costs.reading_seconds, "read"), (costs.encoding_seconds, "made into tokens")]
+    shown = (f"{1 / seconds:,.0f} {what} a second" for seconds, what in speeds if seconds)
+    print(f"Of the first {counted(costs.n_examples, 'training example')}: {', '.join(shown)}\n")
+    if costs.paddings:
+        rows = [["padding under", "batches", "padded cells", "largest batch"]]
+        rows += [
+            [each.name, f"{each.n_batches:,}", _percent(each.fraction), f"{each.largest:,} cells"]
+            for each in costs.paddings
+        ]
+        print(table(rows))
+        if not costs.pads:
+            print("This model pads nothing: the table is for models that do.")
+        print()
 
 
 def _show_labels(part: Any, has_classes: bool) -> None:
@@ -168,5 +192,5 @@ def _cells(part: Any) -> Dict[str, str]:
         "text also in training": some(part.text_in_train),
         "ids that repeat": some(part.repeated_ids),
         "conversations that repeat": count(part.shared_ids),
-        "conversations skipped": count(sum(bad.n_skipped for bad in part.skipped)),
+        "skipped": ", ".join(f"{bad.n_skipped:,} {bad.unit}" for bad in part.skipped),
     }

@@ -30,7 +30,7 @@ def _show_step(found: Any) -> None:
     rows = [
         ["first step", ""],
         ["examples", f"{found.step_examples:,}"],
-        ["loss per example", f"{found.loss:.4f}"],
+        ["mean loss", f"{found.loss:.4f}"],
         ["steps per epoch", _about(found.steps_per_epoch)],
         ["steps in all, at most", _about(found.total_steps)],
         ["parameters", f"{found.n_parameters:,}"],

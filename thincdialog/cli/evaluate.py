@@ -4,10 +4,11 @@ import argparse
 import sys
 from typing import Any, Dict
 
-from .arguments import CODE, GPU, MODEL, argument, common, count, json_file, resamples, split
+from .arguments import CODE, FORCE, GPU, MODEL, argument, common, count, json_file, resamples, split
 from .classes import classes_as_json, show_classes
 from .json_output import write_json
 from .output import messages, number_of, table
+from .writing import check_outputs
 
 EXAMPLES = [
     "evaluate output/quickstart",
@@ -28,10 +29,11 @@ ARGUMENTS = [
         "write each example with its reply, a JSON line each; examples then need no labels",
     ),
     argument("--top N", "candidates in --predictions, 10 if not given", count, 10),
-    argument("--per-class", "how well each class is found"),
-    argument("--confusion", "which class is found for which"),
-    argument("--confusion-png FILE", "the same as a picture (needs the extra plot)"),
+    argument("--per-class", "show precision, recall and f1 of each class"),
+    argument("--confusion", "show the confusion matrix"),
+    argument("--confusion-png FILE", "write it as a picture (needs the extra plot)"),
     resamples(count),
+    FORCE,
     CODE,
     GPU,
 ]
@@ -41,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Evaluate, and show or write all scores; of several tasks, the usual ones in a row."""
     from ..api import evaluate_in_detail, write_predictions
 
+    files = (arguments.json, arguments.predictions, arguments.confusion_png)
+    check_outputs(files, arguments.force)
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
     # Who wants the replies may have no labels.
     labels_needed = not arguments.predictions

@@ -3,9 +3,10 @@
 import argparse
 import dataclasses
 
-from .arguments import argument, common, trial
+from .arguments import FORCE, argument, common, trial
 from .json_output import print_json
 from .output import can_show, messages, table
+from .writing import check_outputs
 
 EXAMPLES = [
     "find-lr quickstart.cfg",
@@ -15,14 +16,15 @@ EXAMPLES = [
 
 ABOUT = """
 Trains anew for a few steps while the learning rate rises exponentially, and shows the
-loss at each rate. Suggests a tenth of the rate at which the loss stops falling or runs
-off; if it falls to the end, the rate at which it falls fastest. Writes nothing but the
+loss at each rate. Suggests the rate at which most of the loss's fall is done, but no
+more than a tenth of the rate at which it rises again or runs off. Writes nothing but the
 picture, if one is asked for. The method: https://arxiv.org/abs/1506.01186"""
 
 ARGUMENTS = [
     argument("--start RATE", "rate of the first step, 1e-6 if not given", float, 1e-6),
     argument("--end RATE", "rate of the last step, 1.0 if not given", float, 1.0),
     argument("--png FILE", "draw the curve into a file, .png or .svg"),
+    FORCE,
     *trial("steps in all", 100),
 ]
 
@@ -32,6 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import find_lr
     from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
 
+    check_outputs([arguments.png], arguments.force)
     found = find_lr(arguments.config, **common(arguments, "start", "end", "steps"))
     if arguments.json:
         print_json(dataclasses.asdict(found))

@@ -23,9 +23,12 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Show versions, or the facts of a saved model."""
-    from ..files.saved_model import model_folder, read_meta
+    from ..files.saved_model import look_again, model_folder, read_meta
 
-    facts = read_meta(model_folder(arguments.model)) if arguments.model else _of_installation()
+    model = arguments.model
+    facts = _of_installation()
+    if model:
+        facts = look_again(model, lambda: read_meta(model_folder(model)))
     # Checksums are for programs: --json has them.
     rows = _flatten({name: value for name, value in facts.items() if name != "files"}, "")
     if arguments.json:

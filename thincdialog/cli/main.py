@@ -11,6 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from .. import __version__
 from ..errors import ConfigError, DialogError, WorkerError
+from ..files.pickles import allowing
 from .arguments import UsageError, declare
 from .completion import DEFAULTS, complete, settings_in
 from .example_files import where_from
@@ -20,10 +21,11 @@ from .overrides import ENVIRONMENT, environment_overrides, split_overrides
 INTERRUPTED = 130
 TRACEBACK = "THINCDIALOG_TRACEBACK"
 EXIT_CODES = {
-    0: "done, warnings or not",
-    1: "config, data, model or output at fault",
-    2: "command line at fault",
-    75: "stopped by SIGTERM, training was saved: train --resume goes on",
+    0: "success, also with warnings",
+    1: "error in the config, the data, the model or the output",
+    2: "error in the command line",
+    75: "stopped by SIGTERM or SIGHUP, training was saved: train --resume goes on",
+    129: "stopped by SIGHUP (the terminal has gone), nothing was saved to go on from",
     INTERRUPTED: "interrupted by Ctrl-C",
     143: "stopped by SIGTERM, nothing was saved to go on from",
 }
@@ -82,7 +84,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return code
     except KeyboardInterrupt as interrupt:  # Training names the folder that it saved.
         messages.warn(f"Interrupted; saved {interrupt}" if str(interrupt) else "Interrupted")
-        return INTERRUPTED
+        return getattr(interrupt, "exit_code", INTERRUPTED)
     except BrokenPipeError:  # As in "... | head": the reader has had enough.
         _drop_output()
         return 0
@@ -99,9 +101,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if isinstance(error, ConfigError) and not shows_traceback:
             messages.info("Nothing was written.")
         return getattr(error, "exit_code", DialogError.exit_code)
-    except SystemExit as error:  # From argparse.
-        return error.code if isinstance(error.code, int) else 2
-    except Exception as error:
+    except BaseException as error:
+        from ..contract import place_in
+
+        if isinstance(error, SystemExit) and not place_in(error):  # From argparse.
+            return error.code if isinstance(error.code, int) else 2
         text = _told_of_code(error)
         if not text or shows_traceback:
             traceback.print_exc()
@@ -110,7 +114,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         return DialogError.exit_code
 
 
-def _told_of_code(error: Exception) -> str:
+def _told_of_code(error: BaseException) -> str:
     """What went wrong in code of a user's, or where such code was at work; "" if there is
     none, and the defect is ours."""
     from ..contract import CODE_PREFIX, told, told_of_code
@@ -120,7 +124,7 @@ def _told_of_code(error: Exception) -> str:
     if text or not files:
         return text
     last = traceback.extract_tb(error.__traceback__)[-1]
-    what = f"{told(error)} ({last.filename}:{last.lineno}, --traceback shows the way there)"
+    what = f"{told(error)} ({last.filename}:{last.lineno}, --traceback shows all of it)"
     names = ", ".join(sorted({os.path.basename(str(name)) for name in files}))
     return f"{what}. No line of {names} was at work there; something that it gave may be wrong."
 
@@ -165,7 +169,9 @@ def _run(words: List[str]) -> int:
             if setting not in overrides:
                 messages.info(f"{ENVIRONMENT} sets --{setting} {value}")
         parsed.overrides = {**from_environment, **overrides}
-    elif overrides:
+        with allowing(parsed.allow_pickle):
+            return _module(name).run(parsed) or 0
+    if overrides:
         parser.error(f"--{next(iter(overrides))}: this command changes no settings")
     return _module(name).run(parsed) or 0
 
@@ -188,7 +194,10 @@ def make_parser(name: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     declare(parser, module.ARGUMENTS)
-    about = f"show where errors come from, all of it (also: {TRACEBACK}=1)"
+    if command.takes_overrides:
+        about = "let loaders of ml_datasets unpickle files, which can run any code"
+        parser.add_argument("--allow-pickle", action="store_true", help=about)
+    about = f"show the whole traceback of an error (also: {TRACEBACK}=1)"
     parser.add_argument("--traceback", action="store_true", help=about)
     return parser
 

@@ -6,6 +6,7 @@ Colour only on a terminal that has it, and never if NO_COLOR is set.
 import os
 import sys
 import unicodedata
+from contextlib import suppress
 from functools import partialmethod
 from typing import Any, Optional, Sequence, TextIO
 
@@ -74,8 +75,9 @@ class Messages:
         stream = self.stream or sys.stderr
         sign, plain, code = _SIGNS[kind]
         sign = sign if can_show(sign, stream) else plain
-        stream.write(f"{coloured(sign, code, stream)} {text}\n")
-        stream.flush()
+        with suppress(OSError):  # The terminal may have gone, and with it who would read it.
+            stream.write(f"{coloured(sign, code, stream)} {text}\n")
+            stream.flush()
 
     good = partialmethod(_show, "good")
     info = partialmethod(_show, "info")

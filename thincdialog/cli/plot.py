@@ -4,8 +4,9 @@ import argparse
 import shutil
 import sys
 
-from .arguments import argument, listed
+from .arguments import FORCE, argument, listed
 from .output import can_show, has_colour, messages
+from .writing import check_outputs
 
 EXAMPLES = [
     "plot output/quickstart",
@@ -18,10 +19,11 @@ WIDEST = 100
 ARGUMENTS = [
     argument("RUN...", "output folder of a training run, or a log.jsonl", dest="runs"),
     argument("--metrics A,B", "what to show; the loss and the score if not given", listed),
-    argument("--against", "what to lay it over, step if not given", default="step",
+    argument("--against", "the x axis, step if not given", default="step",
              choices=("step", "epoch", "examples", "seconds")),
-    argument("--png FILE", "draw a picture instead"),
-    argument("--svg FILE", "draw a picture instead"),
+    argument("--png FILE", "write a PNG picture, in place of one on the terminal"),
+    argument("--svg FILE", "write an SVG picture, in place of one on the terminal"),
+    FORCE,
 ]  # fmt: skip
 
 
@@ -30,6 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import plot
 
     files = [path for path in (arguments.png, arguments.svg) if path]
+    check_outputs(files, arguments.force)
     text = plot(
         arguments.runs,
         metrics=arguments.metrics or None,

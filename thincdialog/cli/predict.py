@@ -2,34 +2,61 @@
 
 import argparse
 import sys
+from typing import Iterable
 
-from .arguments import CODE, COLUMNS, DELIMITER, ENCODING, GPU, MODEL, argument, common, positive
+from .arguments import (
+    CODE,
+    COLUMNS,
+    DELIMITER,
+    ENCODING,
+    GPU,
+    MODEL,
+    THRESHOLD,
+    argument,
+    common,
+    positive,
+)
 from .output import counted, messages
 
 EXAMPLES = [
     "predict output/intent/model-best tickets.csv --text-field body -o answered.csv",
     "predict output/ranker/model-best test.jsonl --top 3 > replies.jsonl",
+    "predict output/ranker/model-best chats.json --format sharegpt --threshold 0.2",
     "predict output/intent/model-best - < lines.txt",
 ]
 
 ABOUT = """
-Answers a text, a row or a conversation (its last turn) after the other, in the order of the
-file and with all that stands there; labels are not needed, and not looked at. CSV and TSV
-stay tables, with added columns; all else becomes JSON lines. Any number of rows: 1,024 are
-held at a time. A row that cannot be read is left out with one error; the exit code is then 1."""
+Answers each text, row or conversation of a file, in its order and with all its fields. Labels
+are not needed, and not looked at. In a conversation, the partner's last turn is answered. CSV and
+TSV stay tables, with added columns; all else becomes JSON lines. Line n of a text file is line n
+of the output: where it is blank, the reply is null. Files may have any size: 1,024 rows are held
+at a time. A row that cannot be read is named and left out; the exit code is then 1."""
+
+FORMATS = "text, jsonl, csv, tsv, parlai, fbdialog, babi"
+
+
+def _formats() -> Iterable[str]:
+    from ..formats.layout_file import shipped_layouts
+
+    return (*FORMATS.split(", "), *shipped_layouts())
+
 
 ARGUMENTS = [
     MODEL,
     argument("FILE", "what to answer, plain or gzip'd; - for what is piped in"),
     argument("-o --output FILE", "where to write; stdout if not given. NAME.gz is compressed"),
     argument("--top N", "candidates or classes to give with scores, the best first", positive, 1),
-    argument("--format NAME", "text, jsonl (texts or conversations), csv, tsv, parlai, fbdialog or "
-             "babi; told by the file's name and its first line if not given",
-             suggest=lambda: ("text", "jsonl", "csv", "tsv", "parlai", "fbdialog", "babi")),
+    THRESHOLD,
+    argument("--format NAME", f"{FORMATS}; or a layout of thincdialog.JSONLayout.v1, such as "
+             "messages, sharegpt or my.yml. If not given: as in the model's data, or as the "
+             "file's name and first line tell", suggest=_formats),
     argument("--text-field NAME", "field or column of the text, as in the model's data if not "
              "given"),
-    argument("--label-speaker WHO", "in conversations, who speaks for the model; all but the "
-             "last speaker if neither this nor the model's data says"),
+    argument("--label-speaker WHO", "in conversations, who speaks for the model; if not given, as "
+             "in the model's data or the layout, or else all but the last speaker"),
+    argument("--system-turns HOW", "with a layout, what becomes of a system's turns: context, "
+             "field or drop; as in the model's data if not given",
+             choices=("context", "field", "drop")),
     COLUMNS,
     DELIMITER,
     ENCODING,
@@ -45,8 +72,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ..api import predict
     from ..formats.output_file import open_output
 
-    names = ("format", "text_field", "label_speaker", "columns", "delimiter", "encoding")
-    options = {**common(arguments, "top", "prefix", *names), "on_error": _say}
+    names = ("format", "text_field", "label_speaker", "system_turns", "columns", "delimiter")
+    options = common(arguments, "top", "threshold", "prefix", "encoding", *names)
+    options["on_error"] = _say
     answers = predict(arguments.model, arguments.file, **options)
     if arguments.output in (None, "-"):
         for line in answers.lines():

@@ -29,7 +29,9 @@ PLACES = ".4f"
 
 ARGUMENTS = [
     argument("RUN...", "output folder of a training run, or one of many", dest="runs"),
-    argument("--columns A,B", "what to show: names of --csv, settings, or last parts", listed),
+    argument(
+        "--columns A,B", "what to show: names as in --csv, settings, or their last parts", listed
+    ),
     [argument("--csv", "print all that is known as CSV"), json_flag("all that is known")],
 ]
 
@@ -79,7 +81,7 @@ def _column(name: str, names: List[str], equal: List[str]) -> str:
     if name in names or len(ends) == 1:
         return name if name in names else ends[0]
     if ends:
-        text = f"may be any of: {', '.join(ends)}"
+        text = f"fits several columns: {', '.join(ends)}"
     else:
         near = difflib.get_close_matches(name, [*names, *equal], 1)
         text = f"is no column{f' - did you mean {near[0]!r}?' if near else ''}"

@@ -34,7 +34,7 @@ ARGUMENTS = [
     ),
     argument("--dry-run", "do all up to the first step, show counts and sizes, write nothing"),
     argument("--file-friendly", "plain lines, also on a terminal: no progress bar, no colour"),
-    json_flag("scores at the end, and all else to stderr,"),
+    json_flag("the scores at the end"),
     CODE,
     GPU,
 ]
@@ -70,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         best = result.output / "model-best"
         messages.good(f"Saved {best}")
-        messages.info(f"Talk to it: {command_line('chat', str(best), *with_code(arguments))}")
+        if result.can_chat:
+            messages.info(f"Talk to it: {command_line('chat', str(best), *with_code(arguments))}")
     return 0
 
 

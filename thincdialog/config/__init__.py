@@ -1,6 +1,6 @@
 """Configs: read, complete, check, build, write."""
 
-from .code import CodeError, CodeLike, PathLike, code_files, load_code
+from .code import CodeError, CodeLike, PathLike, code_files, load_code, told_apart
 from .given import ConfigLike, Overrides
 from .load import (
     CheckedConfig,
@@ -16,5 +16,6 @@ from .write import write_config
 __all__ = [
     "CheckedConfig", "CodeError", "CodeLike", "ConfigLike", "Overrides", "PathLike", "build_block",
     "check_config", "code_files", "command_in", "find_shipped", "load_code", "load_config",
-    "read_sections", "resolve_config", "shipped_configs", "shipped_text", "write_config",
+    "read_sections", "resolve_config", "shipped_configs", "shipped_text", "told_apart",
+    "write_config",
 ]  # fmt: skip

@@ -1,12 +1,13 @@
 """Finds everything that is wrong with a config, and builds what it describes."""
 
+import math
 import re
 from itertools import zip_longest
 from typing import Any, Dict, List, Optional, Set, Union
 
 import catalogue
 
-from ..contract import is_users, one, place_in, told, wrong_value
+from ..contract import CodeError, is_users, one, place_in, told, wrong_value
 from ..errors import ConfigError, DialogError, Problem
 from ..registry import registry
 from . import mixture
@@ -14,13 +15,15 @@ from .annotations import accepts_list, as_annotated, describe, element_type, fit
 from .blocks import is_block, is_group
 from .functions import REQUIRED, FunctionInfo, describe_function
 from .given import GivenConfig, default_source
-from .schemas import BLOCKS, ELSEWHERE, SECTION_ORDER, SETTINGS, Blocks, Setting, known_keys
+from .schemas import BLOCKS, ELSEWHERE, EMPTY, SECTION_ORDER, SETTINGS, Blocks, Setting, known_keys
 from .suggestions import close_functions, close_to, value_hint
 from .values import KeyPath, around, parts_of, shorten, show_value
 from .variables import variables_in
 
 # The type of everything in [paths], whose keys are free.
 _PATHS = Union[str, List[str], None]
+# What a function may say of its arguments, such as numbers that are too large.
+REFUSALS = (DialogError, ValueError, TypeError, ArithmeticError, MemoryError)
 # How registered functions begin to say what is wrong with one of their arguments.
 _ARGUMENT = re.compile(r"'(\w+)' of ")
 
@@ -85,7 +88,9 @@ class Checker:
         used = set(variables_in(self.given.data))
         for key, value in section.items():
             path, name = ("paths", key), f"paths.{key}"
-            if not fits(value, _PATHS) and path not in self.given.unknown:
+            if key.startswith("@"):
+                self.add(path, f"[paths] builds nothing, got '{key}'", "write its name without @")
+            elif not fits(value, _PATHS) and path not in self.given.unknown:
                 self.add_at(path, f"should be a string or null, got {show_value(value)}")
             elif name in self.given.overrides and name not in used and "paths" not in used:
                 keys = [n.split(".", 1)[1] for n in sorted(used) if n.startswith("paths.")]
@@ -119,6 +124,8 @@ class Checker:
             wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
         if not fits(value, setting.annotation):
             hint = value_hint(value, setting.annotation)
+        elif value in (math.inf, -math.inf):
+            hint = "write a number, 0 where it means no limit"
         elif (least is None or value >= least) and (most is None or value <= most):
             return
         comments = default_source().sections[".".join(path[:-1])].entries[path[-1]].comments
@@ -127,8 +134,8 @@ class Checker:
 
     def _check_blocks(self, path: KeyPath, section: Any, blocks: Blocks) -> Any:
         name = ".".join(path)
-        if section is None and not blocks.required:
-            return None
+        if section is None and name in EMPTY:
+            return {} if blocks.is_group else None
         if not isinstance(section, dict):
             if path not in self.given.unknown:
                 text = f"[{name}] should be a section, got {show_value(section)}"
@@ -181,6 +188,8 @@ class Checker:
             self.add(inner, f"[{name}] there is no registry '{key}'", hint)
         elif not isinstance(value, str):
             self.add_at(inner, f"should be a name, got {show_value(value)}")
+        elif key == "@ops":
+            self.add(inner, f"[{name}] no section is built by '@ops'", "set ops in [system]")
         elif wanted and key[1:] != wanted:
             text = f"[{name}] is built by '@{wanted}', got '{key}'"
             self.add(inner, text, f'write @{wanted} = "..."')
@@ -224,7 +233,7 @@ class Checker:
                 if info.keywords and "?" not in hint:
                     # It would take a misspelt name, too.
                     rest = f"**{info.keywords} ({info.where})"
-                    hint = f"name it beside {rest}: a config gives only names"
+                    hint = f"a config cannot fill {rest}: make it an argument of its own"
                 self.add(inner, f"[{name}] {info.name} has no argument '{key}'", hint)
         for key, argument in info.arguments.items():
             if argument.default is REQUIRED and key not in {*block, *filled, *misspelt}:
@@ -295,13 +304,21 @@ class Checker:
                 self.add(inner, f"[{name}] {problem.text}", problem.hint)
                 if problem.where:  # It says all of it itself.
                     self.problems[-1] = problem
+                elif place := place_in(error):
+                    hint = f"{problem.hint} ({place})" if problem.hint else place
+                    self.problems[-1] = self.problems[-1]._replace(hint=hint)
+        except CodeError as error:  # Of a part that it was given.
+            self.causes.append(error)
+            self.add(path, f"[{name}] {info.name}: {error}")
         except Exception as error:
-            is_refusal = isinstance(error, (DialogError, ValueError, TypeError))
+            # Functions of others refuse in many ways.
+            is_refusal = isinstance(error, REFUSALS) or not info.is_ours
             place = place_in(error)
             if not is_refusal and not place:
                 raise
             self.causes.append(error)
-            text = " ".join(str(error).split()) if is_refusal else ""
+            is_told = isinstance(error, (DialogError, ValueError, TypeError))
+            text = " ".join(str(error).split()) if is_told else ""
             hint = place if place else f"see {info.where}"
             self.add(path, f"[{name}] {info.name}: {text or told(error)}", hint)
         else:
@@ -317,14 +334,20 @@ class Checker:
             problem = wrong_value(info.function, built, wanted)
             self.add(path, f"[{'.'.join(path)}] {info.name}: {problem}")
             return None
-        return kind.watch(built, info.function) if kind.watch and is_users(info.function) else built
+        if not kind.watch or not is_users(info.function):
+            return built
+        try:
+            return kind.watch(built, info.function)
+        except CodeError as error:
+            self.add(path, f"[{'.'.join(path)}] {info.name}: {error}")
+            return None
 
     def _add_mismatch(self, path: KeyPath, value: Any, annotation: Any, info: FunctionInfo) -> None:
         shown = f"a list [{'.'.join(path)}.*]" if is_group(value) else show_value(value)
         text = f"of {info.name} should be {describe(annotation)}, got {shown}"
         hint = value_hint(value, annotation) or info.hint(path[-1])
         if takes_nothing(annotation):
-            hint = f"no value is one: annotate int, float or bool there ({info.where})"
+            hint = f"no value of a config has this type: annotate int, float or bool ({info.where})"
         self.add_at(path, text, hint)
 
 

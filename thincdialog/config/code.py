@@ -26,6 +26,22 @@ def code_files(code: CodeLike) -> List[str]:
     return [str(file) for file in files]
 
 
+def told_apart(files: Sequence[str]) -> List[str]:
+    """The names of files, with as many of the folders around them as tell them apart.
+
+    files (Sequence[str]): Their paths; one that is there twice counts once.
+    """
+    paths = list(dict.fromkeys(Path(file).resolve() for file in files))
+    n_parts = 1
+    while len({path.parts[-n_parts:] for path in paths}) < len(paths):
+        n_parts += 1
+    names = [path.name for path in paths]
+    return [
+        Path(*path.parts[-n_parts:]).as_posix() if names.count(path.name) > 1 else path.name
+        for path in paths
+    ]
+
+
 def load_code(code: CodeLike) -> List[ModuleType]:
     """Import Python files, each once in a process.
 

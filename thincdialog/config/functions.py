@@ -55,6 +55,11 @@ class FunctionInfo(NamedTuple):
     keywords: str
     takes_any: bool
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is of this package."""
+        return (getattr(self.function, "__module__", None) or "").startswith("thincdialog.")
+
     def positional(self, group: Any) -> List[Parameter]:
         """The argument that each block of a ``*`` group fills, or is among."""
         n = len(group) if isinstance(group, dict) else 0

@@ -14,13 +14,14 @@ from .blocks import function_of, is_block
 from .functions import FunctionInfo
 from .schemas import BLOCKS, OPTIONAL, SETTINGS, WEIGHTS
 from .source import Source, read_source
-from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, show_value
+from .values import MAX_DEPTH, KeyPath, find_unfit, parse_value, read_override, shorten, show_value
 
 ConfigLike = Union[str, Path, Config, Dict[str, Any]]
 # "section.key" to value.
 Overrides = Optional[Mapping[str, Any]]
 # Largest file in bytes that is read as a config.
 MAX_CONFIG = 4_000_000
+TOO_DEEP = "it is nested too deep"
 
 DEFAULTS_FILE = Path(__file__).parent / "default_config.cfg"
 
@@ -70,7 +71,7 @@ def read_config(config: ConfigLike, overrides: Overrides = None) -> GivenConfig:
         try:
             given.data = _copy_values(given, (), config, is_literal)
         except RecursionError:
-            raise ConfigError([Problem("", "it is nested too deep")], given.name) from None
+            raise ConfigError([Problem("", TOO_DEEP)], given.name) from None
     else:
         given = _from_source(_read_text(config))
     given.written = deepcopy(given.data)
@@ -117,7 +118,7 @@ def _from_source(source: Source) -> GivenConfig:
             given.locations.setdefault(".".join(parts[:end]), source.where(section.line))
             inner = node.setdefault(part, {})
             if not isinstance(inner, dict):
-                hint = f"see [{section.name}] at line {section.line}: keep one"
+                hint = f"see [{section.name}] at {source.where(section.line)}: keep one"
                 text = "is both a value and a section"
                 given.problems.append(given.problem_at(parts[:end], text, hint))
                 inner = {}
@@ -192,7 +193,11 @@ def _apply_override(given: GivenConfig, name: str, value: Any) -> None:
     parsed = read_override(value)
     if path[0] == "paths" and isinstance(value, str) and isinstance(parsed, (int, float)):
         parsed = value  # A file may be called 2024.
-    parsed = _copy_values(given, tuple(path), parsed, False)
+    try:
+        parsed = _copy_values(given, tuple(path), parsed, False)
+    except RecursionError:
+        given.problems.append(Problem(f"--{shorten(name)}", TOO_DEEP, "use fewer parts"))
+        return
     node = given.data
     for end, part in enumerate(path[:-1], start=1):
         _begin_block(node, part, ".".join(path[:end]), path[end])
@@ -230,8 +235,8 @@ def _drop_arguments(
     given: GivenConfig, path: List[str], block: Dict[str, Any], replaced: Optional[FunctionInfo]
 ) -> None:
     """Leave out what the function that now builds a block does not take: what came from
-    the default block, and values that were meant for the function it replaces. Written
-    sections stay, for the check to say that they are lost."""
+    the default block, and values and blocks that were meant for the function it replaces. All
+    else stays, for the check to say that it is lost."""
     info = function_of(block)
     if info is None or info.takes_any:
         return
@@ -244,7 +249,7 @@ def _drop_arguments(
         if any(f"{other}.".startswith(f"{name}.") for other in given.overrides):
             continue
         is_default = not is_block(own) and key not in own
-        is_meant = replaced and key in replaced.arguments and not isinstance(block[key], dict)
+        is_meant = replaced and key in replaced.arguments
         if is_default or is_meant:
             del block[key]
 

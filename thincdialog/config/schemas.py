@@ -89,6 +89,9 @@ BLOCKS: Dict[str, Blocks] = {
 # block that gives them what they leave out.
 OPTIONAL = {"evaluation.world": "world"}
 
+# Blocks that may be null.
+EMPTY = ("evaluation.world", "training.callbacks")
+
 # Settings and sections that one looks for where they are not.
 _TRAINING_BATCHES = "batches are set in [world.batcher], as its size or budget"
 ELSEWHERE = {

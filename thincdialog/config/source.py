@@ -85,7 +85,7 @@ def read_source(text: str, name: str = "config") -> Source:
                 hint = "write [section] or [section.part], alone on its line"
                 wrong = f"{shown} is not a section name", hint
             elif (first := source.sections.setdefault(section.name, section)) is not section:
-                hint = f"it stands at line {first.line} already: merge the two"
+                hint = f"it stands at {source.where(first.line)} already: merge the two"
                 wrong = f"section [{section.name}] is repeated", hint
         elif not _ENTRY.match(content):
             hint = "a value that goes over several lines needs its later lines indented"
@@ -97,7 +97,7 @@ def read_source(text: str, name: str = "config") -> Source:
             if not section.line:
                 wrong = f"'{key}' stands before any [section]", "put it into one"
             elif kept is not entry:
-                hint = f"it stands at line {kept.line} already: keep one"
+                hint = f"it stands at {source.where(kept.line)} already: keep one"
                 wrong = f"[{section.name}] '{key}' is repeated", hint
             elif mistake := find_value_mistake(raw):
                 source.unreadable.add((*section.name.split("."), key))

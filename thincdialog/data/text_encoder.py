@@ -36,6 +36,20 @@ _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 _NO_LIMITS = np.zeros(0, dtype=np.int64)
 
 
+def check_limits(
+    history_size: int = -1, max_context: int = 0, max_label: int = 0, **_: Any
+) -> None:
+    """See that limits of a ``TextEncoder`` are some.
+
+    RAISES (ValueError): If one is out of range.
+    """
+    if history_size == 0 or history_size < -1:
+        raise ValueError(f"history_size = {history_size}, expected 1 or more, or -1 for all")
+    for name, value in (("max_context", max_context), ("max_label", max_label)):
+        if value < 0:
+            raise ValueError(f"{name} = {value}, expected 1 or more, or 0 for no limit")
+
+
 class TextEncoder:
     """Turns conversations into token rows for a model, and replies likewise.
 
@@ -76,11 +90,7 @@ class TextEncoder:
         segments: Literal["turn", "line"] = "turn",
         max_cached: int = _MAX_CACHED,
     ):
-        if history_size == 0 or history_size < -1:
-            raise ValueError(f"history_size = {history_size}, expected 1 or more, or -1 for all")
-        for name, value in (("max_context", max_context), ("max_label", max_label)):
-            if value < 0:
-                raise ValueError(f"{name} = {value}, expected 1 or more, or 0 for no limit")
+        check_limits(history_size, max_context, max_label)
         if segments not in ("turn", "line"):
             raise ValueError(f"segments = '{segments}', expected 'turn' or 'line'")
         self.tokenizer = tokenizer

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..errors import DataError, ModelError
+from ..files.json_text import parse_json
+from ..files.plain_file import read_plain
 
 Progress = Callable[[int], None]
 _PROGRESS_EVERY = 1000  # texts
@@ -76,22 +78,29 @@ class Vocabulary:
         RAISES (ModelError): If the file is missing, cut, changed or something else.
         """
         try:
-            head, _, body = path.read_bytes().partition(b"\n")
+            head, _, body = read_plain(path).partition(b"\n")
         except OSError as error:
             raise ModelError(f"{path}: cannot read the vocabulary ({error.strerror})") from None
         try:
-            expected = json.loads(head)
+            expected = parse_json(head)
             intact = expected["crc32"] == zlib.crc32(body)
-            rows = [json.loads(line) for line in body.split(b"\n")[:-1]] if intact else []
+            rows = [_row(line) for line in body.split(b"\n")[:-1]] if intact else []
             intact = intact and expected["tokens"] == len(rows)
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             intact = False
         if not intact:
             raise ModelError(
                 f"{path}: this vocabulary is damaged or was changed since it was saved; "
                 "train again or restore the file"
             )
-        return cls([(token, count) for token, count in rows])
+        return cls(rows)
+
+
+def _row(line: bytes) -> Tuple[str, int]:
+    token, count = parse_json(line)
+    if not isinstance(token, str) or type(count) is not int:
+        raise TypeError("no token and its count")
+    return token, count
 
 
 def counted(texts: Iterable[str], progress: Optional[Progress]) -> Iterator[str]:

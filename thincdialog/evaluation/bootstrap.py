@@ -16,7 +16,7 @@ import numpy
 
 from ..metrics import Metric
 from ..metrics.macro_metric import COUNTS, MACRO
-from ..metrics.metric import Report, merged
+from ..metrics.metric import Report, Sums, merged
 
 N_RESAMPLES = 1000
 # Cells of the tables that are held: weights of one block of resamples, sums of a metric.
@@ -25,6 +25,8 @@ MOST_CELLS = 30_000_000
 TAILS = (0.025, 0.975)
 
 Values = Dict[str, numpy.ndarray]
+# Of each metric, by its name; None: it has none (see ``Metric.sums``).
+AllSums = Mapping[str, Optional[Sums]]
 
 
 @dataclass
@@ -51,8 +53,13 @@ class Resampled:
         return values if numpy.isfinite(values).all() else None
 
 
+def sums_of(report: Report) -> AllSums:
+    """The sums of each metric."""
+    return {name: metric.sums() for name, metric in report.items()}
+
+
 def resample(
-    reports: Iterable[Report],
+    examples: Iterable[AllSums],
     units: Sequence[Hashable],
     totals: Mapping[str, Metric],
     n_resamples: int = N_RESAMPLES,
@@ -60,7 +67,7 @@ def resample(
 ) -> Dict[str, Resampled]:
     """The metrics of one task in many resamples.
 
-    reports (Iterable[Report]): Of each example alone.
+    examples (Iterable[AllSums]): The ``sums_of`` each example alone.
     units (Sequence[Hashable]): What each example belongs to and is drawn with.
     totals (Mapping[str, Metric]): The metrics of all examples together.
     seed (int): The same seed and number of units give the same draws, for comparisons.
@@ -73,9 +80,9 @@ def resample(
     # Metric to its sums, of each unit: shape (n_units,), float64.
     of_units: Dict[str, Dict[Hashable, "array[float]"]]
     of_units = {name: {} for name, metric in totals.items() if metric.sums()}
-    for unit, report in zip(of_row, reports):
+    for unit, known in zip(of_row, examples):
         for name, own in list(of_units.items()):
-            sums = report[name].sums() if name in report else {}
+            sums = known.get(name, {})
             for key, value in (sums or {}).items():
                 if key not in own:
                     own[key] = array("d", bytes(8 * len(numbers)))

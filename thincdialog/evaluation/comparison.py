@@ -17,7 +17,7 @@ from ..metrics import AverageMetric, Metric, higher_is_better, is_share, merge_r
 from ..metrics.metric import Report
 from ..metrics.usual import is_added
 from ..training.experiment import CodeLike, Overrides, PathLike
-from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, task_values
+from .bootstrap import N_RESAMPLES, Resampled, Values, interval, resample, sums_of, task_values
 from .detail import evaluate_in_detail, total_report
 from .predictions import Prediction, example_report
 from .predictions_file import read_predictions
@@ -130,8 +130,8 @@ def compare(
                 if type(other.totals[task].get(name)) is type(metric)
             }
             conversations = [row.conversation for row in first.rows[task]]
-            reports = map(side.report, side.rows[task])
-            resampled[task] = resample(reports, conversations, totals, n_resamples, number)
+            sums = (sums_of(side.report(row)) for row in side.rows[task])
+            resampled[task] = resample(sums, conversations, totals, n_resamples, number)
         known = [task for task, rows in side.rows.items() if rows]
         values.append(task_values(resampled, known))
     differences = _differences(first, second, values)

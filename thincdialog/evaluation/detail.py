@@ -1,23 +1,19 @@
 """Evaluation in detail: scores with intervals, and the reply to every example."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Sequence, Tuple
-
-import numpy
+from typing import Any, Dict, List, Sequence
 
 from ..formats.bad_data import BadData
-from ..formats.unlabelled import reading_unlabelled
+from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
 from ..metrics.confusion import ConfusionMatrix, confusion_matrix
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
-from .bootstrap import N_RESAMPLES, Resampled, interval, resample, task_values
+from .bootstrap import N_RESAMPLES, sums_of
 from .evaluate_agent import evaluate_agent
+from .intervals import Intervals, find_intervals
 from .predictions import Prediction, Recorder, example_report
 from .unreachable import unreachable_labels
-
-Intervals = Dict[str, Tuple[float, float]]
 
 
 @dataclass
@@ -92,7 +88,7 @@ def evaluate_in_detail(
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
-    with experiment.working(), nullcontext() if labels_needed else reading_unlabelled():
+    with experiment.working(), tolerating(unlabelled=not labels_needed):
         teacher = experiment.evaluation_split(split)
         found = agent_in_detail(experiment, teacher, split, n_resamples)
         found.bad_data = list(experiment.bad_data().values())
@@ -109,36 +105,22 @@ def agent_in_detail(
     metrics, make_world = experiment.metrics, experiment.evaluation["world"]
     recorder = Recorder()
     scores = evaluate_agent(experiment.agent, teacher, make_world, recorder)
-    by_task = recorder.predictions
-    resampled: Dict[str, Dict[str, Resampled]] = {}
-    if n_resamples:
-        for number, (task, rows) in enumerate(by_task.items()):
-            if not any(row.labels for row in rows):
-                continue
-            reports = (example_report(row, metrics) for row in rows)
-            units = [row.conversation for row in rows]
-            totals = {
-                name: metric
-                for name, metric in total_report(rows, metrics).items()
-                if scores.get(f"{task}/{name}" if task else name) == metric.value()
-            }
-            resampled[task] = resample(reports, units, totals, n_resamples, number)
-    values = task_values(resampled, list(resampled))
-    drawn = [{row.conversation for row in rows} for rows in by_task.values()]
-    n_drawn, n_rows = sum(map(len, drawn)), sum(map(len, by_task.values()))
+    rows = recorder.predictions
+    drawn = find_intervals(
+        rows,
+        lambda row: sums_of(example_report(row, metrics)),
+        teacher,
+        scores,
+        n_resamples,
+    )
     return Evaluation(
         split=split,
         scores=scores,
-        intervals={
-            name: interval(values[name])
-            for name in scores
-            # Without any difference between examples, resamples tell nothing.
-            if name in values and numpy.ptp(values[name]) > 0
-        },
-        drawn="examples" if n_drawn == n_rows else "conversations",
-        n_drawn=n_drawn,
+        intervals=drawn.intervals,
+        drawn=drawn.what,
+        n_drawn=drawn.n_drawn,
         n_resamples=n_resamples,
-        predictions=by_task,
+        predictions=rows,
         metrics=list(metrics),
         warning=unreachable_labels(experiment.agent, teacher),
     )

@@ -3,12 +3,13 @@
 from ..teachers import Teacher
 from ..training.experiment import Experiment
 from .bootstrap import N_RESAMPLES
-from .detail import agent_in_detail
 from .evaluate_agent import evaluate_agent
+from .intervals import find_intervals
 from .results import Result
+from .sums_recorder import Scored, SumsRecorder
 
-# Of a larger split there are no intervals at the end of a training: every reply would be
-# held in memory. ``evaluate`` gives them.
+# Of a larger split there are no intervals at the end of a training: to draw its examples takes
+# long. ``evaluate`` does it.
 MOST_EXAMPLES = 50_000
 
 
@@ -17,13 +18,14 @@ def score_split(result: Result, split: str, experiment: Experiment, teacher: Tea
 
     teacher (Teacher): Of the split, to evaluate on.
     """
-    n_examples = teacher.n_examples
-    if result.output is None or n_examples is None or n_examples > MOST_EXAMPLES:
-        make_world = experiment.evaluation["world"]
+    make_world = experiment.evaluation["world"]
+    if result.output is None or (teacher.n_examples or 0) > MOST_EXAMPLES:
         result.scores[split] = evaluate_agent(experiment.agent, teacher, make_world)
         return
-    found = agent_in_detail(experiment, teacher, split)
-    result.scores[split] = found.scores
-    if found.intervals:
+    recorder = SumsRecorder(experiment.metrics, MOST_EXAMPLES)
+    scores = evaluate_agent(experiment.agent, teacher, make_world, recorder)
+    result.scores[split] = scores
+    found = find_intervals(recorder.predictions, Scored.sums, teacher, scores, N_RESAMPLES)
+    if recorder.is_whole and found.intervals:
         result.intervals[split] = found.intervals
-        result.drawn[split] = f"{found.n_drawn:,} {found.drawn}, drawn {N_RESAMPLES:,} times anew"
+        result.drawn[split] = f"{found.n_drawn:,} {found.what}, drawn {N_RESAMPLES:,} times anew"

@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
-from ..errors import MAX_LISTED, DataError
+from ..errors import MAX_LISTED, DataError, DialogError
 from ..examples import MemoryStore
 from ..formats.answer_lines import AnswerLines
 from ..formats.bad_data import BadData
@@ -14,19 +14,24 @@ from ..formats.inputs import (
     TABLES,
     InputReading,
     InputRow,
+    check_format,
     format_of,
     given_inputs,
+    has_records,
+    layout_of,
     read_inputs,
 )
 from ..formats.text_file import STDIN
-from ..messages import Message
+from ..messages import DONT_KNOW, Message
 from ..teachers import Teacher
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
 # Rows that are read, answered in batches and given out together: what is held at a time.
 N_ROWS = 1024
 # How the tasks of a model read their files, and so what it is to answer.
-OF_TASKS = ("text_field", "label_speaker", "encoding", "delimiter", "columns")
+OF_TASKS = (
+    "text_field", "layout", "system_turns", "label_speaker", "encoding", "delimiter", "columns"
+)  # fmt: skip
 
 Source = Union[str, Path, Iterable[Any]]
 OnError = Callable[[DataError], Any]
@@ -60,6 +65,10 @@ class Answers:
     ``top`` is above 1, the best candidates or classes: `candidates`, a list of `text` and
     `score`; in a table `candidate_1`, `score_1` and so on.
 
+    Of a conversation, the last turn is answered that is not the model's own. A row that is no
+    message has a `reply` of None: a blank line of a text, and a turn before the last where each
+    row is one.
+
     ``N_ROWS`` are answered at a time, in the batches of the world that evaluates: memory does
     not grow with the file. Rows are read with those of ``OF_TASKS`` that the model's own tasks
     have, and agree in; with their columns, if the first line is no header.
@@ -67,14 +76,18 @@ class Answers:
     experiment (Experiment): Of a saved model.
     source (Union[str, Path, Iterable]): See ``predict``.
     top (int): Candidates or classes to give, the best first, 1 or more.
+    threshold (float): Of probability, 0.0 to 1.0. What is less probable is not given; where
+        nothing is left, the reply is ``DONT_KNOW``, and its score None.
     prefix (str): What the names of the added fields begin with.
     on_error (Optional[Callable]): Called for each row that cannot be read, which is left out;
         None: the first of them is raised.
     encoding (Optional[str]): Of the file; if None, that of the tasks' or UTF-8, or as a byte order
         mark says.
-    **reading (Any): Fields of ``InputReading``: `format`, `text_field`, `label_speaker`,
-        `columns`, `delimiter`; None as if it was not given.
-    RAISES (DialogError): If there is no such format.
+    **reading (Any): Fields of ``InputReading``: `format` (also the name of a layout, or its
+        file), `text_field`, `label_speaker`, `system_turns`, `columns`, `delimiter`; None as if
+        it was not given.
+    RAISES (DialogError): If there is no such format, or it cannot hold what the model reads; when
+        rows come, if there is a threshold and the model gives no probabilities.
 
     bad (BadData): How many rows were read so far, and what could not be; its `n_answered` is
         the number of answers.
@@ -86,6 +99,7 @@ class Answers:
         source: Source,
         *,
         top: int = 1,
+        threshold: float = 0.0,
         prefix: str = "",
         on_error: Optional[OnError] = None,
         encoding: Optional[str] = None,
@@ -93,17 +107,33 @@ class Answers:
     ):
         if top < 1:
             raise ValueError(f"top = {top}, expected 1 or more")
+        if not 0.0 <= threshold <= 1.0:
+            raise ValueError(f"threshold = {threshold}, but it is a probability: 0.0 to 1.0")
         self.experiment, self.top, self.prefix = experiment, top, prefix
+        self.threshold = threshold
         self.source = str(source) if isinstance(source, Path) else source
         if self.source == "/dev/stdin":
             self.source = STDIN
         self.on_error = on_error
         given = {name: value for name, value in reading.items() if value is not None}
         of_tasks = _of_tasks(experiment)
-        own_encoding = of_tasks.pop("encoding", None)
+        own_encoding, own_layout = of_tasks.pop("encoding", None), of_tasks.pop("layout", None)
         self.encoding = encoding or own_encoding
+        # A format that is named, or a field, says that it is not that of the tasks; so does the
+        # name of a text.
+        is_other = "text_field" in given or not has_records(self.source)
+        name = given.get("format", None if is_other else own_layout)
+        layout = None if name is None else layout_of(name)
+        if layout is not None:
+            given["format"] = None
+            if "text_field" in given:
+                raise DialogError(f"text_field has no meaning beside the layout '{name}'")
+        elif "system_turns" in given:
+            raise DialogError("system_turns has a meaning only with a layout, such as 'messages'")
         self._begin()
-        own = InputReading(**{**of_tasks, **given}, may_have_header="columns" not in given)
+        own = InputReading(
+            **{**of_tasks, **given}, layout=layout, may_have_header="columns" not in given
+        )
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
         agent = experiment.agent
@@ -111,8 +141,11 @@ class Answers:
         self.reading = own._replace(
             taken=self._added_names(),
             n_features=agent.reading().n_features,
+            other_fields=agent.reading().other_fields,
             classes=classes or None,
         )
+        if isinstance(self.source, str):
+            check_format(self.source, form, self.reading)
 
     def _begin(self) -> None:
         name = self.source if isinstance(self.source, str) else "rows"
@@ -130,14 +163,15 @@ class Answers:
         with ExitStack() as stack:
             while chunk := list(islice(self._counted(rows), N_ROWS)):
                 # Agents remember the candidates of an evaluation: a file may have any number.
-                has_own = any("label_candidates" in one.message for one in chunk)
+                messages = [one.message for one in chunk if one.message is not None]
+                has_own = any("label_candidates" in message for message in messages)
                 if has_own or not self.bad.n_answered:
                     stack.close()
                     stack.enter_context(self.experiment.agent.evaluating())
-                replies = self._replies([one.message for one in chunk])
-                self.bad.n_answered += len(chunk)
-                for (row, _), reply in zip(chunk, replies):
-                    yield {**row, **self._added(reply)}
+                replies = iter(self._replies(messages))
+                self.bad.n_answered += len(messages)
+                for row, message in chunk:
+                    yield {**row, **self._added(None if message is None else next(replies))}
 
     def lines(self) -> Iterator[str]:
         """The same as lines: of a table if the source is one, else of JSON."""
@@ -151,10 +185,12 @@ class Answers:
 
     def _counted(self, rows: Iterator[InputRow]) -> Iterator[InputRow]:
         for row in rows:
-            self.bad.n_read += 1
+            self.bad.n_read += row.message is not None
             yield row
 
     def _replies(self, messages: Sequence[Message]) -> List[Message]:
+        if not messages:
+            return []
         store = MemoryStore(is_held=False)
         for number, message in enumerate(messages):
             store.append([Message(message, id=str(number))])
@@ -182,10 +218,21 @@ class Answers:
             names.append("candidates")
         return [self.prefix + name for name in names]
 
-    def _added(self, reply: Message) -> Dict[str, Any]:
+    def _added(self, reply: Optional[Message]) -> Dict[str, Any]:
+        is_asked, reply = reply is not None, reply or Message()
         text, texts = reply.get("text"), reply.get("text_candidates") or ()
-        given = reply.get("candidate_probabilities") or reply.get("candidate_scores") or ()
+        probabilities = reply.get("candidate_probabilities")
+        given = probabilities or reply.get("candidate_scores") or ()
         scores = [float(score) for score in given]
+        if self.threshold and is_asked:
+            if not probabilities:
+                name = self.experiment.agent.id
+                raise DialogError(f"{name} gives no probabilities, so there is no threshold.")
+            # A class that is said in place of a rejected one is not among them.
+            is_known = text not in texts
+            kept = [n for n, score in enumerate(scores) if score >= self.threshold]
+            texts, scores = [texts[n] for n in kept], [scores[n] for n in kept]
+            text = text if is_known or text in texts else DONT_KNOW
         # What is said in place of a class that was rejected has no score of its own.
         is_scored = text in texts and bool(scores)
         cells: List[Any] = [text, scores[texts.index(text)] if is_scored else None]
@@ -227,6 +274,8 @@ def _of_tasks(experiment: Experiment) -> Dict[str, Any]:
         is_known = all(
             _is_text(value) or name == "columns" and _are_texts(value) for value in values
         )
+        # What is of another task alone says nothing of JSON lines of others.
+        is_known &= name != "layout" or len(values) == len(tasks)
         if values and is_known and all(value == values[0] for value in values):
             found[name] = values[0]
     return found

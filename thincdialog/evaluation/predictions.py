@@ -1,7 +1,7 @@
 """What an agent replied to every example of a split."""
 
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Optional, Sequence
 
 from ..messages import SELF, Message, Turn
@@ -87,31 +87,38 @@ def is_mean_of_examples(metric: Metric) -> bool:
     return type(metric).value is AverageMetric.value
 
 
-@dataclass
 class Recorder:
     """Keeps what is said in an evaluation; see ``evaluate_agent``.
 
     predictions (Dict[str, List[Prediction]]): Task ("" of one) to replies, in the data's order.
     """
 
-    predictions: Dict[str, List[Prediction]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.predictions: Dict[str, List[Prediction]] = {}
 
     def record(self, task: str, teacher: Teacher, acts: Iterable[Sequence[Any]]) -> None:
         """Take the acts of a world, parley by parley, until its epoch is done."""
         rows: List[Prediction] = []
-        ended: Dict[int, bool] = {}
+        ended: List[bool] = []
         for messages, replies in acts:
             if isinstance(messages, Message):
                 messages, replies = [messages], [replies]
             for message, reply in zip(messages, replies):
-                rows.append(_prediction(task, message, reply))
-                ended[id(rows[-1])] = bool(message.get("episode_done", True))
+                row = self.kept(_prediction(task, message, reply))
+                if row is not None:
+                    rows.append(row)
+                    ended.append(bool(message.get("episode_done", True)))
         places: Dict[str, int] = {}
-        for place, example in enumerate(teacher.examples()):
+        for place, example in enumerate(teacher.examples() if rows else ()):
             places.setdefault(str(example["id"]), place)
-        rows.sort(key=lambda row: places.get(row.id, len(places)))
-        _name_conversations(rows, [ended[id(row)] for row in rows])
+        order = sorted(range(len(rows)), key=lambda at: places.get(rows[at].id, len(places)))
+        rows = [rows[at] for at in order]
+        _name_conversations(rows, [ended[at] for at in order])
         self.predictions[task] = rows
+
+    def kept(self, row: Prediction) -> Optional[Prediction]:
+        """What is kept of a reply, if anything is."""
+        return row
 
 
 def _prediction(task: str, message: Message, reply: Message) -> Prediction:

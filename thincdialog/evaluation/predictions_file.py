@@ -1,11 +1,11 @@
 """Files of predictions: one JSON object a line, one line an example."""
 
-import json
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Sequence, Union
 
 from ..errors import DataError
 from ..files.json_file import as_json
+from ..files.json_text import MAX_LINE_VALUES, parse_json
 from ..formats.output_file import open_output
 from ..formats.text_file import read_lines
 from ..metrics import ExampleMetric
@@ -53,8 +53,8 @@ def read_predictions(path: Union[str, Path]) -> List[Dict[str, Any]]:
 
 def _checked(path: Union[str, Path], line: str, number: int) -> Dict[str, Any]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line, MAX_LINE_VALUES)
+    except ValueError:
         raise DataError(path, "is not a JSON object", number) from None
     kinds = {"id": str, "labels": list, "metrics": dict}
     for name, kind in kinds.items():

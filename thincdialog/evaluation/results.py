@@ -33,6 +33,7 @@ class Result:
     intervals (Dict[str, Dict[str, Tuple[float, float]]]): Split to metric to interval, if saved.
     drawn (Dict[str, str]): Split to what the bootstrap drew for them, "500 conversations".
     train_examples (Dict[str, int]): Task ("" of one) to its training examples, if counted.
+    can_chat (bool): Whether the model reads nothing but text.
     """
 
     score_name: str
@@ -47,6 +48,7 @@ class Result:
     intervals: Dict[str, Dict[str, Tuple[float, float]]] = field(default_factory=dict)
     drawn: Dict[str, str] = field(default_factory=dict)
     train_examples: Dict[str, int] = field(default_factory=dict)
+    can_chat: bool = True
 
     def table(self) -> List[List[str]]:
         """Header and rows: each split, the model first, then the baselines; of several

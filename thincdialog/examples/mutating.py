@@ -3,13 +3,15 @@
 import copy
 from typing import Any, Callable, Iterable, Iterator
 
-from ..config.functions import locate
+from thinc.api import Model
+
+from ..contract import is_users, place_of
 from ..errors import ConfigError, DataError, Problem
 from ..formats.wording import short
-from ..messages import Episode, Message
+from ..messages import FIELDS, Episode, Message, is_message
 
 Source = Callable[[], Iterable[Episode]]
-_WANTED = "a list of episodes, each a list of Message objects"
+_WANTED = f"a list of episodes, each a list of Message objects with an id {FIELDS}"
 
 
 def own_mutator(mutator: Any) -> Any:
@@ -19,7 +21,7 @@ def own_mutator(mutator: Any) -> Any:
     """
     if hasattr(mutator, "rewrite"):
         return copy.copy(mutator)
-    if not callable(mutator):
+    if not callable(mutator) or isinstance(mutator, Model):
         text = f"{short(mutator)} ({type(mutator).__name__}) is no mutator"
         hint = "let its registered function return one: what takes an episode and gives a list"
         raise ConfigError([Problem("", text, hint)])
@@ -51,18 +53,18 @@ def _checked(made: Any, mutator: Any, given: str, origin: str) -> Iterator[Episo
     is_iterable = isinstance(made, list) or isinstance(made, Iterable)
     if not is_iterable or isinstance(made, (str, dict)):
         raise _error(mutator, made, given, origin)
+    is_own = is_users(mutator if callable(mutator) else mutator.rewrite)
     for episode in made:
         if not isinstance(episode, list):
             raise _error(mutator, episode, given, origin, "among others ")
         for message in episode:
-            if not isinstance(message, Message):
+            is_good = isinstance(message, Message)
+            if not is_good or (is_own and not ("id" in message and is_message(message))):
                 raise _error(mutator, episode, given, origin, "among others ")
         yield episode
 
 
 def _error(mutator: Any, made: Any, given: str, origin: str, part: str = "") -> DataError:
-    is_function = hasattr(mutator, "__name__")
-    name = mutator.__qualname__ if is_function else type(mutator).__name__
-    where = locate(mutator if is_function else type(mutator))
+    where = place_of(mutator if callable(mutator) else mutator.rewrite)
     what = f"gave {part}{short(made)} ({type(made).__name__}) {given}"
-    return DataError(origin, f"the mutator {name} ({where}) {what}: expected {_WANTED}")
+    return DataError(origin, f"the mutator {where} {what}: expected {_WANTED}")

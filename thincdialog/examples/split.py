@@ -18,13 +18,14 @@ from typing import (
 
 import numpy as np
 
-from ..contract import is_users, wrong_value
+from ..contract import is_users, show, wrong_value
 from ..errors import ConfigError, DataError, Problem
 from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
-from ..formats.candidates import refuses_outside_labels
 from ..formats.text_file import check_readable
+from ..formats.tolerance import tolerance
 from ..formats.wording import short
+from ..messages import FIELDS, is_message
 from .mutating import Episode, Source, mutated, own_mutator
 from .store import MemoryStore, Store, collection_paused
 
@@ -94,6 +95,10 @@ class Split:
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
         if isinstance(source, Store):
             source.check(name)
+        elif not callable(source):
+            text = f"the split '{name}' is {show(source)}"
+            hint = "give a Store, or a function that gives episodes; IterableTeacher takes lists"
+            raise ConfigError([Problem("", text, hint)])
         self.mutators = [own_mutator(mutator) for mutator in mutators]
         self.candidates = candidates
         self.streaming = streaming
@@ -135,7 +140,7 @@ class Split:
         at (Optional[Bookmark]): Lies where to begin, and is moved along, unless that
             cannot be: the source or a mutator has to see everything.
         RAISES (DataError): If there is none, or a label is not among the fixed
-            candidates and such ones are refused.
+            candidates and such ones are not tolerated.
         """
         fixed = self.fixed_candidates()
         allowed = frozenset(fixed or ())
@@ -288,30 +293,25 @@ class Split:
 
     def _of_user(self, episodes: Any) -> Iterator[Episode]:
         """Episodes from a function of a user's: they are what they must be."""
-        wanted = "episodes: lists of Messages with a text and a list of labels"
+        wanted = f"episodes: lists of Messages {FIELDS}"
         if not isinstance(episodes, Iterable):
             raise wrong_value(self.source, episodes, wanted)
         for episode in episodes:
-            is_good = isinstance(episode, list) and all(map(_is_message, episode))
+            is_good = isinstance(episode, list) and all(map(is_message, episode))
             if not is_good:
                 raise wrong_value(self.source, episode, f"{wanted}; this is one of them")
             yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
         for message in episode:
-            for label in message.get("labels", ()):
-                if label not in allowed and refuses_outside_labels():
+            for label in message.get("labels") or ():
+                if label not in allowed and not tolerance().outside_labels:
                     text = (
                         f"the label {short(label)} of example {short(message['id'])} is not "
                         f"among the {len(fixed)} fixed candidates: add it to their file"
                     )
                     raise DataError(self.origin, text)
             message["label_candidates"] = fixed
-
-
-def _is_message(value: Any) -> bool:
-    labels = value.get("labels", ()) if isinstance(value, dict) else None
-    return isinstance(labels, (list, tuple)) and all(isinstance(each, str) for each in labels)
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:

@@ -1,22 +1,28 @@
 """NumPy files in a saved model's folder, with errors that name the file."""
 
+import math
 import struct
 import zipfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, Iterator
+from typing import IO, Any, Dict, Iterator, Tuple
 
 import numpy as np
 
 from ..errors import ModelError
+from .plain_file import open_plain, size_of
 
 # What NumPy, and zipfile below it, raise for a file that is cut or not one of theirs.
 _DAMAGED = (
     ValueError, KeyError, IndexError, TypeError, EOFError, MemoryError, RuntimeError, SyntaxError,
     TokenError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 @contextmanager
@@ -35,12 +41,61 @@ def reading_arrays(path: Path) -> Iterator[None]:
 
 
 def read_array(path: Path) -> np.ndarray:
-    """One array; nothing is unpickled.
+    """One array; nothing is unpickled, and no memory is taken for more than the file holds.
 
-    RAISES (ModelError): If the file is missing, damaged, or not a NumPy array.
+    RAISES (ModelError): If the file is missing, damaged, or not a NumPy array of numbers.
     """
-    with reading_arrays(path), path.open("rb") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
+    with reading_arrays(path), open_plain(path) as file:
+        return _read(file, size_of(file))
+
+
+def read_arrays(path: Path) -> Dict[str, np.ndarray]:
+    """The arrays of a file that ``numpy.savez`` wrote, by name; as ``read_array``."""
+    with reading_arrays(path), open_plain(path) as file, zipfile.ZipFile(file) as archive:
+        parts = archive.infolist()
+        # Files may overlap in an archive, or be packed: then they come to more than it weighs.
+        if sum(part.file_size for part in parts) > size_of(file):
+            raise ValueError("its arrays come to more than the file")
+        arrays = {}
+        for part in parts:
+            with archive.open(part) as stream:
+                arrays[part.filename.removesuffix(".npy")] = _read(stream, part.file_size)
+        return arrays
+
+
+def n_numbers(path: Path) -> int:
+    """How many numbers an array holds, by its first bytes and the size of the file.
+
+    RAISES (ModelError): As ``read_array``.
+    """
+    with reading_arrays(path), open_plain(path) as file:
+        return math.prod(_read_head(file, size_of(file))[0])
+
+
+def _read(stream: IO[bytes], size: int) -> np.ndarray:
+    shape, in_columns, dtype = _read_head(stream, size)
+    numbers: Any = np.empty(math.prod(shape), dtype=dtype)
+    if stream.readinto(numbers.view(np.uint8)) != numbers.nbytes:  # type: ignore[attr-defined]
+        raise EOFError("it is cut off")
+    return numbers.reshape(shape, order="F" if in_columns else "C")
+
+
+def _read_head(stream: IO[bytes], size: int) -> Tuple[Tuple[int, ...], bool, np.dtype]:
+    """Shape, order and kind of an array, of which the stream holds neither more nor less.
+
+    size (int): Bytes in the stream.
+    RAISES (ValueError): If that is not so.
+    """
+    version = np.lib.format.read_magic(stream)
+    if version not in _READERS:
+        raise ValueError(f"its format is {version}")
+    shape, in_columns, dtype = _READERS[version](stream)
+    if dtype.kind not in "biuf" or min(shape, default=0) < 0:
+        raise ValueError(f"it holds {dtype} of shape {shape}, expected numbers")
+    n_bytes, found = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if n_bytes != found:
+        raise ValueError(f"it holds {found:,} bytes of numbers, expected {n_bytes:,}")
+    return shape, in_columns, dtype
 
 
 def write_array(path: Path, array: np.ndarray) -> None:

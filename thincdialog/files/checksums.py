@@ -1,18 +1,21 @@
 """Sizes and SHA-256 of files, to be compared when they are read again."""
 
 import hashlib
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, Dict, Iterable, List, Mapping
+
+from .plain_file import open_plain, size_of
 
 _CHUNK = 1 << 20
 
 
 def checksums(folder: Path, paths: Iterable[Path]) -> Dict[str, List[Any]]:
     """Size and SHA-256 of files by their names in a folder."""
-    return {
-        path.relative_to(folder).as_posix(): [path.stat().st_size, _checksum(path)]
-        for path in paths
-    }
+    found = {}
+    for path in paths:
+        with open_plain(path, within=folder) as file:
+            found[path.relative_to(folder).as_posix()] = [size_of(file), _checksum(file)]
+    return found
 
 
 def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
@@ -22,22 +25,31 @@ def find_damage(folder: Path, files: Mapping[str, Any]) -> str:
     RAISES (ValueError, TypeError, AttributeError): If these are no checksums.
     """
     for name, (size, checksum) in files.items():
-        path = folder / name
+        if not isinstance(size, int) or not isinstance(checksum, str):
+            raise TypeError(f"the checksum of {name} is none")
         try:
-            if not path.is_file():
-                return f"{name} is missing"
-            if path.stat().st_size != size:
-                return f"{name} has {path.stat().st_size} bytes, expected {size}"
-            if _checksum(path) != checksum:
-                return f"{name} has another checksum than it was written with"
+            if _leads_out(name):
+                return f"{name[:100]!r} is no file in it"
+            with open_plain(folder / name, within=folder) as file:
+                if size_of(file) != size:
+                    return f"{name} has {size_of(file)} bytes, expected {size}"
+                if _checksum(file) != checksum:
+                    return f"{name} has another checksum than it was written with"
+        except FileNotFoundError:
+            return f"{name} is missing"
         except OSError as error:
-            return f"{path.name} cannot be read ({error.strerror})"
+            return f"{name} cannot be read ({error.strerror})"
     return ""
 
 
-def _checksum(path: Path) -> str:
+def _leads_out(name: str) -> bool:
+    """Whether a name is none of a file below a folder."""
+    path = PurePath(name)
+    return path.is_absolute() or ".." in path.parts or not path.name or "\0" in name
+
+
+def _checksum(file: BinaryIO) -> str:
     found = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            found.update(chunk)
+    while chunk := file.read(_CHUNK):
+        found.update(chunk)
     return found.hexdigest()

@@ -1,10 +1,15 @@
 """JSON objects in a saved model's folder, with errors that name the file."""
 
 import json
+import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, TypeVar
 
 from ..errors import ModelError
+from .json_text import parse_json
+from .plain_file import read_plain
+
+T = TypeVar("T")
 
 
 def as_json(value: Mapping[str, Any], indent: Optional[int] = None) -> str:
@@ -29,24 +34,79 @@ def read_json(path: Path, remedy: str = "Save the model again.") -> Dict[str, An
     RAISES (ModelError): If the file is missing or damaged.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf8"))
+        value = parse_json(read_plain(path))
     except OSError as error:
-        raise ModelError(f"{path}  cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError):
-        raise ModelError(f"{path}  is damaged: not JSON. {remedy}") from None
+        raise ModelError(f"{path}  cannot be read: {error.strerror}. {remedy}") from None
+    except ValueError as error:
+        is_json = not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError))
+        reason = str(error) if is_json else "not JSON"
+        raise ModelError(f"{path}  is damaged: {reason}. {remedy}") from None
     if not isinstance(value, dict):
         raise ModelError(f"{path}  is damaged: not a JSON object. {remedy}")
     return value
 
 
-def read_state(folder: Path, set_state: Callable[[Dict[str, Any]], None]) -> None:
+def read_state(folder: Path, set_state: Callable[[Dict[str, Any]], T]) -> T:
     """Give an agent back the state that stands in its ``agent.json``.
 
     set_state (Callable): The agent's own; it refuses what is no state of its kind.
+    RETURNS (T): What ``set_state`` gives.
     RAISES (ModelError): If the file is missing, damaged, or of another agent.
     """
     path = folder / "agent.json"
     try:
-        set_state(read_json(path))
+        return set_state(read_json(path))
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise ModelError(f"{path}  is not this agent's state ({error!r}).") from None
+        reason = " ".join(repr(error)[:200].split())
+        raise ModelError(
+            f"{path}  is not this agent's state ({reason}). Save the model again."
+        ) from None
+
+
+def texts_in(state: Mapping[str, Any], name: str) -> List[str]:
+    """A list of texts in an agent's state.
+
+    RAISES (KeyError, TypeError): If there is none.
+    """
+    texts = state[name]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{name} is no list of texts")
+    return texts
+
+
+def numbers_in(state: Mapping[str, Any], name: str, kind: Any = (int, float)) -> List[Any]:
+    """A list of finite numbers in an agent's state.
+
+    RAISES (KeyError, TypeError): If there is none.
+    """
+    numbers = state[name]
+    if not isinstance(numbers, list) or not all(_is_finite(each, kind) for each in numbers):
+        raise TypeError(f"{name} is no list of numbers")
+    return numbers
+
+
+def number_in(state: Mapping[str, Any], name: str, least: float = 0) -> float:
+    """A finite number in an agent's state.
+
+    RAISES (KeyError, TypeError): If there is none.
+    """
+    number = state[name]
+    if not _is_finite(number, (int, float)) or number < least:
+        raise TypeError(f"{name} is no number, {least} or more")
+    return float(number)
+
+
+def whole_number_in(state: Mapping[str, Any], name: str, least: int = 0) -> int:
+    """A whole number in an agent's state, of 64 bits.
+
+    RAISES (KeyError, TypeError): If there is none.
+    """
+    number = state[name]
+    if not _is_finite(number, int) or not least <= number < 1 << 63:
+        raise TypeError(f"{name} is no number, {least} or more")
+    return int(number)
+
+
+def _is_finite(number: Any, kind: Any) -> bool:
+    is_number = isinstance(number, kind) and not isinstance(number, bool)
+    return is_number and abs(number) <= sys.float_info.max

@@ -8,29 +8,36 @@
     tokenizer/      the vocabulary, or whatever the tokenizer keeps
     README.md       the model card, for readers
 
-Nothing here is unpickled, and nothing is imported that the user did not name. What was
-learnt has checksums: agent.json and layout.json in meta.json, the weights in layout.json,
-vocabularies in their own files. config.cfg has none: it is there to be changed, for other
-data or another device, and is checked as every config is.
+Nothing here is unpickled, and nothing is imported that the user did not name. Every file but
+meta.json, which holds them, and the card has its checksum in meta.json. Who loads a model does
+not compare that of config.cfg: it is there to be changed, for other data or another device, and
+is checked as every config is. A run that goes on compares it, too.
 """
 
+import time
 from pathlib import Path
-from typing import Any, Dict, Mapping, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Tuple, TypeVar, Union
 
 from .. import __version__
 from ..errors import ModelError
 from .checksums import find_damage
 from .json_file import read_json
+from .plain_file import open_plain
 
 FORMAT = 1
 # Models that a run's folder holds.
 BEST, LAST = "model-best", "model-last"
+CONFIG, META = "config.cfg", "meta.json"
+# A model that is replaced while it is read is read anew.
+N_LOOKS, LOOK_SECONDS = 20, 0.05
+
+T = TypeVar("T")
 
 
 def model_folder(path: Union[str, Path]) -> Path:
     """The folder of a saved model: this one, or the best model of the run that it holds."""
     folder = Path(path)
-    is_run = not (folder / "meta.json").is_file() and (folder / BEST / "meta.json").is_file()
+    is_run = not (folder / META).is_file() and (folder / BEST / META).is_file()
     return folder / BEST if is_run else folder
 
 
@@ -39,7 +46,7 @@ def read_meta(folder: Path) -> Dict[str, Any]:
 
     RAISES (ModelError): If the folder is not a saved model that we can read.
     """
-    path = folder / "meta.json"
+    path = folder / META
     if not folder.is_dir():
         raise ModelError(f"{folder}  is not a folder. Give the folder of a saved model, "
                          "such as output/quickstart/model-best.")  # fmt: skip
@@ -57,15 +64,84 @@ def read_meta(folder: Path) -> Dict[str, Any]:
 
 
 def check_files(folder: Path, meta: Mapping[str, Any]) -> None:
-    """See that what was learnt is as it was saved. Models of before there were checksums
-    have none to compare with.
+    """See that a model is as it was saved, but for its config. Models of before there were
+    checksums have none to compare with.
 
     meta (Mapping[str, Any]): From ``read_meta``.
     RAISES (ModelError): If a file is missing or another one.
     """
-    try:
-        reason = find_damage(folder, meta.get("files", {}))
-    except (ValueError, TypeError, AttributeError):
-        reason = "meta.json has no checksums where they should be"
+    reason = find_changes(folder, meta, but=CONFIG)
     if reason:
         raise ModelError(f"{folder}  is damaged: {reason}. Save the model again.")
+
+
+def find_changes(folder: Path, meta: Mapping[str, Any], but: str = "") -> str:
+    """What is wrong with the first file that is not as it was saved, or "".
+
+    meta (Mapping[str, Any]): From ``read_meta``.
+    but (str): A file that may have changed.
+    """
+    try:
+        files = {name: facts for name, facts in meta.get("files", {}).items() if name != but}
+        return find_damage(folder, files)
+    except (ValueError, TypeError, AttributeError):
+        return f"{META} has no checksums where they should be"
+
+
+def check_config_file(folder: Path) -> None:
+    """See that a model's config can be read as what it is.
+
+    RAISES (ModelError): If it is missing or no plain file.
+    """
+    try:
+        open_plain(folder / CONFIG).close()
+    except FileNotFoundError:
+        text = f"{folder / CONFIG}  is missing: the saved model is incomplete."
+        raise ModelError(text) from None
+    except OSError as error:
+        raise ModelError(f"{folder / CONFIG}  cannot be read: {error.strerror}.") from None
+
+
+def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
+    """What is found in a model's folder: in one and the same model, though another may take its
+    place meanwhile, as training does with its own.
+
+    path (Union[str, Path]): Of the model, or of the run that it is the best of.
+    look (Callable): Reads it; called again if the model was replaced.
+    RAISES (ModelError): As ``look``.
+    """
+    for left in range(N_LOOKS, 0, -1):
+        before = _which(Path(path))
+        try:
+            found = look()
+        except (ModelError, OSError):
+            # Between two renames there is none.
+            is_same = before == _which(Path(path)) and not _is_replaced(Path(path))
+            if is_same or left == 1:
+                raise
+        else:
+            if before == _which(Path(path)) or left == 1:
+                return found
+        time.sleep(LOOK_SECONDS)
+    raise AssertionError  # The last look returns or raises.
+
+
+def _which(path: Path) -> Tuple[Optional[Tuple[int, ...]], ...]:
+    """Which folders stand for the model now."""
+    return tuple(_identity(folder) for folder in (path, path / BEST))
+
+
+def _identity(folder: Path) -> Optional[Tuple[int, ...]]:
+    try:
+        facts = (folder / META).stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_mtime_ns
+
+
+def _is_replaced(path: Path) -> bool:
+    """Whether a model is on its way to or from its place."""
+    return any(
+        next(folder.parent.glob(f".{folder.name}.old.*"), None) is not None and not folder.exists()
+        for folder in (path, path / BEST)
+    )

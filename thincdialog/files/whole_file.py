@@ -1,12 +1,31 @@
 """Files that are written whole or not at all: beside their place, then renamed."""
 
 import os
-import uuid
+import re
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Optional
 
 from ..errors import OutputError
+from .held import held
+
+_STREAM = re.compile(r"/dev/(?:stdout|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
+
+
+def open_already(path: Path) -> Optional[int]:
+    """The file descriptor that a path such as /dev/stdout stands for, if it does."""
+    match = _STREAM.fullmatch(os.path.abspath(path))
+    if match is None:
+        return None
+    return 2 if match[1] else int(match[2] or match[3] or 1)
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a path is a plain file's, or can become one's: not that of a pipe or a device, nor
+    of what is open already, even if that leads to a plain file."""
+    if open_already(path) is not None:
+        return False
+    return path.is_file() or not path.exists()
 
 
 @contextmanager
@@ -19,19 +38,16 @@ def whole_file(path: Path) -> Iterator[Path]:
     YIELDS (Path): Where to write.
     RAISES (OSError): If it cannot be brought to the disk, or to its place.
     """
-    if path.exists() and not path.is_file():
+    if not is_plain(path):
         yield path
         return
     target = path.resolve()
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
-    try:
+    with held(target, 0o666) as beside:
         yield beside
         sync(beside)
         beside.replace(target)
         with suppress(PermissionError):  # Names can be written there, but not read.
             sync(target.parent)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -1,17 +1,13 @@
 """Folders that are written whole or not at all: beside their place, then renamed."""
 
-import re
 import shutil
-import uuid
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
 
 from ..errors import OutputError
+from .held import beside, held, holding
 from .whole_file import sync
-
-# What stands beside a folder while it is written, and while it is replaced.
-_BESIDE = re.compile(r"\.(?P<name>.+?)\.(?P<old>old\.)?[0-9a-f]{8}")
 
 
 @contextmanager
@@ -23,13 +19,12 @@ def written_whole(folder: Path) -> Iterator[Path]:
     YIELDS (Path): Where to write.
     RAISES (OutputError): If something cannot be written.
     """
-    beside = _beside(folder)
     try:
-        beside.mkdir()
-        yield beside
-        for path in [*beside.rglob("*"), beside]:
-            sync(path)
-        _replace(beside, folder)
+        with held(folder, 0o777, is_folder=True) as new:
+            yield new
+            for path in [*new.rglob("*"), new]:
+                sync(path)
+            _replace(new, folder)
     except OSError as error:
         # NumPy says only how much it could write.
         reason = error.strerror or f"the disk may be full ({error})"
@@ -37,8 +32,6 @@ def written_whole(folder: Path) -> Iterator[Path]:
             f"{folder}  could not be written: {reason}. Free some space or "
             "choose another folder with --output; what was saved before is untouched."
         ) from None
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def _replace(new: Path, folder: Path) -> None:
@@ -47,16 +40,17 @@ def _replace(new: Path, folder: Path) -> None:
         new.rename(folder)
         sync(folder.parent)
         return
-    old = _beside(folder, "old.")
-    try:
-        folder.rename(old)
-        new.rename(folder)
-    except BaseException:  # A second Ctrl-C, too.
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        raise
-    sync(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
+    old = beside(folder, "old.")
+    with holding(folder):
+        try:
+            folder.rename(old)
+            new.rename(folder)
+        except BaseException:  # A second Ctrl-C, too.
+            if old.exists() and not folder.exists():
+                old.rename(folder)
+            raise
+        sync(folder.parent)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def remove(folder: Path) -> None:
@@ -64,32 +58,9 @@ def remove(folder: Path) -> None:
 
     folder (Path): If it cannot be taken away, it stays as it is.
     """
-    beside = _beside(folder)
+    away = beside(folder)
     try:
-        folder.rename(beside)
+        folder.rename(away)
     except OSError:
         return
-    shutil.rmtree(beside, ignore_errors=True)
-
-
-def _beside(folder: Path, old: str = "") -> Path:
-    return folder.with_name(f".{folder.name}.{old}{uuid.uuid4().hex[:8]}")
-
-
-def mend(parent: Path, names: str) -> None:
-    """Undo what a process that was killed left half done: folders that were being
-    replaced come back, others that were being written go, and so do files.
-
-    parent (Path): The folder around them.
-    names (str): Pattern of the names of whole folders and files.
-    """
-    for path in sorted(parent.iterdir()):
-        found = _BESIDE.fullmatch(path.name)
-        if found and re.fullmatch(names, found["name"]):
-            place = parent / found["name"]
-            if path.is_file():
-                path.unlink()
-            elif found["old"] and not place.exists():
-                path.rename(place)
-            else:
-                shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(away, ignore_errors=True)

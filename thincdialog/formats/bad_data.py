@@ -1,9 +1,7 @@
 """What cannot be read of a file: counted and left out, or gathered to be shown at once."""
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Optional
+from typing import List
 
 from ..errors import MAX_LISTED, DataError
 
@@ -16,10 +14,11 @@ class BadData:
     """What cannot be read of one file. A conversation is left out once, whatever is wrong in it.
 
     path (str): The file.
-    n_read (int): Conversations that were read.
-    n_skipped (int): Conversations that were left out.
+    n_read (int): Conversations, or whatever `unit` says, that were read.
+    n_skipped (int): Those that were left out.
     n_problems (int): What is wrong in them.
     first (List[DataError]): The first problems, with their lines, ``MAX_LISTED`` at most.
+    unit (str): What is counted: "conversations", "episodes", "examples".
     """
 
     path: str
@@ -27,6 +26,7 @@ class BadData:
     n_skipped: int = 0
     n_problems: int = 0
     first: List[DataError] = field(default_factory=list)
+    unit: str = "episodes"
 
     def add(self, error: DataError, is_same: bool = False) -> None:
         """Count a problem.
@@ -40,15 +40,13 @@ class BadData:
 
     @property
     def share(self) -> float:
-        """Of all conversations, those that were left out; 0.0 to 1.0."""
+        """Of all there are, those that were left out; 0.0 to 1.0."""
         return self.n_skipped / max(1, self.n_read + self.n_skipped)
 
     def summary(self) -> str:
         """What was left out, and the first problems, a line each."""
         total = self.n_read + self.n_skipped
-        head = (
-            f"{self.path}  {self.n_skipped:,} of {total:,} conversations skipped ({percent(self)})"
-        )
+        head = f"{self.path}  {self.n_skipped:,} of {total:,} {self.unit} skipped ({percent(self)})"
         return "\n".join([f"{head}:", *self.listed(N_NAMED)])
 
     def listed(self, n_lines: int) -> List[str]:
@@ -63,7 +61,7 @@ class BadData:
     def too_many(self, max_share: float) -> DataError:
         """The error for a file of which too much would be left out."""
         total = self.n_read + self.n_skipped
-        text = f"{self.n_skipped:,} of {total:,} conversations cannot be read ({percent(self)}); "
+        text = f"{self.n_skipped:,} of {total:,} {self.unit} cannot be read ({percent(self)}); "
         text += f"max_bad_share = {max_share} allows {100 * max_share:g} %"
         return DataError(self.path, f"{text}; the first: {self.first[0]}")
 
@@ -87,22 +85,3 @@ class BadDataError(DataError):
 def percent(bad: BadData) -> str:
     """The share that was left out, for a message."""
     return f"{100 * bad.share:.1f} %" if bad.share >= 0.001 else "< 0.1 %"
-
-
-_gathered: ContextVar[Optional[Dict[str, BadData]]] = ContextVar("gathered", default=None)
-
-
-def gathered_bad_data() -> Optional[Dict[str, BadData]]:
-    """Where problems are gathered by file, whatever the teachers' settings; None: nowhere."""
-    return _gathered.get()
-
-
-@contextmanager
-def gathering_bad_data() -> Iterator[Dict[str, BadData]]:
-    """A stretch in which no problem of a file ends its reading: by path, what would have."""
-    found: Dict[str, BadData] = {}
-    token = _gathered.set(found)
-    try:
-        yield found
-    finally:
-        _gathered.reset(token)

@@ -30,6 +30,7 @@ class Bookmark:
     has_flags (bool): Whether hints name the flags of a command, and not a config's settings.
     n_conversations (Optional[int]): Read so far of the file, where one may give no episode or
         several; None where each episode is one.
+    unit (str): What the reader counts, see ``BadData``.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
 
@@ -42,6 +43,7 @@ class Bookmark:
         self.bad: Optional[BadData] = None
         self.has_flags = False
         self.n_conversations: Optional[int] = None
+        self.unit = "episodes"
         mark = mark or {}
         self.file: int = mark.get("file", 0)
         self.spot: Spot = (mark.get("byte", 0), mark.get("line", 0))

@@ -1,42 +1,24 @@
 """Candidates of labels: read from a file, and seen to hold the labels."""
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Iterator, List, Optional, Union
+from typing import List, Optional, Union
 
 from ..errors import DataError
 from ..messages import Message
 from .text_file import read_lines
+from .tolerance import tolerance
 from .wording import short
-
-_refuses: ContextVar[bool] = ContextVar("refuses_outside_labels", default=True)
-
-
-def refuses_outside_labels() -> bool:
-    """Whether a label that is not among its candidates is an error, as in training."""
-    return _refuses.get()
-
-
-@contextmanager
-def reading_outside_labels() -> Iterator[None]:
-    """A stretch in which such labels are read, so that all of them can be counted."""
-    token = _refuses.set(False)
-    try:
-        yield
-    finally:
-        _refuses.reset(token)
 
 
 def check_candidates(message: Message, path: object, line: Optional[int] = None) -> None:
     """See that a message's labels are among its candidates, if it has any.
 
-    RAISES (DataError): If one is not, and such ones are refused.
+    RAISES (DataError): If one is not, and such ones are not tolerated.
     """
     if "label_candidates" in message:
         candidates = message["label_candidates"]
         for label in message.get("labels", ()):
-            if label not in candidates and refuses_outside_labels():
+            if label not in candidates and not tolerance().outside_labels:
                 text = (
                     f"the label {short(label)} is not among the {len(candidates)} label_candidates"
                 )

@@ -8,7 +8,7 @@ from ..errors import DataError
 from ..messages import PARTNER, SILENCE, Episode, Message
 from .bookmark import Bookmark
 from .text_file import File, read_json_lines
-from .unlabelled import needs_labels
+from .tolerance import tolerance
 from .wording import kind, nearest, short
 
 Said = Tuple[str, str]  # Speaker and text.
@@ -130,7 +130,7 @@ def spoken_episodes(
     RAISES (DataError): If the whole file gives no episode.
     """
     speakers: Dict[str, None] = {}
-    at.n_conversations = 0
+    at.n_conversations, at.unit = 0, "conversations"
     is_empty = at.is_at_begin
     for name, said, background, system in conversations:
         at.n_conversations += 1
@@ -160,7 +160,7 @@ def spoken_episodes(
 def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> Iterator[Episode]:
     is_name = label_speaker not in SIDES
     if is_name:
-        if needs_labels() and all(who != label_speaker for who, _ in said):
+        if not tolerance().unlabelled and all(who != label_speaker for who, _ in said):
             at.leave_out("turns that nobody answers", len(said))
             return
         said = [("label" if who == label_speaker else "", text) for who, text in said]
@@ -182,7 +182,7 @@ def _episodes(said: List[Said], label_speaker: str, name: str, at: Bookmark) -> 
                 Message(id=f"{name}/{turn}", text=text, labels=[label])
                 for turn, (text, label) in enumerate(zip(texts[::2], texts[1::2]))
             ]
-        elif texts and not needs_labels():
+        elif texts and tolerance().unlabelled:
             yield [Message(id=f"{name}/0", text=texts[0])]
     at.leave_out("borders between turns that are joined to one", len(said) - len(sides))
     if said and label_speaker != "both":

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from ..errors import DataError, DialogError
 from ..messages import Episode, Message
+from .bad_data import BadData
 from .bookmark import Bookmark
 from .conversations import CONTEXT, conversation_name, conversation_turns
 from .formats import CONVERSATIONS, FORMATS, Format, why_not_held
@@ -31,6 +32,7 @@ class Conversion:
     n_examples (int): Examples written; between two formats of conversations, turns.
     n_skipped (int): Episodes left out because the format cannot hold them.
     first_skipped (str): Why the first of them was.
+    bad (Optional[BadData]): What cannot be read and was left out; None if nothing may be.
     left_out (Counter): What else was read and not written: its kind, and how often.
     """
 
@@ -41,6 +43,7 @@ class Conversion:
     n_examples: int = 0
     n_skipped: int = 0
     first_skipped: str = ""
+    bad: Optional[BadData] = None
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -80,7 +83,7 @@ def convert(
     drop (Sequence[str]): Fields to leave out. "labels": all labels but the first;
         "history": the turns before, so that each turn is an example of its own;
         "blanks": those at both ends of each line.
-    skip (bool): Leave out episodes that the format cannot hold.
+    skip (bool): Leave out episodes that the format cannot hold, and what cannot be read.
     force (bool): Whether a target that is there may be replaced; never a file that is read.
     RETURNS (Conversion): What was done, and what was left out.
     RAISES (DialogError): If a format is unknown.
@@ -101,6 +104,7 @@ def convert(
     done = Conversion(from_format or guess_format(source), to_format, from_format is None)
     at = Bookmark(left_out=done.left_out)
     at.encoding = encoding
+    at.bad = done.bad = BadData(source) if skip else None
     if done.from_format in CONVERSATIONS and to_format in CONVERSATIONS:
         parts = _turns(source, to_format, drop, done, at)
     else:
@@ -112,13 +116,22 @@ def convert(
     with open_output(target, force, [source, *own_layout]) as write:
         if FORMATS[to_format].header:
             write(FORMATS[to_format].header)
-        for n_examples, lines in parts:
-            for line in lines:
-                write(line)
-            done.n_episodes += 1
-            done.n_examples += n_examples
+        try:
+            for n_examples, lines in parts:
+                for line in lines:
+                    write(line)
+                done.n_episodes += 1
+                done.n_examples += n_examples
+        except DataError as error:
+            # That nothing is there follows from what was left out.
+            if done.bad is None or not done.bad.first or done.n_episodes:
+                raise
+            raise DataError(source, f"nothing is left to write: {done.bad.first[0]}") from error
         if not done.n_episodes:
-            raise DataError(source, f"nothing is left to write: {done.first_skipped}")
+            why = done.first_skipped or (done.bad.first[0] if done.bad and done.bad.first else "")
+            raise DataError(source, f"nothing is left to write: {why}")
+    if done.bad is not None:
+        done.bad.unit = at.unit
     done.left_out = +done.left_out
     return done
 
@@ -141,7 +154,7 @@ def _episodes(
         reads = Format(read, lambda episode, name: [], takes, has_ids=has_ids)
     writes = FORMATS[done.to_format]
     told = {name: value for name, value in choices.items() if name in reads.takes}
-    for episode in reads.read(source, at=at, **told):
+    for episode in _counted(reads.read(source, at=at, **told), done, at):
         for part in _without(episode, drop):
             ids = [message.get("id", "") for message in part]
             messages = [_carried(message, reads, done, "id" in drop) for message in part]
@@ -163,6 +176,13 @@ def _episodes(
                 text = f"{example} does not fit into the format '{done.to_format}': {why}"
                 hint = "choose another format, or leave such episodes out (--skip)"
                 raise DataError(source, f"{text}; {hint}")
+
+
+def _counted(episodes: Iterator[Episode], done: Conversion, at: Bookmark) -> Iterator[Episode]:
+    for n_read, episode in enumerate(episodes, start=1):
+        if done.bad is not None:
+            done.bad.n_read = n_read if at.n_conversations is None else at.n_conversations
+        yield episode
 
 
 def _first_not_held(episode: Episode, lines: List[str], name: str) -> Tuple[int, str]:
@@ -231,25 +251,40 @@ def _turns(
 ) -> Iterator[Tuple[int, List[str]]]:
     """For each conversation its number of turns, and its line."""
     as_parlai = to_format == "parlai-conversations"
-    speaker_field = "id" if as_parlai else "speaker"
+    at.unit = "conversations"
     for _, conversation in read_json_lines(source, at):
-        is_parlai = "turns" not in conversation
-        own = ("id" if is_parlai else "speaker", "text", *drop)
-        turns: List[Dict[str, object]] = []
-        for speaker, text, turn in conversation_turns(conversation, at):
-            if speaker is None:
-                at.leave_out(CONTEXT)
-                continue
-            others = {name: value for name, value in turn.items() if name not in own}
-            if speaker_field in others or (as_parlai and speaker == "context"):
-                what = f"the field '{speaker_field}'" if speaker_field in others else "the name"
-                problem = f"turn {len(turns) + 1}: {what} has another meaning in '{to_format}'"
-                raise at.error(f"{problem}; rename or --drop it")
-            turns.append({speaker_field: speaker, "text": text, **others})
-        given = ("dialog" if is_parlai else "turns", *drop)
+        try:
+            turns = _turns_of(conversation, to_format, drop, at)
+        except DataError as error:
+            at.refuse(error)
+            continue
+        if done.bad is not None:
+            done.bad.n_read += 1
+        given = ("dialog" if "turns" not in conversation else "turns", *drop)
         whole = {name: value for name, value in conversation.items() if name not in given}
         if as_parlai:
             whole["dialog"] = [turns[place : place + 2] for place in range(0, len(turns), 2)]
         else:
             whole["turns"] = turns
         yield len(turns), [json.dumps(whole, ensure_ascii=False)]
+
+
+def _turns_of(
+    conversation: Dict[str, Any], to_format: str, drop: Sequence[str], at: Bookmark
+) -> List[Dict[str, object]]:
+    """The turns of a conversation, as they are to be written."""
+    as_parlai = to_format == "parlai-conversations"
+    speaker_field = "id" if as_parlai else "speaker"
+    own = ("speaker" if "turns" in conversation else "id", "text", *drop)
+    turns: List[Dict[str, object]] = []
+    for speaker, text, turn in conversation_turns(conversation, at):
+        if speaker is None:
+            at.leave_out(CONTEXT)
+            continue
+        others = {name: value for name, value in turn.items() if name not in own}
+        if speaker_field in others or (as_parlai and speaker == "context"):
+            what = f"the field '{speaker_field}'" if speaker_field in others else "the name"
+            problem = f"turn {len(turns) + 1}: {what} has another meaning in '{to_format}'"
+            raise at.error(f"{problem}; rename or --drop it")
+        turns.append({speaker_field: speaker, "text": text, **others})
+    return turns

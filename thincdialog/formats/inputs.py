@@ -1,9 +1,12 @@
 """What a model is to answer: rows of any format, each with the message that it stands for."""
 
-from itertools import groupby
+from functools import lru_cache, partial
+from itertools import chain, groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import (
     Any,
+    Callable,
     Dict,
     FrozenSet,
     Iterable,
@@ -13,35 +16,46 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Tuple,
 )
 
 from ..errors import DataError, DialogError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
 from .bookmark import Bookmark
-from .conversations import SIDES, conversation_turns
+from .conversations import SIDES, Said, conversation_turns
 from .formats import FORMATS
 from .guessing import format_by_name
+from .json_layout import SystemTurns, conversation_of, examples_of, read_parts, records_of
+from .layout_file import LAYOUT_SUFFIXES, CorpusLayout, find_layout, shipped_layouts
+from .records import Found, read_records
 from .tables import missing, read_table
-from .text_file import json_object, read_lines, suffix_of
-from .unlabelled import reading_unlabelled
+from .text_file import LostLine, json_object, read_lines, suffix_of
+from .tolerance import tolerating
 from .wording import kind, nearest, short
 
-# What a file can hold; "jsonl" are texts or conversations. The others end in turns of ParlAI.
-INPUTS = ("text", "jsonl", "csv", "tsv", "parlai", "fbdialog", "babi")
+# What a file can hold, if no layout says it; "jsonl" are texts or conversations.
+OF_PARLAI = ("parlai", "fbdialog", "babi")
 TABLES = ("csv", "tsv")
+JSON = (".jsonl", ".json", ".ndjson")
+INPUTS = ("text", "jsonl", *TABLES, *OF_PARLAI)
 # Of the numbers that a model can be given: it reads 32 bits.
 LARGEST = 3.4028234663852886e38
+
+# Makes an error of what is wrong with a row.
+Wrong = Callable[[str], DataError]
 
 
 class InputRow(NamedTuple):
     """One row, and what is to be answered.
 
     row (Dict[str, Any]): All that stands in it.
-    message (Message): Its `text`, with `context`, `label_candidates` and `features` if it has.
+    message (Optional[Message]): Its `text`, with `context`, `label_candidates` and `features` if
+        it has. None if the row only keeps its place: a line of text that is blank or cannot be
+        read, and every row but the last of a conversation whose rows are its turns.
     """
 
     row: Dict[str, Any]
-    message: Message
+    message: Optional[Message]
 
 
 class InputReading(NamedTuple):
@@ -49,91 +63,151 @@ class InputReading(NamedTuple):
 
     format (Optional[str]): One of ``INPUTS``; if None, told by the file's name, and where that
         tells nothing by the first line: JSON lines or text.
-    text_field (str): Field or column of the text.
-    label_speaker (Optional[str]): In conversations, whose turns are the model's own; if None,
-        those of everybody but the last speaker.
+    layout (Optional[CorpusLayout]): Where things stand in JSON and tables; None: as the other
+        settings say.
+    system_turns (str): With a layout, see `thincdialog.JSONLayout.v1`.
+    text_field (str): Without a layout, field or column of the text.
+    label_speaker (Optional[str]): In conversations, whose turns are the model's own; if None, as
+        the layout says, or else those of everybody but the last speaker.
     columns (Optional[Sequence[str]]): Column names of a table that has no header.
     delimiter (Optional[str]): Of a table, see ``read_table``.
     taken (Sequence[str]): Names that a row must not have: they are for the answers.
     n_features (Optional[int]): How many numbers the model reads in place of text; 0 if it reads
         text, None if that is not known.
+    other_fields (bool): Whether the model reads further fields of a row, whatever is in them.
     classes (Optional[FrozenSet[str]]): Those of the model, if it has some.
     may_have_header (bool): See ``read_table``.
     """
 
     format: Optional[str] = None
+    layout: Optional[CorpusLayout] = None
+    system_turns: SystemTurns = "context"
     text_field: str = "text"
     label_speaker: Optional[str] = None
     columns: Optional[Sequence[str]] = None
     delimiter: Optional[str] = None
     taken: Sequence[str] = ()
     n_features: Optional[int] = None
+    other_fields: bool = False
     classes: Optional[FrozenSet[str]] = None
     may_have_header: bool = False
 
 
-def format_of(path: str, reading: InputReading) -> Optional[str]:
-    """The format of a file; None if its first line is to tell.
+def layout_of(name: str) -> Optional[CorpusLayout]:
+    """The layout that a format's name stands for; None if it is one of ``INPUTS``.
 
-    RAISES (DialogError): If the given one is unknown.
+    name (str): Such as "csv", "sharegpt" or "my.yml".
+    RAISES (DialogError): If there is no such format.
     """
-    if reading.format is not None and reading.format not in INPUTS:
-        hint = nearest(reading.format, INPUTS) or f" (there are: {', '.join(INPUTS)})"
-        raise DialogError(f"there is no format '{reading.format}'{hint}")
-    is_json = suffix_of(path) in (".jsonl", ".json", ".ndjson")
+    if name in INPUTS:
+        return None
+    known = [*INPUTS, *shipped_layouts()]
+    if name not in known and Path(name).suffix.lower() not in LAYOUT_SUFFIXES:
+        hint = nearest(name, known) or f" (there are: {', '.join(known)})"
+        raise DialogError(f"there is no format '{name}'{hint}")
+    return find_layout(name)
+
+
+def has_records(source: Any) -> bool:
+    """Whether JSON or a table is to be expected: by a file's name, or as it is no file."""
+    return not isinstance(source, str) or suffix_of(source) in (".csv", ".tsv", *JSON)
+
+
+def format_of(path: str, reading: InputReading) -> Optional[str]:
+    """The format of a file; None if its first line is to tell."""
+    is_json = reading.layout is not None or suffix_of(path) in JSON
     return reading.format or format_by_name(path) or ("jsonl" if is_json else None)
 
 
+def check_format(path: str, form: Optional[str], reading: InputReading) -> None:
+    """See that a file can hold what the model reads.
+
+    form (Optional[str]): Its format; None if that is not known yet.
+    RAISES (DataError): If not.
+    """
+    holds = "a layout" if reading.layout is not None else f"the format '{form}'"
+    if reading.n_features and (reading.layout is not None or form not in (None, "jsonl")):
+        text = f"{holds} holds text, but this model reads {reading.n_features} features"
+        raise DataError(path, f"{text}: give JSON lines with 'features'")
+
+
 def read_inputs(path: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
-    """The rows of a file, one after the other; blank lines are left out.
+    """The rows of a file, one after the other; line n of a text is row n, also if it is blank.
 
     path (str): The file, plain or gzip'd; "-" for what is piped in.
     at (Bookmark): Lies at the beginning; takes what cannot be read.
     RAISES (DataError): If the file, or a row where none may be left out, cannot be read.
     """
     form = format_of(path, reading)
-    if form in ("parlai", "fbdialog", "babi"):
-        yield from _episodes(path, form, reading, at)
-        return
-    for row in _table(path, reading, at) if form in TABLES else _lines(path, form, at, reading):
+    check_format(path, form, reading)
+    if reading.layout is not None:
+        yield from _of_layout(_records(path, reading.layout, reading, at), reading, at)
+    elif form in OF_PARLAI:
+        yield from _of_parlai(path, form, reading, at)
+    elif form in TABLES:
+        yield from _of_rows(_table(path, reading, at), reading, at)
+    else:
+        yield from _of_lines(path, form, reading, at)
+
+
+def _of_rows(
+    rows: Iterable[Dict[str, Any]], reading: InputReading, at: Bookmark
+) -> Iterator[InputRow]:
+    for row in rows:
         try:
             yield input_row(row, reading, at)
         except DataError as error:
             at.refuse(error)
 
 
-def _lines(
-    path: str, form: Optional[str], at: Bookmark, reading: InputReading
-) -> Iterator[Dict[str, Any]]:
-    for number, line in read_lines(path, at):
-        if not line or line.isspace():
-            continue
-        form = form or ("jsonl" if line.lstrip().startswith("{") else "text")
-        try:
-            row = {reading.text_field: line} if form == "text" else json_object(path, number, line)
-        except DataError as error:
-            at.refuse(error)
-            continue
-        yield row
+def _of_lines(
+    path: str, form: Optional[str], reading: InputReading, at: Bookmark
+) -> Iterator[InputRow]:
+    """Text or JSON lines: the first line that is not blank tells, if nothing else does."""
+    lines, head = read_lines(path, at, with_lost=True), list[Tuple[int, str]]()
+    while form is None and (numbered := next(lines, None)) is not None:
+        head.append(numbered)
+        if _is_something(numbered[1]):
+            form = "jsonl" if numbered[1].lstrip().startswith("{") else "text"
+            check_format(path, form, reading)
+    for number, line in chain(head, lines):
+        if isinstance(line, LostLine):
+            at.refuse(line.error)
+        if form == "jsonl" and _is_something(line):
+            try:
+                yield input_row(json_object(path, number, line), reading, at)
+            except DataError as error:
+                at.refuse(error)
+        elif form != "jsonl":
+            message = Message(text=line) if _is_something(line) else None
+            yield InputRow({reading.text_field: str(line)}, message)
+
+
+def _is_something(line: str) -> bool:
+    return not isinstance(line, LostLine) and line != "" and not line.isspace()
 
 
 def _table(path: str, reading: InputReading, at: Bookmark) -> Iterator[Dict[str, Any]]:
     fields = (reading.text_field,)
     columns, may_have_header = reading.columns, reading.may_have_header
     for _, row in read_table(path, at, columns, fields, reading.delimiter, may_have_header):
-        names = at.columns or reading.columns or ()
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise DataError(path, f"{names.count(twice)} columns are called '{twice}'", 1)
+        _check_columns(path, reading, at)
         yield row
 
 
-def _episodes(path: str, form: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
+def _check_columns(path: str, reading: InputReading, at: Bookmark) -> None:
+    names = at.columns or reading.columns or ()
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(path, f"{names.count(twice)} columns are called '{twice}'", 1)
+
+
+def _of_parlai(path: str, form: str, reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
     """Every turn of ParlAI's formats, with the turns before it."""
     episodes = iter(FORMATS[form].read(path, at=at))
     while True:
         # Only while something is read: between rows others may read with labels.
-        with reading_unlabelled():
+        with tolerating(unlabelled=True):
             episode = next(episodes, None)
         if episode is None:
             return
@@ -142,14 +216,100 @@ def _episodes(path: str, form: str, reading: InputReading, at: Bookmark) -> Iter
             row = {name: value for name, value in message.items() if name != "id"}
             if "source_id" in row:
                 row = {"id": row.pop("source_id"), **row}
-            _check_taken(row, reading, at)
             asked = Message(text=message["text"], context=list(history))
             if "label_candidates" in message:
                 asked["label_candidates"] = message["label_candidates"]
-            _check_input(asked, reading, at)
-            yield InputRow(row, asked)
+            try:
+                yield _checked(row, asked, reading, at.error)
+            except DataError as error:
+                at.refuse(error)
             history.append((PARTNER, message["text"]))
             history += [(SELF, label) for label in message.get("labels", ())[:1]]
+
+
+# --- corpora of any layout ----------------------------------------------------------------
+
+
+def _records(
+    path: str, layout: CorpusLayout, reading: InputReading, at: Bookmark
+) -> Iterator[Found]:
+    places = layout.records
+    # Who has a file of several splits asks for the one that nothing is learnt from.
+    split = "test" if isinstance(places, str) or "test" in places else list(places)[-1]
+    where = records_of(layout, split, path)
+    for found in read_records(path, where, at, reading.columns, reading.delimiter):
+        _check_columns(path, reading, at)
+        yield found
+
+
+def _of_layout(records: Iterator[Found], reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
+    """The rows of each conversation or episode: one, unless its rows are turns."""
+    assert reading.layout is not None
+    make = partial(_spoken if reading.layout.is_conversation else _asked, reading=reading, at=at)
+    for rows in read_parts(records, reading.layout, at, make):
+        yield from rows
+
+
+def _spoken(
+    name: str,
+    rows: List[Found],
+    turns: List[Found],
+    layout: CorpusLayout,
+    reading: InputReading,
+    at: Bookmark,
+) -> List[InputRow]:
+    conversation = conversation_of(name, rows, turns, layout, at)
+    wrong = partial(_wrong, rows[0])
+    speaker = reading.label_speaker or layout.label_speaker
+    message = _last_turn(conversation.said, speaker, conversation.background, wrong)
+    if conversation.system and reading.system_turns != "drop":
+        message["system"] = "\n".join(conversation.system)
+    if reading.system_turns == "context":
+        before = [(PARTNER, text) for text in conversation.system]
+        message["context"] = [*before, *message["context"]]
+    *_, last = turns if layout.group else rows
+    return [
+        _checked(_fields(row), message, reading, partial(_wrong, row))
+        if row is last
+        else InputRow(_fields(row), None)
+        for row in rows
+    ]
+
+
+def _asked(
+    name: str,
+    rows: List[Found],
+    places: List[Found],
+    layout: CorpusLayout,
+    reading: InputReading,
+    at: Bookmark,
+) -> List[InputRow]:
+    with tolerating(unlabelled=True):
+        episode = examples_of(name, rows, places, layout)
+    wrong = partial(_wrong, rows[0])
+    if not episode:
+        raise wrong("has nothing that could be answered")
+    *before, last = episode
+    message = Message(text=last["text"], context=[])
+    for one in before:
+        message["context"].append((PARTNER, one["text"]))
+        message["context"] += [(SELF, label) for label in one.get("labels", ())[:1]]
+    if "label_candidates" in last:
+        message["label_candidates"] = last["label_candidates"]
+    return [_checked(_fields(rows[0]), message, reading, wrong)]
+
+
+def _fields(record: Found) -> Dict[str, Any]:
+    if not isinstance(record.value, dict):
+        raise record.error(f"is {kind(record.value)}, not an object")
+    return dict(record.value)
+
+
+def _wrong(record: Found, text: str) -> DataError:
+    return DataError(record.path, text, record.line)
+
+
+# --- rows ---------------------------------------------------------------------------------
 
 
 def given_inputs(rows: Iterable[Any], reading: InputReading, at: Bookmark) -> Iterator[InputRow]:
@@ -159,15 +319,27 @@ def given_inputs(rows: Iterable[Any], reading: InputReading, at: Bookmark) -> It
     RAISES (TypeError): If one is something else.
     """
     at.path = "rows"
+    numbered = _numbered(rows, at)
+    for is_text, some in groupby(numbered, lambda one: isinstance(one[1], str)):
+        if is_text:
+            yield from _of_rows(({reading.text_field: row} for _, row in some), reading, at)
+        elif reading.layout is None:
+            yield from _of_rows((dict(row) for _, row in some), reading, at)
+        else:
+            records = (Found(dict(row), "rows", number) for number, row in some)
+            yield from _of_layout(records, reading, at)
+
+
+def _numbered(rows: Iterable[Any], at: Bookmark) -> Iterator[Tuple[int, Any]]:
     for number, row in enumerate(rows, start=1):
         at.begin, at.end = at.end, (0, number)
         if not isinstance(row, (str, Mapping)):
             raise TypeError(f"row {number} should be a string or a mapping, got {row!r}")
-        try:
-            whole = {reading.text_field: row} if isinstance(row, str) else dict(row)
-            yield input_row(whole, reading, at)
-        except DataError as error:
-            at.refuse(error)
+        yield number, row
+
+
+# Of a row, what is looked at otherwise, or is no input.
+_ROW_FIELDS = ("turns", "dialog", "label", "labels", "label_candidates")
 
 
 def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> InputRow:
@@ -177,77 +349,117 @@ def input_row(row: Dict[str, Any], reading: InputReading, at: Bookmark) -> Input
     at (Bookmark): Where it was read.
     RAISES (DataError): If there is nothing to answer in it.
     """
-    _check_taken(row, reading, at)
     message = Message()
     if "turns" in row or "dialog" in row:
-        message["context"], message["text"] = _said(row, reading.label_speaker, at)
-    elif reading.text_field in row or ("features" not in row and not reading.n_features):
+        said = [(who, text) for who, text, _ in conversation_turns(row, at) if who is not None]
+        message = _last_turn(said, reading.label_speaker, (), at.error)
+    elif reading.text_field in row or not (
+        "features" in row or reading.n_features or reading.other_fields
+    ):
         message["text"] = row.get(reading.text_field)
         if reading.text_field not in row:
-            raise at.error(f"{missing(reading.text_field, row, 'field')}; see --text-field")
+            hint = "see --text-field" if at.has_flags else "set text_field"
+            hint += _layout_hint(row, at.has_flags)
+            raise at.error(f"{missing(reading.text_field, row, 'field')}; {hint}")
         if not isinstance(message["text"], str):
             raise at.error(f"'{reading.text_field}' is {kind(message['text'])}, not a string")
     else:
         message["text"] = ""
     candidates = row.get("label_candidates")
     if isinstance(candidates, list):
-        if not candidates or not all(isinstance(text, str) for text in candidates):
-            raise at.error("'label_candidates' must be a list of strings, one or more")
-        if reading.classes is not None and reading.classes.isdisjoint(candidates):
-            found = ", ".join(map(short, candidates[:3]))
-            raise at.error(f"none of 'label_candidates' is a class of the model: {found}")
         message["label_candidates"] = candidates
-    features = row.get("features")
-    if features is not None:
-        is_numbers = isinstance(features, list) and all(
-            isinstance(value, (int, float)) for value in features
-        )
-        if not is_numbers:
-            raise at.error("'features' must be a list of numbers")
-        # Compared this way around, NaN is none either.
-        bad = next((value for value in features if not abs(value) <= LARGEST), None)
-        if bad is not None:
-            raise at.error(f"'features' must be finite numbers of 32 bits, got {bad}")
-        message["features"] = features
-    _check_input(message, reading, at)
+    if row.get("features") is not None:
+        message["features"] = row["features"]
+    if reading.other_fields:
+        message.update({name: row[name] for name in row if name not in (*message, *_ROW_FIELDS)})
+    return _checked(row, message, reading, at.error)
+
+
+def _checked(
+    row: Dict[str, Any], message: Message, reading: InputReading, wrong: Wrong
+) -> InputRow:
+    """A row and its message, in which nothing is wrong."""
+    taken = next((name for name in reading.taken if name in row), None)
+    if taken is not None:
+        raise wrong(f"has a field '{taken}' of its own: --prefix NAME renames the answer's")
+    if "label_candidates" in message:
+        _check_candidates(message["label_candidates"], reading, wrong)
+    if "features" in message and not reading.other_fields:
+        _check_features(message["features"], wrong)
+    _check_kind(message, reading, wrong)
     return InputRow(row, message)
 
 
-def _check_input(message: Message, reading: InputReading, at: Bookmark) -> None:
+def _check_candidates(candidates: List[Any], reading: InputReading, wrong: Wrong) -> None:
+    if not candidates or not all(isinstance(text, str) for text in candidates):
+        raise wrong("'label_candidates' must be a list of strings, one or more")
+    if reading.classes is not None and reading.classes.isdisjoint(candidates):
+        found = ", ".join(map(short, candidates[:3]))
+        raise wrong(f"none of 'label_candidates' is a class of the model: {found}")
+
+
+def _check_features(features: Any, wrong: Wrong) -> None:
+    is_numbers = isinstance(features, list) and all(
+        isinstance(value, (int, float)) for value in features
+    )
+    if not is_numbers:
+        raise wrong("'features' must be a list of numbers")
+    # Compared this way around, NaN is none either.
+    bad = next((value for value in features if not abs(value) <= LARGEST), None)
+    if bad is not None:
+        raise wrong(f"'features' must be finite numbers of 32 bits, got {bad}")
+
+
+def _check_kind(message: Message, reading: InputReading, wrong: Wrong) -> None:
     expected = reading.n_features
     if expected is None:
         return
     features = message.get("features")
     if features is not None and not expected:
-        raise at.error("has features, but this model reads text: leave them out")
+        raise wrong("has features, but this model reads text: leave them out")
     if expected and message["text"]:
         found = f"has a text ({short(message['text'])})"
-        raise at.error(f"{found}, but this model reads {expected} features: leave it out")
+        raise wrong(f"{found}, but this model reads {expected} features: leave it out")
     if expected and (features is None or len(features) != expected):
         found = "no" if features is None else str(len(features))
-        raise at.error(f"has {found} features, but this model reads {expected}")
+        raise wrong(f"has {found} features, but this model reads {expected}")
 
 
-def _check_taken(row: Mapping[str, Any], reading: InputReading, at: Bookmark) -> None:
-    taken = next((name for name in reading.taken if name in row), None)
-    if taken is not None:
-        raise at.error(f"has a field '{taken}' of its own: --prefix NAME renames the answer's")
-
-
-def _said(row: Dict[str, Any], label_speaker: Optional[str], at: Bookmark) -> Any:
-    """The turns before the last, and the text of that; neighbours of one side are joined."""
-    turns = [(who, text) for who, text, _ in conversation_turns(row, at) if who is not None]
-    if not turns:
-        raise at.error("has no turn that could be answered")
-    last = turns[-1][0]
+def _last_turn(
+    said: Sequence[Said], label_speaker: Optional[str], background: Sequence[str], wrong: Wrong
+) -> Message:
+    """The last turn that is not the model's own, with those before it; neighbours of one side
+    are joined. What the model's side said to it is a label, and not looked at."""
     own = None if label_speaker in SIDES else label_speaker
-    if own is not None and last == own:
-        raise at.error(f"ends with a turn of label_speaker '{own}': nobody waits for an answer")
+    turns = list(said)
+    while own is not None and turns and turns[-1][0] == own:
+        turns.pop()
+    if not turns:
+        raise wrong("has no turn that could be answered")
+    last = turns[-1][0]
     roles = [
         (SELF if (who == own if own is not None else who != last) else PARTNER, text)
         for who, text in turns
     ]
-    joined = [
+    joined: List[Turn] = [
         (role, "\n".join(text for _, text in side)) for role, side in groupby(roles, itemgetter(0))
     ]
-    return [turn for turn in joined[:-1] if turn[1] != SILENCE], joined[-1][1]
+    if background:
+        opening = [joined.pop(0)[1]] if joined[0][0] == PARTNER else []
+        joined.insert(0, (PARTNER, "\n".join([*background, *opening])))
+    context = [turn for turn in joined[:-1] if turn[1] != SILENCE]
+    return Message(context=context, text=joined[-1][1])
+
+
+def _layout_hint(row: Mapping[str, Any], has_flags: bool) -> str:
+    """The layout that a row of JSON seems to have, for an error message."""
+    for name, turns in _turns_of_layouts().items():
+        if isinstance(row.get(turns), list):
+            return f", or {'--format ' + name if has_flags else f'format = {name!r}'}"
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _turns_of_layouts() -> Dict[str, str]:
+    found = {name: find_layout(name).turns for name in shipped_layouts()}
+    return {name: turns for name, turns in found.items() if turns}

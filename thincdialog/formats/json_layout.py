@@ -24,14 +24,15 @@ from .candidates import check_candidates
 from .conversations import Conversation, Said, spoken_episodes
 from .layout_file import CorpusLayout
 from .records import Found, read_records
-from .unlabelled import needs_labels
+from .tolerance import tolerance
 from .wording import kind
 
 # What becomes of the turns of a system.
 SystemTurns = Literal["context", "field", "drop"]
 
-# The name of a conversation or episode, its record, and its turns or examples.
-Named = Tuple[str, Found, List[Found]]
+# The name of a conversation or episode, its rows (one, unless rows are turns) in the order of
+# the file, and its turns or examples.
+Named = Tuple[str, List[Found], List[Found]]
 
 
 def read_layout_file(
@@ -56,35 +57,47 @@ def read_layout_file(
     system_turns (str): "context", "field" or "drop", see `thincdialog.JSONLayout.v1`.
     RAISES (DataError): With the line and the place in it, if something is not there.
     """
-    where = layout.records
-    if isinstance(where, dict):
-        if split not in where:
-            text = f"the layout has no 'records' for '{split}' (there is: {', '.join(where)})"
-            raise DataError(path, text)
-        where = where[split]
     at = at or Bookmark()
     at.leave_out("names of speakers", layout.is_conversation and bool(layout.speaker))
     at.leave_out("what the layout does not name")
-    records = read_records(path, where, at, columns, delimiter)
+    records = read_records(path, records_of(layout, split, path), at, columns, delimiter)
     if layout.is_conversation:
-        conversations = _read(records, layout, at, partial(_conversation, at=at))
+        conversations = read_parts(records, layout, at, partial(conversation_of, at=at))
         if system_turns == "drop":
             conversations = (one._replace(system=()) for one in conversations)
         speaker, as_context = label_speaker or layout.label_speaker, system_turns == "context"
         yield from spoken_episodes(conversations, speaker, path, at, as_context)
         return
     is_empty = at.is_at_begin
-    for episode in _read(records, layout, at, _examples):
+    at.unit = "episodes" if layout.examples else "examples"
+    for episode in read_parts(records, layout, at, examples_of):
         is_empty = False
         yield episode
     if is_empty:
         raise DataError(path, "holds no examples")
 
 
-def _read(
+def records_of(layout: CorpusLayout, split: str, path: str) -> str:
+    """Where in a file the records of a split are.
+
+    RAISES (DataError): If the layout does not say.
+    """
+    where = layout.records
+    if isinstance(where, str):
+        return where
+    if split not in where:
+        text = f"the layout has no 'records' for '{split}' (there is: {', '.join(where)})"
+        raise DataError(path, text)
+    return where[split]
+
+
+def read_parts(
     records: Iterator[Found], layout: CorpusLayout, at: Bookmark, make: Callable[..., Any]
 ) -> Iterator[Any]:
-    """What is made of each conversation or episode that can be read."""
+    """What is made of each conversation or episode that can be read.
+
+    make (Callable): Is given what is ``Named``, and the layout.
+    """
     parts = _Groups(records, layout, at) if layout.group else ([record] for record in records)
     names: Set[str] = set()  # Of groups; those that the bookmark lay behind are not known.
     for number, rows in enumerate(parts, start=at.count):
@@ -152,14 +165,14 @@ def _named(number: int, rows: List[Found], layout: CorpusLayout, names: Set[str]
             text = f"is {found.value!r} again: rows of one conversation must stand together"
             raise found.error(text)
         names.add(name)
-        return name, first, _in_order(rows, layout)
+        return name, rows, _in_order(rows, layout)
     if layout.id == "$key":
         name = first.key or str(number)
     else:
         given = first.find(layout.id, None).value if layout.id else None
         name = str(number) if given is None else str(given)
     inner = layout.turns or layout.examples
-    return name, first, list(first.find(inner).items()) if inner else rows
+    return name, rows, list(first.find(inner).items()) if inner else rows
 
 
 def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
@@ -174,7 +187,7 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
         key = str(target.value) if str(target.value) in names else None
         if key in answers:
             what = "a second answer to the same turn" if key is not None else "a second beginning"
-            raise target.error(f"makes this {what}: trees are no conversations")
+            raise target.error(f"makes this {what}: a conversation cannot branch")
         answers[key] = row
     ordered: List[Found] = []
     key = None
@@ -183,13 +196,14 @@ def _in_order(rows: List[Found], layout: CorpusLayout) -> List[Found]:
         key = str(ordered[-1].find(layout.turn_id).value)
     if answers:
         row = next(iter(answers.values()))
-        raise row.find(layout.reply_to, None).error("leads round in a circle")
+        raise row.find(layout.reply_to, None).error("leads back to itself")
     return ordered
 
 
-def _conversation(
-    name: str, record: Found, turns: List[Found], layout: CorpusLayout, at: Bookmark
+def conversation_of(
+    name: str, rows: List[Found], turns: List[Found], layout: CorpusLayout, at: Bookmark
 ) -> Conversation:
+    """The conversation that some turns are."""
     said: List[Said] = []
     system: List[str] = []
     for turn in turns:
@@ -205,15 +219,16 @@ def _conversation(
             at.leave_out("turns of a system within conversations")
         elif text:
             system.append(text)
-    return Conversation(name, said, _background(record, layout), system)
+    return Conversation(name, said, _background(rows[0], layout), system)
 
 
-def _examples(name: str, record: Found, places: List[Found], layout: CorpusLayout) -> Episode:
+def examples_of(name: str, rows: List[Found], places: List[Found], layout: CorpusLayout) -> Episode:
+    """The episode that some examples are."""
     episode: Episode = []
     for place in places:
         message = Message(id=f"{name}/{len(episode)}", text=_text(place, layout))
-        label = place.find(layout.label, ... if needs_labels() else None)
-        if needs_labels() or label.value not in (None, "", []):
+        label = place.find(layout.label, None if tolerance().unlabelled else ...)
+        if label.value not in (None, "", []) or not tolerance().unlabelled:
             message["labels"] = _texts(label, layout)
             if not message["labels"]:
                 raise label.error("is an empty list: give the example a label")
@@ -222,7 +237,7 @@ def _examples(name: str, record: Found, places: List[Found], layout: CorpusLayou
             message["label_candidates"] = _texts(found, layout)
             check_candidates(message, found.path, found.line)
         episode.append(message)
-    opening = _background(record, layout)
+    opening = _background(rows[0], layout)
     if opening and episode:
         episode[0]["text"] = "\n".join([*opening, episode[0]["text"]])
     return episode

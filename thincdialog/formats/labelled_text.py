@@ -8,7 +8,7 @@ from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .tables import missing, read_table
 from .text_file import File, read_json_lines, suffix_of
-from .unlabelled import needs_labels
+from .tolerance import tolerance
 from .wording import kind
 
 
@@ -33,10 +33,10 @@ def read_labelled_text(
     RAISES (DataError): With the line, if a row is malformed or lacks a field.
     """
     at = at or Bookmark()
-    is_empty = at.is_at_begin
+    is_empty, at.unit = at.is_at_begin, "examples"
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        wanted = (text_field, label_field) if needs_labels() else (text_field,)
+        wanted = (text_field,) if tolerance().unlabelled else (text_field, label_field)
         rows = read_table(path, at, columns, wanted, delimiter)
     elif suffix in (".jsonl", ".json", ".ndjson"):
         rows = read_json_lines(path, at)
@@ -45,7 +45,7 @@ def read_labelled_text(
         raise DataError(path, f"cannot tell the format by the suffix '{suffix}': expected {known}")
     for number, row in rows:
         try:
-            message = _message(row, text_field, label_field, at)
+            message = _message(f"{number}/0", row, text_field, label_field, at)
             if keep_fields:
                 _add_fields(message, row, (text_field, label_field), at)
         except DataError as error:
@@ -53,22 +53,25 @@ def read_labelled_text(
             continue
         at.before()
         is_empty = False
-        yield [Message(id=f"{number}/0", **message)]
+        yield [message]
     if is_empty:
         raise DataError(path, "holds no examples")
 
 
-def _message(row: Dict[str, Any], text_field: str, label_field: str, at: Bookmark) -> Message:
-    label = row.get(label_field)
-    is_labelled = needs_labels() or label not in (None, "", [])
+def _message(
+    name: str, row: Dict[str, Any], text_field: str, label_field: str, at: Bookmark
+) -> Message:
+    text, label = row.get(text_field), row.get(label_field)
+    if label and type(text) is type(label) is str:
+        return Message(id=name, text=text, labels=[label])
+    is_labelled = not tolerance().unlabelled or label not in (None, "", [])
     for field in (text_field, label_field) if is_labelled else (text_field,):
         if field not in row:
             raise at.error(missing(field, row, "field"))
-    text = row[text_field]
     if not isinstance(text, str):
         raise at.error(f"'{text_field}' is {kind(text)}, not a string")
     if not is_labelled:
-        return Message(text=text)
+        return Message(id=name, text=text)
     labels = label if isinstance(label, list) else [label]
     # Class numbers are common in JSON; true, false, fractions and null are mistakes.
     labels = [str(value) if type(value) is int else value for value in labels]
@@ -77,7 +80,7 @@ def _message(row: Dict[str, Any], text_field: str, label_field: str, at: Bookmar
         raise at.error(f"'{label_field}' is {kind(label)}; {what}")
     if not labels or not all(labels):
         raise at.error(f"'{label_field}' is empty: give the example a label")
-    return Message(text=text, labels=labels)
+    return Message(id=name, text=text, labels=labels)
 
 
 def _add_fields(message: Message, row: Dict[str, Any], own: Sequence[str], at: Bookmark) -> None:

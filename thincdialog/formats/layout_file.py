@@ -7,6 +7,7 @@ from typing import Dict, List, Optional, Union
 import srsly
 
 from ..errors import ConfigError, DataError, Problem
+from ..files.json_text import parse_json
 from .text_file import read_bytes
 from .wording import kind, nearest, short
 
@@ -97,8 +98,13 @@ def read_layout(path: Path) -> CorpusLayout:
     content = read_bytes(path, MAX_LAYOUT).decode("utf-8", errors="replace")
     try:
         is_json = path.suffix.lower() == ".json"
-        values = srsly.json_loads(content) if is_json else srsly.yaml_loads(content)
+        values = parse_json(content) if is_json else srsly.yaml_loads(content)
     except (ValueError, RecursionError) as error:
+        # What YAML's own error says names another file.
+        cause = error.__context__
+        mark, problem = (getattr(cause, name, None) for name in ("problem_mark", "problem"))
+        if mark is not None and problem:
+            raise DataError(path, f"not valid YAML: {problem}", mark.line + 1) from None
         raise DataError(path, f"not readable: {' '.join(str(error)[:300].split())}") from None
     if not isinstance(values, dict):
         raise DataError(path, f"a layout is a mapping such as 'text: prompt', not {kind(values)}")

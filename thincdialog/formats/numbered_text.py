@@ -7,7 +7,7 @@ from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .candidates import check_candidates
 from .text_file import File, LostLine, read_lines
-from .unlabelled import needs_labels
+from .tolerance import tolerance
 from .wording import short
 
 TRAILING = "statements that no question follows"
@@ -85,7 +85,7 @@ class _Episode:
         is_support = self.supporting and len(cells) < 4
         if third and not is_support:
             self._reward += _reward(third, self.at)
-        is_question = len(cells) > 1 and (cells[1] or not needs_labels())
+        is_question = len(cells) > 1 and (cells[1] or tolerance().unlabelled)
         if not is_question:
             return
         message = Message(id=name, text="\n".join(self._statements))

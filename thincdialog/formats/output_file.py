@@ -1,12 +1,13 @@
 """Writes a file whole or not at all, line by line."""
 
 import gzip
+import os
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Callable, Iterable, Iterator, Union, cast
 
 from ..errors import OutputError
-from ..files.whole_file import whole_file
+from ..files.whole_file import is_plain, open_already, whole_file
 
 
 @contextmanager
@@ -24,18 +25,15 @@ def open_output(
     RAISES (OutputError): If it is there and must not be replaced, or cannot be written.
     """
     target = Path(path)
-    is_plain = target.is_file() or not target.exists()
-    for source in reads:
-        if target.is_file() and Path(source).is_file() and target.samefile(source):
-            name = "" if str(source) == str(path) else f", as {source}"
-            raise OutputError(f"{path}  is read by this command{name}. Choose another name.")
-    if is_plain and target.exists() and not force:
-        raise OutputError(f"{path}  is there already. Choose another name, or add --force.")
+    check_output_file(path, force, reads)
     try:
-        if is_plain:
+        if is_plain(target):
             target.resolve().parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as place, ExitStack() as files:
-            stream: BinaryIO = files.enter_context(open(place, "wb"))
+            # What is open already is written on, behind what is in it.
+            number = open_already(target)
+            opened = open(place if number is None else os.dup(number), "wb")
+            stream: BinaryIO = files.enter_context(opened)
             if str(path).endswith(".gz"):
                 # Neither name nor time: the same lines give the same bytes. Level 6 is gzip's own.
                 packed = gzip.GzipFile("", "wb", 6, stream, mtime=0)
@@ -43,3 +41,20 @@ def open_output(
             yield lambda line: stream.write(line.encode("utf-8") + b"\n")
     except OSError as error:
         raise OutputError(f"{path}  cannot be written: {error.strerror or error}") from None
+
+
+def check_output_file(
+    path: Union[str, Path], force: bool = False, reads: Iterable[Union[str, Path]] = ()
+) -> None:
+    """See that a file may be written; for who works long before that. Arguments as of
+    ``open_output``.
+
+    RAISES (OutputError): If it is there and must not be replaced.
+    """
+    target = Path(path)
+    for source in reads:
+        if target.is_file() and Path(source).is_file() and target.samefile(source):
+            name = "" if str(source) == str(path) else f", as {source}"
+            raise OutputError(f"{path}  is read by this command{name}. Choose another name.")
+    if is_plain(target) and target.exists() and not force:
+        raise OutputError(f"{path}  is there already. Choose another name, or add --force.")

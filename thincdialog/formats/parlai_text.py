@@ -8,7 +8,7 @@ from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .candidates import check_candidates
 from .text_file import File, LostLine, read_lines
-from .unlabelled import needs_labels
+from .tolerance import tolerance
 from .wording import nearest, short
 
 LISTS = ("labels", "label_candidates", "text_candidates")
@@ -72,9 +72,9 @@ def _message(line: str, at: Bookmark) -> Message:
         message["source_id" if key == "id" else key] = _value(key, value, at)
     if "eval_labels" in message:
         raise at.error("has 'eval_labels': write 'labels', whatever the split")
-    if not needs_labels() and message.get("labels") == [""]:
+    if tolerance().unlabelled and message.get("labels") == [""]:
         del message["labels"]
-    for key in ("text", "labels") if needs_labels() else ("text",):
+    for key in ("text",) if tolerance().unlabelled else ("text", "labels"):
         if key not in message:
             hint = nearest(key, [name for name in message if name not in FIELDS])
             raise at.error(f"the field '{key}' is missing{hint or f'; add {key}:... to the line'}")

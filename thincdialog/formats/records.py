@@ -4,9 +4,10 @@ import json
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from ..errors import DataError
+from ..files.json_text import parse_json
 from .bookmark import Bookmark
 from .tables import NO_HEADER, read_table
-from .text_file import check_surrogates, read_json_lines, read_text, suffix_of
+from .text_file import check_surrogates, is_pipe, read_json_lines, read_text, suffix_of
 from .wording import kind, nearest, short
 
 
@@ -96,8 +97,8 @@ def read_records(
 ) -> Iterator[Found]:
     """Every record of a file.
 
-    Lines of .jsonl, .ndjson, .csv and .tsv are read one by one. A .json file is read as
-    a whole, unless it turns out to be lines as well.
+    Lines of .jsonl, .ndjson, .csv and .tsv, and of pipes, are read one by one. A .json file is
+    read as a whole, unless it turns out to be lines as well.
 
     path (str): The file, plain or gzip'd.
     records (str): Where in a JSON file the list or object of records is.
@@ -110,8 +111,9 @@ def read_records(
     if suffix in (".csv", ".tsv"):
         rows = read_table(path, at, columns, delimiter=delimiter)
     else:
-        # A mark within it was made by lines.
-        if suffix not in (".jsonl", ".ndjson") and (at is None or at.is_at_begin):
+        # A mark within it was made by lines; a pipe can be read once only.
+        are_lines = suffix in (".jsonl", ".ndjson") or is_pipe(path)
+        if not are_lines and (at is None or at.is_at_begin):
             whole = _read_whole(path, at)
             if whole is not None:
                 found = Found(whole, path).find(records)
@@ -132,13 +134,13 @@ def _read_whole(path: str, at: Optional[Bookmark]) -> Any:
     """The value of a JSON file, or None if it is JSON lines."""
     content = read_text(path, at)
     try:
-        value = json.loads(content)
+        value = parse_json(content)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data" and content.lstrip()[:1] == "{":
             return None
         text = f"not valid JSON at column {error.colno}: {error.msg}"
         raise DataError(path, text, error.lineno) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(path, f"not readable as JSON: {error}") from None
     if "\\u" in content:
         check_surrogates(value, path)

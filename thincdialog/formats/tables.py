@@ -71,7 +71,7 @@ def read_table(
             return
         except csv.Error as problem:
             first = row_end[1] + 1
-            where = f": see the quote in line {first}" if at.end[1] > first else ""
+            where = f": see the quote at {path}:{first}" if at.end[1] > first else ""
             error, cells = f"not readable as {kind}: {problem}{where}", []
         # A row may have several lines.
         at.begin, row_end = row_end, at.end

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from ..errors import DataError
+from ..files.json_text import MAX_LINE_VALUES, parse_json
 from .bookmark import Bookmark
 from .wording import kind, nearest, short
 
@@ -26,6 +27,9 @@ MAX_LINE = 1 << 26
 
 # Largest file in bytes that is read as a whole. A small gzip file can hold any number.
 MAX_FILE = 1 << 31
+
+# Of one that is packed: so many times its size, or these bytes.
+MAX_TIMES, MAX_UNPACKED = 200, 1 << 24
 
 GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -164,15 +168,25 @@ def read_bytes(path: Union[str, Path], most: int = MAX_FILE) -> bytes:
 
 def _all_of(stream: BinaryIO, path: object, most: int) -> bytes:
     content = bytearray()
+    unpacked = max(MAX_UNPACKED, MAX_TIMES * _weight(path))
     # Not read(most): it takes the memory for that at once.
-    while len(content) <= most and (part := stream.read(1 << 20)):
+    while len(content) <= min(most, unpacked) and (part := stream.read(1 << 20)):
         content += part
     if not content:
         raise DataError(path, "the file is empty")
+    if len(content) > unpacked:
+        text = f"unpacks to more than {MAX_TIMES} times its size: it is no text that somebody wrote"
+        raise DataError(path, text)
     if len(content) > most:
         text = f"holds more than {most >> 20:,} MB, too much to read as a whole"
         raise DataError(path, f"{text}: make it JSON lines (.jsonl), one record a line")
     return bytes(content)
+
+
+def _weight(path: object) -> int:
+    """Bytes of a file on the disk; of a pipe as many as one may have."""
+    facts = None if str(path) == STDIN else os.stat(str(path))
+    return facts.st_size if facts is not None and stat.S_ISREG(facts.st_mode) else MAX_FILE
 
 
 def read_json_lines(
@@ -204,11 +218,11 @@ def json_object(path: object, number: int, line: str) -> Dict[str, Any]:
     RAISES (DataError): If it is no JSON object.
     """
     try:
-        value = json.loads(line)
+        value = parse_json(line, MAX_LINE_VALUES)
     except json.JSONDecodeError as error:
         text = f"not valid JSON at column {error.colno}: {error.msg}; it reads {short(line)}"
         raise DataError(path, text, number) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise DataError(path, f"not readable as JSON: {error}", number) from None
     if not isinstance(value, dict):
         text = f"expected a JSON object such as {{...}}, found {kind(value)}: {short(line)}"
@@ -245,6 +259,11 @@ def check_readable(path: Union[str, Path]) -> None:
         raise _unreadable(path, error) from None
 
 
+def is_pipe(path: Union[str, Path]) -> bool:
+    """Whether a file can be read once only."""
+    return str(path) == STDIN or (os.path.exists(path) and not os.path.isfile(path))
+
+
 def check_encoding(name: str) -> None:
     """See that there is an encoding of text of that name.
 
@@ -268,9 +287,9 @@ def _opened(
                 with gzip.GzipFile(fileobj=packed, mode="rb") as inner:
                     yield _as_text(io.BufferedReader(inner, 1 << 18), path, at)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        where = f" after line {at.end[1]}" if at else ""
-        text = f"the gzip data is damaged or cut off{where} ({error}): copy it anew"
-        raise DataError(path, text) from None
+        line = at.end[1] if at and at.end[1] else None
+        text = f"the gzip data is damaged or cut off{' behind this line' if line else ''}"
+        raise DataError(path, f"{text} ({error}): copy the file anew", line) from None
     except OSError as error:
         raise _unreadable(path, error) from None
 

@@ -35,7 +35,7 @@ def _of_examples(part: SplitReport) -> Iterator[Finding]:
     # A split that is held out of the training files has their problems.
     for bad in part.skipped if part.split == "train" or not part.held_out else ():
         n = bad.n_skipped
-        text = f"{n:,} of {bad.n_read + n:,} conversations of {bad.path} cannot be read"
+        text = f"{n:,} of {bad.n_read + n:,} {bad.unit} of {bad.path} cannot be read"
         text += " and are skipped"
         named = "; ".join(bad.first[:3])
         yield "reading", f"{text}: {named}", 'mend them; on_bad_data = "error" lists them all'

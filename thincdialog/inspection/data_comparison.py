@@ -96,7 +96,7 @@ def report_split(
         shared_ids=n_shared,
         held_out=teacher.about(split),
         skipped=[
-            SkippedSome(bad.path, bad.n_read, bad.n_skipped, list(map(str, bad.first)))
+            SkippedSome(bad.path, bad.n_read, bad.n_skipped, list(map(str, bad.first)), bad.unit)
             for bad in teacher.bad_data(split)
         ],
         unreachable=_some(survey, n_unreachable, new_labels[:N_NAMED]),

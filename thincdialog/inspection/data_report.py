@@ -1,8 +1,9 @@
 """What ``debug data`` says of the data of a config."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
+from .batching_costs import BatchingCosts
 from .data_lengths import LengthSurvey
 
 # A label or word, and how often it occurs.
@@ -28,14 +29,16 @@ class SkippedSome:
     """What cannot be read of a file and is left out.
 
     path (str): The file.
-    n_read, n_skipped (int): Its conversations.
+    n_read, n_skipped (int): Its conversations, or what `unit` says.
     first (List[str]): The first problems, with their lines.
+    unit (str): What is counted.
     """
 
     path: str
     n_read: int
     n_skipped: int
     first: List[str]
+    unit: str
 
 
 @dataclass
@@ -154,6 +157,8 @@ class DataReport:
     limits (Limits): What the warnings go by.
     warnings (List[DataWarning]): In the order of the checks.
     passed (List[str]): Names of the checks that found nothing.
+    costs (Optional[BatchingCosts]): Of reading, and of padding; None where training is not
+        looked at.
     """
 
     splits: List[SplitReport]
@@ -162,6 +167,7 @@ class DataReport:
     limits: Limits
     warnings: List[DataWarning] = field(default_factory=list)
     passed: List[str] = field(default_factory=list)
+    costs: Optional[BatchingCosts] = None
 
     def as_dict(self) -> Dict[str, Any]:
         """As JSON values."""

@@ -20,6 +20,8 @@ LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens
 PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "candidates", "conversations")
 # Fingerprint of the label that is not there.
 UNLABELLED = hash(None)
+# What is no input, or was looked at already.
+_TOLD_APART = {"id", "text", "labels", "eval_labels", "label_candidates", "episode_done", "context"}
 # Examples whose tokens are counted at once.
 _BATCH = 1024
 # Labels that are counted by name; of more, the rare ones are forgotten.
@@ -39,7 +41,8 @@ class Reading:
     options (ReadingOptions): As the agent says.
     tokenizer (Optional[Tokenizer]): Built already.
 
-    history_size (int), use_reply (str), has_classes, repeats_training (bool): As in ``options``.
+    history_size (int), use_reply (str), has_classes, repeats_training, other_fields (bool): As
+        in ``options``.
     encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
@@ -52,6 +55,7 @@ class Reading:
         self.history_size, self.use_reply = options.history_size, options.use_reply
         self.has_classes, labels = options.has_classes, options.labels
         self.repeats_training = options.repeats_training
+        self.other_fields = options.other_fields
         self.max_context: int = options.encoder.get("max_context", 0)
         self.max_label: int = 0 if self.has_classes else options.encoder.get("max_label", 0)
         self.allowed = None if labels is None else frozenset(labels)
@@ -134,11 +138,13 @@ class Survey:
         read: Any = tuple(turns)
         if features is not None:
             self.n_with_features += 1
-            read = (read, features.tobytes() if hasattr(features, "tobytes") else tuple(features))
+            read = (read, _print(features))
         elif text is None:
             self._fault("without_text", message)
         elif not text.strip():
             self._fault("empty_text", message)
+        if self.reading.other_fields:
+            read = (read, *(_print(message[name]) for name in message if name not in _TOLD_APART))
         said = None if text == SILENCE else text
         if said is not None:
             self.lengths["text words"][self._count_words(said)] += 1
@@ -214,3 +220,8 @@ class Survey:
         if self._waiting_labels:
             lengths["label tokens"].update(encoder.label_lengths(self._waiting_labels).tolist())
         self._waiting, self._waiting_labels = [], []
+
+
+def _print(value: Any) -> Any:
+    """What equal values have in common."""
+    return value.tobytes() if hasattr(value, "tobytes") else repr(value)

@@ -7,11 +7,12 @@ from typing import Dict, Iterable, Optional, Sequence, TextIO, Tuple
 from ..config import ConfigLike
 from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..errors import DataError
-from ..formats.bad_data import BadDataError, gathering_bad_data
-from ..formats.candidates import reading_outside_labels
+from ..formats.bad_data import BadData, BadDataError
+from ..formats.tolerance import tolerating
 from ..messages import SPLITS
 from ..training.experiment import CodeLike, Experiment, Overrides
 from ..training.reading_bar import reading_bar
+from .batching_costs import batching_costs
 from .data_checks import run_checks
 from .data_comparison import report_split
 from .data_report import DataReport, Limits
@@ -45,7 +46,8 @@ def debug_data(
     RAISES (DialogError): If config or data cannot be used.
     """
     experiment = Experiment.from_config(config, overrides, code, on_cpu=True)
-    with experiment.working(), reading_outside_labels(), gathering_bad_data() as bad:
+    bad: Dict[str, BadData] = {}
+    with experiment.working(), tolerating(outside_labels=True, bad_data=bad):
         try:
             report = _report(experiment, splits, limits, stderr or sys.stderr)
         except DataError:
@@ -97,6 +99,11 @@ def _report(
     ]
     report = DataReport(reports, reading.has_classes, n_known, limits)
     run_checks(report)
+    if "train" in wanted:
+        limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
+        # Of the survey's, the encoder knows these texts already.
+        encoder = Reading(agent.reading(), tokenizer).encoder
+        report.costs = batching_costs(experiment, encoder, limits_of)
     return report
 
 

@@ -33,7 +33,7 @@ class Overfit:
     examples (int): In the batch; those without labels are not counted.
     labels (int): Different labels among them.
     steps (int): Updates of the weights that were made.
-    losses (List[float]): Mean loss per example before each update, and after the last.
+    losses (List[float]): Mean loss before each update, and after the last.
     first_score (float): Share of the batch answered rightly before the first update.
     last_score (float): The same after the last.
     best_possible (float): The highest share that can be: a context may have several labels.
@@ -120,7 +120,7 @@ def _learn(trial: Trial, batch: Batch, steps: int) -> Overfit:
     except NothingToLearnError:
         raise
     except TrainingError:
-        hints.append("Loss or gradient is not finite: lower the learning rate by far.")
+        hints.append("Loss or gradient is not finite: lower the learning rate a lot.")
     agent.give_up()
     changed = _places(agent, parameters.values != before)
     found = Overfit(
@@ -203,7 +203,7 @@ def _hints(found: Overfit, learn_rate: float) -> List[str]:
         names = _first(found.without_gradient)
         hints.append(f"No gradient reaches {names}. (What the batch does not use has none.)")
     if found.unchanged:
-        hints.append(f"In spite of a gradient, nothing changes {_first(found.unchanged)}: frozen?")
+        hints.append(f"In spite of a gradient, {_first(found.unchanged)} does not change: frozen?")
     if found.is_learnt:
         return hints
     first, last = found.losses[0], found.losses[-1]

@@ -6,7 +6,7 @@ from ..config import ConfigLike
 from ..errors import ConfigError, Problem
 from ..evaluation.evaluate_agent import sample_exchanges
 from ..evaluation.results import Exchange
-from ..formats.unlabelled import reading_unlabelled
+from ..formats.tolerance import tolerating
 from ..messages import Message
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
@@ -74,6 +74,6 @@ def display_model(
     RAISES (DialogError): If the model or the data cannot be used.
     """
     experiment = Experiment.from_model(path, overrides, code)
-    with experiment.working(), reading_unlabelled():
+    with experiment.working(), tolerating(unlabelled=True):
         teacher = experiment.evaluation_split(split, with_metrics=False)
         return sample_exchanges(experiment.agent, teacher, n_conversations)

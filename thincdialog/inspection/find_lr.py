@@ -24,7 +24,9 @@ CLEARLY = 6.0
 # the lowest by this share of that.
 LOST = 0.1
 ABOVE_LOWEST = 0.25
-# Below the rate at which the loss turns upwards by this factor lies the suggestion.
+# Share of its fall that is most of it.
+MOST = 0.7
+# Below the rate at which the loss turns upwards by this factor at least lies the suggestion.
 BELOW_TURN = 10.0
 
 
@@ -33,12 +35,12 @@ class LearnRates:
     """Outcome of ``find_lr``.
 
     learn_rates (List[float]): Of each step, rising.
-    losses (List[float]): Mean loss per example of each step's batch, before its update.
+    losses (List[float]): Mean loss of each step's batch, before its update.
     smoothed (List[float]): The same, smoothed without lag.
     stopped_because (str): Why it ended, as a phrase for the user.
     diverged (bool): Whether the loss ran off.
     turn (Optional[float]): Rate from which on the smoothed loss rises, if it does.
-    steepest (Optional[float]): Rate at which the smoothed loss falls fastest.
+    fallen (Optional[float]): Rate at which most of the smoothed loss's fall is done.
     suggestion (Optional[float]): A rate to train with; None if nothing was learnt.
     why (str): How the suggestion was found, as a sentence for the user.
     """
@@ -49,7 +51,7 @@ class LearnRates:
     stopped_because: str
     diverged: bool
     turn: Optional[float]
-    steepest: Optional[float]
+    fallen: Optional[float]
     suggestion: Optional[float]
     why: str
 
@@ -151,7 +153,9 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
     noise = float(np.std((clipped - smoothed)[calm])) / (3.5 * width) ** 0.5
     # The first rates are meant to be too low to learn anything.
     fell = float(smoothed[: max(RECENT, len(losses) // 10)].mean() - smoothed[lowest])
-    steepest = rates[_steepest(smoothed, lowest, fell)]
+    # Well in the fall. (Where in it the slope is steepest, noise decides.)
+    is_above = smoothed[: lowest + 1] >= smoothed[lowest] + (1 - MOST) * fell
+    fallen = rates[int(np.flatnonzero(is_above)[-1])]
     margin = max(CLEARLY * noise, min(LOST * fell, ABOVE_LOWEST * float(smoothed[lowest])))
     rises = np.flatnonzero(smoothed[lowest:] > smoothed[lowest] + margin)
     turn = rates[lowest + int(rises[0])] if len(rises) else rates[-1] if diverged else None
@@ -161,27 +165,18 @@ def judge(rates: List[float], losses: List[float], diverged: bool, steps: int) -
             "The loss did not fall clearly at any rate, so nothing can be suggested: try more "
             "--steps, or larger batches."
         )
-    elif turn is not None:
+    elif turn is not None and turn / BELOW_TURN < fallen:
         suggestion = _round(turn / BELOW_TURN)
-        why = (
-            f"A tenth of {turn:.2g}, where the loss turns upwards. (It fell fastest at "
-            f"{steepest:.2g}, but a slope is the noisier sign.)"
-        )
+        why = f"A tenth of {turn:.2g}, where the loss turns upwards."
     else:
-        suggestion = _round(steepest)
-        why = "There the loss fell fastest. It does not rise again: a higher --end may show where."
-    steep = None if suggestion is None else steepest
-    found = (reason, diverged, turn, steep, suggestion, why)
+        suggestion = _round(fallen)
+        why = "There most of the loss's fall was done. " + (
+            f"It turns upwards at {turn:.2g}."
+            if turn is not None
+            else "It does not rise again: a higher --end may show where."
+        )
+    found = (reason, diverged, turn, None if suggestion is None else fallen, suggestion, why)
     return LearnRates(rates, losses, smoothed.tolist(), *found)
-
-
-def _steepest(smoothed: np.ndarray, lowest: int, fell: float) -> int:
-    """Where the curve falls fastest, in the middle half of its fall: before, slopes are chance."""
-    above = np.flatnonzero(smoothed[: lowest + 1] > smoothed[lowest] + 0.75 * fell)
-    first = int(above[-1]) if len(above) else 0
-    below = np.flatnonzero(smoothed[first:] < smoothed[lowest] + 0.25 * fell)
-    last = first + int(below[0]) if len(below) else lowest
-    return first + int(np.gradient(smoothed)[first : last + 1].argmin())
 
 
 def _round(rate: float) -> float:

@@ -1,55 +1,177 @@
 """What can be tried of a config without its data: parts of users, on invented examples."""
 
-from typing import Any, List
+import io
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple, Type, Union
 
-from ..contract import CodeError, is_users, place_in, told_of_code
-from ..errors import ConfigError, PlanError, Problem
+from ..callbacks.callback import shall_end
+from ..config import build_block
+from ..config.functions import describe_function
+from ..contract import CodeError, called, check_attributes, is_users, place_in, told_of_code
+from ..errors import ConfigError, DataError, PlanError, Problem
+from ..examples.mutating import mutated, own_mutator
+from ..loggers.chain import PAIR
+from ..loggers.logger import LoggedRun
+from ..loggers.values import leaves
+from ..messages import Message
 from ..metrics import report_values
+from ..protocol import StepReport
 from ..teachers import IterableTeacher
 from ..training.experiment import Experiment
+from ..training.log_rows import LogRows
+from ..training.progress import Position
+from .leaving_nothing import LeavingError, leaving_nothing
 
 TEXTS = ("one", "two and three", "four five six seven")
 LABELS = ("yes", "no")
 # Errors that are slips whatever the data is.
 SLIPS = (AttributeError, NameError, NotImplementedError, TypeError)
+Kinds = Union[Type[Exception], Tuple[Type[Exception], ...]]
 
 
 def rehearse(experiment: Experiment) -> List[Problem]:
     """Let the agent learn and answer a few invented texts in its world, and the metrics score
-    the answers, to find what users' parts do wrong. Other errors are no problem here, as texts
-    and labels are not those that the config is for; and an agent of a user's may need what
-    nobody can invent: of its errors, ``SLIPS`` are told.
+    the answers; give such texts to mutators of users, and invented rows to their loggers and
+    callbacks: to find what users' parts do wrong. Other errors are no problem here, as texts
+    and labels are not those that the config is for; and an agent or a mutator of a user's may
+    need what nobody can invent: of its errors, ``SLIPS`` are told. Loggers and callbacks leave
+    nothing behind.
 
     experiment (Experiment): Fresh; its agent is of no use afterwards.
     RETURNS (List[Problem]): What is wrong.
     """
     agent: Any = experiment.agent
     is_ours = agent.learns and not is_users(type(agent).learn)
-    if is_ours and experiment.tokenizer is None:
-        return []  # It reads features, and nobody knows how many.
-    try:
+    rehearsal = _Rehearsal()
+    for section, build in _own_blocks(experiment, "mutators"):
+        rehearsal.attempt(_mutate, build, section=section, told=SLIPS)
+    # One of ours that reads features, or other fields: nobody knows which.
+    reads_more = experiment.tokenizer is None or agent.reading().other_fields
+    has_learnt = False
+    if not (is_ours and reads_more):
+        kinds = Exception if is_ours else SLIPS
         with experiment.working():
-            _learn_and_answer(experiment)
-    except ConfigError as error:
-        return list(error.problems)
-    except (CodeError, PlanError) as error:
-        return [Problem("", str(error))]
-    except Exception as error:
-        is_told = place_in(error) and (is_ours or isinstance(error, SLIPS))
-        return [Problem("", told_of_code(error))] if is_told else []
-    return []
+            has_learnt = rehearsal.attempt(_learn_and_answer, experiment, told=kinds)
+    for section, build in _own_blocks(experiment, "loggers"):
+        rehearsal.attempt(_log, experiment, build, section=section)
+    for section, build in _own_blocks(experiment, "callbacks") if has_learnt else ():
+        rehearsal.attempt(_call_back, experiment, build, section=section)
+    return rehearsal.problems
+
+
+class _Rehearsal:
+    """Keeps what was wrong."""
+
+    def __init__(self) -> None:
+        self.problems: List[Problem] = []
+
+    def attempt(
+        self, part: Callable, *given: Any, section: str = "", told: Kinds = Exception
+    ) -> bool:
+        """Call a part of the rehearsal; whether it came to its end.
+
+        section (str): Of the config, that the part is of.
+        told (Kinds): Errors that are problems, if they come from a line of a user's. Those of
+            files and servers never are.
+        """
+        where = f"[{section}] " if section else ""
+        try:
+            part(*given)
+        except ConfigError as error:
+            self.problems += error.problems
+        except (CodeError, DataError, PlanError) as error:
+            # Of data, only what is said of a user's code.
+            if not isinstance(error, DataError) or section:
+                self.problems.append(Problem("", f"{where}{error}"))
+        except (LeavingError, OSError):
+            pass
+        except Exception as error:
+            if isinstance(error, told) and place_in(error):
+                self.problems.append(Problem("", f"{where}{told_of_code(error)}"))
+        else:
+            return True
+        return False
+
+
+def _own_blocks(experiment: Experiment, kind: str) -> Iterator[Tuple[str, Callable[[], Any]]]:
+    """The section of each block that a function of a user's builds, and what builds it.
+
+    kind (str): Their registry.
+    """
+    for name, value in leaves(experiment.checked.interpolated):
+        section, _, key = name.rpartition(".")
+        if key == f"@{kind}" and is_users(describe_function(kind, value).function):
+            yield section, partial(build_block, experiment.checked, section)
+
+
+def _mutate(build: Callable[[], Any]) -> None:
+    def episodes() -> Iterator[List[Message]]:
+        for number, row in enumerate(_rows(LABELS)):
+            yield [Message(row, id=f"{number}/0")]
+
+    for _ in mutated(own_mutator(build()), episodes, "train", "an invented text"):
+        pass
+
+
+def _rows(labels: Sequence[str]) -> List[Dict[str, Any]]:
+    return [
+        {"text": text, "labels": [labels[n % len(labels)]], "label_candidates": list(labels)}
+        for n, text in enumerate(TEXTS)
+    ]
+
+
+def _log(experiment: Experiment, build: Callable[[], Any]) -> None:
+    with leaving_nothing() as folder:
+        run = LoggedRun(experiment.checked.interpolated, str(folder), total_steps=1)
+        log_step, finalize = called(build(), PAIR, run, io.StringIO(), io.StringIO())
+        for info in _log_rows(experiment):
+            log_step(info)
+            log_step(None)
+        finalize()
+
+
+def _call_back(experiment: Experiment, build: Callable[[], Any]) -> None:
+    with leaving_nothing():
+        callback = build()
+        for info in _log_rows(experiment):
+            shall_end(callback, info, experiment.agent)
+
+
+class _Scores(Dict[str, float]):
+    """Nobody knows the names of all."""
+
+    def __missing__(self, name: str) -> float:
+        return 0.5
+
+
+def _log_rows(experiment: Experiment) -> Iterator[Dict[str, Any]]:
+    """Rows as the first evaluations give them: that of step 0, when nothing is known of
+    training, and of the next."""
+    score = experiment.training["score"]
+    rows, position = LogRows(score), Position()
+    for step in range(2):
+        if step:
+            position.step = position.examples = step
+            rows.count(StepReport(1, loss=0.5, n_losses=1, gradient_norm=0.5))
+        info = rows.make(
+            position,
+            float(step),
+            {score: 0.5},
+            True,
+            is_evaluation=True,
+            learn_rate=0.001 if step else None,
+            gradient_norm=0.5 if step else None,
+            total_steps=1,
+        )
+        yield {**info, "scores": _Scores(info["scores"])}
 
 
 def _learn_and_answer(experiment: Experiment) -> None:
     agent: Any = experiment.agent
-    labels = list(agent.reading().labels or LABELS)
-    rows = [
-        {"text": text, "labels": [labels[n % len(labels)]], "label_candidates": labels}
-        for n, text in enumerate(TEXTS)
-    ]
-    teacher = IterableTeacher({"train": rows})
+    teacher = IterableTeacher({"train": _rows(agent.reading().labels or LABELS)})
     train = teacher.for_split("train", training=True)
     agent.initialize(train, tokenizer=experiment.tokenizer, seed=experiment.seed)
+    check_attributes(agent)
     dev = teacher.for_split("train")
     dev.set_metrics([metric.fresh() for metric in experiment.metrics])
     for each in (train, dev):

@@ -1,14 +1,62 @@
 """Layers of users: what their ``forward`` and ``backprop`` return is looked at."""
 
-from typing import Any, Callable, List, Optional, Set, Tuple
+import math
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import chain
+from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 from thinc.api import Model
 from thinc.types import Padded, Ragged
 
-from ..contract import CodeError, is_users, place_of, wrong_value
+from ..contract import CodeError, Returned, is_users, place_of, show, watching, wrong_value
 from ..registry import registry
 
+# The attribute of a model that says which function of a user's has built it.
+MADE_BY = "made_by"
 _NO_OUTPUT = (type(None), str, bytes, bool, int, float, dict)
+
+
+# Whether a layer must give finite numbers where it was given such: found out once a loss is not.
+_MUST_BE_FINITE = ContextVar("must_be_finite", default=False)
+
+
+class NotFiniteError(CodeError):
+    """A layer of a user's gives nan or inf, and was not given any."""
+
+
+@contextmanager
+def finding_not_finite() -> Iterator[None]:
+    """A stretch in which layers of users are looked at for nan and inf.
+
+    RAISES (NotFiniteError): Names the first one that gives such.
+    """
+    token = _MUST_BE_FINITE.set(True)
+    try:
+        yield
+    finally:
+        _MUST_BE_FINITE.reset(token)
+
+
+def check_finite(function: Callable, given: Any, found: Any) -> None:
+    """Where it is to be found out: see that what a function of a user's returned is finite, if
+    what it was given is.
+
+    RAISES (NotFiniteError): If it is not.
+    """
+    if not _MUST_BE_FINITE.get() or not is_users(function):
+        return
+    if is_finite(given) and not is_finite(found):
+        raise NotFiniteError(f"{place_of(function)} returned nan or inf for finite numbers")
+
+
+def is_finite(X: Any) -> bool:
+    """Whether all numbers of a layer's input or output are; ids always are."""
+    if isinstance(X, (list, tuple)):
+        return all(map(is_finite, X))
+    array: Any = X.data if isinstance(X, (Ragged, Padded)) else X
+    dtype = getattr(array, "dtype", None)
+    return dtype is None or dtype.kind != "f" or math.isfinite(float(array.sum(dtype="d")))
 
 
 class WatchedForward:
@@ -37,6 +85,7 @@ class WatchedForward:
         if isinstance(Y, _NO_OUTPUT):
             raise wrong_value(self.forward, Y, "an array (or Ragged, Padded, a list) as Y")
         _check_floats(self.forward, Y)
+        check_finite(self.forward, X, Y)
         before, after = _row_counts(X), _row_counts(Y)
         if before and after and not before & after:
             self.change = f"{_told(min(after))} for {_told(min(before))}"
@@ -52,6 +101,7 @@ class WatchedForward:
                 given = dX.data if isinstance(dX, (Ragged, Padded)) else dX
                 raise wrong_value(backprop, given, kind)
             _check_floats(backprop, dX)
+            check_finite(backprop, dY, dX)
             return dX
 
         return Y, watched
@@ -90,9 +140,22 @@ def _float_shape(X: Any) -> Optional[Tuple[int, ...]]:
 def watch_layers(model: Model, function: Callable) -> Model:
     """A model that a user's function has built; its layers of users are watched."""
     for node in model.walk():
+        if not callable(node._func):
+            text = f"{show(node._func)} as the forward of '{node.name}', but should give a function"
+            raise CodeError(f"{place_of(function)} gave {text}")
+        if is_users(function):
+            node.attrs.setdefault(MADE_BY, place_of(function))
         if not isinstance(node._func, WatchedForward) and is_users(node._func):
             node._func = WatchedForward(node._func)
     return model
+
+
+def look_at(model: Model) -> str:
+    """Where to look for what is wrong with a model: at its first layer of a user's, or at the
+    function of a user's that has made it or a part of it; "" if there are none."""
+    layers = (place_of(node._func) for node in model.walk() if is_users(node._func))
+    builders = (node.attrs[MADE_BY] for node in model.walk() if MADE_BY in node.attrs)
+    return next(chain(layers, builders), "")
 
 
 def changed_rows(model: Model) -> Optional[CodeError]:
@@ -106,6 +169,14 @@ def changed_rows(model: Model) -> Optional[CodeError]:
     return None
 
 
-registry.initializers.makes(Callable)
+def _are_first_weights(value: Any, ops: Any = None, shape: Any = None, *rest: Any) -> bool:
+    is_array = hasattr(value, "shape") and hasattr(value, "dtype") and value.dtype.kind == "f"
+    if not is_array or (shape is not None and value.shape != tuple(shape)):
+        return False
+    return math.isfinite(value.sum(dtype="d"))
+
+
+_FIRST_WEIGHTS = "an array of the shape that it was given, of numbers (float32) that are finite"
+registry.initializers.makes(Callable, watching(Returned(_FIRST_WEIGHTS, _are_first_weights)))
 registry.layers.makes(Model, watch_layers)
 registry.models.makes(Model, watch_layers)

@@ -3,7 +3,7 @@
 import math
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 from thinc.api import Ops
@@ -23,11 +23,15 @@ class TableRows:
     """Which rows of embedding tables belong to which words, for those who fill tables.
 
     find (Callable[[], Words]): Called if anybody wants to know.
+    coming (Collection[Tuple[int, ...]]): Shapes of parameters that come from elsewhere: for a
+        table that may be one of them no file is read.
     lines (List[str]): What they have to say to the user.
+    unread (List[Tuple[str, tuple]]): The files that were not read, and for which shape.
     """
 
-    def __init__(self, find: Callable[[], Words]):
-        self._find = find
+    def __init__(self, find: Callable[[], Words], coming: Collection[Tuple[int, ...]] = ()):
+        self._find, self._coming = find, coming
+        self.unread: List[Tuple[str, tuple]] = []
         self._words: Optional[Words] = None
         self.lines: List[str] = []
         # Of files that were read, for tables alike.
@@ -40,23 +44,37 @@ class TableRows:
             self._words = self._find()
         return self._words
 
+    def is_coming(self, path: str, shape: tuple) -> bool:
+        """Whether the table of a file comes from elsewhere."""
+        is_coming = any(holds_rows(other, shape) for other in self._coming)
+        if is_coming:
+            self.unread.append((path, shape))
+        return is_coming
+
+
+def holds_rows(shape: tuple, rows: tuple) -> bool:
+    """Whether a parameter has the shape of a table of vectors, or of one with several rows for
+    each of its rows (BagEmbed has one for each segment)."""
+    return len(shape) == 2 and shape[1] == rows[1] and shape[0] % rows[0] == 0
+
 
 # An initializer gets nothing but a shape; what its rows mean is known where a model is set up.
 _ROWS: ContextVar[Optional[TableRows]] = ContextVar("table_rows", default=None)
 
 
 @contextmanager
-def rows_of_words(find: Callable[[], Words]) -> Iterator[List[str]]:
+def rows_of_words(
+    find: Callable[[], Words], coming: Collection[Tuple[int, ...]] = ()
+) -> Iterator[TableRows]:
     """A stretch in which a model is set up for the first time, with words in its tables. (Of one
-    whose weights are loaded next, no file is read.)
+    whose weights are loaded next, no file is read.) Arguments as of ``TableRows``.
 
-    find (Callable[[], Words]): Gives the words and their rows.
-    YIELDS (List[str]): To be filled with lines for the user.
+    YIELDS (TableRows): To be filled with lines for the user.
     """
-    rows = TableRows(find)
+    rows = TableRows(find, coming)
     token = _ROWS.set(rows)
     try:
-        yield rows.lines
+        yield rows
     finally:
         _ROWS.reset(token)
 
@@ -65,10 +83,10 @@ def word_vectors_init(path: str, ops: Ops, shape: tuple) -> Floats2d:
     """The table of a file's vectors.
 
     shape (Tuple[int, int]): (n_rows, width).
-    RETURNS (Floats2d): Zeros outside of ``rows_of_words``.
+    RETURNS (Floats2d): Zeros outside of ``rows_of_words``, and for a table that is coming.
     """
     rows = _ROWS.get()
-    if rows is None:
+    if rows is None or rows.is_coming(path, shape):
         return ops.alloc2f(*shape)
     n_rows, width = shape
     known = rows.known.get((path, width))
@@ -102,7 +120,7 @@ def _find_vectors(path: str, rows: TableRows, width: int) -> Tuple[np.ndarray, n
     line += f" ({100 * len(found) / len(words):.1f} %)"
     n_without = len(found) - len(vectors)
     if n_without:
-        line += f"; {n_without:,} of them share their row with a more frequent one, whose it is"
+        line += f"; {n_without:,} of them share a row with a more frequent word, and get its vector"
     rows.lines.append(line)
     return np.array(list(vectors), dtype=np.int64), np.stack(list(vectors.values()))
 
@@ -117,7 +135,8 @@ def configure_word_vectors(path: str) -> Callable[[Ops, tuple], Floats2d]:
     that its `lower` decides on the case. Of a tokenizer with hashed rows, a word is any of the
     training data, which is read once more; n-grams and pieces of words have none.
 
-    path (str): The file. It is read when a training begins; a saved model needs it no more.
+    path (str): The file. It is read when a training begins, unless `init_from` gives the table;
+        a saved model needs it no more.
     RETURNS (Callable): ``init(ops, shape) -> table``.
     """
     return partial(word_vectors_init, path)

@@ -1,13 +1,21 @@
 """Several loggers at once, none of which can end a run: by its network, its disk, its code."""
 
-from contextlib import ExitStack, suppress
-from typing import Any, Callable, Dict, List, Optional, TextIO, Tuple
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from tqdm import tqdm
 
-from ..contract import told, told_of_code, wrong_value
+from ..contract import Returned, called, told, told_of_code
 from ..registry import registry
-from .logger import Finalize, LoggedRun, LogStep, Setup
+from .logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
+
+
+def _is_pair(value: Any, *given: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))
+
+
+# What ``setup`` gives.
+PAIR = Returned("the pair (log_step, finalize), as thincdialog.loggers.logger says", _is_pair)
 
 
 @registry.loggers("thincdialog.Chain.v1")
@@ -32,11 +40,8 @@ def Chain(*loggers: Setup) -> Setup:
         steps: List[LogStep] = []
         with ExitStack() as undo:
             for create in loggers:
-                pair: Any = create(run, stdout, stderr)
-                if not (isinstance(pair, tuple) and len(pair) == 2 and all(map(callable, pair))):
-                    wanted = "the pair (log_step, finalize), as thincdialog.loggers.logger says"
-                    raise wrong_value(create, pair, wanted)
-                one_step, one_end = _guarded(*pair, stderr)
+                step, end = called(create, PAIR, run, stdout, stderr)
+                one_step, one_end = _guarded(step, end, stderr)
                 steps.append(one_step)
                 undo.callback(one_end)
             # Ends all of them, even if one fails; in reverse order.
@@ -49,6 +54,33 @@ def Chain(*loggers: Setup) -> Setup:
         return log_step, finalize
 
     return setup
+
+
+@contextmanager
+def run_loggers(
+    setups: Sequence[Setup], run: LoggedRun, stdout: TextIO, stderr: TextIO
+) -> Iterator[Log]:
+    """All that takes note of a run as one function.
+
+    setups (Sequence[Setup]): The loggers.
+    run (LoggedRun): The run.
+    stdout (TextIO): Where loggers write results.
+    stderr (TextIO): Where they write progress.
+    YIELDS (Log): Called once after each training step, and at an evaluation before all.
+    """
+    log_step, finalize = Chain(*setups)(run, stdout, stderr)
+
+    def log_progress(progress: Progress, info: Optional[Dict[str, Any]]) -> None:
+        run.progress = progress
+        log_step(info)
+
+    try:
+        yield log_progress
+    except BaseException as error:
+        run.error = error
+        raise
+    finally:
+        finalize()
 
 
 def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[LogStep, Finalize]:

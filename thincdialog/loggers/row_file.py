@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
+from ..files.json_text import MAX_LINE_VALUES, parse_json
+from ..files.plain_file import read_plain
+
 
 class RowFile:
     """Adds rows at the end of a file; a row is in the file when ``add`` returns.
@@ -59,8 +62,8 @@ class RowFile:
 
 def _parsed(line: bytes) -> Dict[str, Any]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line, MAX_LINE_VALUES)
+    except ValueError:
         return {}
     return row if isinstance(row, dict) else {}
 
@@ -70,7 +73,7 @@ def read_rows(path: Path) -> List[Dict[str, Any]]:
 
     RAISES (OSError): If the file cannot be read.
     """
-    rows = map(_parsed, path.read_bytes().splitlines())
+    rows = map(_parsed, read_plain(path).splitlines())
     return [row for row in rows if isinstance(row.get("step"), (int, float))]
 
 

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
+from ..files.plain_file import read_plain
+
 # Not measured in training: where the row stands, or what is among the scores as well.
 LEFT_OUT = ("step", "score", "total_steps")
 
@@ -55,7 +57,9 @@ ID_FILES = ("mlflow.id", "wandb.id")
 def recall_id(output: Optional[str], tracker: str) -> Optional[str]:
     """What a tracker called the run in this folder; None if it has not seen it."""
     path = _id_path(output, tracker)
-    return path.read_text(encoding="utf8").strip() if path and path.is_file() else None
+    if path is None or not path.is_file():
+        return None
+    return read_plain(path).decode("utf8", "replace").strip()
 
 
 def remember_id(output: Optional[str], tracker: str, run_id: str) -> None:

@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any, Dict, List, Sequence, TypeVar
 
-from ..contract import Contract, Returned, holds
+from ..contract import Contract, Returned, has_run, holds
 from ..messages import Message
 from ..registry import registry
 from .exact import ExactSum
@@ -24,7 +24,8 @@ class ExampleMetric(Contract):
     """
 
     returns = {
-        "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric))
+        "add": Returned("nothing, and not yield", has_run),
+        "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric)),
     }
 
     def __init__(self) -> None:

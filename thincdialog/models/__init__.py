@@ -10,5 +10,8 @@ from . import (
     fast_text,
     linear_classifier,
     memory_reader,
+    poly_encoder,
     star_space,
+    transformer_encoder,
+    transformer_tokens,
 )

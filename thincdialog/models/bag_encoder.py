@@ -10,6 +10,7 @@ from ..layers.bag_embed import BagEmbed
 from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.feed_forward import ResidualFeedForward
 from ..registry import registry
+from .depth import check_depth
 
 
 @registry.models("thincdialog.BagEncoder.v1")
@@ -42,10 +43,9 @@ def BagEncoder(
         ``thincdialog.identity_init.v1`` makes a ranker begin with the words in common.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
-    RAISES (ValueError): If depth is below 0.
+    RAISES (ValueError): If depth is below 0 or above 1,000.
     """
-    if depth < 0:
-        raise ValueError(f"depth = {depth}, but it must be 0 or more")
+    check_depth(depth, 0)
     pooled_width = (embed_width or width) * (n_segments if segments == "separate" else 1)
     embed = BagEmbed(
         pooled_width, pooling=pooling, segments=segments, n_segments=n_segments, init_E=init_E

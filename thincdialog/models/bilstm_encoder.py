@@ -11,6 +11,7 @@ from ..layers.fill_empty import fill_empty
 from ..layers.pool import pool
 from ..layers.token_embed import TokenEmbed
 from ..registry import registry
+from .depth import check_depth
 
 
 @registry.models("thincdialog.BiLSTMEncoder.v1")
@@ -38,10 +39,9 @@ def BiLSTMEncoder(
     init_E (Optional[Callable]): Initializer of the embeddings.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
-    RAISES (ValueError): If depth is below 1, or width is odd.
+    RAISES (ValueError): If depth is below 1 or above 1,000, or width is odd.
     """
-    if depth < 1:
-        raise ValueError(f"depth = {depth}, but it must be 1 or more")
+    check_depth(depth, 1)
     layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
     nE = embed_width or width
     layers += [fill_empty(), TokenEmbed(nE, n_segments=n_segments, init_E=init_E)]

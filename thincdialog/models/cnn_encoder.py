@@ -11,6 +11,7 @@ from ..layers.pool import pool
 from ..layers.token_embed import TokenEmbed
 from ..layers.window_block import WindowBlock
 from ..registry import registry
+from .depth import check_depth
 
 
 @registry.models("thincdialog.CNNEncoder.v1")
@@ -40,10 +41,9 @@ def CNNEncoder(
     init_E (Optional[Callable]): Initializer of the embeddings.
     X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
     RETURNS (Model[Ragged, Floats2d]): Output shape (n_examples, width).
-    RAISES (ValueError): If depth is below 0.
+    RAISES (ValueError): If depth is below 0 or above 1,000.
     """
-    if depth < 0:
-        raise ValueError(f"depth = {depth}, but it must be 0 or more")
+    check_depth(depth, 0)
     layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
     layers += [fill_empty(), TokenEmbed(width, n_segments=n_segments, init_E=init_E)]
     layers.append(CheckedDropout(dropout))

@@ -1,45 +1,57 @@
 """Weights of a saved model in another one, as far as they fit."""
 
-import math
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..errors import ModelError
 from ..files.json_file import read_json
-from .parameters import FlatParameters
-from .weights_file import read_vector
+from ..files.saved_model import read_meta
+from .parameters import FlatParameters, Slot
+from .weights_file import read_slots, read_vector
 
 # Names that a line lists.
 N_NAMED = 4
 
 
-class Piece(NamedTuple):
-    """A parameter in a vector; tied ones are one.
+class Fit(NamedTuple):
+    """How a saved model fits into another one.
 
-    name (str): Of its node and itself, such as "linear.W".
-    shape (Tuple[int, ...]): Its shape.
-    offset (int): Its first float.
+    lines (List[str]): What fits and what does not, a line each.
+    fresh (List[Slot]): Parameters of the new one for which there was nothing.
     """
 
-    name: str
-    shape: Tuple[int, ...]
-    offset: int
-
-    @property
-    def size(self) -> int:
-        """Floats it holds."""
-        return math.prod(self.shape)
-
-    def of(self, vector: Any) -> Any:
-        """Its part of a vector, in its shape; a view."""
-        return vector[self.offset : self.offset + self.size].reshape(self.shape)
-
-    def __str__(self) -> str:
-        return f"{self.name} {'x'.join(map(str, self.shape))}"
+    lines: List[str]
+    fresh: List[Slot]
 
 
-def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]) -> List[str]:
+def check_fitting(folder: Path, agent: str) -> None:
+    """See that a saved model has weights that another agent can look into.
+
+    agent (str): Of the other agent, its name.
+    RAISES (ModelError): If it has none, as one of a user's own agent.
+    """
+    if not (folder / "layout.json").is_file():
+        there = ", ".join(sorted(path.name for path in folder.iterdir() if path.is_file()))
+        raise ModelError(
+            f"{folder}  has no weights that {agent} can begin with: {saved_agent(folder)} saved it "
+            f"without layout.json (there is: {there}). Begin with a model of {agent}, or of an "
+            "agent with [agent.model]."
+        )
+
+
+def saved_agent(folder: Path) -> str:
+    """The registered name of the agent of a saved model."""
+    return str(read_meta(folder).get("agent"))
+
+
+def saved_shapes(folder: Path) -> List[Tuple[int, ...]]:
+    """The shapes of a saved model's parameters."""
+    layout = read_json(folder / "layout.json")
+    return [tuple(map(int, each["shape"])) for each in layout["parameters"]]
+
+
+def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]) -> Fit:
     """Take over all weights of a saved model that have a place in this one; the others stay
     as they are. Of two models of the same layers, these belong together by their order;
     else by names and shapes, in the order of the layers.
@@ -48,16 +60,14 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
     parameters (FlatParameters): Of this one.
     grown (Tuple[int, int]): How many classes there were, and are now: the first of them are
         those that were.
-    RETURNS (List[str]): What fits and what does not, a line each.
+    RETURNS (Fit): What fits and what does not.
     RAISES (ModelError): If the saved model is damaged, or nothing of it fits.
     """
     layout = read_json(folder / "layout.json")
     vector = read_vector(folder, layout)
-    before = _saved_pieces(folder, layout, len(vector))
-    now = [Piece(f"{s.node_name}.{s.param}", s.shape, s.offset) for s in parameters.slots]
-    now = _distinct(now)
+    before, now = map(_distinct, (read_slots(folder, len(vector)), parameters.slots))
     n_fitting = 0
-    larger: List[Piece] = []
+    larger: List[Slot] = []
     taken, filled = set(), set()
     for one, two in _pairs(before, now):
         if one.shape == two.shape or _has_grown(one.shape, two.shape, grown):
@@ -73,44 +83,29 @@ def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]
             f"{folder}  has no weights that fit into [agent.model]: it has {_names(before)}; "
             f"this model {_names(now)}. Copy [agent.model] from its config.cfg."
         )
-    total = sum(piece.size for piece in now)
+    total = sum(slot.size for slot in now)
     of_all = f"{len(taken)} of {len(now)} parameters"
     lines = [f"weights: {n_fitting:,} of {total:,} are the model's ({of_all})"]
     if larger:
         lines.append(f"larger for new classes, whose weights are new: {_names(larger)}")
-    fresh = [piece for piece in now if piece not in filled]
+    fresh = [slot for slot in now if slot not in filled]
     if fresh:
         lines.append(f"new, as nothing fits: {_names(fresh)}")
-    unused = [piece for piece in before if piece not in taken]
+    unused = [slot for slot in before if slot not in taken]
     if unused:
         lines.append(f"not used: {_names(unused)}")
-    return lines
+    return Fit(lines, fresh)
 
 
-def _saved_pieces(folder: Path, layout: Dict[str, Any], n_floats: int) -> List[Piece]:
-    try:
-        pieces = [
-            Piece(str(each["name"]), tuple(map(int, each["shape"])), int(each["offset"]))
-            for each in layout["parameters"]
-        ]
-        for piece in pieces:
-            if min((piece.offset, *piece.shape)) < 0 or piece.offset + piece.size > n_floats:
-                raise ValueError(f"{piece} lies outside of the weights")
-    except (LookupError, TypeError, ValueError, OverflowError) as error:
-        path = folder / "layout.json"
-        raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
-    return _distinct(pieces)
+def _distinct(slots: Sequence[Slot]) -> List[Slot]:
+    return list({slot.offset: slot for slot in reversed(slots)}.values())[::-1]
 
 
-def _distinct(pieces: List[Piece]) -> List[Piece]:
-    return list({piece.offset: piece for piece in reversed(pieces)}.values())[::-1]
-
-
-def _pairs(before: List[Piece], now: List[Piece]) -> Iterator[Tuple[Piece, Piece]]:
-    if [piece.name for piece in before] == [piece.name for piece in now]:
+def _pairs(before: List[Slot], now: List[Slot]) -> Iterator[Tuple[Slot, Slot]]:
+    if [slot.name for slot in before] == [slot.name for slot in now]:
         yield from zip(before, now)
         return
-    a, b = ([piece[:2] for piece in pieces] for pieces in (before, now))
+    a, b = ([(slot.name, slot.shape) for slot in slots] for slots in (before, now))
     for match in SequenceMatcher(a=a, b=b, autojunk=False).get_matching_blocks():
         for step in range(match.size):
             yield before[match.a + step], now[match.b + step]
@@ -122,6 +117,6 @@ def _has_grown(one: Tuple[int, ...], two: Tuple[int, ...], grown: Tuple[int, int
     return len(one) == len(two) and different == [grown] and grown[0] < grown[1]
 
 
-def _names(pieces: List[Piece]) -> str:
-    more = len(pieces) - N_NAMED
-    return ", ".join(map(str, pieces[:N_NAMED])) + (f" and {more} more" if more > 0 else "")
+def _names(slots: List[Slot]) -> str:
+    more = len(slots) - N_NAMED
+    return ", ".join(map(str, slots[:N_NAMED])) + (f" and {more} more" if more > 0 else "")

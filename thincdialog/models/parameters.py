@@ -6,7 +6,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from thinc.api import Model, Optimizer, get_array_module
 from thinc.types import Floats1d
 
+from ..contract import show
 from ..errors import ModelError, TrainingError
+from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
 from ..ops.table_gradient import TableGradient, TouchedRows
 from ..optimizers.row_sparse import Part, Rows, RowSparseOptimizer, clipped_step
@@ -17,17 +19,17 @@ class Slot(NamedTuple):
     """Where one parameter lies in the flat vectors.
 
     node (int): Position of its node in ``model.walk()``.
-    node_name (str): Name of the node, for messages.
-    param (str): Name of the parameter in the node.
+    name (str): Of the node and the parameter, such as "linear.W".
     shape (Tuple[int, ...]): Its shape.
     offset (int): Its first float. Tied parameters share one.
+    param (str): Name of the parameter alone; "" where only a file tells of the slot.
     """
 
     node: int
-    node_name: str
-    param: str
+    name: str
     shape: Tuple[int, ...]
     offset: int
+    param: str = ""
 
     @property
     def size(self) -> int:
@@ -37,6 +39,9 @@ class Slot(NamedTuple):
     def of(self, vector: Floats1d) -> Any:
         """Its part of a flat vector, in its shape; a view."""
         return vector[self.offset : self.offset + self.size].reshape(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.name} {'x'.join(map(str, self.shape))}"
 
 
 class FlatParameters:
@@ -77,10 +82,15 @@ class FlatParameters:
                         "model.initialize() with example data first."
                     )
                 array: Any = node.get_param(name)
+                if not hasattr(array, "size"):
+                    raise ModelError(
+                        f"parameter '{name}' of layer '{node.name}' is {show(array)}, but should "
+                        f"be an array of float32 ({look_at(node) or 'see its init()'})."
+                    )
                 offset, _ = laid.setdefault(id(array), (length, array))
                 if offset == length:
                     length += aligned_size(array.size)
-                self.slots.append(Slot(index, node.name, name, array.shape, offset))
+                self.slots.append(Slot(index, f"{node.name}.{name}", array.shape, offset, name))
         self.n_parameters = sum(array.size for _, array in laid.values())
         self.values = aligned_zeros(length, self.ops.xp)
         self._gradients = aligned_zeros(length, self.ops.xp)

@@ -14,13 +14,15 @@ from thinc.api import Model
 from ..errors import ModelError
 from ..files.array_file import read_array, write_array
 from ..files.json_file import read_json, write_json
-from .parameters import FlatParameters
+from .parameters import FlatParameters, Slot
+
+WEIGHTS = "weights.npy"
 
 
 def write_weights(folder: Path, model: Model, parameters: FlatParameters) -> None:
     """Write ``weights.npy`` and ``layout.json``."""
     vector = model.ops.to_numpy(parameters.values)
-    write_array(folder / "weights.npy", vector)
+    write_array(folder / WEIGHTS, vector)
     nodes = [
         {"name": node.name, "dims": {dim: node.maybe_get_dim(dim) for dim in node.dim_names}}
         for node in model.walk()
@@ -46,8 +48,18 @@ def restore_dimensions(folder: Path, model: Model) -> None:
             )
         for node, facts in zip(nodes, saved):
             for name, size in facts["dims"].items():
-                if size is not None and not node.has_dim(name):
-                    node.set_dim(name, int(size))
+                if size is None:
+                    continue
+                if not isinstance(size, int) or size < 0:
+                    raise TypeError(f"{name} of {facts['name']} is no size")
+                if not node.has_dim(name):
+                    node.set_dim(name, size)
+                elif node.get_dim(name) != size:
+                    raise ModelError(
+                        f"{path}  describes another model than config.cfg builds: the layer "
+                        f"'{node.name}' has {name} = {size:,} there, and {node.get_dim(name):,} "
+                        "here. Load it with the config and tokenizer it was saved with."
+                    )
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{path}  is damaged ({error}). Save the model again.") from None
 
@@ -66,10 +78,34 @@ def read_weights(folder: Path, parameters: FlatParameters) -> None:
     vector = read_vector(folder, layout)
     if vector.shape != (parameters.values.size,):
         raise ModelError(
-            f"{folder / 'weights.npy'}  holds {vector.dtype} {vector.shape}, expected float32 "
+            f"{folder / WEIGHTS}  holds {vector.dtype} {vector.shape}, expected float32 "
             f"({parameters.values.size},). It belongs to another model."
         )
     parameters.load(vector)
+
+
+def read_slots(folder: Path, n_floats: int) -> List[Slot]:
+    """Where each parameter of a saved model lies in its weights.
+
+    n_floats (int): How many these have.
+    RAISES (ModelError): If layout.json is missing or damaged, or does not fit.
+    """
+    path = folder / "layout.json"
+    try:
+        slots = [_slot(facts, n_floats) for facts in read_json(path)["parameters"]]
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        reason = " ".join(str(error)[:200].split())
+        raise ModelError(f"{path}  is damaged ({reason}). Save the model again.") from None
+    return slots
+
+
+def _slot(facts: Mapping[str, Any], n_floats: int) -> Slot:
+    slot = Slot(facts["node"], str(facts["name"]), tuple(facts["shape"]), facts["offset"])
+    if not all(isinstance(n, int) and n >= 0 for n in (slot.node, slot.offset, *slot.shape)):
+        raise ValueError(f"{facts['name']} has a size that is no number")
+    if slot.offset + slot.size > n_floats:
+        raise ValueError(f"{facts['name']} lies outside of the weights")
+    return slot
 
 
 def read_vector(folder: Path, layout: Mapping[str, Any]) -> Any:
@@ -79,25 +115,24 @@ def read_vector(folder: Path, layout: Mapping[str, Any]) -> Any:
     RETURNS (Floats1d): On the CPU.
     RAISES (ModelError): If the file is missing or damaged.
     """
-    path = folder / "weights.npy"
+    path = folder / WEIGHTS
     vector: Any = read_array(path)
     if vector.dtype != np.float32 or vector.ndim != 1:
         raise ModelError(
             f"{path}  holds {vector.dtype} {vector.shape}, expected float32 of one dimension. "
             "It belongs to another model."
         )
-    if hashlib.sha256(vector.tobytes()).hexdigest() != layout.get("sha256"):
-        raise ModelError(f"{path}  is damaged: its checksum is not the one in layout.json.")
+    if hashlib.sha256(memoryview(vector)).hexdigest() != layout.get("sha256"):
+        text = "its checksum is not the one in layout.json. Save the model again."
+        raise ModelError(f"{path}  is damaged: {text}")
+    if not np.isfinite(vector).all():
+        text = "numbers that are not finite: nothing can be answered with them. Train it anew."
+        raise ModelError(f"{path}  holds {text}")
     return vector
 
 
 def _slots(parameters: FlatParameters) -> List[Dict[str, Any]]:
     return [
-        {
-            "node": slot.node,
-            "name": f"{slot.node_name}.{slot.param}",
-            "shape": list(slot.shape),
-            "offset": slot.offset,
-        }
+        {"node": slot.node, "name": slot.name, "shape": list(slot.shape), "offset": slot.offset}
         for slot in parameters.slots
     ]

@@ -16,8 +16,8 @@ AGAINST = {
     "seconds": "seconds of training",
 }
 TITLES = {
-    "loss": "loss per example (nats)",
     "loss_per_example": "loss per example (nats)",
+    "loss_per_token": "loss per token (nats)",
     "examples_per_second": "examples/s",
     "tokens_per_second": "tokens/s",
     "padding_fraction": "padding (share)",
@@ -84,10 +84,11 @@ def make_panels(
     for name in dict.fromkeys(part for each in chosen for part in _parts(each, logged)):
         lines = [line for run in logged for line in _lines(run, name, against)]
         splits = ", ".join(sorted({line.split for line in lines}))
-        title = TITLES.get(name) or f"{name} ({splits})"
+        titles = {LOSS: _loss_title(logged), **TITLES}
+        title = titles.get(name) or f"{name} ({splits})"
         split, _, rest = name.partition("/")
         if split in (TRAIN, DEV) and rest:
-            title = f"{split} {TITLES.get(rest, rest)}"
+            title = f"{split} {titles.get(rest, rest)}"
         if lines:
             panels.append(Panel(name, title, lines))
         elif metrics:
@@ -95,6 +96,16 @@ def make_panels(
     if not panels:
         raise DataError(logged[0].path, "no number has been logged yet: neither loss nor score.")
     return panels
+
+
+def _loss_title(runs: Sequence[Run]) -> str:
+    """What the losses of the runs are means of, as far as their training tells."""
+    units = [
+        unit
+        for unit in ("example", "token")
+        if any(row.get(f"loss_per_{unit}") is not None for run in runs for row in run.rows)
+    ]
+    return f"loss per {' or '.join(units)} (nats)" if units else "loss (nats)"
 
 
 def _parts(name: str, runs: Sequence[Run]) -> List[str]:
@@ -115,8 +126,7 @@ def measured(row: Mapping[str, Any]) -> Dict[str, float]:
 
 
 def _lines(run: Run, name: str, against: str) -> List[Line]:
-    values = [measured(row) for row in run.rows]
-    known = {key for row in values for key in row}
+    known = {key for row in run.rows for key in measured(row)}
     # The dev data's, if both are there.
     names = [key for key in (name, f"{DEV}/{name}", f"{TRAIN}/{name}") if key in known]
     lines = []
@@ -124,7 +134,8 @@ def _lines(run: Run, name: str, against: str) -> List[Line]:
         split, _, metric = key.partition("/")
         points: List[Tuple[float, float]] = []
         best = None
-        for row, value in zip(run.rows, values):
+        for row in _rows(run, split):
+            value = measured(row)
             if key in value and against in row:
                 if split == DEV and metric == row.get("score_name") and row.get("is_best"):
                     best = len(points)
@@ -133,6 +144,13 @@ def _lines(run: Run, name: str, against: str) -> List[Line]:
             xs, ys = map(list, zip(*points))
             lines.append(Line(run.name, split, xs, ys, best))
     return lines
+
+
+def _rows(run: Run, split: str) -> Sequence[Mapping[str, Any]]:
+    """Those of one length: a row of an evaluation tells of more steps than those of training
+    between, which would make a saw of the curve."""
+    of_training = [row for row in run.rows if not row.get("is_evaluation", True)]
+    return of_training if of_training and split == TRAIN else run.rows
 
 
 def _unknown(name: str, runs: Sequence[Run]) -> str:

@@ -58,7 +58,7 @@ def save_picture(found: LearnRates, path: Union[str, Path]) -> None:
     axes.set_xscale("log")
     axes.set_ylim(*_limits(found))
     axes.set_xlabel("learn_rate")
-    axes.set_ylabel("loss per example (nats)")
+    axes.set_ylabel("mean loss of the step (nats)")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     save_figure(figure, path)

@@ -63,6 +63,9 @@ class Alone(Runner):
         )
         return [report] if report.examples else []
 
+    def sign_of_life(self) -> Any:
+        return self.world.heard  # Of the last parley.
+
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         make_world = self.experiment.evaluation["world"]
         return evaluate_agent(self.experiment.agent, teacher, make_world)

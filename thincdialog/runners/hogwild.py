@@ -115,7 +115,9 @@ class Hogwild(Runner):
             workers: List[Any]
             if self.executor == "process":
                 self.numbers, shared = share_with_processes(experiment, teacher, n, at_once)
-                shared["folder"] = starting.enter_context(folder_of(experiment.learner))
+                shared["folder"] = starting.enter_context(
+                    folder_of(experiment.learner, experiment.scratch)
+                )
                 processes = worker_processes(n, make_process_worker, shared)
                 workers = stack.enter_context(processes)
             else:

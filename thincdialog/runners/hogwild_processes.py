@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -13,6 +12,7 @@ from thinc.api import set_current_ops
 
 from ..config import write_config
 from ..errors import ConfigError, DataError, DialogError, Problem
+from ..files.held import AGENT, held
 from ..optimizers.shared_state import lay_out_state, settings_of, use_state
 from ..optimizers.state import KEY
 from ..protocol import Learner
@@ -65,23 +65,24 @@ def share_with_processes(
 
 
 @contextmanager
-def folder_of(agent: Learner) -> Iterator[str]:
+def folder_of(agent: Learner, place: Path) -> Iterator[str]:
     """A temporary folder that holds an agent, for processes to read it.
 
+    place (Path): The folder around it.
     RAISES (DialogError): If it cannot be written.
     """
     with ExitStack() as stack:
-        folder = None
+        folder = place
         try:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="thincdialog-"))
-            agent.to_disk(Path(folder))
+            folder = stack.enter_context(held(place / AGENT, 0o700, is_folder=True))
+            agent.to_disk(folder)
         except OSError as error:
-            place = folder or error.filename or tempfile.gettempdir()
             raise DialogError(
-                f"{place}  could not be written: {error.strerror or error}. Worker processes get "
-                "the agent from there: free some space, or set TMPDIR to another folder."
+                f"{folder}  could not be written: {error.strerror or error}. Worker processes get "
+                "the agent from there: free some space, or choose another folder with --output "
+                "(without one: with TMPDIR)."
             ) from None
-        yield folder
+        yield str(folder)
 
 
 def make_process_worker(
@@ -118,10 +119,10 @@ def make_process_worker(
     here = data_prints(teacher)
     for name in (name for name in data if here[name] != data[name]):
         text = (
-            "the training data is another one in a worker process, or in another order, than in "
-            "the one that started it: let files stay as they are while a run begins, and a teacher "
-            "give every process the same examples in the same order (a set of texts does not), or "
-            'set [runner] executor = "thread"'
+            "a worker process reads other training data than the run, or in another order. Files "
+            "must not change while a run begins, and a teacher must give every process the same "
+            "examples in the same order (a set of texts does not). Mend that, or set [runner] "
+            'executor = "thread"'
         )
         raise DataError(teacher.by_task()[name].data_name, text)
     agent = experiment.learner

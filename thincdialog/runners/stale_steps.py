@@ -67,9 +67,9 @@ def describe_stale(settings: Mapping[str, float], n_workers: int) -> str:
         return ""
     nu = changed.get("nu", 1.0)
     ahead = f", nu {nu:.3g}" if nu != 1.0 else ""
-    advice = "" if "nu" in settings else "; thincdialog.LazyAdam.v1 loses less by that"
+    advice = "" if "nu" in settings else ". thincdialog.LazyAdam.v1 loses less by that"
     return (
-        f"[runner] {n_workers} workers at once: Adam's learn_rate times "
-        f"{changed['learn_rate']:.3g}, beta1 {changed['b1']:.3g} for {settings['b1']:.3g}{ahead}: "
-        f"gradients are some steps old{advice}"
+        f"[runner] {n_workers} workers at once: gradients are some steps old, so Adam's learn_rate "
+        f"is multiplied by {changed['learn_rate']:.3g}, and its beta1 is {changed['b1']:.3g} in "
+        f"place of {settings['b1']:.3g}{ahead}{advice}"
     )

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from ..contract import CodeError, is_users, place_of
 from ..errors import TrainingError
 from ..protocol import Learner, StepReport
 from ..worlds import World
@@ -33,9 +34,17 @@ def one_step(
     """
     gather(agent, world, seed, step, n)
     learn_rate = getattr(optimizer, "learn_rate", None)
+    n_weights = agent.n_weights
     report = agent.update(optimizer)
+    if agent.n_weights != n_weights:
+        place = place_of(type(agent).update)
+        found = f"left {agent.n_weights:,} weights where there were {n_weights:,}"
+        raise CodeError(f"{place} {found}: it must change them in place")
     if report.loss is not None and not math.isfinite(report.loss):
-        raise TrainingError(f"the loss of step {step} is {report.loss}: try a lower learn_rate")
+        own = type(agent).update
+        where = f"{place_of(own)}: " if is_users(own) else ""
+        text = f"{where}the loss of step {step} is {report.loss}: try a lower learn_rate"
+        raise TrainingError(text)
     # A user's agent may count with NumPy's numbers, which JSON does not know.
     return report._replace(
         examples=int(report.examples),

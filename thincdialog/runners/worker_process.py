@@ -3,7 +3,6 @@
 import atexit
 import multiprocessing
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -18,13 +17,14 @@ from ..errors import ConfigError, Problem, WorkerError
 from ..training.interruption import SIGNALS
 from .crew import FEWER, Failure
 
+SAFE_PATH = "PYTHONSAFEPATH"
 GUARD = (
     "A worker that is a process imports the script that was started: put all that the script "
     'does under `if __name__ == "__main__":`, or set executor = "thread"'
 )
 NO_FILE = (
-    "A worker that is a process imports the script that was started, and this one is no file, "
-    'as from standard input: save it as one, or set executor = "thread"'
+    "A worker that is a process imports the script that was started, but this one is no file "
+    '(it came from standard input, perhaps): save it as a file, or set executor = "thread"'
 )
 
 
@@ -55,7 +55,8 @@ class WorkerProcess:
                     name=f"worker {number}",
                     daemon=True,
                 )
-                self._process.start()
+                with _safe_path():
+                    self._process.start()
             self._pid = self._process.pid
         except OSError as error:
             text = f"its process could not be started: {error.strerror}"
@@ -122,7 +123,7 @@ def worker_processes(
     n_workers: int, make_worker: Callable[..., Any], arguments: Dict[str, Any]
 ) -> Iterator[List[WorkerProcess]]:
     """One process for each worker, started afresh ("spawn"), for a stretch. A process whose
-    parent is gone ends at once; SIGINT and SIGTERM it leaves to the parent.
+    parent is gone ends at once; SIGINT, SIGTERM and SIGHUP it leaves to the parent.
 
     make_worker, arguments: As of ``WorkerProcess``.
     RAISES (ConfigError): In a process that still imports a script.
@@ -135,7 +136,8 @@ def worker_processes(
     # At the end of the program, before multiprocessing waits for processes without limit.
     atexit.register(end)
     try:
-        resource_tracker.ensure_running()  # As it starts, it would let them through again.
+        with _safe_path():
+            resource_tracker.ensure_running()  # As it starts, it would let them through again.
         # A process that starts inherits it; so it has nothing to say to Ctrl-C before it can
         # ignore it. Here they wait.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
@@ -148,6 +150,21 @@ def worker_processes(
     finally:
         end()
         atexit.unregister(end)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """A stretch in which Python processes that start import nothing from the current folder
+    (Python 3.11 and later): it may be a stranger's."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def _end(workers: List[WorkerProcess]) -> None:
@@ -181,14 +198,12 @@ def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
     this process, at once.
 
     pipe (Connection): Where calls come from, and answers go: (value, is_answer).
-    make_worker (partial): A `folder` among its arguments is a temporary one, which goes with
-        the parent if it has not taken it away.
+    make_worker (Callable[[], Worker]): Called first.
     """
     for each in SIGNALS:  # They go to the whole group: the parent decides what they mean.
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    folder = make_worker.keywords.get("folder")  # type: ignore[attr-defined]
-    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     tell = partial(_send, pipe, is_answer=False)
     tell(None)  # Python has started, and has imported the parent's script.
     worker: Any = None
@@ -223,13 +238,11 @@ def _send(pipe: Connection, value: Any, is_answer: bool = True) -> None:
         pipe.send((Failure.of(error)._replace(cause=None), True))
 
 
-def _end_with_parent(folder: Any) -> None:
+def _end_with_parent() -> None:
     """Wait until the parent is gone, and end the process wherever it is."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)  # Several may try at once.
         _leave()
 
 

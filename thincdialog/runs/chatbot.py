@@ -6,12 +6,10 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union, overl
 from ..errors import DialogError
 from ..files.saved_model import model_folder
 from ..formats.wording import short
-from ..messages import PARTNER, SELF, Message
+from ..messages import DONT_KNOW, PARTNER, SELF, Message
 from ..protocol import Agent, can_batch
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 
-# What is said where no reply is probable enough.
-DONT_KNOW = "I don't know."
 # Conversations that are answered together.
 TOGETHER = 256
 

@@ -18,13 +18,17 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ModelError
 from ..files.checksums import checksums, find_damage
-from ..files.whole_folder import mend, remove, written_whole
+from ..files.held import mend
+from ..files.json_text import parse_json
+from ..files.plain_file import read_plain
+from ..files.whole_folder import remove, written_whole
 
 # 2: states of batches, orders and runners. Nothing goes on from an earlier one.
 FORMAT = 2
 MANIFEST, STATE, ARRAYS = "checkpoint.json", "state.json", "optimizer"
 OTHER_VERSION = "was written by"
 N_KEPT = 2
+ANEW = "To begin anew, choose another --output, or use --force without --resume."
 _NAME = re.compile(r"checkpoint-(\d+)")
 
 
@@ -76,8 +80,7 @@ class Checkpoints:
             reasons.append(f"{folder} is damaged: {reason}.")
         if reasons:
             raise ModelError(
-                f"{self.folder}  has no whole checkpoint to go on from. {' '.join(reasons)} "
-                "To begin anew, choose another --output, or use --force without --resume."
+                f"{self.folder}  has no whole checkpoint to go on from. {' '.join(reasons)} {ANEW}"
             )
         return None
 
@@ -111,7 +114,7 @@ class Checkpoints:
         names (str): Of other folders and files that are written whole.
         """
         if self.folder.is_dir():
-            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, names)]))
+            mend(self.folder, "|".join([_NAME.pattern, *map(re.escape, names)]), is_ours=True)
 
 
 def _is_ours(path: Path) -> bool:
@@ -128,7 +131,7 @@ def damage(folder: Path) -> str:
     folder (Path): Named by its step.
     """
     try:
-        manifest: Dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+        manifest: Dict[str, Any] = parse_json(read_plain(folder / MANIFEST))
         files = dict(manifest["files"])
         if manifest["format"] != FORMAT:
             age = "an earlier" if manifest["format"] < FORMAT else "a later"
@@ -138,5 +141,5 @@ def damage(folder: Path) -> str:
         return find_damage(folder, files)
     except OSError as error:
         return f"{MANIFEST} cannot be read ({error.strerror})"
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return f"{MANIFEST} is not readable"

@@ -18,6 +18,8 @@ from .. import __version__
 from ..agents.repeats import kept_setting
 from ..evaluation.results import COUNT, Result, is_of_words
 from ..files.json_file import read_json
+from ..files.plain_file import not_plain
+from ..files.saved_model import BEST, LAST
 from ..files.whole_file import whole_file, writing
 from ..loggers.values import leaves
 from ..messages import SPLITS
@@ -44,6 +46,9 @@ def write_card(folder: Path, result: Optional[Result] = None) -> None:
     RAISES (OutputError): If it cannot be written; an old one stays as it was.
     """
     text = card(folder, result)
+    with writing(folder / CARD):
+        if not_plain(folder / CARD):  # A link, or a pipe: nothing is written through it.
+            (folder / CARD).unlink()
     with writing(folder / CARD), whole_file(folder / CARD) as beside:
         beside.write_text(text, encoding="utf8", errors="backslashreplace")
 
@@ -184,6 +189,9 @@ def _model(
         yield f"- model: {', '.join(models)}"
     for name in _registered(config.get("tokenizer", {}), "@tokenizers"):
         yield f"- tokenizer: `{name}`"
+    beginning = config.get("training", {}).get("init_from")
+    if beginning:
+        yield f"- begun with the saved model `{_model_name(beginning)}`"
     if "step" in meta:  # Not counted where it was trained by hand.
         seen = f"{meta.get('epoch', 0):.4g} epochs, {meta.get('examples', 0):,} examples"
         yield f"- {meta['step']:,} steps, {seen}"
@@ -194,6 +202,12 @@ def _model(
     # A limit of 0 is none.
     shown = [name for name in SETTINGS if known.get(name) or name == "system.seed"]
     yield from _table([["setting", "value"], *([f"`{n}`", str(known.get(n))] for n in shown)])
+
+
+def _model_name(folder: str) -> str:
+    """The name of a saved model, without the folders around it; of a run's, with the run's."""
+    path = Path(folder)
+    return f"{path.parent.name}/{path.name}" if path.name in (BEST, LAST) else path.name
 
 
 def _registered(config: Any, kind: str) -> List[str]:
@@ -230,7 +244,7 @@ def _limits(config: Mapping[str, Any], folder: Path) -> Iterator[str]:
         n = config.get("evaluation", {}).get("n_candidates")
         if n:
             yield f"- In evaluation it chose among {n} candidates where an example brought none;"
-            yield "  among more it errs more."
+            yield "  with more of them, scores are lower."
     if agent.get("@agents") == "thincdialog.Classifier.v1":
         yield "- It knows the classes of its training data only, and always answers with one."
     if "block_repeats" in agent:

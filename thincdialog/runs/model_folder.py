@@ -9,15 +9,12 @@ from ..config import write_config
 from ..errors import OutputError
 from ..files.checksums import checksums
 from ..files.json_file import write_json
-from ..files.saved_model import FORMAT
+from ..files.saved_model import CONFIG, FORMAT, META
 from ..files.whole_file import writing
 from ..files.whole_folder import written_whole
 from ..protocol import Agent
 from ..training.experiment import Experiment, PathLike
 from .model_card import CARD, card
-
-# Files that meta.json has checksums of.
-LEARNT = ("agent.json", "layout.json")
 
 
 def save(experiment: Experiment, folder: PathLike) -> None:
@@ -33,7 +30,7 @@ def save(experiment: Experiment, folder: PathLike) -> None:
         "task": ", ".join(experiment.tasks),
     }
     path = Path(folder)
-    if path.exists() and not (path / "meta.json").is_file():
+    if path.exists() and not (path / META).is_file():
         raise OutputError(f"{path}  is there already, and no saved model: choose another folder.")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,16 +43,14 @@ def save_model(agent: Agent, folder: Path, config_text: str, meta: Mapping[str, 
     RAISES (OutputError): If the folder cannot be written; an old one stays as it was.
     """
     with written_whole(folder) as beside:
-        (beside / "config.cfg").write_text(config_text, encoding="utf8")
+        (beside / CONFIG).write_text(config_text, encoding="utf8")
         agent.to_disk(beside)
         facts = {
             "format": FORMAT,
             "thincdialog": __version__,
             "python": platform.python_version(),
             **meta,
-            "files": checksums(
-                beside, [beside / name for name in LEARNT if (beside / name).is_file()]
-            ),
+            "files": checksums(beside, sorted(p for p in beside.rglob("*") if p.is_file())),
         }
-        write_json(beside / "meta.json", facts)
+        write_json(beside / META, facts)
         (beside / CARD).write_text(card(beside), encoding="utf8", errors="backslashreplace")

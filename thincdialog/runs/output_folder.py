@@ -2,14 +2,18 @@
 
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Iterator, Optional
 
 from ..errors import DialogError, OutputError, TrainingError
+from ..files.plain_file import not_plain
 from ..files.saved_model import BEST, LAST
 from ..files.whole_file import writing
+from ..loggers.values import ID_FILES
 from .checkpoints import Checkpoints
 from .run_log import CANNOT, ELSEWHERE, LOG, RUNNING, is_running
 from .run_place import CONFIG
+from .scores_file import SCORES
 
 
 def check_output(
@@ -31,9 +35,8 @@ def check_output(
     with writing(folder, ELSEWHERE, CANNOT):
         check_contents(folder, force, resume, has_checkpoint)
         folder.mkdir(parents=True, exist_ok=True)
-        trial = folder / ".can_be_written"
-        trial.touch()
-        trial.unlink()
+        with TemporaryFile(dir=folder):
+            pass
 
 
 def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool) -> None:
@@ -57,6 +60,14 @@ def check_contents(folder: Path, force: bool, resume: bool, has_checkpoint: bool
             f"{foreign}  is no checkpoint of ours, and might be in the way. "
             "Choose another folder with --output."
         )
+    # A link might lead to a file of somebody else's, and a pipe make us wait.
+    for name in (CONFIG, LOG, SCORES, *ID_FILES):
+        reason = not_plain(folder / name)
+        if reason:
+            raise OutputError(
+                f"{folder / name}  is in the way: {reason}. Remove it, or choose another folder "
+                "with --output."
+            )
     for name in (BEST, LAST):
         model = folder / name
         is_empty = not model.exists() or (model.is_dir() and not any(model.iterdir()))

@@ -9,18 +9,19 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 import numpy
 from thinc.api import get_array_module, to_numpy
 
-from ..config import write_config
-from ..errors import ModelError, TrainingError
+from ..config import told_apart, write_config
+from ..contract import told_of_code
+from ..errors import DialogError, ModelError, TrainingError
 from ..files.array_file import read_array, write_array
 from ..files.json_file import read_json
-from ..files.saved_model import BEST, LAST, read_meta
+from ..files.saved_model import BEST, LAST, find_changes, read_meta
 from ..files.whole_file import whole_file, writing
 from ..optimizers.state import has_state, optimizer_state, restore_optimizer
 from ..training.experiment import Experiment
 from ..training.keeper import Keeper
 from ..training.progress import Position
 from .changes import Prints, check_config, check_data, fingerprints
-from .checkpoints import ARRAYS, STATE, Checkpoints
+from .checkpoints import ANEW, ARRAYS, STATE, Checkpoints
 from .model_folder import save_model
 from .run_place import CONFIG, RunPlace
 
@@ -110,7 +111,7 @@ class RunKeeper(Keeper):
 
     def _meta(self, position: Position, report: Mapping[str, float]) -> Dict[str, Any]:
         # Folders say something about one machine only.
-        code = [Path(file).name for file in self.experiment.code]
+        code = told_apart(self.experiment.code)
         return {
             "agent": self.checked.interpolated["agent"]["@agents"],
             "task": ", ".join(self.tasks),
@@ -172,15 +173,32 @@ class RunKeeper(Keeper):
             note(f"There is no checkpoint in {self.place.folder}: starting afresh.")
             return None
         state = read_json(newest / STATE)
-        changes = check_config(self.experiment, state["config"], newest)
-        self._fingerprints = fingerprints(self.tasks)
-        others = check_data(self.tasks, state["data"], self._fingerprints, newest)
         self.newest = str(newest)
+        with self.taking_back():
+            changes = check_config(self.experiment, state["config"], newest)
+            self._fingerprints = fingerprints(self.tasks)
+            others = check_data(self.tasks, state["data"], self._fingerprints, newest)
         note(f"Going on from {newest}.")
         changed = [*map(str, changes), *(f"what is in {path}" for path in others)]
         if changed:
             note(f"Changed since: {'; '.join(changed)}.")
         return state
+
+    @contextmanager
+    def taking_back(self) -> Iterator[None]:
+        """A stretch in which the state from ``find`` is used.
+
+        RAISES (ModelError): If it is none, though it is what was written.
+        """
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            if isinstance(error, DialogError) or told_of_code(error):
+                raise
+            reason = " ".join(repr(error)[:200].split())
+            raise ModelError(
+                f"{Path(self.newest) / STATE}  is no state of this run ({reason}). {ANEW}"
+            ) from error
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Bring agent, optimizer and best model to where the newest checkpoint was.
@@ -201,11 +219,15 @@ class RunKeeper(Keeper):
         assert self.place.path is not None
         agent, place = self.experiment.learner, self.place.path / BEST
         values: Any = read_array(weights)
+        if values.shape != agent.weights.shape:
+            raise ModelError(f"{weights}  has {values.size:,} weights, not the model's. {ANEW}")
         self.best_weights = get_array_module(agent.weights).asarray(values)
         known: Dict[str, Any] = {}
         with suppress(ModelError, OSError):  # Damaged, or gone.
-            if filecmp.cmp(weights, place / WEIGHTS, shallow=False):
-                known = read_meta(place)
+            saved = read_meta(place)
+            is_whole = not find_changes(place, saved)
+            if is_whole and filecmp.cmp(weights, place / WEIGHTS, shallow=False):
+                known = saved
         if any(known.get(key) != value for key, value in meta.items()):
             with agent.with_weights(self.best_weights):
                 self._save_model(BEST, meta)

@@ -4,12 +4,11 @@ import os
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Dict, Iterator, List, Optional, TextIO, Tuple
 
 from ..errors import OutputError
 from ..files.whole_file import writing
-from ..loggers.chain import Chain
-from ..loggers.logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
+from ..loggers.logger import Finalize, LoggedRun, LogStep
 from ..loggers.row_file import RowFile, read_rows
 from .scores_file import remove_scores
 
@@ -116,34 +115,6 @@ def run_log(folder: Optional[Path]) -> Iterator[List[RunLog]]:
         log.close()
 
 
-@contextmanager
-def run_loggers(
-    log: Sequence[RunLog], setup: Setup, run: LoggedRun, stdout: TextIO, stderr: TextIO
-) -> Iterator[Log]:
-    """All that takes note of a run as one function; none of it can end the run.
-
-    log (Sequence[RunLog]): What ``run_log`` gave.
-    setup (Setup): The logger of the config.
-    run (LoggedRun): The run.
-    stdout (TextIO): Where the logger writes results.
-    stderr (TextIO): Where it writes progress.
-    YIELDS (Log): Called once after each training step, and at an evaluation before all.
-    """
-    log_step, finalize = Chain(*(one.setup for one in log), setup)(run, stdout, stderr)
-
-    def log_progress(progress: Progress, info: Optional[Dict[str, Any]]) -> None:
-        run.progress = progress
-        log_step(info)
-
-    try:
-        yield log_progress
-    except BaseException as error:
-        run.error = error
-        raise
-    finally:
-        finalize()
-
-
 def is_running(folder: Path) -> bool:
     """Whether a process is training in a folder now, on a file system that can tell."""
     path = folder / LOG
@@ -162,7 +133,8 @@ def is_running(folder: Path) -> bool:
 def read_log(path: Path) -> List[Dict[str, Any]]:
     """The rows of a run so far; none if it has written none.
 
-    path (Path): The run's folder, or a file of rows.
+    path (Path): The run's folder, or a file of rows, which may lie anywhere.
+    RAISES (OSError): If the file cannot be read.
     """
-    file = path / LOG if path.is_dir() else path
-    return read_rows(file) if file.is_file() else []
+    file = path / LOG if path.is_dir() else path.resolve()
+    return read_rows(file) if os.path.lexists(file) else []

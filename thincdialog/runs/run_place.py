@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 from typing import List, Optional
 
+from ..files.held import AGENT
 from ..files.saved_model import BEST, LAST
 from ..files.whole_file import sync, writing
 from ..loggers.values import ID_FILES
@@ -49,11 +50,12 @@ class RunPlace:
         if self.folder is None:
             return
         with writing(self.folder, ELSEWHERE, CANNOT):
-            if (self.folder / READY).is_dir():
+            ready = self.folder / READY
+            if ready.is_dir() and not ready.is_symlink():
                 self._swap(self.folder)
             for name in (NEW, OLD):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
-            Checkpoints(self.folder).mend(*WRITTEN_WHOLE)
+            Checkpoints(self.folder).mend(*WRITTEN_WHOLE, AGENT)
 
     def begin_anew(self) -> None:
         """A new run begins: beside the one that is there, if there is one.

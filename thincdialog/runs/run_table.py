@@ -1,14 +1,18 @@
 """Many training runs in a table: what they came to, and what sets them apart."""
 
+import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from ..config.diff import PLACES
-from ..config.source import read_source
+from ..config.given import read_config
+from ..config.source import Source
 from ..config.values import parse_value
-from ..errors import ModelError
+from ..config.variables import fill_variables
+from ..errors import DataError, ModelError
+from ..files.plain_file import open_plain
 from ..files.saved_model import read_meta
 from ..metrics import higher_is_better
 from .find_runs import Run, find_runs
@@ -40,8 +44,9 @@ class RunResult:
     n_parameters (Optional[int]): Number of weights.
     stopped_because (Optional[str]): Why it ended.
     scores (Dict[str, Dict[str, float]]): Split to metric to value.
-    settings (Dict[str, Optional[str]]): "section.key" to its value, as the config has it, of
-        the settings in which the runs differ; None if this one does not have it.
+    settings (Dict[str, Optional[str]]): "section.key" to its value, as the config has it but
+        with variables filled in, of the settings in which the runs differ; None if this one
+        does not have it.
     config (Dict[str, str]): The same of all its settings, if they are known.
     """
 
@@ -90,12 +95,16 @@ def results(runs: Sequence[Union[str, Path]]) -> List[RunResult]:
     RAISES (DataError): If there is no run where one should be.
     """
     found = find_runs(runs)
-    configs = [_settings(run.path) for run in found]
+    both = [_settings(run.path) for run in found]
+    written, configs = ([each[place] for each in both] for place in (0, 1))
     names = dict.fromkeys(name for config in configs for name in config)
     differing = [
         name
         for name in names
-        if len({config.get(name) for config in configs if config}) > 1
+        # What refers to another setting differs as that one does, which has a column.
+        if all(
+            len({config.get(name) for config in each if config}) > 1 for each in (written, configs)
+        )
         and not name.startswith(LEFT_OUT)
     ]
     table = []
@@ -151,15 +160,32 @@ def _result(run: Run) -> RunResult:
     return result
 
 
-def _settings(path: Path) -> Dict[str, str]:
-    """Every setting of a run's config as it is written; none if it is not known."""
+def _settings(path: Path) -> Tuple[Dict[str, str], Dict[str, str]]:
+    """Every setting of a run's config as it is written, and the same with its variables filled
+    in; none if they are not known."""
     for place in PLACES if path.is_dir() else ():
         file = path / place
         if file.is_file():
-            source = read_source(file.read_text(encoding="utf8"), str(file))
-            return {
+            try:
+                open_plain(file).close()
+            except OSError as error:
+                raise DataError(file, f"cannot be read: {error.strerror}.") from None
+            given = read_config(file)
+            source = given.source or Source("")
+            written = {
                 f"{section.name}.{key}": entry.raw
                 for section in source.sections.values()
                 for key, entry in section.entries.items()
             }
-    return {}
+            filled = fill_variables(given, given.data)
+            return written, {name: _value(name, raw, filled) for name, raw in written.items()}
+    return {}, {}
+
+
+def _value(name: str, raw: str, filled: Dict[str, Any]) -> str:
+    """What a setting says, as a config would have it."""
+    value: Any = filled if "$" in raw else None
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    # A variable that leads to null is told by its name.
+    return raw if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,5 +1,6 @@
 """``scores.json`` in a run's folder: what it came to, for tables and model cards."""
 
+import os
 from pathlib import Path
 from typing import Any, Dict
 
@@ -35,7 +36,7 @@ def read_scores(folder: Path) -> Dict[str, Any]:
     RAISES (ModelError): If the file is damaged.
     """
     path = folder / SCORES
-    if not path.is_file():
+    if not os.path.lexists(path):
         return {}
     facts = read_json(path, REMEDY)
     for name, kind in KINDS.items():

@@ -12,6 +12,7 @@ from ..config.diff import diff_config
 from ..contract import told, told_of_code
 from ..errors import ConfigError, DialogError, OutputError, Problem
 from ..files.json_file import read_json, write_json
+from ..files.plain_file import not_plain
 from ..files.whole_file import whole_file, writing
 from ..training.experiment import CodeLike, Experiment, Overrides, PathLike
 from .run_table import RunResult, results
@@ -227,6 +228,9 @@ class _SweepState:
         self.folder = folder
         self.others: Dict[str, Any] = {}  # Runs of other calls in the same folder.
         path = folder / STATE
+        reason = not_plain(path)
+        if reason:
+            raise OutputError(f"{path}  cannot be used: {reason}. Remove it.")
         if path.is_file():
             self.others = read_json(path, REMEDY).get("runs", {})
             runs = self.others.values() if isinstance(self.others, dict) else [None]

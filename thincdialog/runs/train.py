@@ -8,25 +8,29 @@ from typing import Any, Dict, List, Mapping, Optional, Set, TextIO, Union
 
 from ..batchers import Fixed
 from ..config import ConfigLike
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, TrainingError
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
 from ..evaluation.unreachable import unreachable_labels
+from ..files.held import AGENT, mend, temporary_folder
 from ..files.saved_model import BEST
+from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
+from ..training.first_batches import check_first_batches
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
+from ..training.problems import check_training
 from ..training.progress import Position, TrainingLimits
 from ..training.reading_bar import reading_bar
 from ..worlds import batch_world
 from .model_card import write_card
 from .output_folder import check_output, taken_back
 from .run_keeper import RunKeeper
-from .run_log import RunLog, run_log, run_loggers
+from .run_log import RunLog, run_log
 from .scores_file import write_scores
 
 # Split to metric to value.
@@ -46,7 +50,7 @@ def train(
 ) -> Result:
     """Train, evaluate and save a model.
 
-    In the main thread, SIGINT (Ctrl-C) and SIGTERM end training behind the step that is
+    In the main thread, SIGINT (Ctrl-C), SIGTERM and SIGHUP end training behind the step that is
     under way, when all that was learnt is saved; a second Ctrl-C ends it at once.
 
     config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
@@ -80,7 +84,10 @@ def train(
                 with run_log(folder) as run.log, run.keeper.keeping():
                     state = run.find(force) if resume else None
                     run.begin(state)
-                    return run.train(state)
+                    try:
+                        return run.train(state)
+                    finally:  # However it ends: what was left out may be why.
+                        run.note_bad_data()
             except Interrupted as interrupt:
                 raise Interrupted(interrupt.number, run.keeper.newest, run.keeper.saved) from None
             except KeyboardInterrupt:
@@ -101,7 +108,7 @@ class TrainingRun:
         self.experiment, self.folder = experiment, folder
         self.stdout, self.stderr = stdout, stderr
         self.interruption = Interruption()
-        experiment.check_training()
+        check_training(experiment)
         self.teacher = experiment.training_split()
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.is_endless and not limits:
@@ -124,9 +131,14 @@ class TrainingRun:
     def begin(self, state: Optional[Dict[str, Any]]) -> None:
         """The run begins, or goes on from a state: rows that came behind it are forgotten."""
         self.keeper.begin(anew=state is None)
-        place = self.keeper.place
+        place, step = self.keeper.place, None
+        if state is not None:
+            with self.keeper.taking_back():
+                step = int(state["loop"]["logged_step"])
+        # What a process that was killed has left where runs go that save nothing.
+        mend(temporary_folder(), AGENT)
+        self.experiment.scratch = place.path or temporary_folder()
         for log in self.log:
-            step = None if state is None else int(state["loop"]["logged_step"])
             log.begin(step, None if place.is_sure else place.path)
 
     def _note(self, line: str) -> None:
@@ -147,11 +159,14 @@ class TrainingRun:
             self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
         dev, test = self._split("dev"), self._split("test")
         if state is not None:
-            self.keeper.restore(state)
+            with self.keeper.taking_back():
+                self.keeper.restore(state)
         else:
             experiment.initialize(self.teacher, self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
-        self._note_bad_data()
+        if state is None:
+            check_first_batches(experiment)
+        self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
         if experiment.agent.learns:
@@ -159,8 +174,10 @@ class TrainingRun:
         else:
             result = Result(experiment.training["score"], "it has no weights to train", 0, 0.0, 0)
             self.keeper.evaluated(Position(), {}, is_best=True)
+        reading = experiment.agent.reading()
+        result.can_chat = not (reading.n_features or reading.other_fields)
         self._finish(result, {"dev": dev, "test": test})
-        self._note_bad_data()
+        self.note_bad_data()
         path = self.keeper.place.path
         if path is not None:
             write_scores(path, result)
@@ -168,12 +185,25 @@ class TrainingRun:
             self.keeper.place.take_over()
         return result
 
-    def _note_bad_data(self) -> None:
+    def note_bad_data(self) -> None:
         """Say once of each file what was left out of it."""
         for path, bad in self.experiment.bad_data().items():
             if path not in self._noted:
                 self._noted.add(path)
                 self._note(bad.summary())
+
+    def _note_undefined(self, split: str, report: Mapping[str, float]) -> None:
+        """Say once of each metric that it is nan.
+
+        RAISES (TrainingError): If the run goes by it: nothing would be better or worse.
+        """
+        for name, shown in self.experiment.undefined_scores(report).items():
+            if split == "dev" and name == self.experiment.training["score"]:
+                hint = "choose another one, or mend it"
+                raise TrainingError(f"[training] score = {shown} is nan on the dev data: {hint}.")
+            if shown not in self._noted:
+                self._noted.add(shown)
+                self._note(f"{split}: the metric {shown} is nan.")
 
     def _split(self, split: str) -> Optional[Teacher]:
         experiment = self.experiment
@@ -205,16 +235,24 @@ class TrainingRun:
             TrainingLimits.of(training).total_steps(None),
             place=None if place.is_sure else str(place.path),
         )
-        setup = training["logger"]
+        setups = [*(log.setup for log in self.log), training["logger"]]
         runner = experiment.runner
-        with run_loggers(self.log, setup, logged, self.stdout, self.stderr) as log:
+        with run_loggers(setups, logged, self.stdout, self.stderr) as log:
             runner.begin(experiment, self.teacher, self.interruption, self._note)
             loop = TrainingLoop(
-                experiment, self.teacher, dev, runner, log, self.keeper, self.interruption
+                experiment,
+                self.teacher,
+                dev,
+                runner,
+                log,
+                self.keeper,
+                self.interruption,
+                partial(self._note_undefined, "dev"),
             )
             try:
                 if state is not None:
-                    loop.restore(state["loop"])
+                    with self.keeper.taking_back():
+                        loop.restore(state["loop"])
                 first_step = loop.position.step
                 reason = loop.run()
             except Interrupted:
@@ -248,6 +286,7 @@ class TrainingRun:
             if known.get("dev") is None:
                 self._warn(split, teacher)
             score_split(result, split, experiment, teacher)
+            self._note_undefined(split, result.scores[split])
         result.baselines = measure_baselines(experiment, known)
         if known:
             last = list(known.values())[-1]

@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     coffee_order,
     conversations,
+    dataset,
     json_layout,
     labelled_text,
     ml_datasets,

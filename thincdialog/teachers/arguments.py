@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ..errors import ConfigError, DataError, Problem
-from ..formats.bad_data import BadData, gathered_bad_data
+from ..formats.bad_data import BadData
 from ..formats.bookmark import Bookmark
 from ..formats.candidates import read_list
 from ..formats.text_file import PathOrPaths, check_encoding
+from ..formats.tolerance import tolerance
 from ..messages import Episode
 from .held_out import HeldOut
 from .other_format import with_other_teacher
@@ -45,6 +46,11 @@ class FileOptions:
     on_bad_data: str = "error"
     max_bad_share: float = 0.05
     encoding: Optional[str] = None
+
+    @property
+    def held_out(self) -> HeldOut:
+        """What is held out of the training files."""
+        return HeldOut(self.dev_share, self.test_share, self.dev_seed)
 
     def check(self, given: Mapping[str, Optional[PathOrPaths]]) -> None:
         """See that they fit together.
@@ -94,7 +100,7 @@ class FileSource:
         self.reader, self.options, self.part = reader, options, part
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)
-        self.held_out = HeldOut(options.dev_share, options.test_share, options.dev_seed)
+        self.held_out = options.held_out
         self.bad: Dict[str, BadData] = {}
 
     @property
@@ -123,7 +129,7 @@ class FileSource:
                 yield episode
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
-        gathered, skips = gathered_bad_data(), self.options.on_bad_data == "skip"
+        gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
         bad = at.bad = BadData(path) if skips or gathered is not None else None
         is_whole, is_empty = at.is_at_begin, True
         try:
@@ -140,12 +146,13 @@ class FileSource:
             return
         if at.n_conversations is not None:
             bad.n_read = at.n_conversations
-        self.bad[path] = bad
+        bad.unit = at.unit
         max_share = self.options.max_bad_share if skips else 0.0
         if bad.share > max_share:
             if gathered is None:
                 raise bad.too_many(max_share)
             gathered[path] = bad
+        self.bad[path] = bad
 
     def _judged(
         self, error: DataError, path: str, bad: Optional[BadData], is_unread: bool
@@ -163,7 +170,7 @@ class FileSource:
         is_told = is_unread and bad is not None and bad.n_skipped > 0
         if is_told:
             return None
-        gathered = gathered_bad_data()
+        gathered = tolerance().bad_data
         if bad is None or gathered is None:
             return error
         bad.add(error)
@@ -187,8 +194,7 @@ def file_sources(
         if files
     }
     train = paths.get("train")
-    held_out = HeldOut(options.dev_share, options.test_share, options.dev_seed)
-    for split in held_out.splits if train else ():
+    for split in options.held_out.splits if train else ():
         sources[split] = FileSource(reader_of("train"), train or "", options, part=split)
     return sources
 

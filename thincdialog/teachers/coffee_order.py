@@ -19,6 +19,10 @@ N_CANDIDATES = 20
 CHEAPEST = 3  # acorns
 
 
+# More are no first data, but a mistyped number.
+MAX_DIALOGUES = 10_000_000
+
+
 @registry.teachers("thincdialog.CoffeeOrder.v1")
 def CoffeeOrder(
     n_train: int = 3000,
@@ -44,13 +48,14 @@ def CoffeeOrder(
     seed (int): Another seed makes other dialogues.
     mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
     streaming (bool): Make the dialogues anew for every epoch instead of holding them.
-    RAISES (ConfigError): If a split is to have no dialogue.
+    RAISES (ConfigError): If a split is to have no dialogue, or too many.
     """
     sizes = {"train": n_train, "dev": n_dev, "test": n_test}
-    empty = {split: n for split, n in sizes.items() if n < 1}
-    if empty:
-        texts = (f"'n_{split}' of thincdialog.CoffeeOrder.v1 is {n}" for split, n in empty.items())
-        raise ConfigError([Problem("", text, "give 1 or more") for text in texts])
+    wrong = {split: n for split, n in sizes.items() if not 1 <= n <= MAX_DIALOGUES}
+    if wrong:
+        texts = (f"'n_{split}' of thincdialog.CoffeeOrder.v1 is {n}" for split, n in wrong.items())
+        hint = f"give 1 to {MAX_DIALOGUES:,}"
+        raise ConfigError([Problem("", text, hint) for text in texts])
     return Teacher(
         {split: partial(coffee_orders, n, f"{seed}/{split}") for split, n in sizes.items()},
         mutators=mutators,

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
-from ..contract import place_of, wrong_value
+from ..contract import place_of, users_line, wrong_value
 from ..errors import DataError
 from ..formats.candidates import check_candidates
 from ..formats.wording import kind, short
@@ -59,25 +59,26 @@ class _Source:
     def __init__(self, episodes: Episodes, origin: str):
         self.episodes = episodes
         self.origin = origin
+        place = place_of(episodes) if callable(episodes) else users_line()
+        self.given_by = f" ({place})" if place else ""
 
     def __call__(self) -> Iterator[Episode]:
         is_function = callable(self.episodes)
         episodes: Any = self.episodes() if is_function else self.episodes  # type: ignore[operator]
         if not isinstance(episodes, Iterable):
             raise wrong_value(self.episodes, episodes, "an iterable of episodes")
-        given = f" ({place_of(self.episodes)})" if is_function else ""
         for number, episode in enumerate(episodes):
             examples = [episode] if _is_example(episode) else episode
             if isinstance(examples, (str, bytes)) or not isinstance(examples, Iterable):
-                text = f"episode {number} is {short(examples)}: expected a list of messages{given}"
-                raise DataError(self.origin, text)
+                text = f"episode {number} is {short(examples)}: expected a list of messages"
+                raise DataError(self.origin, text + self.given_by)
             yield [self._message(example, number) for example in examples]
 
     def _message(self, example: Any, number: int) -> Message:
         where = f"a message of episode {number}"
         if not _is_example(example):
             text = f"{where} is {short(example)}: expected a mapping or a pair (text, label)"
-            raise DataError(self.origin, text)
+            raise DataError(self.origin, text + self.given_by)
         is_mapping = isinstance(example, Mapping)
         message = Message(example if is_mapping else {"text": example[0], "labels": example[1]})
         message.pop("episode_done", None)
@@ -87,7 +88,8 @@ class _Source:
             message["text"] = ""
         if not isinstance(message.get("text"), str):
             found = f"has {kind(message['text'])} as" if "text" in message else "lacks"
-            raise DataError(self.origin, f"{where} {found} 'text': expected a string")
+            text = f"{where} {found} 'text': expected a string"
+            raise DataError(self.origin, text + self.given_by)
         for name in ("labels", "label_candidates"):
             if name in message:
                 value = message[name]
@@ -95,7 +97,7 @@ class _Source:
                 values = message[name] = [value] if is_one else list(value)
                 if not all(isinstance(item, str) for item in values):
                     text = f"'{name}' of {where} must be strings, found {short(values)}"
-                    raise DataError(self.origin, text)
+                    raise DataError(self.origin, text + self.given_by)
         check_candidates(message, f"{self.origin}: {where}")
         return message
 

@@ -11,12 +11,15 @@ from urllib.error import URLError
 import numpy as np
 
 from ..errors import ConfigError, DataError, Problem
+from ..files.pickles import HOW, are_allowed
 from ..formats.wording import nearest, short
 from ..messages import Episode, Message
 from ..registry import registry
 from .teacher import Teacher
 
 NAME = "thincdialog.MLDatasets.v1"
+# Packages that read pickles.
+_PICKLING = ("pickle", "_pickle", "cloudpickle", "dill", "joblib", "torch", "shelve")
 
 
 @registry.teachers("thincdialog.MLDatasets.v1")
@@ -34,7 +37,9 @@ def MLDatasets(
     numbers and words are joined by blanks. Arrays of floats become `features`, flat,
     with an empty text. Labels are strings, of one-hot rows the class number, of tag
     sequences the tags joined by blanks; unless they are tags, all classes are the
-    `label_candidates`. Loaders download on first use, into ~/.keras.
+    `label_candidates`. Loaders download on first use, into ~/.keras, or /tmp/.keras where that
+    cannot be written. `mnist`, `cifar` and `reuters` unpickle what they find there, which can run
+    any code: they need `--allow-pickle` on the command line.
 
     loader (str): Name of the loader.
     arguments (Optional[Dict]): Further arguments of the loader, for instance `variant`
@@ -60,6 +65,9 @@ def MLDatasets(
 
     @lru_cache(maxsize=1)
     def loaded() -> List[List[Message]]:
+        if _unpickles(function) and not are_allowed():
+            text = "this loader unpickles files, of which any can run code on your machine"
+            raise DataError(origin, f"{text}: if you trust them, {HOW}")
         found: Set[str] = set()
         classes: List[str] = []  # One list in all messages, filled when all labels are known.
         parts: List[List[Message]] = []
@@ -88,6 +96,13 @@ def MLDatasets(
         single_turn=True,
         origin=origin,
     )
+
+
+def _unpickles(function: Callable) -> bool:
+    """Whether a loader's module uses a package that unpickles."""
+    known = getattr(inspect.unwrap(function), "__globals__", {}).values()
+    names = {each.__name__ for each in known if inspect.ismodule(each)}
+    return not names.isdisjoint(_PICKLING)
 
 
 def _loader(name: str) -> Callable:

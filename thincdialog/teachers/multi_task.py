@@ -9,6 +9,7 @@ from ..errors import ConfigError, Problem, ProtocolError
 from ..examples.mixed_order import MixedOrder
 from ..examples.order import Order
 from ..examples.store import Unit
+from ..messages import Message
 from ..metrics.macro_metric import MACRO
 from .scores import Scores
 from .teacher import Teacher
@@ -27,7 +28,8 @@ class MultiTask(Teacher):
     no epoch from ending, and go on in the next one where they were.
 
     The report has each metric for all examples together, for each task (`<task>/f1`),
-    and as the mean over the tasks (`macro/f1`).
+    and as the mean over the tasks (`macro/f1`). Of each task it has the loss, too, and in
+    training the accuracy, as far as replies tell (see ``Agent``).
 
     tasks (Mapping[str, Teacher]): Task name to a teacher that shows a split. Each keeps
         a place and scores of its own, for evaluation of one task at a time.
@@ -59,7 +61,11 @@ class MultiTask(Teacher):
             if not isinstance(task._order, Order):
                 raise ValueError(f"the task '{name}' is a mixture itself: mix all tasks at once")
             orders[name] = task._order
-        self._show(MixedOrder(orders, weights, unit, repeat), Scores(list(tasks)))
+        self._show(MixedOrder(orders, weights, unit, repeat), Scores(list(tasks), self.training))
+
+    def task_of(self, message: Message) -> str:
+        """The name of the task that a message is of."""
+        return str(message.get("id")).partition("/")[0]
 
     def by_task(self) -> Dict[str, Teacher]:
         return dict(self.tasks)

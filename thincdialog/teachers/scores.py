@@ -1,14 +1,41 @@
 """What a teacher and its copies counted about the replies they got."""
 
-from typing import Dict, List, Sequence
+from array import array
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
 from ..examples.batch import Batch
-from ..messages import Message
+from ..messages import Message, column
+from ..metrics.exact import exact_sum
 from ..metrics.example_metric import ExampleMetric
 from ..metrics.macro_metric import merge_tasks
-from ..metrics.metric import Metric, SumMetric
+from ..metrics.metric import AverageMetric, Metric, SumMetric
+
+
+class _Told:
+    """What replies tell of the examples of a task."""
+
+    def __init__(self) -> None:
+        self.losses = array("d")
+        self.n_right = self.n_answered = 0
+
+    def add(self, labels: Optional[Sequence[str]], text: Optional[str], loss: Any) -> None:
+        """Count a reply, as far as it tells anything."""
+        if loss is not None:
+            self.losses.append(loss)
+        if labels and text is not None:
+            self.n_answered += 1
+            self.n_right += text == labels[0]
+
+    def report(self, with_accuracy: bool) -> Dict[str, Metric]:
+        """The mean loss, and the accuracy if it is wanted; none of nothing."""
+        found: Dict[str, Metric] = {}
+        if self.losses:
+            found["loss"] = AverageMetric(exact_sum(self.losses), len(self.losses))
+        if with_accuracy and self.n_answered:
+            found["accuracy"] = AverageMetric(self.n_right, self.n_answered)
+        return found
 
 
 class Scores:
@@ -16,11 +43,15 @@ class Scores:
     several tasks each by itself.
 
     tasks (Sequence[str]): Their names; none if there is one task only.
+    training (bool): Whether examples are learnt from: then how many replies are right is told
+        of each of several tasks, whatever the metrics are. What the agent learnt to tell the
+        label from is up to it, and so it tells both of all examples together.
     """
 
-    def __init__(self, tasks: Sequence[str] = ()):
-        self.tasks = list(tasks)
+    def __init__(self, tasks: Sequence[str] = (), training: bool = False):
+        self.tasks, self.training = list(tasks), training
         n_tasks = max(1, len(self.tasks))
+        self._told = [_Told() for _ in self.tasks]
         # Of each task.
         self._metrics: List[List[ExampleMetric]] = [[] for _ in range(n_tasks)]
         self._n_examples = [0] * n_tasks
@@ -34,7 +65,7 @@ class Scores:
 
     def fresh(self) -> "Scores":
         """Empty ones of the same metrics."""
-        fresh = Scores(self.tasks)
+        fresh = Scores(self.tasks, self.training)
         fresh._metrics = [[metric.fresh() for metric in metrics] for metrics in self._metrics]
         return fresh
 
@@ -47,18 +78,24 @@ class Scores:
         if labels:
             for metric in self._metrics[task]:
                 metric.add(labels, reply)
+        if self.tasks:
+            self._told[task].add(labels, reply.get("text"), reply.get("loss"))
 
     def add_batch(self, batch: Batch, replies: Sequence[Message]) -> None:
         """Count the replies to a batch, one for each row."""
         if batch.tasks is None:
-            self._n_examples[0] += len(replies)
+            self._n_examples[0] += len(batch.rows)
         else:
             for task, n in enumerate(np.bincount(batch.tasks).tolist()):
                 self._n_examples[task] += n
-        if not self._metrics[0]:
+        if not self._metrics[0] and not self.tasks:
             return
         labels = batch.store.cells("labels", batch.rows)
         tasks = [0] * len(labels) if batch.tasks is None else batch.tasks.tolist()
+        if self.tasks:
+            texts, losses = column(replies, "text"), column(replies, "loss")
+            for task, right, text, loss in zip(tasks, labels, texts, losses):
+                self._told[task].add(right, text, loss)
         for task, metrics in enumerate(self._metrics):
             rows = [row for row, of in enumerate(tasks) if of == task and labels[row]]
             is_all = len(rows) == len(labels)
@@ -75,11 +112,17 @@ class Scores:
             reports.append({"examples": SumMetric(n_examples)})
             for metric in metrics:
                 reports[-1].update(metric.report())
-        return merge_tasks(dict(zip(self.tasks, reports))) if self.tasks else reports[0]
+        if not self.tasks:
+            return reports[0]
+        told = [told.report(self.training) for told in self._told]
+        by_task = merge_tasks(dict(zip(self.tasks, told)))
+        of_tasks = {name: metric for name, metric in by_task.items() if "/" in name}
+        return {**of_tasks, **merge_tasks(dict(zip(self.tasks, reports)))}
 
     def reset(self) -> None:
         """Start afresh."""
         self._n_examples = [0] * len(self._n_examples)
+        self._told = [_Told() for _ in self.tasks]
         for metrics in self._metrics:
             for metric in metrics:
                 metric.reset()

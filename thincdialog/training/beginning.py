@@ -5,11 +5,18 @@ for every agent that learns, and the saved model of such a run is complete witho
 """
 
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from ..config import CheckedConfig, read_sections
 from ..errors import ConfigError, Problem
-from ..files.saved_model import check_files, model_folder, read_meta
+from ..files.saved_model import (
+    CONFIG,
+    check_config_file,
+    check_files,
+    look_again,
+    model_folder,
+    read_meta,
+)
 from ..loggers.values import leaves
 
 
@@ -22,9 +29,14 @@ def find_beginning(checked: CheckedConfig) -> Optional[Path]:
     name = checked.interpolated["training"]["init_from"]
     if name is None:
         return None
-    folder = model_folder(name)
-    check_files(folder, read_meta(folder))
-    saved = read_sections(folder / "config.cfg").get("tokenizer")
+
+    def look() -> Tuple[Path, Any]:
+        folder = model_folder(name)
+        check_files(folder, read_meta(folder))
+        check_config_file(folder)
+        return folder, read_sections(folder / CONFIG).get("tokenizer")
+
+    folder, saved = look_again(name, look)
     own = checked.interpolated.get("tokenizer")
     if saved is not None and own is not None:
         before, now = (dict(leaves(section)) for section in (saved, own))

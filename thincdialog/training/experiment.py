@@ -1,7 +1,8 @@
 """Everything that a config describes, built once."""
 
-from contextlib import contextmanager, nullcontext
-from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Union, cast
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO, Union, cast
 
 import numpy
 from thinc.api import get_current_ops
@@ -17,24 +18,29 @@ from ..config import (
     load_config,
     resolve_config,
 )
-from ..contract import is_users
+from ..contract import check_attributes, is_users, place_of, told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
-from ..files.saved_model import check_files, model_folder, read_meta
+from ..files.held import temporary_folder
+from ..files.saved_model import (
+    CONFIG,
+    check_config_file,
+    check_files,
+    look_again,
+    model_folder,
+    read_meta,
+)
 from ..formats.bad_data import BadData
-from ..formats.candidates import reading_outside_labels
+from ..formats.tolerance import tolerating
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
-from ..metrics.macro_metric import MACRO
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
-from ..optimizers.scored_schedules import scored_schedules
 from ..protocol import Agent, Learner
 from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .reading_bar import reading_bar
-from .selection import not_measured
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -59,6 +65,7 @@ class Experiment:
     optimizer (Optimizer): Of ``[training.optimizer]``.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
+    scratch (Path): Where temporary folders may be made.
     RAISES (ConfigError): If a registered function refuses its arguments.
     """
 
@@ -78,6 +85,7 @@ class Experiment:
         self.optimizer: Any = self.training["optimizer"]
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self.scratch = temporary_folder()
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
@@ -125,19 +133,22 @@ class Experiment:
         code (CodeLike): Python file, or several, registering what its config names.
         RAISES (DialogError): If the folder is not a whole saved model.
         """
-        path = model_folder(folder)
-        meta = read_meta(path)
-        check_files(path, meta)
-        load_code(code)
-        config = path / "config.cfg"
-        if not config.is_file():
-            raise ModelError(f"{config}  is missing: the saved model is incomplete.")
-        checked = load_config(config, overrides or {}, without=OF_EARLIER_VERSIONS)
-        with using_ops(ops_to_answer(checked.interpolated["system"])):
-            experiment = cls(checked, code)
-            experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
-        experiment.meta = meta
-        return experiment
+
+        def look() -> "Experiment":
+            path = model_folder(folder)
+            meta = read_meta(path)
+            check_files(path, meta)
+            load_code(code)
+            check_config_file(path)
+            checked = load_config(path / CONFIG, overrides or {}, without=OF_EARLIER_VERSIONS)
+            with using_ops(ops_to_answer(checked.interpolated["system"])):
+                experiment = cls(checked, code)
+                experiment.agent.from_disk(path, tokenizer=experiment.tokenizer)
+                check_attributes(experiment.agent)
+            experiment.meta = meta
+            return experiment
+
+        return look_again(folder, look)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -147,8 +158,7 @@ class Experiment:
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        outside_labels = self.agent.reading().outside_labels
-        reading = reading_outside_labels() if outside_labels else nullcontext()
+        reading = tolerating(outside_labels=self.agent.reading().outside_labels)
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:
                 yield
@@ -204,46 +214,34 @@ class Experiment:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
             if folder is None:
                 self.agent.initialize(teacher, **known)
+                check_attributes(self.agent)
                 lines = list(self.learner.beginning) if self.agent.learns else []
             else:
-                self.learner.initialize_from(folder, teacher, **known)
+                try:
+                    self.learner.initialize_from(folder, teacher, **known)
+                except (OSError, LookupError, ModelError) as error:
+                    problem = self._unlike(folder, error)
+                    if problem is None:
+                        raise
+                    raise problem from error
+                check_attributes(self.agent)
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
 
-    # --- what is wrong --------------------------------------------------------------------
+    def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
+        """What is wrong if an agent that knows only its own files is to begin with another's."""
+        own, saved = self.checked.interpolated["agent"]["@agents"], read_meta(folder).get("agent")
+        if own == saved or type(self.learner).initialize_from is not Learner.initialize_from:
+            return None
+        text = f"{folder}  is a model of {saved}, of which {own} can read nothing ({told(error)})"
+        return ModelError(f"{text}. Begin with one of {own}, or give it an initialize_from().")
 
-    def check_training(self) -> None:
-        """See, before any data is read, that the agent can be trained, and that the files
-        are there.
+    # --- splits ---------------------------------------------------------------------------
 
-        RAISES (DialogError): If not.
-        """
-        where = self.checked.given.where
-        problems = [
-            Problem(
-                where("baselines", name),
-                f"[baselines.{name}] has weights to train",
-                "give it a config of its own, or choose an agent without weights",
-            )
-            for name, agent in self.baselines.items()
-            if agent.learns
-        ]
-        try:
-            self.agent.check_optimizer(self.optimizer)
-        except ConfigError as error:
-            at = where("training", "optimizer")
-            problems += [problem._replace(where=at) for problem in error.problems]
-        if scored_schedules(self.optimizer) and not self.has_split("dev"):
-            text = "[training.optimizer] has a schedule that goes by scores on dev data"
-            hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
-            problems.append(Problem(where("training", "optimizer"), f"{text}: there is none", hint))
-        problems += self.runner.problems(self)
-        problems += self.score_problems()
-        problems += self.candidate_problems()
-        if problems:
-            raise ConfigError(problems, self.checked.name)
-        self.check_data()
+    def has_split(self, split: str) -> bool:
+        """Whether any task has data for a split."""
+        return any(split in task.splits for task in self.tasks.values())
 
     def check_data(self, split: str = "train") -> None:
         """See that there is a split, and that all files are there.
@@ -254,51 +252,17 @@ class Experiment:
         for task in self.tasks.values():
             task.check_sources()
 
-    def missing_packages(self) -> List[Problem]:
-        """The packages that training would miss, and answering would not: nothing that builds
-        the config's parts finds them."""
-        problems = _missing_for_ops(self.checked)
-        try:
-            self.agent.check_packages()
-        except MissingPackageError as error:
-            problems.append(Problem(self.checked.where("agent"), str(error)))
-        return problems
-
-    def score_problems(self) -> List[Problem]:
-        """What is wrong with ``[training] score``, as far as it is known which names there
-        will be: metrics tell before the first example, and our agents do."""
-        if not (self.agent.learns and self.has_split("dev")):
-            return []
-        if self.agent.reported is None or is_users(type(self.agent).report):
-            return []
-        if is_users(self.evaluation["world"]):
-            return []
-        names = {"examples", *self.agent.reported}
-        for metric in self.metrics:
-            names.update(metric.fresh().report())
-        if len(self.tasks) > 1:
-            prefixes = [MACRO, *(name for name, task in self.tasks.items() if "dev" in task.splits)]
-            names |= {f"{prefix}/{name}" for prefix in prefixes for name in names}
-        score = self.training["score"]
-        if score in names:
-            return []
-        return [not_measured(score, names)._replace(where=self.checked.where("training", "score"))]
-
-    def candidate_problems(self) -> List[Problem]:
-        """Whether candidates are to be drawn for an evaluation in which the agent would not
-        choose from them."""
-        n = self.evaluation["n_candidates"]
-        if not n or self.agent.heeds_candidates:
-            return []
-        text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates says otherwise"
-        hint = "take one of them: leave out eval_candidates, or set n_candidates = 0"
-        return [Problem(self.checked.where("evaluation", "n_candidates"), text, hint)]
-
-    # --- splits ---------------------------------------------------------------------------
-
-    def has_split(self, split: str) -> bool:
-        """Whether any task has data for a split."""
-        return any(split in task.splits for task in self.tasks.values())
+    def undefined_scores(self, report: Mapping[str, float]) -> Dict[str, str]:
+        """The names of a report whose values are nan, each also with where the user's metric
+        stands that gives it, if one does."""
+        found = [name for name, value in report.items() if value != value]
+        places = {
+            name: f" ({place_of(type(metric).report)})"
+            for metric in (self.metrics if found else ())
+            if is_users(type(metric).report)
+            for name in metric.fresh().report()
+        }
+        return {name: f"'{name}'{places.get(name.rpartition('/')[2], '')}" for name in found}
 
     def _tasks_with(self, split: str) -> Dict[str, Teacher]:
         """The tasks that have a split, by name.
@@ -355,6 +319,16 @@ class Experiment:
         """The training data, in the order of training."""
         return self.split("train", training=True)
 
+    def candidate_problems(self) -> List[Problem]:
+        """Whether candidates are to be drawn for an evaluation in which the agent would not
+        choose from them."""
+        n = self.evaluation["n_candidates"]
+        if not n or self.agent.heeds_candidates:
+            return []
+        text = f"[evaluation] n_candidates = {n}, but [agent] eval_candidates says otherwise"
+        hint = "take one of them: leave out eval_candidates, or set n_candidates = 0"
+        return [Problem(self.checked.where("evaluation", "n_candidates"), text, hint)]
+
     def evaluation_split(
         self, split: str, *, with_metrics: bool = True, max_examples: Optional[int] = None
     ) -> Teacher:
@@ -375,7 +349,8 @@ class Experiment:
             split, whole=True, max_examples=most, n_candidates=n_candidates, seed=EVALUATION_SEED
         )
         metrics = self.metrics if with_metrics else []
-        for task in teacher.by_task().values():
+        # Of several tasks, the whole, too: for worlds by hand.
+        for task in (teacher, *teacher.by_task().values()):
             task.set_metrics([metric.fresh() for metric in metrics])
         return teacher
 
@@ -395,13 +370,14 @@ def training_ops(checked: CheckedConfig) -> Any:
     RAISES (ConfigError): If they need a package that is not installed.
     RAISES (DialogError): If a GPU is asked for and CuPy or the GPU is missing.
     """
-    problems = _missing_for_ops(checked)
+    problems = missing_for_ops(checked)
     if problems:
         raise ConfigError(problems, checked.name)
     return ops_to_train(checked.interpolated["system"])
 
 
-def _missing_for_ops(checked: CheckedConfig) -> List[Problem]:
+def missing_for_ops(checked: CheckedConfig) -> List[Problem]:
+    """The package that the ops of a config need, if it is missing."""
     system = checked.interpolated["system"]
     if system["gpu_id"] >= 0 or system["ops"] != "fast":
         return []

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: training ends behind the step that it is in, with all it has learnt."""
+"""SIGINT, SIGTERM, SIGHUP: training ends behind the step that it is in, with all it has learnt."""
 
 import signal
 import threading
@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Dict, Iterator, Optional
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Windows has no SIGHUP.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 # "Try again later", for schedulers that start a job anew; and as a shell says that a
 # signal ended a process.
 TEMPORARY = 75
@@ -33,8 +35,8 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """75 if SIGTERM ended a run that goes on when it is started once more."""
-        if self.number == signal.SIGTERM and self.saved:
+        """75 if SIGTERM or SIGHUP ended a run that goes on when it is started once more."""
+        if self.number != signal.SIGINT and self.saved:
             return TEMPORARY
         return BY_SIGNAL + self.number
 

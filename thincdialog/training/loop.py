@@ -13,8 +13,10 @@ Between two steps, ``state`` is all that the loop knows: another process goes on
 
 import time
 from contextlib import nullcontext
-from typing import Any, ContextManager, Dict, List, Mapping, Optional
+from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional
 
+from ..callbacks.callback import shall_end
+from ..contract import CodeError, place_of
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
 from ..optimizers.scored_schedules import tell_schedules
@@ -31,6 +33,8 @@ from .runner import Runner
 from .selection import Selection
 
 UNITS = ("epochs", "steps", "seconds")
+# Without a step, after which a runner is taken for one that hangs.
+MAX_IDLE_SECONDS = 1200.0
 
 
 class TrainingLoop:
@@ -44,6 +48,7 @@ class TrainingLoop:
     log (Log): Told once of each step, and of the evaluation at step 0.
     keeper (Keeper): Saves models and checkpoints.
     interruption (Interruption): Receives signals.
+    evaluated (Callable): Told what each evaluation has measured.
     """
 
     # What a checkpoint holds besides the parts that have a state of their own.
@@ -58,9 +63,11 @@ class TrainingLoop:
         log: Log,
         keeper: Keeper,
         interruption: Interruption,
+        evaluated: Callable[[Mapping[str, float]], None],
     ):
         self.experiment, self.runner, self.dev = experiment, runner, dev
         self.log, self.keeper, self.interruption = log, keeper, interruption
+        self.evaluated = evaluated
         training = self.training = experiment.training
         self.limits = TrainingLimits.of(training)
         self.every = Every(*(training[f"eval_every_{unit}"] for unit in UNITS))
@@ -86,6 +93,7 @@ class TrainingLoop:
         self._must_evaluate = True
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
+        self._idle_since = time.perf_counter()
 
     def run(self) -> str:
         """Train until a limit is reached.
@@ -108,8 +116,13 @@ class TrainingLoop:
                 self.epochs.begin(self.position)
                 self._look_ahead()
             room = self._due_step - self.position.step
+            sign = self.runner.sign_of_life()
             reports = self.runner.take(self.position.step, room)
             is_over = self.runner.epoch_done()
+            if is_over or any(report.examples for report in reports):
+                self._idle_since = time.perf_counter()
+            else:
+                self._see_that_it_gets_on(sign)
             self._count(reports, is_over)
             if is_over:
                 self._count(self.runner.settle(), is_over)
@@ -119,6 +132,20 @@ class TrainingLoop:
                 self._between_steps()
             if self._logged_step < self.position.step:
                 self.log(self._progress(), None)
+
+    def _see_that_it_gets_on(self, sign: Any) -> None:
+        """No step was made.
+
+        sign (Any): Of life, of the runner, before it was asked for one.
+        RAISES (CodeError): If it has done nothing at all, as it would again; if nobody can tell,
+            after a while.
+        """
+        place = place_of(type(self.runner).take)
+        if sign is not None and self.runner.sign_of_life() is sign:
+            text = "made no step and no parley, but the epoch is not over: it would never end"
+            raise CodeError(f"{place} {text}")
+        if time.perf_counter() - self._idle_since > MAX_IDLE_SECONDS:
+            raise CodeError(f"{place} made no step within {MAX_IDLE_SECONDS:g} seconds")
 
     def _count(self, reports: List[StepReport], is_over: bool = False) -> None:
         """Updates of the weights were made.
@@ -189,6 +216,7 @@ class TrainingLoop:
         if self._must_save:
             self._save()
         self._look_ahead()
+        self._idle_since = time.perf_counter()
 
     # --- evaluation ---------------------------------------------------------------
 
@@ -211,6 +239,7 @@ class TrainingLoop:
         with self._weights_to_keep():
             with self.interruption.waiting(False):
                 report = self.runner.evaluate(self.dev) if self.dev is not None else {}
+            self.evaluated(report)
             is_best = self.selection.see(report, self.position.step)
             tell_schedules(self.experiment.optimizer, is_best)
             self.keeper.evaluated(self.position, report, is_best)
@@ -221,7 +250,7 @@ class TrainingLoop:
         self._must_save |= self.training["checkpoint_evaluations"]
         info = self._log_row(self.rows, report, is_best, is_evaluation=True)
         for callback in self.training["callbacks"]:
-            if callback(info, self.experiment.agent):
+            if shall_end(callback, info, self.experiment.agent):
                 self.asked_to_stop = self.asked_to_stop or "a callback asked to stop"
 
     def _log_row(

@@ -184,7 +184,8 @@ class TrainingLimits(Marks):
         """How many steps there will be, as far as can be known; None if not."""
         totals = [self.steps] if self.steps else []
         if self.epochs and steps_per_epoch:
-            totals.append(math.ceil(self.epochs * steps_per_epoch))
+            total = self.epochs * steps_per_epoch
+            totals += [math.ceil(total)] if math.isfinite(total) else []
         return min(totals) if totals else None
 
 
@@ -217,7 +218,15 @@ class Every(Marks):
         self.done(Position(**state["position"]), state["seconds"])
 
 
+# Of more, not each can be told from the next.
+MOST_MULTIPLES = 1e15
+
+
 def _passed(before: float, now: float, every: float) -> bool:
     """Whether a multiple of ``every`` lies behind ``before`` and not beyond ``now``."""
+    if not every:
+        return False
+    if now / every > MOST_MULTIPLES:
+        return now > before
     # Sums of fractions of epochs must not miss a multiple by a rounding error.
-    return every > 0 and int(now / every + 1e-9) > int(before / every + 1e-9)
+    return int(now / every + 1e-9) > int(before / every + 1e-9)

@@ -1,8 +1,11 @@
 """The runner contract: who makes the steps of training."""
 
+from numbers import Real
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from ..contract import Contract, Returned
+import numpy
+
+from ..contract import Contract, Returned, holds, is_kind, is_mapping
 from ..errors import Problem
 from ..protocol import StepReport
 from ..registry import registry
@@ -30,7 +33,13 @@ class Runner(Contract):
     n_workers (int): How many learn at once; each has gradients and a batch of its own.
     """
 
-    returns = {name: Returned("a list of StepReports", _are_reports) for name in ("take", "settle")}
+    returns = {
+        **{name: Returned("a list of StepReports", _are_reports) for name in ("take", "settle")},
+        "epoch_done": Returned("True or False", is_kind(bool, numpy.bool_)),
+        "evaluate": Returned("numbers by the names of metrics", holds(Real)),
+        "problems": Returned("a list of Problems", is_kind(list)),
+        "state": Returned("a dict", is_mapping),
+    }
     harmless: Sequence[str] = ()
     n_workers: int = 1
 
@@ -75,6 +84,11 @@ class Runner(Contract):
         RAISES (TrainingError): If a loss or gradient is not finite.
         """
         raise NotImplementedError
+
+    def sign_of_life(self) -> Any:
+        """An object that another one takes the place of whenever it gets on, even if no step
+        comes of it; None: nobody can tell."""
+        return None
 
     def settle(self) -> List[StepReport]:
         """Wait until no step is under way.

@@ -1,6 +1,6 @@
 """What was said in a parley, as text for people."""
 
-from typing import Any, Iterator, List, Sequence
+from typing import Any, Callable, Iterator, List, Sequence
 
 from ..messages import Message
 
@@ -9,10 +9,14 @@ MAX_LETTERS = 1000
 END = "- - - - - - - END OF EPISODE - - - - - - -"
 
 
-def display_acts(names: Sequence[str], acts: Sequence[Any], most: int) -> str:
+# The name of who says a message.
+Speaker = Callable[[Message], str]
+
+
+def display_acts(speakers: Sequence[Speaker], acts: Sequence[Any], most: int) -> str:
     """The acts of a parley, a line each: who said what, and what would have been right.
 
-    names (Sequence[str]): Of the agents.
+    speakers (Sequence[Speaker]): The names of the agents.
     acts (Sequence): One entry for each agent: a message, or a sequence of messages, one for
         each conversation.
     most (int): Conversations that are shown; of more, their number is told.
@@ -21,21 +25,21 @@ def display_acts(names: Sequence[str], acts: Sequence[Any], most: int) -> str:
     if not acts:
         return ""
     if isinstance(acts[0], Message):
-        return "\n".join(_conversation(names, acts))
+        return "\n".join(_conversation(speakers, acts))
     parts: List[str] = []
     for number in range(min(most, len(acts[0]))):
-        parts += _conversation(names, [of_agent[number] for of_agent in acts])
+        parts += _conversation(speakers, [of_agent[number] for of_agent in acts])
     if len(acts[0]) > most:
         parts.append(f"... and {len(acts[0]) - most:,} more conversations")
     return "\n".join(parts)
 
 
-def _conversation(names: Sequence[str], acts: Sequence[Message]) -> Iterator[str]:
+def _conversation(speakers: Sequence[Speaker], acts: Sequence[Message]) -> Iterator[str]:
     is_over = False
-    for place, (name, act) in enumerate(zip(names, acts)):
+    for place, (speaker, act) in enumerate(zip(speakers, acts)):
         # Replies stand a little to the right.
         space = "   " if place else ""
-        yield f"{space}[{act.get('agent') or name}]: {_short(act.get('text') or '(no text)')}"
+        yield f"{space}[{speaker(act)}]: {_short(act.get('text') or '(no text)')}"
         for field in ("labels", "eval_labels"):
             if act.get(field):
                 yield f"   [{field}: {_short(' | '.join(act[field]))}]"

@@ -1,22 +1,37 @@
 """The world contract: who acts when. A world never touches numbers."""
 
-from functools import wraps
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
 
-from ..contract import wrong_value
+import numpy
+
+from ..contract import (
+    CodeError,
+    Contract,
+    Returned,
+    has_run,
+    is_kind,
+    is_users,
+    place_of,
+    watching,
+)
 from ..errors import ProtocolError
 from ..messages import Message, column
 from ..metrics import Metric
 from ..protocol import Agent
 from ..registry import registry
+from ..teachers.multi_task import MultiTask
 from ..teachers.teacher import Teacher
-from .display import display_acts
+from .display import Speaker, display_acts
+
+# Parleys, after each of which one looks whether the epoch will ever end; and so many for each
+# example are too many.
+LOOK_EVERY = 100
 
 WorldT = TypeVar("WorldT", bound="World")
 
 
-class World:
+class World(Contract):
     """Lets agents talk, one ``parley`` after the other. A subclass gives ``_parley`` and
     ``_epoch_done``.
 
@@ -28,8 +43,14 @@ class World:
     heard: The messages that the last parley answers, or was to answer when it failed.
     """
 
+    returns = {
+        "_parley": Returned("nothing, and not yield", has_run),
+        "_epoch_done": Returned("True or False", is_kind(bool, numpy.bool_)),
+    }
+
     def __init__(self, agents: Sequence[Agent]):
         self.agents = list(agents)
+        self._n_parleys = 0
         self.acts: Sequence = ()
         self.heard: Sequence[Message] = ()
         self.is_shut_down = False
@@ -49,13 +70,33 @@ class World:
             raise ProtocolError(
                 f"{name}.parley() was called, but the epoch is done: call start_epoch() first."
             )
-        self.heard, self._has_more = (), False
+        self._n_parleys += 1
+        if self._n_parleys % LOOK_EVERY == 0:
+            self._see_that_it_ends()
+        # A new list: who asks can tell by it that there was a parley.
+        self.heard, self._has_more = [], False
         for learning in self._learning:
             learning.before_parley()
         self.parley_init()
         self._parley()
         for learning in self._learning:
             learning.after_parley()
+
+    def _see_that_it_ends(self) -> None:
+        """See that not many more parleys were made in the epoch than there are examples.
+
+        RAISES (CodeError): If a world of a user's never ends.
+        """
+        teachers = [agent for agent in self.agents if isinstance(agent, Teacher)]
+        sizes = [teacher.n_examples for teacher in teachers]
+        if not is_users(type(self)._parley) or not sizes or None in sizes:
+            return
+        n_examples = sum(size or 0 for size in sizes)
+        if self._n_parleys >= LOOK_EVERY * (1 + n_examples):
+            text = (
+                f"has made {self._n_parleys:,} parleys of {n_examples:,} examples: no end in sight"
+            )
+            raise CodeError(f"{place_of(type(self)._parley)} {text}")
 
     def parley_init(self) -> None:
         """Called as each parley begins; here a world of your own chooses what goes on.
@@ -102,6 +143,7 @@ class World:
             if self.epoch_done():
                 learning.check()
             learning.begin_epoch()
+        self._n_parleys = 0
         self.reset()
         for agent in self.agents:
             if isinstance(agent, Teacher):
@@ -142,13 +184,13 @@ class World:
 
         most (int): Conversations of a batch that are shown.
         """
-        return display_acts([agent.id for agent in self.agents], self.acts, most)
+        return display_acts([_speaker(agent) for agent in self.agents], self.acts, most)
 
     def report(self) -> Dict[str, Metric]:
         """Metrics of all agents since ``reset_metrics``; where two of them report
         the same name, that of the first agent counts. Of what is learnt: the loss, and, where
-        learning tells, the accuracy among the candidates or classes of training. A teacher
-        adds those of ``set_metrics``."""
+        learning tells, the accuracy among the candidates or classes of training; of several
+        tasks, both of each (`<task>/loss`). A teacher adds those of ``set_metrics``."""
         return merged_report(self.agents)
 
     def reset_metrics(self) -> None:
@@ -182,6 +224,14 @@ class World:
             learning.check()
 
 
+def _speaker(agent: Agent) -> Speaker:
+    """What a message of an agent's is shown to be said by; of several tasks, the one that it is
+    of."""
+    if isinstance(agent, MultiTask):
+        return agent.task_of
+    return lambda message: str(message.get("agent") or agent.id)
+
+
 def merged_report(agents: Sequence[Agent]) -> Dict[str, Metric]:
     """Metrics of some agents; where two of them report the same name, the first one's."""
     report: Dict[str, Metric] = {}
@@ -208,11 +258,13 @@ class _Learning:
     def before_parley(self) -> None:
         """See whether there was an update since the last parley."""
         # A parley only adds to what is gathered.
-        self._is_updated = self._is_updated or self.agent.n_gathered < self._gathered
+        if not self._is_updated:
+            self._is_updated = self.agent.n_gathered < self._gathered
 
     def after_parley(self) -> None:
         """Take note of what is gathered."""
-        self._gathered = self.agent.n_gathered
+        if not self._is_updated:
+            self._gathered = self.agent.n_gathered
 
     def check(self) -> None:
         """See, as an epoch is over, that there was an update.
@@ -232,15 +284,4 @@ class _Learning:
 WorldFactory = Callable[[Teacher, Agent], World]
 
 
-def _watch(make_world: WorldFactory, function: Callable) -> WorldFactory:
-    @wraps(make_world)
-    def watched(teacher: Teacher, agent: Agent) -> World:
-        world = make_world(teacher, agent)
-        if not isinstance(world, World):
-            raise wrong_value(make_world, world, "a World")
-        return world
-
-    return watched
-
-
-registry.worlds.makes(WorldFactory, _watch)
+registry.worlds.makes(WorldFactory, watching(Returned("a World", is_kind(World))))

@@ -5,8 +5,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 import numpy as np
 
-from ...config.functions import locate
-from ...errors import DataError
+from ...contract import CodeError, check_attributes, place_of, show
 from .tokenizer import Tokenizer, encode_each
 
 _OURS = "thincdialog."
@@ -20,8 +19,10 @@ def many_encoder_of(
     A user's tokenizer may be made from one of ours: unless it brings an ``encode_many``
     of its own, its ``encode`` says what the ids are.
 
-    RAISES (DataError): When called, if something else comes than ids.
+    RAISES (CodeError): If it does not know how many ids there are; when called, if something
+        else comes than ids.
     """
+    check_attributes(tokenizer)
     if _is_ours(type(tokenizer)):
         return tokenizer.encode_many
     owners = [each for each in type(tokenizer).__mro__ if "encode_many" in vars(each)]
@@ -61,10 +62,9 @@ def _are_ids(ids: Any, n_ids: int) -> bool:
     return is_array and not (len(ids) and (ids.min() < 0 or ids.max() >= n_ids))
 
 
-def _error(tokenizer: Tokenizer, method: str, given: Any, texts: str, expected: str) -> DataError:
-    return DataError(
-        "[tokenizer]",
-        f"{type(tokenizer).__name__}.{method}() ({locate(type(tokenizer))}) gave "
-        f"{' '.join(repr(given).split())[:80]} for {texts}: expected {expected} of whole "
-        f"numbers of one dimension, each 0 to {tokenizer.n_ids - 1} (n_ids is {tokenizer.n_ids})",
+def _error(tokenizer: Tokenizer, method: str, given: Any, texts: str, expected: str) -> CodeError:
+    return CodeError(
+        f"{place_of(getattr(tokenizer, method))} returned {show(given)} for {texts}, but should "
+        f"return {expected} of whole numbers of one dimension, each 0 to {tokenizer.n_ids - 1} "
+        f"(n_ids is {tokenizer.n_ids})"
     )

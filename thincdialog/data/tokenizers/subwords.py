@@ -8,6 +8,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional
 import numpy as np
 
 from ...errors import DataError, MissingPackageError, ModelError
+from ...files.json_text import parse_json
+from ...files.plain_file import read_plain
 from ...registry import registry
 from ..special_tokens import N_SPECIAL, UNKNOWN
 from ..vocabulary import Progress, counted
@@ -145,13 +147,13 @@ class SubwordTokenizer(Tokenizer):
 
     def from_disk(self, folder: Path) -> None:
         try:
-            model = (folder / _MODEL).read_bytes()
-            check = json.loads((folder / _CHECK).read_bytes())
+            model = read_plain(folder / _MODEL)
+            check = parse_json(read_plain(folder / _CHECK))
         except OSError as error:
             raise ModelError(
                 f"{error.filename}: cannot read the subwords ({error.strerror})"
             ) from None
-        except (ValueError, RecursionError):
+        except ValueError:
             check = None
         if check != {"bytes": len(model), "crc32": zlib.crc32(model)}:
             raise ModelError(
@@ -159,6 +161,16 @@ class SubwordTokenizer(Tokenizer):
                 "were saved; train again or restore the file"
             )
         try:
-            self._processor = self._package.SentencePieceProcessor(model_proto=model)
-        except RuntimeError:
-            raise ModelError(f"{folder / _MODEL}: not a model of sentencepiece") from None
+            processor = self._package.SentencePieceProcessor(model_proto=model)
+            # Each as a text: one that is none would be found at some reply.
+            pieces = [processor.id_to_piece(each) for each in range(processor.vocab_size())]
+        except (RuntimeError, UnicodeDecodeError):
+            raise ModelError(
+                f"{folder / _MODEL}: not a model of sentencepiece; train again or restore the file"
+            ) from None
+        if len(pieces) < 2 or processor.unk_id() != 0:
+            raise ModelError(
+                f"{folder / _MODEL}: these subwords were not learnt by thincdialog; train again "
+                "or restore the file"
+            )
+        self._processor = processor

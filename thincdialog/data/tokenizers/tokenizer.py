@@ -1,23 +1,33 @@
 """What every tokenizer can do."""
 
+from numbers import Integral
 from pathlib import Path
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ...contract import Contract, Returned, is_kind, is_mapping
+from ...errors import ModelError
+from ...files.plain_file import check_inside
 from ...registry import registry
 from ..vocabulary import Progress
 
 _GROUP = 1 << 16  # characters encoded at once: more would take memory, and no less time
 
 
-class Tokenizer:
+class Tokenizer(Contract):
     """Turns a text into token ids, 0 to ``n_ids`` - 1, and back as far as possible.
 
     The first ids are the special tokens (``data.special_tokens``). ``needs_texts``
     says whether ``build`` must see texts before anything can be encoded.
     """
 
+    returns = {
+        "pieces": Returned("a list of strings", is_kind(list, tuple)),
+        "decode": Returned("a string", is_kind(str)),
+        "word_ids": Returned("a dict of ids by words", is_mapping),
+    }
+    has = {"n_ids": Returned("a whole number", is_kind(Integral))}
     needs_texts: bool = True
 
     @property
@@ -82,6 +92,20 @@ class Tokenizer:
 
         RAISES (ModelError): If it is not there or damaged.
         """
+
+
+def load_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
+    """Load a tokenizer of a saved model.
+
+    folder (Path): Of the model.
+    RAISES (ModelError): If it is not there, lies elsewhere, or is damaged.
+    """
+    place = folder / "tokenizer"
+    try:
+        check_inside(place, folder)
+    except OSError as error:
+        raise ModelError(f"{place}  cannot be read: {error.strerror}.") from None
+    tokenizer.from_disk(place)
 
 
 def check_range(name: str, value: int, least: int) -> int:

@@ -1,4 +1,4 @@
-"""Examples without labels, where they may be."""
+"""What is tolerated while data is read: within a stretch, and with it what is around it."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from thincdialog.errors import DataError
 from thincdialog.formats.formats import FORMATS
 from thincdialog.formats.json_layout import read_layout_file
 from thincdialog.formats.layout_file import CorpusLayout
-from thincdialog.formats.unlabelled import reading_unlabelled
+from thincdialog.formats.tolerance import tolerance, tolerating
 
 TURNS = '{"turns": [{"speaker": "a", "text": "hi"}, {"speaker": "a", "text": "you"}]}'
 
@@ -28,7 +28,7 @@ def test_unlabelled_examples_are_read_where_they_may_be(name, text, choices, fou
     path = written(text, f"a{form.suffix or '.txt'}")
     with pytest.raises(DataError):
         list(form.read(path, **choices))
-    with reading_unlabelled():
+    with tolerating(unlabelled=True):
         episodes = list(form.read(path, **choices))
     assert [[message["text"] for message in episode] for episode in episodes] == found
     assert not any("labels" in message for episode in episodes for message in episode)
@@ -42,12 +42,22 @@ def test_unlabelled_reading_changes_nothing_for_labels(name, written):
     for episode in [[message] for message in messages] if form.one_turn else [messages]:
         lines += form.lines(episode, "1")
     path = written("\n".join(lines), f"a{form.suffix or '.txt'}")
-    with reading_unlabelled():
+    with tolerating(unlabelled=True):
         found = list(form.read(path))
     assert found == list(form.read(path)) and found[0][0]["labels"] == ["a"]
 
 
 def test_unlabelled_layouts(written):
     path, layout = written([{"q": "hi"}], "a.jsonl"), CorpusLayout(text="q", label="a")
-    with reading_unlabelled():
+    with tolerating(unlabelled=True):
         assert list(read_layout_file(path, layout)) == [[{"id": "0/0", "text": "hi"}]]
+
+
+def test_tolerance_grows_within_a_stretch_and_ends_with_it():
+    found = {}
+    with tolerating(outside_labels=True):
+        with tolerating(unlabelled=True, bad_data=found):
+            assert tolerance() == (True, True, found) and tolerance().bad_data is found
+        with tolerating(outside_labels=False):
+            assert tolerance() == (False, True, None)
+    assert tolerance() == (False, False, None)

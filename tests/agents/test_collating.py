@@ -1,0 +1,105 @@
+"""What a user's function puts together for a model: pictures beside questions."""
+
+import numpy as np
+import pytest
+from thinc.api import NumpyOps, Relu, chain
+
+from tests.ops.array_backends import EACH_OPS
+from thincdialog.agents.collating import put_together
+from thincdialog.api import Batch, Message
+from thincdialog.contract import CodeError
+from thincdialog.layers.flatten import Flatten
+from thincdialog.layers.parts import Parts
+
+from .colours import build, learn, make, messages
+
+ANSWERS = ("red", "green", "blue")
+
+
+def pictures(n, seed):
+    """Two squares in a picture, and a question about one of them; no part alone says it."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        squares = rng.integers(3, size=2)
+        image = rng.normal(0, 0.1, (3, 2, 2)).astype("f")
+        for side, colour in enumerate(squares):
+            image[colour, :, side] += 1
+        side = int(rng.integers(2))
+        text = f"what is {('left', 'right')[side]}"
+        rows.append({"text": text, "image": image, "labels": [ANSWERS[squares[side]]]})
+    return rows
+
+
+def text_and_image(batch, tokens):
+    return tokens, np.stack(batch.column("image"))
+
+
+def encoder():
+    return chain(Parts(make("models", "BagEncoder", width=8), Flatten()), Relu(32))
+
+
+def classifier():
+    return make("models", "Classifier", encoder())
+
+
+def ranker():
+    replies = make("models", "BagEncoder", width=32)
+    return make("models", "BiEncoder", encoder(), replies, share="nothing")
+
+
+def accuracy(agent, rows):
+    replies = agent.batch_act([Message({**row, "labels": None}) for row in rows])
+    return np.mean([reply["text"] == row["labels"][0] for reply, row in zip(replies, rows)])
+
+
+@pytest.mark.parametrize(
+    "kind, model, options",
+    [("Classifier", classifier, {}), ("Ranker", ranker, {"candidates": "vocab"})],
+)
+def test_collate_an_agent_learns_from_a_picture_and_a_question(kind, model, options, tmp_path):
+    agent, teacher = build(kind, model, pictures(400, 0), collate=text_and_image, **options)
+    learn(agent, teacher, make("optimizers", "Adam.v1", 0.01), epochs=30, size=20)
+    unseen = pictures(60, 1)
+    assert accuracy(agent, unseen) > 0.95
+    agent.to_disk(tmp_path)
+    other = make("agents", kind, model(), collate=text_and_image, **options)
+    other.from_disk(tmp_path, tokenizer=make("tokenizers", "Words"))
+    assert accuracy(other, unseen) == accuracy(agent, unseen)
+
+
+def test_collate_needs_no_tokenizer():
+    def two_arrays(batch, tokens):
+        assert tokens is None
+        images = np.stack(batch.column("image"))  # (n, 3, 2, 2)
+        return images, images.mean(axis=(2, 3))
+
+    def model():
+        return make("models", "Classifier", chain(Parts(Flatten(), Relu(4)), Relu(16)))
+
+    rows = [{**row, "text": ""} for row in pictures(20, 0)]
+    agent, teacher = build("Classifier", model, rows, lambda: None, collate=two_arrays)
+    learn(agent, teacher, make("optimizers", "Adam.v1", 0.01), epochs=1)
+
+
+@EACH_OPS
+def test_collate_puts_numbers_on_the_device(ops):
+    batch = Batch.of(messages([{"text": "a"}, {"text": "b"}]))
+    given = (np.ones((2, 3)), np.arange(2), np.ones((2, 1, 2, 1), dtype="f"))
+    found = put_together(lambda batch, tokens: given, batch, None, ops)
+    assert [part.dtype.name for part in found] == ["float32", "int32", "float32"]
+    assert all(isinstance(part, ops.xp.ndarray) for part in found)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, "text", (), np.ones((3, 2)), (np.ones((2, 2)), np.ones(3)), np.array([None, None])],
+    ids=["None", "text", "nothing", "rows", "one part", "objects"],
+)
+def test_collate_that_gives_something_else_is_told(given):
+    def careless(batch, tokens):
+        return given
+
+    batch = Batch.of(messages([{"text": "a"}, {"text": "b"}]))
+    with pytest.raises(CodeError, match=r"test_collating.py:\d+  careless\(\) returned"):
+        put_together(careless, batch, None, NumpyOps())

@@ -1,0 +1,41 @@
+"""JSON that says more than a program can bear is refused before it is read."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.files.json_text import MAX_NESTED, parse_json
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(VALUES)
+def test_json_text_reads_as_json_does(value):
+    text = json.dumps(value)
+    assert parse_json(text) == parse_json(text.encode()) == value
+    # Each value has a mark before it, or is the first.
+    n_marks = sum(map(text.count, ",:[{"))
+    assert parse_json(text, max(1, n_marks)) == value
+
+
+@pytest.mark.parametrize("form", ["[]", "{}", "0", '"x"', '{"a":0}'])
+def test_json_text_of_too_many_values_is_refused(form):
+    text = "[" + ",".join([form] * 1000) + "]"
+    assert len(parse_json(text, 4000)) == 1000
+    with pytest.raises(ValueError, match="holds more than 999 values"):
+        parse_json(text, 999)
+
+
+@pytest.mark.parametrize("left, right", [("[", "]"), ('{"a":', "}"), ('[{"\\u0061":', "}]")])
+def test_json_text_nested_too_deep_is_refused(left, right):
+    n = MAX_NESTED // left.count("[" if "[" in left else "{")
+    n = n // 2 if left.startswith("[{") else n
+    parse_json(left * n + "1" + right * n)
+    for more in (1, 700, 100_000):
+        with pytest.raises(ValueError, match="nested more than 200 deep"):
+            parse_json(left * (n + more) + "1" + right * (n + more))

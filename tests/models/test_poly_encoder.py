@@ -1,0 +1,57 @@
+"""The poly-encoder, alone and as a ranker's model."""
+
+import numpy as np
+import pytest
+
+from tests.agents.colours import build, examples, learn, make, reply
+from tests.ops.array_backends import EACH_OPS, ragged
+from thincdialog.models.parameters import FlatParameters
+from thincdialog.models.poly_encoder import PolyEncoder
+from thincdialog.models.transformer_tokens import TransformerTokens
+from thincdialog.models.vocabulary_size import set_vocabulary
+
+ANSWERS = {"red": "stop", "green": "go", "amber": "wait"}
+
+
+def model(**settings):
+    tokens = TransformerTokens(8, depth=1, n_heads=2, dropout=0.0)
+    return PolyEncoder(tokens, n_codes=3, **settings)
+
+
+@EACH_OPS
+@pytest.mark.parametrize("share, n_tables", [("all", 1), ("nothing", 2)])
+def test_poly_encoder_parts_give_what_the_whole_gives(ops, share, n_tables):
+    whole = model(share=share)
+    set_vocabulary(whole, 16)
+    X = ragged([[8, 9], [10], []], ops), ragged([[11, 12, 13], [14]], ops)
+    whole.initialize(X=X)
+    scores, backprop = whole.begin_update(X)
+    contexts, candidates = (
+        whole.get_ref(name).predict(part)
+        for name, part in zip(("context_encoder", "candidate_encoder"), X)
+    )
+    assert contexts.shape == (3, 3 * 8) and candidates.shape == (2, 8)
+    found = whole.get_ref("scorer").predict((contexts, candidates))
+    assert scores.shape == (3, 2) and (scores == found).all()
+    ops.xp.testing.assert_allclose(ops.xp.linalg.norm(candidates, axis=1), 1.0, rtol=1e-5)
+    parameters = FlatParameters(whole)
+    backprop(scores)
+    assert sum(node.name == "token_embed" for node in whole.walk()) == n_tables
+    assert ops.xp.isfinite(parameters.gradients).all() and parameters.gradients.any()
+
+
+def test_poly_encoder_ranks_a_list_as_it_ranks_among_all(tmp_path):
+    rows = examples(ANSWERS)
+    agent, teacher = build("Ranker", model, rows)
+    learn(agent, teacher, make("optimizers", "Adam.v1", 0.01))
+    agent.to_disk(tmp_path)
+    loaded = make("agents", "Ranker", model())
+    loaded.from_disk(tmp_path, tokenizer=make("tokenizers", "Words"))
+    for row in rows:
+        among_all = reply(agent, row["text"])
+        assert among_all["text"] == row["labels"][0]
+        given = {"label_candidates": list(ANSWERS.values())}
+        for other in (reply(agent, row["text"], **given), reply(loaded, row["text"])):
+            assert other["text_candidates"] == among_all["text_candidates"]
+            scores = [each["candidate_scores"] for each in (other, among_all)]
+            np.testing.assert_allclose(*scores, rtol=1e-5)

@@ -1,0 +1,36 @@
+"""Queries and keys that are turned by their places."""
+
+import numpy as np
+
+from tests.ops.array_backends import EACH_OPS
+from thincdialog.ops.rotation import rotate, token_places
+
+
+def draw(*shape):
+    return np.random.default_rng(0).normal(size=shape)
+
+
+@EACH_OPS
+def test_rotation_sees_only_how_far_tokens_are_apart(ops):
+    """The product of a query and a key is the same wherever both are moved to."""
+    n_heads, head = 2, 6
+    one = draw(1, 3 * n_heads * head)
+    QKV = ops.asarray2f(np.repeat(one, 40, axis=0))
+    before = ops.to_numpy(QKV).copy()
+    back = rotate(ops, QKV, ops.xp.arange(40), n_heads)
+    turned = ops.to_numpy(QKV).reshape(40, 3, n_heads, head)
+    Q, K = turned[:, 0, 1], turned[:, 1, 1]
+    products = Q @ K.T  # (40, 40)
+    for apart in (0, 1, 7):
+        diagonal = np.diagonal(products, apart)
+        np.testing.assert_allclose(diagonal, diagonal[0], rtol=1e-3, atol=1e-4)
+    assert abs(products[0, 7] - products[0, 0]) > 0.1
+    assert (turned[:, 2] == before.reshape(40, 3, n_heads, head)[:, 2]).all()
+    back(QKV)  # It is a rotation, so its gradient turns back.
+    np.testing.assert_allclose(ops.to_numpy(QKV), before, rtol=1e-4, atol=1e-5)
+
+
+@EACH_OPS
+def test_places_of_tokens(ops):
+    places = token_places(ops, ops.asarray1i([2, 0, 3]), 5)
+    assert ops.to_numpy(places).tolist() == [0, 1, 0, 1, 2]

@@ -1,0 +1,96 @@
+"""Killed at every point where it changes something, training leaves no process and no temporary
+file, and goes on; with one worker to the same bits."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import slow
+from tests.runners.resuming import remains, same
+from tests.training.examples import RANKER
+
+CONFIG = RANKER.replace('"inline"', '"batch"').replace("n_train = 40", "n_train = 8")
+CONFIG = CONFIG.replace("= 10", "= 4")
+HOGWILD = "--runner.@runners=thincdialog.Hogwild.v1"
+RUNNERS = {"alone": [], "thread": [HOGWILD], "process": [HOGWILD, "--runner.executor=process"]}
+WORDS = ["train", "config.cfg", "--training.max_steps=2", "--training.n_samples=0"]
+WORDS += ["--training.checkpoint_every_steps=1", "--training.eval_every_steps=1"]
+# Until the last process of a killed run has noticed, on a busy machine.
+MOST_SECONDS = 15.0
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Asks the program; the folder it works in, and what unbroken runs left and passed."""
+    folder = tmp_path_factory.mktemp("kills")
+    (folder / "config.cfg").write_text(CONFIG)
+    (folder / "tmp").mkdir()
+    program = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("kill_points.py"))],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path), "TMPDIR": str(folder / "tmp")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def ask(number, name, output):
+        words = WORDS + RUNNERS[name] + (["-o", output, "--resume"] if output else [])
+        program.stdin.write(json.dumps([number, *words]) + "\n")
+        program.stdin.flush()
+        return json.loads(program.stdout.readline())
+
+    yield folder, ask
+    program.communicate()
+
+
+@pytest.fixture(scope="module")
+def points(runs):
+    """Gives the points of a runner in an unbroken run, whose folder has its name."""
+    known = {}
+
+    def points_of(name):
+        if name not in known:
+            code, known[name] = runs[1](0, name, name)
+            assert code == 0
+        return known[name]
+
+    return points_of
+
+
+def chosen(points, share):
+    """A share of all points; and those around what lies in no model or checkpoint."""
+    picked = set(range(1, len(points) + 1, share))
+    return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
+
+
+ALL = [slow("alone", 1), slow("thread", 7), slow("process", 9)]
+
+
+@pytest.mark.parametrize("name, share", [("alone", 60), *ALL])
+def test_kills_at_any_point_leave_nothing_and_the_run_goes_on(runs, points, name, share):
+    folder, ask = runs
+    expected = remains(folder / name) if points(name) and name == "alone" else None
+    for number in chosen(points(name), share):
+        out = folder / f"{name}-{share}-{number}"
+        came = ask(number, name, out.name)
+        where = f"point {number}: {points(name)[number - 1]}"
+        assert came["status"] == -9 and came["seconds"] < MOST_SECONDS, where
+        assert "Traceback" not in came["shown"], where
+        assert came["again"] == 0, where
+        assert list((folder / "tmp").iterdir()) == [], where
+        assert not list(out.glob("**/.*")), where
+        if expected is not None:
+            same(remains(out), expected)
+
+
+def test_kills_of_a_run_that_saves_nothing_leave_nothing_after_the_next(runs):
+    folder, ask = runs
+    _, passed = ask(0, "process", "")
+    came = ask(passed.index("behind a process") + 1, "process", "")
+    assert came["status"] == -9 and came["again"] == 0 and came["seconds"] < MOST_SECONDS
+    assert list((folder / "tmp").iterdir()) == []

@@ -1,0 +1,175 @@
+"""Data sets of users: iterables, indexables, files."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from thincdialog.api import DataError
+from thincdialog.contract import CodeError
+from thincdialog.teachers.dataset import Dataset
+
+
+def shown(dataset, **options):
+    teacher = Dataset(dataset, **options).for_split("train")
+    return [
+        {name: cell for name, cell in message.items() if name != "episode_done"}
+        for message in teacher.examples()
+    ]
+
+
+class Indexed:
+    """Like a Dataset of PyTorch: it can be indexed, and does not say where it ends."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, number):
+        return self.rows[number % len(self.rows)]
+
+
+class Tensor:
+    """Like a tensor of PyTorch."""
+
+    def __init__(self, values):
+        self.values = np.array(values)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+ROWS = [{"text": "a", "label": "x", "mood": 3}, {"text": "b", "label": ["y", "z"], "id": 7}]
+SHOWN = [
+    {"text": "a", "eval_labels": ["x"], "mood": 3, "id": "0/0"},
+    {"text": "b", "eval_labels": ["y", "z"], "id": "7"},
+]
+
+
+@pytest.mark.parametrize("dataset", [ROWS, Indexed(ROWS)], ids=["list", "indexed"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_dataset_rows_are_examples(dataset, streaming):
+    assert shown(dataset, streaming=streaming) == SHOWN
+
+
+def test_dataset_pairs_and_tensors():
+    tensor = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    text, picture = shown(Indexed([("hm", Tensor(3)), (tensor, 1)]))
+    assert text == {"text": "hm", "eval_labels": ["3"], "id": "0/0"}
+    assert picture["text"] == "" and picture["eval_labels"] == ["1"]
+    assert picture["features"].dtype == np.float32
+    assert picture["features"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_dataset_fields_have_other_names():
+    rows = [{"question": "who?", "answer": 2, "label": "kept"}]
+    assert shown(rows, text_field="question", label_field="answer") == [
+        {"text": "who?", "eval_labels": ["2"], "label": "kept", "id": "0/0"}
+    ]
+
+
+@pytest.mark.parametrize(
+    "dataset, error, words",
+    [
+        (3, DataError, "the data set of the split 'train'  ?is '3': expected an iterable"),
+        (iter(ROWS), DataError, "can be gone through only once"),
+        ([], DataError, "has no examples"),
+        ([{"text": 3}], DataError, "row 0 'text' is '3', not a string"),
+        ([{"txet": "a", "label": "x"}], None, ""),
+        ([{"label": "x"}], DataError, "row 0 has no 'text'"),
+        (Indexed([7]), CodeError, r"test_dataset.py:\d+  Indexed returned an int \(7\)"),
+    ],
+)
+def test_dataset_what_is_wrong(dataset, error, words):
+    if error is None:  # A collate function may read a field of any name.
+        assert shown(dataset)[0]["txet"] == "a"
+        return
+    with pytest.raises(error, match=words):
+        shown(dataset)
+
+
+# --- files ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def arrow():
+    return pytest.importorskip("pyarrow")
+
+
+def table(arrow, n=3000):
+    columns = {
+        "text": [f"text {number}" for number in range(n)],
+        "label": [number % 2 for number in range(n)],
+        "image": [[[float(number), 1.0], [2.0, 3.0]] for number in range(n)],
+    }
+    names = '{"info": {"features": {"label": {"names": ["no", "yes"], "_type": "ClassLabel"}}}}'
+    return arrow.table(columns).replace_schema_metadata({"huggingface": names})
+
+
+def save(arrow, table, path, form):
+    if form == "parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, path)
+    elif form == "file":
+        with arrow.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        with arrow.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=700)
+
+
+@pytest.mark.parametrize(
+    "name, form", [("a.parquet", "parquet"), ("a.arrow", "file"), ("a.arrow", "stream")]
+)
+def test_dataset_arrow_files(arrow, tmp_path, name, form):
+    path = tmp_path / name
+    save(arrow, table(arrow), path, form)
+    rows = shown(str(path))
+    assert [row["text"] for row in rows] == [f"text {number}" for number in range(3000)]
+    assert [row["eval_labels"] for row in rows] == [["no"], ["yes"]] * 1500
+    assert rows[2500]["image"].dtype == np.float32
+    assert rows[2500]["image"].tolist() == [[2500.0, 1.0], [2.0, 3.0]]
+
+
+def test_dataset_saved_folder(arrow, tmp_path):
+    for number in range(2):
+        save(arrow, table(arrow, 5), tmp_path / f"data-{number}.arrow", "stream")
+    state = '{"_data_files": [{"filename": "data-1.arrow"}, {"filename": "data-0.arrow"}]}'
+    (tmp_path / "state.json").write_text(state)
+    assert len(shown(str(tmp_path))) == 10
+    (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "../x.arrow"}]}')
+    with pytest.raises(DataError, match="names files outside of its folder"):
+        shown(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "name, content, words",
+    [
+        ("a.parquet", b"no parquet at all", "cannot be read as parquet"),
+        ("a.arrow", b"nothing", "cannot be read as arrow"),
+        ("a.json", b"{}", "ends in none of .parquet, .arrow, .feather"),
+    ],
+)
+def test_dataset_damaged_files(arrow, tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=words):
+        shown(str(tmp_path / name))
+
+
+def test_dataset_missing_file_and_folder_of_splits(arrow, tmp_path):
+    with pytest.raises(DataError, match="not found"):
+        shown(str(tmp_path / "a.parquet"))
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "state.json").write_text("{}")
+    with pytest.raises(DataError, match="holds several splits: give one, such as .*train"):
+        shown(str(tmp_path))
+
+
+def test_dataset_says_which_package_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "a.parquet").write_bytes(b"")
+    with pytest.raises(Exception, match=r"pip install 'thincdialog\[arrow\]'"):
+        shown(str(tmp_path / "a.parquet"))

@@ -1,0 +1,345 @@
+"""What docs/strangers.md promises: whatever lies in the place of a file of a model or a run, it
+is used as it is meant to be, or one line says what is wrong. Nothing hangs or fills the memory."""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.processes import little_memory, no_longer_than, slow
+from tests.training.examples import RANKER, quietly_train
+from thincdialog.api import Chatbot, Experiment
+from thincdialog.cli.main import main
+from thincdialog.errors import DialogError, ModelError
+from thincdialog.files.checksums import checksums
+from thincdialog.files.saved_model import find_changes, read_meta
+
+SUBWORDS = RANKER.replace('"thincdialog.Words.v1"', '"thincdialog.Subwords.v1"\nsize = 300')
+HEAD = RANKER.partition("[tokenizer]")[0]
+RETRIEVAL = HEAD + '[agent]\n@agents = "thincdialog.Retrieval.v1"\n'
+MODELS = {"ranker": RANKER, "subwords": SUBWORDS, "retrieval": RETRIEVAL}
+SECONDS = 60
+# What readers alone read.
+UNREAD = ("README.md",)
+
+
+# --- what stands in the place of a file --------------------------------------------------
+
+
+def nothing(path):
+    """It is gone."""
+
+
+def empty(path):
+    path.touch()
+
+
+def garbage(path):
+    path.write_bytes(random.Random(path.name).randbytes(300))
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def link_out(path):
+    other = path.parent.parent.parent / f"other-{path.name}"
+    other.write_text("somebody else's")
+    path.symlink_to(other)
+
+
+def device(path):
+    path.symlink_to("/dev/zero")
+
+
+def hollow(path):
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+def folder(path):
+    path.mkdir()
+
+
+def brackets(path):
+    path.write_text("[" * 199 + "]" * 199)
+
+
+FAULTS = (nothing, empty, garbage, pipe, link_out, device, hollow, folder, brackets)
+
+
+def put(fault, path):
+    """A fault in the place of a file."""
+    path.unlink()
+    fault(path)
+
+
+def files_in(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Saved models of several kinds, by name."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, config in MODELS.items():
+        if name == "subwords":
+            pytest.importorskip("sentencepiece")
+        quietly_train(config, output=folder / name, training__max_epochs=0.2)
+    return {name: folder / name / "model-best" for name in MODELS}
+
+
+def answer(model):
+    with no_longer_than(SECONDS), little_memory():
+        return Chatbot(model).respond("a large coffee please")
+
+
+@pytest.mark.parametrize("n", [40, slow(10_000)])
+def test_strangers_no_file_of_a_model_is_taken_for_what_it_is_not(models, tmp_path, n):
+    cases = [
+        (good, file, fault)
+        for good in models.values()
+        for file in files_in(good)
+        for fault in FAULTS
+    ]
+    assert len(cases) > 150
+    for number, (good, file, fault) in enumerate(
+        random.Random(0).sample(cases, min(n, len(cases)))
+    ):
+        copy = shutil.copytree(good, tmp_path / "in" / f"{number}")
+        put(fault, copy / file)
+        if file in UNREAD:
+            answer(copy)
+        else:
+            with pytest.raises(DialogError) as caught:
+                answer(copy)
+            text = str(caught.value)
+            assert Path(file).name in text and len(text) < 2000, (file, fault.__name__)
+        shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("fault", [nothing, garbage, pipe, hollow])
+def test_strangers_models_in_commands_end_in_one_line(models, tmp_path, capsys, fault):
+    copy = shutil.copytree(models["ranker"], tmp_path / "model")
+    put(fault, copy / "agent.json")
+    for words in (["evaluate", str(copy)], ["predict", str(copy), __file__]):
+        with no_longer_than(SECONDS):
+            assert main(words) == 1
+        shown = capsys.readouterr().err
+        assert "agent.json" in shown and "Traceback" not in shown and shown.count("✘") == 1
+
+
+# --- the right form with wrong types ------------------------------------------------------
+
+ODD = (
+    None, True, -1, 0, 1.5, 2**63 - 1, 2**70, 1e308, float("nan"), "", "x", "../../x",
+    "/etc/passwd", "/proc/self/mem", "\ud800", "\0", [], [None], ["a"], [[]], {}, {"a": 1}, [1e999],
+)  # fmt: skip
+
+
+def places(value, *path):
+    """The way to each value within another one."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:3])
+    for key, inner in list(items):
+        yield (*path, key)
+        if isinstance(inner, (dict, list)):
+            yield from places(inner, *path, key)
+
+
+def resign(model):
+    """Checksums as a stranger would write them."""
+    layout, weights = model / "layout.json", model / "weights.npy"
+    if weights.is_file() and layout.is_file():
+        facts = json.loads(layout.read_text())
+        if isinstance(facts, dict) and "sha256" in facts:
+            facts["sha256"] = hashlib.sha256(np.load(weights).tobytes()).hexdigest()
+            layout.write_text(json.dumps(facts))
+    meta = json.loads((model / "meta.json").read_text())
+    if isinstance(meta.get("files"), dict):
+        meta["files"] = checksums(model, [model / name for name in meta["files"]])
+        (model / "meta.json").write_text(json.dumps(meta))
+
+
+def try_types(models, tmp_path, chance, n):
+    """RETURNS how many of so many models with one wrong value were refused."""
+    n_refused = 0
+    for number in range(n):
+        good = models[chance.choice(list(models))]
+        copy = shutil.copytree(good, tmp_path / f"{number}")
+        name = chance.choice([file for file in files_in(copy) if file.endswith(".json")])
+        value = json.loads((copy / name).read_text())
+        *way, last = chance.choice(list(places(value)))
+        node = value
+        for key in way:
+            node = node[key]
+        node[last] = chance.choice(ODD)
+        (copy / name).write_text(json.dumps(value))
+        if name != "meta.json":
+            resign(copy)
+        try:
+            assert isinstance(answer(copy), str)
+        except DialogError as error:
+            n_refused += 1
+            assert str(copy) in str(error) and len(str(error)) < 2000
+        except BaseException as error:
+            raise AssertionError(f"{name} {way} {last} = {node[last]!r}: {error!r}") from error
+        shutil.rmtree(copy)
+    return n_refused
+
+
+@pytest.mark.parametrize("seed, n", [(0, 30), slow(int(os.environ.get("FUZZ_SEED", "1")), 2000)])
+def test_strangers_wrong_types_are_refused_or_harmless(models, tmp_path, seed, n):
+    assert try_types(models, tmp_path, random.Random(seed), n) > n / 3
+
+
+def changed(model, name, change):
+    """A file of a model changed, with the checksums of a stranger."""
+    value = json.loads((model / name).read_text())
+    change(value)
+    (model / name).write_text(json.dumps(value))
+    resign(model)
+
+
+def test_strangers_sizes_are_compared_before_memory_is_taken(models, tmp_path):
+    copy = shutil.copytree(models["ranker"], tmp_path / "model")
+    config = (copy / "config.cfg").read_text()
+    (copy / "config.cfg").write_text(config.replace("width = 16", "width = 800000000"))
+    with pytest.raises(ModelError, match="has nO = 16 there, and 800,000,000 here"):
+        answer(copy)
+
+    def widen(layout):
+        for node in layout["nodes"]:
+            for name, size in node["dims"].items():
+                node["dims"][name] = size * 50_000_000 if size in (16, 32) else size
+
+    changed(copy, "layout.json", widen)
+    with pytest.raises(ModelError, match=r"config.cfg asks for [\d,]{12,} numbers in the layer"):
+        answer(copy)
+
+
+def test_strangers_numbers_that_are_none_are_refused(models, tmp_path):
+    for value in (np.nan, np.inf):
+        copy = shutil.copytree(models["ranker"], tmp_path / str(value))
+        weights = np.load(copy / "weights.npy")
+        weights[5] = value
+        np.save(copy / "weights.npy", weights)
+        resign(copy)
+        with pytest.raises(ModelError, match="weights.npy  holds numbers that are not finite"):
+            answer(copy)
+    for texts in ([1], [None], "abc", [["a"]]):
+        changed(copy, "agent.json", lambda state, texts=texts: state.update(fixed_candidates=texts))
+        with pytest.raises(ModelError, match="agent.json  is not this agent's state .*no list of"):
+            answer(copy)
+
+
+def test_strangers_meta_names_no_file_outside(models, tmp_path):
+    for name in ("/etc/passwd", "../../x", "/proc/self/mem", "tokenizer/../../x", "", ".."):
+        copy = shutil.copytree(models["ranker"], tmp_path / hashlib.md5(name.encode()).hexdigest())
+        meta = json.loads((copy / "meta.json").read_text())
+        meta["files"][name] = [0, ""]
+        (copy / "meta.json").write_text(json.dumps(meta))
+        with pytest.raises(ModelError, match="is no file in it"):
+            answer(copy)
+    copy = shutil.copytree(models["ranker"], tmp_path / "linked")
+    shutil.move(copy / "tokenizer", tmp_path / "elsewhere")
+    (copy / "tokenizer").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ModelError, match="leads out of its folder"):
+        answer(copy)
+
+
+def test_strangers_subwords_are_texts(models, tmp_path):
+    import zlib
+
+    copy = shutil.copytree(models["subwords"], tmp_path / "model")
+    path = copy / "tokenizer" / "subwords.model"
+    content = path.read_bytes()
+    piece = "\u2581".encode()
+    assert content.count(piece) > 1
+    path.write_bytes(content.replace(piece, b"\xff\xfe\xfd"))
+    check = {"bytes": len(content), "crc32": zlib.crc32(path.read_bytes())}
+    (copy / "tokenizer" / "subwords.json").write_text(json.dumps(check))
+    resign(copy)
+    with pytest.raises(ModelError, match="subwords.model: not a model of sentencepiece"):
+        answer(copy)
+
+
+def test_strangers_a_model_that_is_replaced_meanwhile_is_read_anew(models, tmp_path, monkeypatch):
+    """As training does it: by renaming, while somebody reads."""
+    old, new = models["ranker"], tmp_path / "new"
+    run = tmp_path / "run"
+    shutil.copytree(old, run / "model-best")
+    shutil.copytree(models["retrieval"], new)
+    real, n_calls = Experiment.__init__, []
+
+    def replacing(experiment, *given, **named):
+        n_calls.append(1)
+        if len(n_calls) == 1:  # It has read one half.
+            (run / "model-best").rename(run / ".model-best.old.00000000")
+            new.rename(run / "model-best")
+        real(experiment, *given, **named)
+
+    monkeypatch.setattr(Experiment, "__init__", replacing)
+    assert Chatbot(run).agent.id == "retrieval" and len(n_calls) == 2
+
+
+# --- files of a run ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a run that is over, and of its config."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "a.cfg").write_text(RANKER)
+    ends = ["--training.max_steps", "4", "--training.checkpoint_every_steps", "2"]
+    assert main(["train", str(folder / "a.cfg"), "-o", str(folder / "run"), *ends]) == 0
+    return folder
+
+
+def try_run(trained, copy, file, fault, capsys):
+    """Whatever is damaged: what comes out is right, or one line says what is wrong."""
+    shutil.rmtree(copy, ignore_errors=True)
+    run = shutil.copytree(trained / "run", copy / "run")
+    put(fault, run / file)
+    ends = ["--training.max_steps", "4", "--training.checkpoint_every_steps", "2"]
+    resumed = ["train", str(trained / "a.cfg"), "-o", str(run), "--resume", *ends]
+    for words in (["results", str(run)], resumed):
+        with no_longer_than(SECONDS):
+            code = main(words)
+        shown = capsys.readouterr().err
+        assert code in (0, 1) and "Traceback" not in shown, (file, fault.__name__, shown)
+        if code == 1:
+            assert shown.count("✘") == 1 and str(run) in shown, (file, fault.__name__, shown)
+    if code == 0:
+        assert find_changes(run / "model-best", read_meta(run / "model-best")) == ""
+        first, second = (folder / "run" / "scores.json" for folder in (trained, copy))
+        scores = [json.loads(path.read_text())["scores"] for path in (first, second)]
+        assert scores[0] == scores[1]
+    outside = copy.parent / f"other-{Path(file).name}"
+    assert not outside.exists() or outside.read_text() == "somebody else's"
+    return code
+
+
+def cases(trained):
+    return [(file, fault) for file in files_in(trained / "run") for fault in FAULTS]
+
+
+def test_strangers_some_damage_to_a_run_is_mended_or_told(trained, tmp_path, capsys):
+    for file, fault in random.Random(0).sample(cases(trained), 4):
+        try_run(trained, tmp_path / "in" / "copy", file, fault, capsys)
+
+
+@pytest.mark.slow
+def test_strangers_all_damage_to_a_run_is_mended_or_told(trained, tmp_path, capsys):
+    codes = [try_run(trained, tmp_path / "in" / "copy", *each, capsys) for each in cases(trained)]
+    assert len(codes) > 200 and {0, 1} == set(codes)
+
+
+@pytest.mark.parametrize("name", ["agent.json", "layout.json", "config.cfg", "weights.npy",
+                                  "tokenizer/vocabulary.jsonl", "meta.json"])  # fmt: skip
+def test_strangers_a_run_that_goes_on_mends_its_best_model(trained, tmp_path, capsys, name):
+    assert try_run(trained, tmp_path / "in" / "copy", f"model-best/{name}", garbage, capsys) == 0

@@ -1,0 +1,93 @@
+"""A ranker that would have nothing to tell right replies from."""
+
+import json
+
+import pytest
+
+from tests.training.examples import quietly_train
+from thincdialog.agents.ranker import RankerAgent
+from thincdialog.api import IterableTeacher, TrainingError, registry
+
+CONFIG = """
+[tasks.pairs]
+@teachers = "tests.first_batches.Pairs.v1"
+replies = {replies}
+streaming = {streaming}
+
+[tokenizer]
+@tokenizers = "thincdialog.Words.v1"
+
+[agent]
+@agents = "thincdialog.Ranker.v1"
+candidates = "{candidates}"
+
+[agent.model]
+@models = "thincdialog.BiEncoder.v1"
+
+[agent.model.encoder]
+@models = "thincdialog.BagEncoder.v1"
+width = 4
+
+[world]
+{world}
+
+[training]
+max_epochs = 2
+score = "hits@1"
+"""
+BATCHES = """@worlds = "thincdialog.BatchWorld.v1"
+
+[world.batcher]
+@batchers = "thincdialog.{}.v1"
+{}
+"""
+OF_ONE = BATCHES.format("Fixed", "size = 1")
+# No two examples share a batch.
+SMALL_BUDGET = BATCHES.format("Words", "budget = 2")
+PARTNER = '@worlds = "thincdialog.PartnerWorld.v1"'
+
+
+@registry.teachers("tests.first_batches.Pairs.v1")
+def pairs(replies: list, streaming: bool = False):
+    rows = [(f"text {number}", reply) for number, reply in enumerate(replies)]
+    return IterableTeacher({"train": lambda: rows, "dev": rows}, streaming=streaming)
+
+
+def config(replies, world=OF_ONE, candidates="batch", streaming=False):
+    parts = {"replies": json.dumps(list(replies)), "streaming": json.dumps(streaming)}
+    return CONFIG.format(world=world, candidates=candidates, **parts)
+
+
+@pytest.mark.parametrize(
+    "replies, world, changes, which",
+    [
+        ("abc", OF_ONE, {}, "all 6"),
+        ("abc", SMALL_BUDGET, {}, "all 6"),
+        ("abc", PARTNER, {}, "all 6"),
+        ("abc", OF_ONE, {"max_steps": 1, "accumulate_gradient": 2}, "all 2"),
+        ("ab" * 200, OF_ONE, {}, "the first 100"),
+    ],
+)
+def test_first_batches_of_one_are_refused_before_a_step(
+    replies, world, changes, which, monkeypatch
+):
+    monkeypatch.setattr(RankerAgent, "update", None)
+    changes = {f"training.{name}": value for name, value in changes.items()}
+    said = f'In {which} batches, right replies are .* Set candidates = "fixed" or "inline"'
+    with pytest.raises(TrainingError, match=said):
+        quietly_train(config(replies, world), **changes)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        # Both replies meet in some batch.
+        config("aaab", BATCHES.format("Fixed", "size = 3")),
+        config("abc", candidates="fixed"),
+        # Their order is not known beforehand; few such batches are no error.
+        config("abc", streaming=True),
+    ],
+)
+def test_first_batches_with_others_to_tell_from_train(changed):
+    result, _ = quietly_train(changed)
+    assert result.stopped_because == "max_epochs = 2 reached"

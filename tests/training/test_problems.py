@@ -1,0 +1,99 @@
+"""What is wrong with a config is found before any data is read, and told at once."""
+
+import re
+
+import pytest
+
+from tests.training.examples import CLASSIFIER, RANKER
+from thincdialog.api import ConfigError, Experiment
+from thincdialog.cli.main import main
+from thincdialog.training.problems import check_training, find_problems
+
+TWO = """[tasks.more]
+@teachers = "thincdialog.CoffeeOrder.v1"
+n_train = 10
+n_dev = 10
+
+"""
+
+
+@pytest.mark.parametrize(
+    "score, said",
+    [
+        ("f2", r"'f2' is not measured on the dev data - choose one of: .*accuracy, examples"),
+        ("hits@2", r"'hits@2' is not measured on the dev data - did you mean 'hits@"),
+        ("coffee/accuracy", "'coffee/accuracy' is not measured on the dev data"),
+    ],
+)
+def test_a_score_that_nobody_measures_is_found_before_data_is_read(score, said):
+    config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
+    line = config[: config.index("score =")].count("\n") + 1
+    experiment = Experiment.from_config(config)
+    (problem,) = find_problems(experiment)
+    assert problem.where == f"config:{line}" and re.search(said, str(problem))
+    with pytest.raises(ConfigError, match=said):
+        check_training(experiment)
+    assert not list(experiment.agent.__dict__.get("fixed"))
+
+
+def test_scores_that_somebody_measures_pass(tmp_path):
+    for score in ("mrr", "f1", "loss", "truncated_contexts", "examples"):
+        config = RANKER.replace('score = "hits@1"', f'score = "{score}"')
+        assert not find_problems(Experiment.from_config(config))
+    two = RANKER.replace("[tokenizer]", TWO + "[tokenizer]")
+    for score in ("more/hits@1", "macro/hits@1", "hits@1"):
+        config = two.replace('score = "hits@1"', f'score = "{score}"')
+        assert not find_problems(Experiment.from_config(config))
+
+
+@pytest.mark.parametrize("source", ["batch", "batch_all", "fixed", "vocab", "inline", None])
+def test_candidates_drawn_for_who_would_not_choose_from_them_are_refused(source):
+    changes = {"agent.eval_candidates": source, "evaluation.n_candidates": 100}
+    experiment = Experiment.from_config(RANKER, changes)
+    if source in ("inline", None):
+        check_training(experiment)
+        assert experiment.evaluation_split("dev").n_examples
+        return
+    said = "n_candidates = 100, but .agent. eval_candidates .* take one of them"
+    for check in (lambda: check_training(experiment), lambda: experiment.evaluation_split("dev")):
+        with pytest.raises(ConfigError, match=said):
+            check()
+    experiment = Experiment.from_config(RANKER, {"agent.eval_candidates": source})
+    assert not find_problems(experiment)
+
+
+def test_all_problems_are_told_at_once(tmp_path, capsys):
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "red\tcolour\nfour\tnumber\n" * 20)
+    learner = CLASSIFIER[CLASSIFIER.index("[agent]") :]
+    path = tmp_path / "mine.cfg"
+    path.write_text(f"""[paths]
+train = null
+
+[tasks.words]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${{paths.train}}
+{CLASSIFIER}
+{learner.replace("[agent", "[baselines.other")}
+[training.optimizer]
+@optimizers = "Adam.v1"
+
+[training.optimizer.learn_rate]
+@schedules = "thincdialog.Plateau.v1"
+learn_rate = 0.01
+
+[runner]
+@runners = "thincdialog.Hogwild.v1"
+
+[system]
+gpu_id = 0
+""")
+    train = ["--paths.train", str(tmp_path / "train.tsv")]
+    assert main(["debug", "config", str(path), *train]) == 1
+    shown = capsys.readouterr().err
+    assert "3 problems in" in shown
+    for said in ("[baselines.other] has weights", "goes by scores on dev data", "asks for a GPU"):
+        assert said in shown
+    # As long as no data is given, that for dev may come with it.
+    assert main(["debug", "config", str(path), "--system.gpu_id", "-1"]) == 1
+    shown = capsys.readouterr().err
+    assert "1 problem in" in shown and "[baselines.other] has weights" in shown

@@ -1,0 +1,60 @@
+"""The intervals of scores."""
+
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple
+
+import numpy
+
+from ..teachers import Teacher
+from .bootstrap import AllSums, Resampled, interval, resample, task_values
+
+Intervals = Dict[str, Tuple[float, float]]
+
+
+class Drawn(NamedTuple):
+    """What examples drawn anew come to.
+
+    intervals (Intervals): See ``Evaluation``.
+    what (str): What was drawn: "examples" or "conversations".
+    n_drawn (int): How many of them there are.
+    """
+
+    intervals: Intervals
+    what: str
+    n_drawn: int
+
+
+def find_intervals(
+    rows: Mapping[str, List[Any]],
+    sums: Callable[[Any], AllSums],
+    teacher: Teacher,
+    scores: Mapping[str, float],
+    n_resamples: int,
+) -> Drawn:
+    """The intervals of what was just evaluated.
+
+    rows (Mapping[str, List[Prediction]]): Of each task, in the order of its data.
+    sums (Callable): Gives those of a row.
+    teacher (Teacher): It scored the replies.
+    scores (Mapping[str, float]): What came of it.
+    """
+    by_task = teacher.by_task()
+    resampled: Dict[str, Dict[str, Resampled]] = {}
+    for number, (task, own) in enumerate(rows.items()):
+        if n_resamples and any(row.labels for row in own):
+            totals = {
+                name: metric
+                for name, metric in by_task[task].report().items()
+                if scores.get(f"{task}/{name}" if task else name) == metric.value()
+            }
+            units = [row.conversation for row in own]
+            resampled[task] = resample(map(sums, own), units, totals, n_resamples, number)
+    values = task_values(resampled, list(resampled))
+    drawn = [{row.conversation for row in own} for own in rows.values()]
+    n_drawn, n_rows = sum(map(len, drawn)), sum(map(len, rows.values()))
+    found = {
+        name: interval(values[name])
+        for name in scores
+        # Without any difference between examples, resamples tell nothing.
+        if name in values and numpy.ptp(values[name]) > 0
+    }
+    return Drawn(found, "examples" if n_drawn == n_rows else "conversations", n_drawn)

@@ -1,0 +1,47 @@
+"""JSON from files: a few bytes can say values that fill the memory, or that are nested so deep
+that nothing can be done with them."""
+
+import json
+from typing import Any, Union
+
+# Values, names and brackets in one text.
+MAX_VALUES = 50_000_000
+# The same in a line: an example, a row.
+MAX_LINE_VALUES = 4_000_000
+# Lists and objects within one another.
+MAX_NESTED = 200
+
+
+def parse_json(text: Union[str, bytes], most: int = MAX_VALUES) -> Any:
+    """What a JSON text says.
+
+    text (Union[str, bytes]): Of a file, or of a line of one; bytes are UTF-8.
+    most (int): Values and brackets in it; marks in strings are counted, too.
+    RAISES (ValueError): If it is no JSON (``JSONDecodeError`` tells the place), or says too much.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")
+    n_open = text.count("[") + text.count("{")
+    # A value has a mark before it, but for the first one.
+    if len(text) > most and n_open + text.count(",") + text.count(":") > most:
+        raise ValueError(f"it holds more than {most:,} values")
+    too_deep = f"it is nested more than {MAX_NESTED} deep"
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    if n_open > MAX_NESTED and _is_deep(value):
+        raise ValueError(too_deep)
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(MAX_NESTED):
+        level = [
+            inner
+            for part in level
+            for inner in (part.values() if isinstance(part, dict) else part)
+            if isinstance(inner, (dict, list))
+        ]
+    return bool(level)

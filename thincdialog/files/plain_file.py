@@ -1,0 +1,112 @@
+"""The one way in which files of saved models and of runs are opened: strangers may have put
+anything in their place, and nothing but a plain file that lies where it should is read."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO, Optional
+
+# Largest file of JSON, or of a tokenizer, in a model's or run's folder; arrays have limits of
+# their own: what the file says of itself.
+MAX_STORED = 1 << 30
+# A file of more bytes than this, of which the disk holds next to nothing, is a trap.
+MAX_HOLLOW = 1 << 24
+_HOLLOW_TIMES, _BLOCK = 256, 512
+_KINDS = (
+    (stat.S_ISDIR, "it is a folder"),
+    (stat.S_ISFIFO, "it is a pipe"),
+    (stat.S_ISSOCK, "it is a socket"),
+    (stat.S_ISCHR, "it is a device"),
+    (stat.S_ISBLK, "it is a device"),
+)
+# A pipe or a device must not make us wait; a link was followed before.
+_FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_NOCTTY", "O_BINARY")
+
+
+def open_plain(
+    path: Path, most: Optional[int] = None, *, within: Optional[Path] = None
+) -> BinaryIO:
+    """A plain file, to be read.
+
+    path (Path): Of the file; a link may lead to another one within the folder.
+    most (Optional[int]): Largest number of bytes; None for any.
+    within (Optional[Path]): The folder that it must lie in; the one around it if None.
+    RAISES (OSError): If there is none; if it is something else, lies elsewhere, is too large, or
+        is hollow. ``strerror`` says it, ``filename`` is the path.
+    """
+    place = os.path.realpath(path)
+    folder = os.path.realpath(path.parent if within is None else within)
+    if os.path.commonpath([place, folder]) != folder:
+        raise _refused(path, f"it leads out of its folder, to {place}")
+    _check_kind(path, os.stat(place))
+    file = open(os.open(place, sum(getattr(os, flag, 0) for flag in _FLAGS)), "rb")
+    try:
+        facts = os.fstat(file.fileno())
+        _check_kind(path, facts)
+        if _is_hollow(file, facts):
+            raise _refused(path, f"it says {facts.st_size:,} bytes, but holds next to nothing")
+        if most is not None and facts.st_size > most:
+            raise _refused(path, f"it has {facts.st_size:,} bytes, expected {most:,} at most")
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_plain(path: Path, most: int = MAX_STORED) -> bytes:
+    """All of a plain file; arguments and errors as of ``open_plain``."""
+    with open_plain(path, most) as file:
+        return file.read(os.fstat(file.fileno()).st_size)
+
+
+def not_plain(path: Path) -> str:
+    """Why a file can be neither read nor written in its folder; "" if it can, or is not there."""
+    try:
+        open_plain(path).close()
+    except FileNotFoundError:
+        return "it is a link to nothing" if path.is_symlink() else ""
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def size_of(file: BinaryIO) -> int:
+    """Bytes of a file that is open."""
+    return os.fstat(file.fileno()).st_size
+
+
+def check_inside(path: Path, folder: Path) -> None:
+    """See that a folder in a folder does not lie elsewhere.
+
+    RAISES (OSError): If it does.
+    """
+    place, around = os.path.realpath(path), os.path.realpath(folder)
+    if os.path.commonpath([place, around]) != around:
+        raise _refused(path, f"it leads out of its folder, to {place}")
+
+
+def _check_kind(path: Path, facts: os.stat_result) -> None:
+    if not stat.S_ISREG(facts.st_mode):
+        what = next((text for is_it, text in _KINDS if is_it(facts.st_mode)), "it is no file")
+        raise _refused(path, f"{what}, expected a plain file")
+
+
+def _is_hollow(file: BinaryIO, facts: os.stat_result) -> bool:
+    """Whether nearly all of a large file is a hole: zeros that weigh nothing. Some file systems
+    do not count blocks, but then they know of no holes."""
+    blocks = getattr(facts, "st_blocks", None)
+    if facts.st_size <= MAX_HOLLOW or blocks is None or not hasattr(os, "SEEK_HOLE"):
+        return False
+    if blocks * _BLOCK * _HOLLOW_TIMES >= facts.st_size:
+        return False
+    try:
+        return os.lseek(file.fileno(), 0, os.SEEK_HOLE) < facts.st_size
+    except OSError:
+        return False
+    finally:
+        file.seek(0)
+
+
+def _refused(path: Path, reason: str) -> OSError:
+    return OSError(errno.EINVAL, reason, str(path))

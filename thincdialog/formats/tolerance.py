@@ -1,0 +1,53 @@
+"""What is tolerated while data is read, and is an error in training."""
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Dict, Iterator, NamedTuple, Optional
+
+from .bad_data import BadData
+
+
+class Tolerance(NamedTuple):
+    """What is tolerated. (Data is read when somebody asks a teacher for it, who asks for other
+    reasons: so this is told to readers past those between.)
+
+    unlabelled (bool): Examples without a label, so that they can be answered.
+    outside_labels (bool): Labels that are not among their candidates.
+    bad_data (Optional[Dict[str, BadData]]): Takes by path what cannot be read, whatever the
+        teachers' settings; no problem of a file then ends its reading.
+    """
+
+    unlabelled: bool = False
+    outside_labels: bool = False
+    bad_data: Optional[Dict[str, BadData]] = None
+
+
+TRAINING = Tolerance()
+_tolerance: ContextVar[Tolerance] = ContextVar("tolerance", default=TRAINING)
+
+
+def tolerance() -> Tolerance:
+    """What is tolerated now."""
+    return _tolerance.get()
+
+
+@contextmanager
+def tolerating(
+    *,
+    unlabelled: bool = False,
+    outside_labels: bool = False,
+    bad_data: Optional[Dict[str, BadData]] = None,
+) -> Iterator[None]:
+    """A stretch in which this is tolerated, too; arguments as of ``Tolerance``."""
+    before = tolerance()
+    token = _tolerance.set(
+        Tolerance(
+            before.unlabelled or unlabelled,
+            before.outside_labels or outside_labels,
+            before.bad_data if bad_data is None else bad_data,
+        )
+    )
+    try:
+        yield
+    finally:
+        _tolerance.reset(token)

@@ -1,0 +1,59 @@
+"""A few vectors for each sequence: what learned codes find in it."""
+
+from typing import Callable, Optional, Tuple, cast
+
+from thinc.api import Model
+from thinc.initializers import normal_init
+from thinc.types import Floats2d, Ragged
+from thinc.util import ArrayInfo, get_width
+
+from ..ops.attention import attend_with
+from ..registry import registry
+
+InT = Ragged
+OutT = Floats2d
+
+
+@registry.layers("thincdialog.CodeAttention.v1")
+def CodeAttention(n_codes: int = 16, nI: Optional[int] = None) -> Model[InT, OutT]:
+    """Learned codes, each of which attends to the tokens of each sequence.
+
+        Y[sequence * n_codes + k] = softmax(C[k] Xᵀ) X        over the sequence's tokens
+
+    n_codes (int): How many, 1 or more.
+    nI (Optional[int]): Width of a token; from the data if None.
+    X (Ragged): Shape (n_tokens, nI), float32.
+    RETURNS (Model[Ragged, Floats2d]): Output shape (n_sequences * n_codes, nI); 0 for a
+        sequence without tokens.
+    RAISES (ValueError): If n_codes is below 1.
+    SOURCE: Humeau et al. 2019, https://arxiv.org/abs/1905.01969
+    """
+    if n_codes < 1:
+        raise ValueError(f"CodeAttention: n_codes = {n_codes}, but it must be 1 or more")
+    dims = {"nC": n_codes, "nI": nI, "nO": nI}
+    return Model("code_attention", forward, init=init, dims=dims, params={"C": None})
+
+
+def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    C = cast(Floats2d, model.get_param("C"))  # (n_codes, nI)
+    found, backprop_attend = attend_with(model.ops, C, cast(Floats2d, Xr.dataXd), Xr.lengths)
+    shape = found.shape  # (n_sequences, n_codes, nI)
+    Y = model.ops.reshape2f(found, shape[0] * shape[1], shape[2])
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dY: OutT) -> InT:
+        info.check_consistency(dY)
+        dC, dX = backprop_attend(model.ops.reshape3f(dY, *shape))
+        model.inc_grad("C", dC)
+        return Ragged(dX, Xr.lengths)
+
+    return Y, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    if X is not None and model.has_dim("nI") is None:
+        model.set_dim("nI", get_width(X))
+    width = model.get_dim("nI")
+    model.set_dim("nO", width)
+    C = normal_init(model.ops, (model.get_dim("nC"), width), mean=0.0)
+    model.set_param("C", C)

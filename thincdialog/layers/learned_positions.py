@@ -1,0 +1,61 @@
+"""A vector for each place in a sequence."""
+
+from typing import Callable, Optional, Tuple, cast
+
+from thinc.api import Model
+from thinc.types import Floats2d, Ragged
+from thinc.util import ArrayInfo
+
+from ..ops.bags import sum_by_key
+from ..ops.rotation import token_places
+from ..registry import registry
+
+InT = Ragged
+OutT = Ragged
+
+
+@registry.layers("thincdialog.LearnedPositions.v1")
+def LearnedPositions(nO: int, n_places: int = 256) -> Model[InT, OutT]:
+    """Each token's vector, plus a learned one for its place.
+
+        Y[t] = X[t] + P[place of t]
+
+    nO (int): Width of input and output.
+    n_places (int): Places told apart, 1 or more; later ones share the last. P is zero at first.
+    X (Ragged): Shape (n_tokens, nO), float32.
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
+    RAISES (ValueError): If n_places is below 1.
+    """
+    if n_places < 1:
+        raise ValueError(f"LearnedPositions: n_places = {n_places}, but it must be 1 or more")
+    return Model(
+        "learned_positions",
+        forward,
+        init=init,
+        dims={"nO": nO, "nP": n_places},
+        params={"P": None},
+    )
+
+
+def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    ops = model.ops
+    P = cast(Floats2d, model.get_param("P"))  # (n_places, nO)
+    X = cast(Floats2d, Xr.dataXd)
+    places = ops.xp.minimum(token_places(ops, Xr.lengths, X.shape[0]), P.shape[0] - 1)
+    Y = X + P[places]  # (n_tokens, nO)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dYr: OutT) -> InT:
+        dY = cast(Floats2d, dYr.dataXd)
+        info.check_consistency(dY)
+        rows, values = sum_by_key(ops, dY, places)  # (n,), (n, nO)
+        dP = ops.xp.zeros_like(P)
+        dP[rows] = values
+        model.inc_grad("P", dP)
+        return dYr
+
+    return Ragged(Y, Xr.lengths), backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    model.set_param("P", model.ops.alloc2f(model.get_dim("nP"), model.get_dim("nO")))

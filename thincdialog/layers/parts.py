@@ -1,0 +1,61 @@
+"""Several inputs, each with a layer of its own, side by side."""
+
+from typing import Any, Callable, List, Optional, Tuple
+
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..errors import ConfigError, Problem
+from ..registry import registry
+
+InT = Tuple[Any, ...]
+OutT = Floats2d
+
+
+@registry.layers("thincdialog.Parts.v1")
+def Parts(*layers: Model) -> Model[InT, OutT]:
+    """The first layer reads the first part of the input, the second the second, and so on;
+    their outputs stand side by side. For what a collate function puts together, such as a
+    text and an image.
+
+    layers (Model): One for each part: any input to Floats2d; as `[x.*.name]` in a config.
+    X (Tuple[Any, ...]): One part for each layer, all with one row for each example.
+    RETURNS (Model[Tuple[Any, ...], Floats2d]): Output shape (n_examples, sum of the widths).
+    RAISES (ConfigError): If there is not one part for each layer.
+    """
+    return Model("parts", forward, init=init, layers=list(layers), dims={"nO": None})
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    _check(model, X)
+    outputs, backprops = zip(*(layer(part, is_train) for layer, part in zip(model.layers, X)))
+    Y = model.ops.xp.concatenate(outputs, axis=1)  # (n_examples, nO)
+    widths = [output.shape[1] for output in outputs]
+
+    def backprop(dY: OutT) -> InT:
+        gradients: List[Any] = []
+        start = 0
+        for width, backprop_part in zip(widths, backprops):
+            part = model.ops.as_contig(dY[:, start : start + width])  # (n_examples, width)
+            gradients.append(backprop_part(part))
+            start += width
+        return tuple(gradients)
+
+    return Y, backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    if X is not None:
+        _check(model, X)
+    for number, layer in enumerate(model.layers):
+        layer.initialize(X=None if X is None else X[number])
+    if all(layer.has_dim("nO") for layer in model.layers):
+        model.set_dim("nO", sum(layer.get_dim("nO") for layer in model.layers))
+
+
+def _check(model: Model[InT, OutT], X: InT) -> None:
+    n_parts = len(X) if isinstance(X, tuple) else 1
+    if n_parts != len(model.layers):
+        text = f"[agent.model] has {len(model.layers)} layers side by side, for {n_parts} parts"
+        hint = "let the collate function give a tuple with one part for each layer"
+        raise ConfigError([Problem("", text, hint)])

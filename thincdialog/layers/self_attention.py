@@ -1,0 +1,72 @@
+"""Each token looks at the others of its sequence."""
+
+from typing import Callable, Literal, Optional, Tuple, cast
+
+from thinc.api import Linear, Model
+from thinc.types import Floats2d, Ragged
+from thinc.util import ArrayInfo
+
+from ..ops.attention import attend
+from ..ops.rotation import rotate, token_places
+from ..registry import registry
+
+InT = Ragged
+OutT = Ragged
+Positions = Literal["rotary", "none"]
+
+
+@registry.layers("thincdialog.SelfAttention.v1")
+def SelfAttention(nO: int, n_heads: int = 4, positions: Positions = "rotary") -> Model[InT, OutT]:
+    """Multi-head attention of each token to all tokens of its sequence.
+
+    Nothing is padded: sequences of one length are computed together.
+
+    nO (int): Width of input and output.
+    n_heads (int): Heads that share the width.
+    positions (str): "rotary": queries and keys are turned by their token's place, so that
+        heads see how far tokens are apart; "none".
+    X (Ragged): Shape (n_tokens, nO), float32.
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
+    RAISES (ValueError): If the width is no multiple of the heads, or a head's is odd.
+    SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
+    """
+    if n_heads < 1 or nO % n_heads:
+        raise ValueError(f"SelfAttention: width {nO} is no multiple of n_heads = {n_heads}")
+    if positions == "rotary" and (nO // n_heads) % 2:
+        raise ValueError(f"SelfAttention: rotary heads have an even width, not {nO // n_heads}")
+    return Model(
+        "self_attention",
+        forward,
+        init=init,
+        layers=[Linear(3 * nO, nO), Linear(nO, nO)],
+        dims={"nO": nO, "nI": nO},
+        attrs={"n_heads": n_heads, "positions": positions},
+    )
+
+
+def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    ops, n_heads = model.ops, model.attrs["n_heads"]
+    project, mix = model.layers
+    X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
+    QKV, backprop_project = project(X, is_train)  # (n_tokens, 3 * nO)
+    back: Optional[Callable] = None
+    if model.attrs["positions"] == "rotary":
+        back = rotate(ops, QKV, token_places(ops, lengths, X.shape[0]), n_heads)
+    H, backprop_attend = attend(ops, QKV, lengths, n_heads)  # (n_tokens, nO)
+    Y, backprop_mix = mix(H, is_train)  # (n_tokens, nO)
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dYr: OutT) -> InT:
+        dY = cast(Floats2d, dYr.dataXd)
+        info.check_consistency(dY)
+        dQKV = backprop_attend(backprop_mix(dY))  # (n_tokens, 3 * nO)
+        if back is not None:
+            back(dQKV)
+        return Ragged(backprop_project(dQKV), lengths)
+
+    return Ragged(Y, lengths), backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    for layer in model.layers:
+        layer.initialize()

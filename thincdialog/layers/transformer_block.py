@@ -1,0 +1,85 @@
+"""Attention and a feed-forward net, each beside a short cut."""
+
+from typing import Callable, Literal, Optional, Tuple, cast
+
+from thinc.api import Gelu, Linear, Model, Relu, chain
+from thinc.types import Floats2d, Ragged
+from thinc.util import ArrayInfo
+
+from ..registry import registry
+from .dropout import CheckedDropout
+from .layer_norm import LayerNorm
+from .self_attention import Positions, SelfAttention
+
+InT = Ragged
+OutT = Ragged
+Activation = Literal["gelu", "relu"]
+_ACTIVATIONS = {"gelu": Gelu, "relu": Relu}
+
+
+@registry.layers("thincdialog.TransformerBlock.v1")
+def TransformerBlock(
+    nO: int,
+    *,
+    n_heads: int = 4,
+    nH: Optional[int] = None,
+    activation: Activation = "gelu",
+    positions: Positions = "rotary",
+    dropout: float = 0.0,
+) -> Model[InT, OutT]:
+    """What tokens take from each other, then what a net makes of each of them.
+
+        H = X + dropout(attention(layer_norm(X)))
+        Y = H + dropout(W2 activation(W1 layer_norm(H) + b1) + b2)
+
+    nO (int): Width of input and output.
+    n_heads (int): Heads of the attention.
+    nH (Optional[int]): Width of the net's hidden layer; 4 * nO if None.
+    activation (str): Of the hidden layer: "gelu" or "relu".
+    positions (str): See ``SelfAttention``.
+    dropout (float): Probability of zeroing a cell of what is added, 0.0 to 1.0.
+    X (Ragged): Shape (n_tokens, nO), float32.
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, nO).
+    SOURCE: Xiong et al. 2020 (normalisation first), https://arxiv.org/abs/2002.04745
+    """
+    nH = nH or 4 * nO
+    hidden: Model = _ACTIVATIONS[activation](nH, nO)
+    net: Model = chain(LayerNorm(nO), hidden, Linear(nO, nH), CheckedDropout(dropout))
+    return Model(
+        "transformer_block",
+        forward,
+        init=init,
+        layers=[LayerNorm(nO), SelfAttention(nO, n_heads, positions), CheckedDropout(dropout), net],
+        dims={"nO": nO, "nI": nO},
+    )
+
+
+def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    normalise, attention, drop, net = model.layers
+    X, lengths = cast(Floats2d, Xr.dataXd), Xr.lengths
+    if not X.shape[0]:
+        return Xr, lambda dYr: dYr
+    normal, backprop_normalise = normalise(X, is_train)  # (n_tokens, nO), as all that follows
+    attended, backprop_attention = attention(Ragged(normal, lengths), is_train)
+    dropped, backprop_drop = drop(attended.dataXd, is_train)
+    H = X + dropped
+    added, backprop_net = net(H, is_train)
+    Y = H + added
+    info = ArrayInfo.from_array(Y)
+
+    def backprop(dYr: OutT) -> InT:
+        dY = cast(Floats2d, dYr.dataXd)
+        info.check_consistency(dY)
+        dH = dY + backprop_net(dY)
+        d_attended = Ragged(backprop_drop(dH), lengths)
+        d_normal = backprop_attention(d_attended).dataXd
+        return Ragged(dH + backprop_normalise(d_normal), lengths)
+
+    return Ragged(Y, lengths), backprop
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = None) -> None:
+    normalise, attention, _, net = model.layers
+    attention.initialize()
+    for layer in (normalise, net):
+        layer.initialize(X=model.ops.alloc2f(1, model.get_dim("nO")))

@@ -1,0 +1,72 @@
+"""A transformer: a vector for each token."""
+
+from typing import Callable, List, Literal, Optional
+
+from thinc.api import Model, chain, with_array
+from thinc.types import Ragged
+
+from ..layers.dropout import CheckedDropout, drop_tokens
+from ..layers.fill_empty import fill_empty
+from ..layers.layer_norm import LayerNorm
+from ..layers.learned_positions import LearnedPositions
+from ..layers.token_embed import TokenEmbed
+from ..layers.transformer_block import Activation, TransformerBlock
+from ..registry import registry
+
+Places = Literal["rotary", "learned", "none"]
+
+
+@registry.models("thincdialog.TransformerTokens.v1")
+def TransformerTokens(
+    width: int = 128,
+    depth: int = 4,
+    n_heads: int = 4,
+    hidden: Optional[int] = None,
+    positions: Places = "rotary",
+    n_places: int = 256,
+    activation: Activation = "gelu",
+    n_segments: int = 2,
+    dropout: float = 0.1,
+    token_dropout: float = 0.0,
+    init_E: Optional[Callable] = None,
+) -> Model[Ragged, Ragged]:
+    """Embeddings, transformer blocks and layer normalisation. Costs nothing for padding: each
+    token attends to those of its own conversation, which lie one behind the other.
+
+    width (int): Width of embeddings, blocks and output.
+    depth (int): Blocks, 0 or more.
+    n_heads (int): Heads of each block's attention, which share the width.
+    hidden (Optional[int]): Width of the hidden layer of each block's net; 4 * width if None.
+    positions (str): How blocks learn of a token's place: "rotary" (as distances), "learned"
+        (a vector for each place) or "none".
+    n_places (int): Places told apart where they are learned; later ones share the last.
+    activation (str): Of the hidden layers: "gelu" or "relu".
+    n_segments (int): Segments told apart, the last stands for all older turns.
+    dropout (float): Probability of zeroing a cell of the embeddings and of what each block adds.
+    token_dropout (float): Probability of leaving a token out in training.
+    init_E (Optional[Callable]): Initializer of the embeddings.
+    X (Ragged): Ids and segments, int32, shape (n_tokens, 2).
+    RETURNS (Model[Ragged, Ragged]): Output shape (n_tokens, width).
+    RAISES (ValueError): If depth is below 0, or width is no multiple of n_heads.
+    SOURCE: Vaswani et al. 2017, https://arxiv.org/abs/1706.03762
+    """
+    if depth < 0:
+        raise ValueError(f"depth = {depth}, but it must be 0 or more")
+    layers: List[Model] = [drop_tokens(token_dropout)] if token_dropout else []
+    layers += [fill_empty(), TokenEmbed(width, n_segments=n_segments, init_E=init_E)]
+    if positions == "learned":
+        layers.append(LearnedPositions(width, n_places))
+    layers.append(CheckedDropout(dropout))
+    layers += [
+        TransformerBlock(
+            width,
+            n_heads=n_heads,
+            nH=hidden,
+            activation=activation,
+            positions="rotary" if positions == "rotary" else "none",
+            dropout=dropout,
+        )
+        for _ in range(depth)
+    ]
+    layers.append(with_array(LayerNorm(width)))
+    return chain(*layers)

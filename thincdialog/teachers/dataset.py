@@ -1,0 +1,136 @@
+"""Examples of any data set that Python knows: an iterable, an indexable, an Arrow file."""
+
+from functools import partial
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
+
+import numpy as np
+
+from ..contract import wrong_value
+from ..errors import DataError
+from ..formats.arrow_file import read_arrow
+from ..formats.wording import nearest, short
+from ..messages import Episode, Message
+from ..registry import registry
+from .teacher import Teacher
+
+NAME = "thincdialog.Dataset.v1"
+Given = Any  # What pydantic shall not look into: it may be any object.
+
+
+@registry.teachers("thincdialog.Dataset.v1")
+def Dataset(
+    train: Given = None,
+    dev: Given = None,
+    test: Given = None,
+    text_field: str = "text",
+    label_field: str = "label",
+    mutators: Optional[Union[List[Any], Dict[str, Any]]] = None,
+    streaming: bool = False,
+) -> Teacher:
+    """Each row of a data set is an example: a mapping, or a pair (input, label).
+
+    A data set is what a function registered in `registry.datasets` gives, named with
+    `@datasets` in `[tasks.x.train]`: an iterable (which gives the same rows each time), or an
+    indexable, such as a Dataset of PyTorch. Or it is the path of a .parquet or .arrow file, or
+    of a folder saved by the library datasets (Hugging Face); these need pyarrow.
+
+    The input of a pair is a text, or an array, which becomes `features`. Tensors become NumPy
+    arrays, numbers as labels become strings. All fields stay in the messages, for a collate
+    function to put together.
+
+    train (Any): The data set of the split `train`: an object, or a path.
+    dev (Any): The same for the split `dev`.
+    test (Any): The same for the split `test`.
+    text_field (str): Name of the text's field; a row without it has the text "".
+    label_field (str): Name of the label's field: a label or a list of labels.
+    mutators (Optional[Union[List, Dict]]): Applied in order, as `[x.mutators.name]`.
+    streaming (bool): Read the data set for every epoch instead of holding it.
+    """
+    given = {"train": train, "dev": dev, "test": test}
+    fields = {"text_field": text_field, "label_field": label_field}
+    return Teacher(
+        {
+            split: DatasetSource(dataset, split, **fields)
+            for split, dataset in given.items()
+            if dataset is not None
+        },
+        mutators=mutators,
+        streaming=streaming,
+        single_turn=True,
+        origin=NAME,
+    )
+
+
+class DatasetSource:
+    """The rows of a data set as episodes of one turn.
+
+    dataset (Any): See ``Dataset``.
+    split (str): What it holds, for error messages.
+    """
+
+    def __init__(self, dataset: Any, split: str, text_field: str, label_field: str):
+        self.dataset, self.text_field, self.label_field = dataset, text_field, label_field
+        is_path = isinstance(dataset, str)
+        self.paths = [dataset] if is_path else []
+        self.origin = dataset if is_path else f"the data set of the split '{split}'"
+        self.rows = partial(read_arrow, dataset) if is_path else self._rows
+
+    def __call__(self) -> Iterator[Episode]:
+        """Read them."""
+        for number, row in enumerate(self.rows()):
+            yield [self._message(row, number)]
+
+    def _rows(self) -> Iterable[Any]:
+        dataset = self.dataset
+        if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__"):
+            # Some of PyTorch's can be indexed, and do not say where they end.
+            return (dataset[number] for number in range(len(dataset)))
+        if not isinstance(dataset, Iterable):
+            raise DataError(self.origin, f"is {short(dataset)}: expected an iterable of rows")
+        if iter(dataset) is dataset:
+            text = "can be gone through only once: give a list, or an object with __iter__"
+            raise DataError(self.origin, text)
+        return dataset
+
+    def _message(self, row: Any, number: int) -> Message:
+        if isinstance(row, tuple) and len(row) == 2:
+            key = self.text_field if isinstance(row[0], str) else "features"
+            row = {key: row[0], self.label_field: row[1]}
+        if not isinstance(row, Mapping):
+            wanted = f"a mapping or a pair (input, label) as row {number}"
+            if isinstance(self.dataset, str):
+                raise DataError(self.origin, f"row {number} is {short(row)}")
+            raise wrong_value(type(self.dataset), row, wanted)
+        message = Message((str(name), _plain(value)) for name, value in row.items())
+        text = message.pop(self.text_field, "")
+        if not isinstance(text, str):
+            raise self._error(number, f"'{self.text_field}' is {short(text)}, not a string")
+        message["text"] = text
+        if self.label_field in message:
+            message["labels"] = _labels(message.pop(self.label_field))
+        if not text and len(message) <= ("labels" in message) + ("id" in message) + 1:
+            names = [name for name in row if name not in (self.label_field, "id")]
+            found = f"has no '{self.text_field}'{nearest(self.text_field, names)} and nothing else"
+            raise self._error(number, f"{found}: set text_field")
+        message["id"] = str(message["id"]) if "id" in message else f"{number}/0"
+        return message
+
+    def _error(self, number: int, text: str) -> DataError:
+        return DataError(self.origin, f"row {number} {text}")
+
+
+def _plain(value: Any) -> Any:
+    """An array or a tensor as NumPy's, floats as float32; of a single number that number."""
+    if isinstance(value, (str, bytes, int, float, bool, list, tuple, dict, type(None))):
+        return value
+    if not hasattr(value, "__array__"):
+        return value
+    array = np.asarray(value)
+    if not array.shape:
+        return array.item()
+    return array.astype("float32", copy=False) if array.dtype.kind == "f" else array
+
+
+def _labels(value: Any) -> List[str]:
+    several = value if isinstance(value, (list, tuple)) else [value]
+    return [label if isinstance(label, str) else str(label) for label in several]

@@ -1,0 +1,86 @@
+"""What is wrong with a config that builds, as far as can be known before any data is read."""
+
+from typing import List
+
+from ..contract import is_users
+from ..errors import ConfigError, MissingPackageError, Problem
+from ..metrics.macro_metric import MACRO
+from ..optimizers.scored_schedules import scored_schedules
+from .experiment import Experiment, missing_for_ops
+from .selection import not_measured
+
+
+def check_training(experiment: Experiment) -> None:
+    """See that an experiment's agent can be trained, and that the files are there.
+
+    RAISES (DialogError): If not.
+    """
+    problems = find_problems(experiment)
+    if problems:
+        raise ConfigError(problems, experiment.checked.name)
+    experiment.check_data()
+
+
+def find_problems(experiment: Experiment) -> List[Problem]:
+    """All that would end a training of the experiment sooner or later."""
+    checked = experiment.checked
+    problems = [
+        Problem(
+            checked.where("baselines", name),
+            f"[baselines.{name}] has weights to train",
+            "give it a config of its own, or choose an agent without weights",
+        )
+        for name, agent in experiment.baselines.items()
+        if agent.learns
+    ]
+    at = checked.where("training", "optimizer")
+    try:
+        experiment.agent.check_optimizer(experiment.optimizer)
+    except ConfigError as error:
+        problems += [problem._replace(where=at) for problem in error.problems]
+    # Without any data, it may come later.
+    has_data = experiment.has_split("train")
+    if has_data and scored_schedules(experiment.optimizer) and not experiment.has_split("dev"):
+        text = "[training.optimizer] has a schedule that goes by scores on dev data"
+        hint = "give some, with --paths.dev FILE or dev_share, or choose another schedule"
+        problems.append(Problem(at, f"{text}: there is none", hint))
+    problems += experiment.runner.problems(experiment)
+    problems += _score_problems(experiment)
+    problems += experiment.candidate_problems()
+    return problems
+
+
+def missing_packages(experiment: Experiment) -> List[Problem]:
+    """The packages that training would miss, and answering would not: nothing that builds
+    the config's parts finds them."""
+    checked = experiment.checked
+    problems = missing_for_ops(checked)
+    try:
+        experiment.agent.check_packages()
+    except MissingPackageError as error:
+        problems.append(Problem(checked.where("agent"), str(error)))
+    return problems
+
+
+def _score_problems(experiment: Experiment) -> List[Problem]:
+    """What is wrong with ``[training] score``, as far as it is known which names there
+    will be: metrics tell before the first example, and our agents do."""
+    agent = experiment.agent
+    if not (agent.learns and experiment.has_split("dev")):
+        return []
+    if agent.reported is None or is_users(type(agent).report):
+        return []
+    if is_users(experiment.evaluation["world"]):
+        return []
+    names = {"examples", *agent.reported}
+    for metric in experiment.metrics:
+        names.update(metric.fresh().report())
+    tasks = experiment.tasks
+    if len(tasks) > 1:
+        prefixes = [MACRO, *(name for name, task in tasks.items() if "dev" in task.splits)]
+        names |= {f"{prefix}/{name}" for prefix in prefixes for name in names}
+    score = experiment.training["score"]
+    if score in names:
+        return []
+    at = experiment.checked.where("training", "score")
+    return [not_measured(score, names)._replace(where=at)]
