@@ -1,13 +1,14 @@
 """Give this file with --code: the model of configs/mnist_ray.cfg, and its data."""
 
 import gzip
-import pickle
 from pathlib import Path
+from pickle import Unpickler, UnpicklingError
 from typing import Any, Optional
 
-import ml_datasets
 import numpy
 from ml_datasets._registry import register_loader
+from ml_datasets.loaders.mnist import MNIST_URL
+from ml_datasets.util import get_file
 from thinc.api import Linear, Model, Relu, chain, registry
 from thinc.initializers import zero_init
 from thinc.types import Floats2d
@@ -32,14 +33,27 @@ def relu_relu_softmax(hidden_width: int, dropout: float) -> Model[Floats2d, Floa
 def mnist_in(folder: Optional[str] = None) -> Any:
     """MNIST, as ml_datasets gives it, in the order of its file.
 
-    folder (Optional[str]): Where a copy of mnist.pkl.gz is, from somebody whom you trust: a
-        pickle can run code. None: it is downloaded.
+    folder (Optional[str]): Where mnist.pkl.gz is; None: ml_datasets downloads it.
     """
-    if folder is None:
-        return ml_datasets.mnist(shuffle=False)
-    with gzip.open(Path(folder) / "mnist.pkl.gz", "rb") as file:
-        parts = pickle.load(file, encoding="bytes")
+    name = "mnist.pkl.gz"
+    path = get_file(name, origin=MNIST_URL) if folder is None else Path(folder) / name
+    with gzip.open(path, "rb") as file:
+        parts = Arrays(file, encoding="bytes").load()
     return tuple(
         (images.reshape(len(images), -1).astype("f") / 255, numpy.eye(10, dtype="f")[labels])
         for images, labels in parts
     )
+
+
+class Arrays(Unpickler):
+    """Reads a pickle that holds arrays, and nothing else: others could run any code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        known = {
+            "ndarray": numpy.ndarray,
+            "dtype": numpy.dtype,
+            "_reconstruct": numpy.zeros(0).__reduce__()[0],
+        }
+        if not module.startswith("numpy") or name not in known:
+            raise UnpicklingError(f"{module}.{name} is no part of an array")
+        return known[name]

@@ -52,7 +52,7 @@ def write_digits(folder):
         for _ in range(2)
     ]
     with gzip.open(folder / "mnist.pkl.gz", "wb") as file:
-        pickle.dump(parts, file)
+        pickle.dump(parts, file, protocol=4)
 
 
 # What a teacher of a shipped config reads; None if it makes its data itself.
@@ -86,7 +86,7 @@ def test_configs_train_two_steps_and_the_model_is_of_use(path, tmp_path):
     overrides = {"training.max_steps": 2}
     if checked.interpolated["runner"]["@runners"] == "thincdialog.Ray.v1":
         overrides["runner.num_workers"] = 0
-    if "n_rows" in checked.interpolated.get("tokenizer", {}).interpolated["tokenizer"]:
+    if "n_rows" in checked.interpolated.get("tokenizer", {}):
         overrides["tokenizer.n_rows"] = 500  # a table of the real size takes seconds a step
     data = DATA[task["@teachers"]]
     if data == "mnist":

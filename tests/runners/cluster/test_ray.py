@@ -3,6 +3,9 @@
 import io
 import json
 import os
+import pickle
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -34,7 +37,7 @@ def cluster():
     ray = pytest.importorskip("ray", reason="needs ray: pip install 'thincdialog[ray]'")
     kept = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "PYTHONPATH")}
     os.environ["RAY_AUTH_MODE"] = "disabled"
-    os.environ["PYTHONPATH"] = ":".join(path for path in __import__("sys").path if path)
+    os.environ["PYTHONPATH"] = ":".join(path for path in sys.path if path)
     ray.init(
         address="local",
         num_cpus=4,
@@ -208,6 +211,15 @@ path = ""
 [world]"""
 
 
+ELSEWHERE = """
+import pickle, sys
+from thincdialog.runners.cluster.recipe import make_experiment
+with open(sys.argv[1], "rb") as file:
+    made, _ = make_experiment(pickle.load(file), "node7")
+print([node.name for node in made.learner.model.walk()].count("fails") > 0)
+"""
+
+
 @pytest.mark.slow
 def test_ray_an_error_in_a_worker_tells_its_place(cluster, tmp_path):
     code = tmp_path / "mine.py"
@@ -272,8 +284,11 @@ def test_ray_code_comes_along(tmp_path):
         experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
         recipe = recipe_of(experiment, teacher)
     code.unlink()
-    made, _ = make_experiment(recipe, "node7")
-    assert [node.name for node in made.learner.model.walk()].count("fails") == 1
+    (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
+    command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "recipe")]
+    env = {**os.environ, "PYTHONPATH": ":".join(path for path in sys.path if path)}
+    said = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert said.stdout == "True\n", said.stderr
 
 
 def test_ray_state_of_another_kind_of_step_is_refused(tmp_path):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -58,7 +59,7 @@ def has_ray(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fate", ["lives", "dies"])
-def test_nodes_end_with_the_same_weights(fate, tmp_path):
+def test_ray_cluster_end_with_the_same_weights(fate, tmp_path):
     command = [sys.executable, "-c", NODES, fate, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=200)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -73,8 +74,10 @@ def of_ray(session):
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
-            line = open(f"/proc/{entry}/cmdline", "rb").read().decode(errors="replace")
-            stat = open(f"/proc/{entry}/environ", "rb").read().decode(errors="replace")
+            line, stat = (
+                Path("/proc", entry, name).read_bytes().decode(errors="replace")
+                for name in ("cmdline", "environ")
+            )
         except OSError:
             continue
         if session in line or session in stat:
@@ -84,7 +87,7 @@ def of_ray(session):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nodes_a_signal_leaves_nothing_and_the_run_goes_on(number, tmp_path):
+def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(number, tmp_path):
     mark = f"THINCDIALOG_TEST={tmp_path.name}"
     name, _, value = mark.partition("=")
     folders = {path for path in os.listdir("/tmp") if path.startswith("td-ray-")}
