@@ -172,7 +172,10 @@ class RayCluster:
         strategies = self.ray.util.scheduling_strategies
         strategy: Any = "DEFAULT"
         if is_near:
-            strategy = strategies.NodeAffinitySchedulingStrategy(self.node, soft=True)
+            # Soft alone means: elsewhere, if the node is gone; not, if it is full.
+            strategy = strategies.NodeAffinitySchedulingStrategy(
+                self.node, soft=True, _spill_on_unavailable=True
+            )
         options = {"num_cpus": n_cpus, "num_gpus": n_gpus, "max_concurrency": at_once}
         remote = self.ray.remote(kind).options(**options, scheduling_strategy=strategy)
         return remote.remote(*given)
