@@ -1,11 +1,12 @@
 """Each unit of work counts once, whoever dies or comes late."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thincdialog.runners.cluster.ledger import Ledger
 
 
+@settings(max_examples=40)
 @given(st.data(), st.integers(0, 12), st.integers(1, 4))
 def test_ledger_each_unit_of_an_epoch_is_done_once(data, n_units, n_workers):
     ledger, held, done = Ledger(), {}, []

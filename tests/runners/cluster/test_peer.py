@@ -30,8 +30,8 @@ L2_GRADIENT = ('"Adam.v1"\n', '"Adam.v1"\nL2 = 0.01\nL2_is_weight_decay = false\
 CASES = {
     "adam": (FIXED,),
     "lazy_averages": (WORDS, LAZY),
-    "live": (LIVE, LAZY_SCHEDULE),
-    "fast": (FIXED, FAST, LAZY),
+    "live": slow(LIVE, LAZY_SCHEDULE),
+    "fast": slow(FIXED, FAST, LAZY),
     "sorted": slow(SORTED, RADAM),
     "stream": slow(FIXED, STREAM),
     "classifier": slow(PARTNER, SGD, *CLASSIFY),

@@ -272,6 +272,7 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
         make_experiment(recipe, "node7")
 
 
+@pytest.mark.slow
 def test_ray_code_comes_along(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(CODE.replace("fails_at_last", "comes_along"))
