@@ -204,7 +204,7 @@ class RemoteServer:
         names = ("address", "num_cpus", "object_store_memory")
         self.cluster = RayCluster(*(settings[name] for name in names))
         self.ray = self.cluster.ray
-        self.team = Team(self.cluster, runner.interruption, self.n_gpus)
+        self.team = Team(self.cluster, runner.interruption, runner.num_workers, self.n_gpus)
         self.busy: Dict[int, Any] = {}
         self.server: Any = None
         self.memory: Optional[MappedArrays] = None

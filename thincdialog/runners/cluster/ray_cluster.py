@@ -162,7 +162,7 @@ class RayCluster:
             time.sleep(0.1)
 
     def start(
-        self, kind: type, *given: Any, n_cpus: float, n_gpus: float, is_near: bool, at_once: int = 8
+        self, kind: type, *given: Any, n_cpus: float, n_gpus: float, is_near: bool, at_once: int
     ) -> Any:
         """A new actor.
 
@@ -186,12 +186,17 @@ class Team:
 
     cluster (RayCluster): Where they are.
     interruption (Interruption): Knows whether the run is to end.
+    n_workers (int): There will be at most.
     n_gpus (float): Of each.
     """
 
-    def __init__(self, cluster: RayCluster, interruption: Interruption, n_gpus: float):
+    def __init__(
+        self, cluster: RayCluster, interruption: Interruption, n_workers: int, n_gpus: float
+    ):
         self.cluster, self.ray, self.interruption = cluster, cluster.ray, interruption
         self.n_gpus = n_gpus
+        # All others may have a message before a worker has joined them.
+        self._at_once = n_workers + 8
         self.actors: List[Any] = []
         self._starting: List[Tuple[Any, Any]] = []
         self.pids: List[int] = []
@@ -204,7 +209,13 @@ class Team:
         recipe (ObjectRef): Of a ``Recipe``.
         """
         for _ in range(n_workers):
-            actor = self.cluster.start(WorkerActor, n_cpus=1, n_gpus=self.n_gpus, is_near=is_near)
+            actor = self.cluster.start(
+                WorkerActor,
+                n_cpus=1,
+                n_gpus=self.n_gpus,
+                is_near=is_near,
+                at_once=self._at_once,
+            )
             self._starting.append((actor, actor.call.remote("make", recipe)))
 
     def join(self, seconds: float = 0.0) -> int:

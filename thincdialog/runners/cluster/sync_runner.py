@@ -160,7 +160,7 @@ class RemotePeers:
         self.step = self.saved_step = 0
         names = ("address", "num_cpus", "object_store_memory")
         self.cluster = RayCluster(*(settings[name] for name in names))
-        self.team = Team(self.cluster, runner.interruption, self.n_gpus)
+        self.team = Team(self.cluster, runner.interruption, runner.num_workers, self.n_gpus)
         self.planes: Any = None
         try:
             n = runner.num_workers
