@@ -10,7 +10,7 @@ from tests.test_house import PACKAGE, trees
 ORDER = """
 errors < contract < messages, files < registry < config < ops, metrics < protocol
 < formats, batchers, mutators < examples < layers, losses, schedules, optimizers, data
-< models < teachers < agents < worlds, loggers, callbacks < training < evaluation
+< models < teachers < loader, agents < worlds, loggers, callbacks < training < evaluation
 < runs, runners < inspection < plotting < api < cli < __main__
 """
 GROUPS = [[part.strip() for part in group.split(",")] for group in ORDER.split("<")]

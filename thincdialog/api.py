@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # What ``_MODULES`` says, for type checkers and editors.
     from .protocol import Agent, Learner, ReadingOptions, StepReport
     from .registry import registry
     from .runners import Alone
+    from .runs.build import build
     from .runs.chatbot import Answer, Chatbot
     from .runs.model_folder import save
     from .runs.run_table import RunResult, results
@@ -113,6 +114,7 @@ _MODULES = {
     "protocol": "Agent Learner ReadingOptions StepReport",
     "registry": "registry",
     "runners": "Alone",
+    "runs.build": "build",
     "runs.chatbot": "Answer Chatbot",
     "runs.model_folder": "save",
     "runs.run_table": "RunResult results",
@@ -174,7 +176,7 @@ __all__ = [
     "Prediction", "Problem", "Profile", "Progress", "ProtocolError",
     "Result", "RunResult", "Sizes", "SumMetric", "Sweep", "SweepRun", "Teacher",
     "TextEncoder", "Tokenizer", "TrainingError", "Turn", "WorkerError", "World",
-    "check_config", "compare", "convert", "debug_data", "debug_overfit",
+    "build", "check_config", "compare", "convert", "debug_data", "debug_overfit",
     "debug_profile", "diff_config", "display_data", "display_model", "dry_run", "evaluate",
     "evaluate_in_detail", "find_lr", "load", "load_config", "mix_tasks",
     "plot", "predict", "read_predictions", "registry", "resolve_config", "results", "save",

@@ -181,6 +181,12 @@ class Agent(Contract):
         return ReadingOptions()
 
     @property
+    def text_encoder(self) -> Any:
+        """What makes token ids of its texts (a ``TextEncoder``), whose outcome a store may keep;
+        None if there is none, or not yet."""
+        return None
+
+    @property
     def choices(self) -> Optional[Sequence[str]]:
         """All that it can say where a message brings no ``label_candidates``. Of these, one that
         has classes heeds those that are classes, if some are; None if it is not bound to any."""

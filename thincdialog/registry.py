@@ -15,16 +15,14 @@ from importlib.metadata import EntryPoint
 from typing import Any, Callable, Dict, List, Optional
 
 import catalogue
-import thinc.api  # noqa: F401 - fills Thinc's own registries
-from thinc.config import registry as thinc_registry
 
 from .errors import DialogError
 
 # The packages whose import registers everything of ours.
 DEFINING_PACKAGES = (
-    "ops", "layers", "losses", "schedules", "optimizers", "metrics", "data.tokenizers",
-    "models", "mutators", "batchers", "teachers", "agents", "worlds", "callbacks", "loggers",
-    "runners",
+    "ops.dialog_ops", "ops.dialog_fast_ops", "layers", "losses", "schedules", "optimizers",
+    "metrics", "data.tokenizers", "models", "mutators", "batchers", "teachers", "agents", "worlds",
+    "callbacks", "loggers", "runners",
 )  # fmt: skip
 
 
@@ -191,7 +189,24 @@ def _of_thinc(name: str) -> DialogRegistry:
     return DialogRegistry(("thinc", name), entry_points=True)
 
 
-class registry(thinc_registry):
+class _LikeThincs(type):
+    """What Thinc's class of registries can do besides holding them (``resolve``, ``has``, ...).
+    Thinc is imported when that is asked for: who only reads data does without it."""
+
+    _whole: Any = None
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if cls._whole is None:
+            from thinc.config import registry as thinc_registry
+
+            known = cls.all_registries()
+            cls._whole = type("registry", (thinc_registry,), known)
+        return getattr(cls._whole, name)
+
+
+class registry(metaclass=_LikeThincs):
     """All registries; ``registry.agents("Name.v1")`` is a decorator."""
 
     optimizers: Any = _of_thinc("optimizers")
@@ -226,6 +241,7 @@ class registry(thinc_registry):
         """
         if cls._is_populated:
             return
+        importlib.import_module("thinc.api")  # It fills its own registries.
         for name in DEFINING_PACKAGES:
             importlib.import_module(f"thincdialog.{name}")
         for known in cls.all_registries().values():
@@ -236,8 +252,5 @@ class registry(thinc_registry):
     def all_registries(cls) -> Dict[str, DialogRegistry]:
         """Registry name to registry, Thinc's and ours."""
         return {
-            name: value
-            for klass in reversed(cls.__mro__)
-            for name, value in vars(klass).items()
-            if isinstance(value, DialogRegistry)
+            name: value for name, value in vars(cls).items() if isinstance(value, DialogRegistry)
         }

@@ -30,7 +30,7 @@ from bench_hogwild import asked, data, without
 from measuring import ROOT, has_data
 
 from thincdialog.api import train
-from thincdialog.runners.cores import n_cores
+from thincdialog.loader.cores import n_cores
 
 WORKERS, SEEDS = (1, 2, 4, 8), range(int(os.environ.get("BENCH_SEEDS", "3")))
 AT_ONCE = int(os.environ.get("BENCH_AT_ONCE", n_cores()))

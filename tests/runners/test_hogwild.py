@@ -42,10 +42,10 @@ from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.inspection.dry_run import dry_run
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.loader.cores import n_cores
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.shared_state import settings_of
-from thincdialog.runners.cores import n_cores
 from thincdialog.runners.hogwild import Hogwild
 from thincdialog.runners.stale_steps import describe_stale, stale_settings
 from thincdialog.runs.run_log import read_log

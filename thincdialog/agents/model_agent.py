@@ -157,6 +157,10 @@ class ModelAgent(ConversationAgent, Learner):
         return None if self._text is None else self._text.tokenizer
 
     @property
+    def text_encoder(self) -> Optional[TextEncoder]:
+        return self._text if self.needs_text else None
+
+    @property
     def n_weights(self) -> int:
         return self.parameters.n_parameters
 

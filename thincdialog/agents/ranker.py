@@ -1,6 +1,5 @@
 """Answers with the best of many candidate replies."""
 
-from collections import Counter
 from functools import partial
 from itertools import chain, islice
 from typing import (
@@ -183,11 +182,9 @@ class RankerAgent(ModelAgent):
         if self.fixed_path is not None:
             found = list(dict.fromkeys(read_list(self.fixed_path)))
         else:
-            counts = Counter(train.all_labels())
-            if not counts:
+            found = train.frequent_labels(self.max_fixed_candidates)
+            if not found:
                 raise no_labels(train)
-            # A stable sort: of equally frequent replies the first seen comes first.
-            found = sorted(counts, key=lambda text: -counts[text])
         self.fixed = found[: self.max_fixed_candidates]
         self.blocks_repeats = shall_block(self.block_repeats, train)
 

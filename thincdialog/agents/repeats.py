@@ -26,10 +26,11 @@ def shall_block(setting: Optional[bool], train: Teacher) -> bool:
         return setting
     n_labels = n_repeats = 0
     for task in train.by_task().values():
-        examples = [each for each in islice(task.examples(), LOOKED_AT) if each.all_labels]
-        n_labels += len(examples)
-        said = Batch.of(examples).said()
-        n_repeats += sum(each.all_labels[0] in texts for each, texts in zip(examples, said))
+        for example in islice(task.examples(), LOOKED_AT):
+            if example.all_labels:
+                n_labels += 1
+                (said,) = Batch.of([example]).said()
+                n_repeats += example.all_labels[0] in said
     return n_repeats < MANY_REPEATS * n_labels
 
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Literal, Optional, Seque
 import numpy as np
 
 from ..data import TextEncoder, Tokenizer
-from ..data.text_encoder import Encoded
+from ..data.text_encoder import TokenRows
 from ..data.tokenizers import HashNgramTokenizer
 from ..examples.batch import Batch
 from ..files.array_file import read_arrays, reading_arrays
@@ -257,7 +257,7 @@ class RetrievalAgent(ConversationAgent):
         self.index, self.frequencies, self.reply_of = index, frequencies, reply_of
 
 
-def _counts(encoded: Encoded) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counts(encoded: TokenRows) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Document, term and count of each pair that occurs."""
     rows, lengths = encoded
     return count_terms(rows[:, 0], np.arange(len(lengths)).repeat(lengths))

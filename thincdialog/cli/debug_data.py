@@ -192,5 +192,6 @@ def _cells(part: Any) -> Dict[str, str]:
         "text also in training": some(part.text_in_train),
         "ids that repeat": some(part.repeated_ids),
         "conversations that repeat": count(part.shared_ids),
+        "in the store": part.store,
         "skipped": ", ".join(f"{bad.n_skipped:,} {bad.unit}" for bad in part.skipped),
     }

@@ -41,6 +41,7 @@ class Command(NamedTuple):
 
 COMMANDS: Dict[str, Command] = {
     "train": Command("Train, evaluate and save a model"),
+    "build": Command("Make of large data once what training reads"),
     "evaluate": Command("Measure a saved model on a split of its data", ("eval",)),
     "predict": Command("Answer a file's texts or conversations, without labels"),
     "compare": Command("Tell whether one of two models is better"),

@@ -124,6 +124,8 @@ class Checker:
             wanted += f", {least:g} or more" if most is None else f", {least:g} to {most:,g}"
         if not fits(value, setting.annotation):
             hint = value_hint(value, setting.annotation)
+        elif isinstance(value, (str, type(None))):
+            return
         elif value in (math.inf, -math.inf):
             hint = "write a number, 0 where it means no limit"
         elif (least is None or value >= least) and (most is None or value <= most):

@@ -1,11 +1,11 @@
 """The sections of a config: which settings and blocks they hold. Defaults and what
 each setting means stand in ``default_config.cfg``."""
 
-from typing import Any, Dict, List, Literal, NamedTuple, Optional
+from typing import Any, Dict, List, Literal, NamedTuple, Optional, Union
 
 SECTION_ORDER = (
     "paths", "system", "tasks", "mixture", "tokenizer", "agent", "world", "evaluation",
-    "training", "runner", "baselines",
+    "training", "loader", "runner", "baselines",
 )  # fmt: skip
 
 
@@ -68,6 +68,12 @@ SETTINGS: Dict[str, Dict[str, Setting]] = {
         "checkpoint_every_seconds": Setting(float, 0),
         "checkpoint_evaluations": Setting(bool),
         "n_samples": Setting(int, 0),
+    },
+    "loader": {
+        "store": Setting(Optional[str]),
+        "shuffle_window": Setting(Optional[int], 0),
+        "workers": Setting(Union[int, Literal["auto"]], 0),
+        "start_method": Setting(Optional[Literal["fork", "forkserver", "spawn"]]),
     },
 }
 

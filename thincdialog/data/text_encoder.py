@@ -2,7 +2,8 @@
 
 import copy
 from collections import Counter
-from functools import partial
+from functools import cached_property, partial
+from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
 from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
@@ -10,12 +11,15 @@ from typing import Any, List, Literal, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ..examples.batch import CONTEXT, LABEL, NO_LIMIT, Batch
+from ..examples.encoded import Encoded, side_by_side
+from ..examples.portion import Encoding
 from ..messages import SELF, Turn
 from ..ops.compiled import load_kernels
+from ..ops.slices import slice_places
 from .compiled_texts import CompiledConversations, FirstSight, PackedTexts
-from .slices import slice_places
 from .tokenizers import Tokenizer
 from .tokenizers.contract import many_encoder_of
+from .tokenizers.key import tokenizer_key
 from .turn_store import (
     ONE_SEGMENT,
     UNKNOWN,
@@ -30,7 +34,7 @@ Contexts = Union[Batch, Sequence[Sequence[Turn]]]
 # Replies: the first label of each example of a batch, or texts.
 Replies = Union[Batch, Sequence[str]]
 # Token rows, shape (n_tokens, 2), int32, and the number of tokens of each text, shape (n,), int32.
-Encoded = Tuple[np.ndarray, np.ndarray]
+TokenRows = Tuple[np.ndarray, np.ndarray]
 
 _MAX_CACHED = 1 << 24  # token rows of 8 bytes
 _NO_LIMITS = np.zeros(0, dtype=np.int64)
@@ -71,6 +75,7 @@ class TextEncoder:
         of nothing but white space do not count).
     max_cached (int): Token rows to remember of what is not held, about 16 bytes each with
         their texts.
+    lay_out (Callable): Makes token rows of turns (see ``lay_out_turns``).
     counts (Counter): "contexts" that were read, the "truncated_contexts" among them, the
         "truncated_context_tokens" cut from these; and the same of labels.
     is_compiled (bool): Whether batches are put together by a compiled kernel; False until
@@ -95,7 +100,7 @@ class TextEncoder:
             raise ValueError(f"segments = '{segments}', expected 'turn' or 'line'")
         self.tokenizer = tokenizer
         encode_many = many_encoder_of(tokenizer)
-        self._lay_out = partial(lay_out_turns, encode_many, segments, speaker_tokens)
+        self.lay_out = partial(lay_out_turns, encode_many, segments, speaker_tokens)
         self.history_size = history_size
         self.max_context = max_context
         self.max_label = max_label
@@ -108,7 +113,7 @@ class TextEncoder:
         self._first_sight = FirstSight()
         self.counts: Counter = Counter()
 
-    def contexts(self, conversations: Contexts) -> Encoded:
+    def contexts(self, conversations: Contexts) -> TokenRows:
         """Encode conversations; of a batch, no more tokens than its limits say."""
         store, numbers, _ = self._look_up(conversations)
         return self._encode_contexts(store, numbers, _limits(conversations))
@@ -119,7 +124,7 @@ class TextEncoder:
         totals = self._conversations(store, numbers).totals
         return _shortened(totals, self.max_context, _limits(conversations))
 
-    def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> Encoded:
+    def labels(self, texts: Sequence[str], limits: Optional[np.ndarray] = None) -> TokenRows:
         """Encode replies. No speaker and no delimiter is added.
 
         limits (Optional[np.ndarray]): Tokens to keep of each reply, the first ones,
@@ -134,10 +139,10 @@ class TextEncoder:
         store, _, (entries,) = self._look_up((), texts)
         return _shortened(self._slices(store, entries)[1], self.max_label, _limits(texts, LABEL))
 
-    def pairs(self, batch: Batch) -> Tuple[Encoded, Encoded, np.ndarray]:
+    def pairs(self, batch: Batch) -> Tuple[TokenRows, TokenRows, np.ndarray]:
         """Encode the conversations of a batch and its labels, equal ones once.
 
-        RETURNS (Tuple[Encoded, Encoded, np.ndarray]): The conversations; the different
+        RETURNS (Tuple[TokenRows, TokenRows, np.ndarray]): The conversations; the different
             labels, in the order of first sight; and of each example the number of its label
             among these, shape (n,), int32.
         """
@@ -185,6 +190,24 @@ class TextEncoder:
         self._count("label", len(texts.label_starts) - 1, *label_cut)
         return texts
 
+    @cached_property
+    def key(self) -> Optional[str]:
+        """Tells encoders apart that make other rows of a text, or read other turns; equal ones
+        have the same. None if the tokenizer cannot be told from others."""
+        of_tokenizer = tokenizer_key(self.tokenizer)
+        if of_tokenizer is None:
+            return None
+        own = (of_tokenizer, self.history_size, self.speaker_tokens, self.segments)
+        return sha256(repr(own).encode()).hexdigest()
+
+    @property
+    def encoding(self) -> Optional[Encoding]:
+        """What others need who make the same rows ahead; None if theirs could not be told from
+        others."""
+        if self.key is None:
+            return None
+        return Encoding(self.key, self.lay_out, self.history_size, self.speaker_tokens)
+
     def replica(self) -> "TextEncoder":
         """One that counts for itself and remembers turns together with this one; both may
         be used at once, each by a thread."""
@@ -194,7 +217,7 @@ class TextEncoder:
 
     def _encode_contexts(
         self, store: StoredTurns, numbers: np.ndarray, limits: Optional[np.ndarray]
-    ) -> Encoded:
+    ) -> TokenRows:
         found = self._conversations(store, numbers)
         totals = _shortened(found.totals, self.max_context, limits)
         self._count_cut("context", found.totals, totals)
@@ -208,7 +231,7 @@ class TextEncoder:
 
     def _encode_labels(
         self, store: StoredTurns, entries: np.ndarray, limits: Optional[np.ndarray]
-    ) -> Encoded:
+    ) -> TokenRows:
         starts, whole = self._slices(store, entries)
         lengths = _shortened(whole, self.max_label, limits)
         self._count_cut("label", whole, lengths)
@@ -217,7 +240,7 @@ class TextEncoder:
             nothing = np.zeros_like(lengths)
             load_kernels("texts").gather_slices(store.tokens, starts, lengths, nothing, rows)
         else:
-            rows = store.tokens[slice_places(starts, lengths)]
+            rows = store.tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
         return rows.view(np.int32).reshape(-1, 2), lengths.astype(np.int32)
 
     def _slices(self, store: StoredTurns, entries: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
@@ -244,13 +267,60 @@ class TextEncoder:
     ) -> Tuple[StoredTurns, np.ndarray, List[np.ndarray]]:
         """Numbers of conversations and of replies, and the store that knows them; who is new
         is added."""
-        batches = (each for each in (conversations, *replies) if isinstance(each, Batch))
+        given = (conversations, *replies)
+        batches = [each for each in given if isinstance(each, Batch)]
+        for examples in batches[:1]:
+            if examples.store.encoder_keys and self.key in examples.store.encoder_keys:
+                return self._look_up_ready(examples, given)
+            if examples.store.is_mapped:
+                return self._look_up(self._turns_of(conversations), *map(_labels_of, replies))
         store = self._kept if any(batch.store.is_held for batch in batches) else self._passing
         with store.lock:
             store.trim()
             numbers = self._conversation_numbers(store, conversations)
             entries = [self._label_numbers(store, each) for each in replies]
             return store.now(), numbers, entries
+
+    def _turns_of(self, conversations: Contexts) -> Sequence[Sequence[Turn]]:
+        """Those of a batch as they are, so that nothing is remembered of its rows."""
+        if isinstance(conversations, Batch):
+            return conversations.turns(self.history_size)
+        return conversations
+
+    def _look_up_ready(
+        self, batch: Batch, given: Sequence[Union[Contexts, Replies]]
+    ) -> Tuple[StoredTurns, np.ndarray, List[np.ndarray]]:
+        """The same for a batch whose tokens are ready, and texts that come with it.
+
+        given (Sequence): Conversations, which are the batch's or none, and replies.
+        """
+        assert self.key is not None
+        found = batch.store.encoded(self.key, batch.rows)
+        texts: Any = [text for each in given[1:] if not isinstance(each, Batch) for text in each]
+        others = np.zeros(0, dtype=np.int64)
+        if texts:
+            found, others = self._beside(found, batch.first_labels(), texts)
+        numbers = [found.labels if isinstance(each, Batch) else others for each in given[1:]]
+        conversations = found.conversations if isinstance(given[0], Batch) else others[:0]
+        return StoredTurns(*found[:4]), conversations, numbers
+
+    def _beside(
+        self, ready: Encoded, labels: Sequence[str], texts: Sequence[str]
+    ) -> Tuple[Encoded, np.ndarray]:
+        """Examples, and further replies among their entries.
+
+        labels (Sequence[str]): The examples' labels.
+        RETURNS (Tuple[Encoded, np.ndarray]): All; and the entry of each text, int64.
+        """
+        store, _, (entries,) = self._look_up((), texts)
+        nothing = entries[:0]
+        of_texts = Encoded(nothing, nothing, store.entries, store.tokens, nothing, entries)
+        joined = side_by_side([ready, of_texts])
+        of_labels, others = np.split(joined.labels, [len(labels)])
+        # Equal replies have one entry, whoever brought them.
+        known = dict(zip(labels, of_labels.tolist()))
+        found = [known.get(text, other) for text, other in zip(texts, others.tolist())]
+        return joined._replace(labels=of_labels), np.array(found, dtype=np.int64)
 
     # What follows is called with the store's lock held.
 
@@ -299,7 +369,7 @@ class TextEncoder:
             numbers = itemgetter(*keys, *keys[:1])(known)[: len(keys)] if keys else ()
         except KeyError:
             new = {key: turn for key, turn in zip(keys, turns) if key not in known}
-            store.add(list(new), *self._lay_out(list(new.values())))
+            store.add(list(new), *self.lay_out(list(new.values())))
             numbers = tuple(known[key] for key in keys)
         return np.array(numbers, dtype=np.int64)
 
@@ -330,6 +400,10 @@ def lowest_limits(batch: Batch, numbers: Any, n: int) -> Optional[np.ndarray]:
     lowest = np.full(n, NO_LIMIT)
     np.minimum.at(lowest, numbers, limits)
     return lowest
+
+
+def _labels_of(replies: Replies) -> Sequence[str]:
+    return replies.first_labels() if isinstance(replies, Batch) else replies
 
 
 def _limits(texts: Union[Contexts, Replies], field: int = CONTEXT) -> Optional[np.ndarray]:

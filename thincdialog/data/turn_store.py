@@ -20,7 +20,7 @@ import numpy as np
 
 from ..examples.store import Store
 from ..messages import SELF, Turn
-from .slices import slice_places
+from ..ops.slices import slice_places
 from .special_tokens import PARTNER_SPEAKS, SELF_SPEAKS, TURN
 
 EncodeMany = Callable[[Sequence[str]], Tuple[np.ndarray, np.ndarray]]
@@ -35,7 +35,7 @@ class StoredTurns(NamedTuple):
 
     bounds (np.ndarray): Where the turns of each conversation begin, and end; int64.
     turns (np.ndarray): Entries of all their turns, int32.
-    entries, tokens (np.ndarray): As in ``TurnStore``.
+    entries, tokens (np.ndarray): As in ``TurnStore``; or as in ``examples.Encoded``.
     """
 
     bounds: np.ndarray
@@ -189,7 +189,7 @@ class Conversations:
             cut = np.clip((self.totals - totals).repeat(n_turns) - before, 0, lengths)
             starts = starts + cut
             lengths = lengths - cut
-        rows = self._tokens[slice_places(starts, lengths)]
+        rows = self._tokens[slice_places(starts, lengths)].astype(np.int64, copy=False)
         rows += (segments * ONE_SEGMENT).repeat(lengths)
         return rows.view(np.int32).reshape(-1, 2)
 

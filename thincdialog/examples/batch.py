@@ -6,6 +6,7 @@ from typing import Any, Iterable, List, Optional, Sequence, Set, Union
 import numpy as np
 
 from ..messages import PARTNER, Columns, Message, Turn
+from .joined_store import JoinedStore
 from .store import NO_LABEL, MemoryStore, Store
 
 # Fields of an example that an agent encodes, by their places in ``max_tokens``.
@@ -169,7 +170,12 @@ def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Bat
     """
     stores = list({id(part.store): part.store for part in parts}.values())
     rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, dtype=np.int64)
-    if len(stores) != 1:
+    if len(stores) > 1 and all(store.encoder_keys for store in stores):
+        joined = JoinedStore(stores)
+        first_rows = {id(store): first for store, first in zip(stores, joined.first_rows)}
+        rows = np.concatenate([part.rows + first_rows[id(part.store)] for part in parts])
+        stores = [joined]
+    elif len(stores) != 1:
         names = dict.fromkeys(name for store in stores for name in store.names)
         columns = {
             name: [cell for part in parts for cell in part.store.cells(name, part.rows)]
@@ -177,10 +183,10 @@ def gathered(parts: Sequence[Batch], places: Optional[np.ndarray] = None) -> Bat
         }
         stores, rows = [MemoryStore.of_columns(columns, len(rows))], np.arange(len(rows))
     tasks = [part.tasks for part in parts if part.tasks is not None]
-    joined = Batch(
+    whole = Batch(
         stores[0],
         rows,
         all(part.training for part in parts),
         tasks=np.concatenate(tasks) if tasks else None,
     )
-    return joined if places is None else joined.take(places)
+    return whole if places is None else whole.take(places)

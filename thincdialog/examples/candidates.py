@@ -1,10 +1,11 @@
 """Candidates for an example, drawn from the other replies of its split."""
 
 import random
-from typing import Any, List, Sequence
+from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
+from .encoded import Encoded
 from .store import Store
 
 # Draws for each wanted candidate before the rest is taken from the distinct replies:
@@ -67,6 +68,18 @@ class WithCandidates(Store):
         self.store, self.sampler = store, sampler
         self.starts, self.is_held = store.starts, store.is_held
         self.names = list(dict.fromkeys([*store.names, "label_candidates"]))
+        self.encoder_keys, self.is_mapped = store.encoder_keys, store.is_mapped
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        return self.store.encoded(key, rows)
+
+    @property
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
+        return self.store.label_ids, self.store.label_texts
+
+    @property
+    def n_words(self) -> np.ndarray:
+        return self.store.n_words
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         found = self.store.cells(name, rows)

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 import numpy as np
 
 from ..messages import Message
+from .encoded import Encoded, side_by_side
 from .store import NO_LABEL, Store
 
 
@@ -24,9 +25,14 @@ class JoinedStore(Store):
         self.first_rows = list(accumulate((part.n_examples for part in parts), initial=0))
         self.names = list(dict.fromkeys(name for part in parts for name in part.names))
         self.is_held = all(part.is_held for part in parts)
+        self.is_mapped = any(part.is_mapped for part in parts)
+        of_parts = [frozenset(part.encoder_keys) for part in parts]
+        self.encoder_keys = frozenset.intersection(*of_parts)
 
     @cached_property
     def starts(self) -> Sequence[int]:  # type: ignore[override]
+        if all(part.is_single_turn for part in self.parts):
+            return range(self.first_rows[-1] + 1)
         ends = [
             np.asarray(part.starts)[1:] + first for part, first in zip(self.parts, self.first_rows)
         ]
@@ -46,6 +52,24 @@ class JoinedStore(Store):
                 found[place] = value
         return [f"{self.prefix}{id}" for id in found] if self.prefix and name == "id" else found
 
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        if len(self.parts) == 1:
+            return self.parts[0].encoded(key, rows)
+        parts = np.searchsorted(self.first_rows, rows, side="right") - 1
+        places = [np.flatnonzero(parts == number) for number in range(len(self.parts))]
+        found = [
+            part.encoded(key, rows[own] - first)
+            for part, own, first in zip(self.parts, places, self.first_rows)
+        ]
+        joined = side_by_side(found)
+        order = np.concatenate(places).argsort()
+        labels = joined.labels[order]
+        # What two tasks have in common is one label.
+        _, firsts, numbers = np.unique(self.label_ids[rows], return_index=True, return_inverse=True)
+        return joined._replace(
+            conversations=joined.conversations[order], labels=labels[firsts[numbers]]
+        )
+
     def message(self, row: int) -> Message:
         number = bisect_right(self.first_rows, row) - 1
         message = self.parts[number].message(row - self.first_rows[number])
@@ -53,7 +77,9 @@ class JoinedStore(Store):
         return message
 
     @cached_property
-    def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
+        if len(self.parts) == 1:
+            return self.parts[0].label_ids, self.parts[0].label_texts
         numbers: Dict[str, int] = {}
         ids = []
         for part in self.parts:

@@ -1,6 +1,7 @@
 """The order of several tasks that are shown together."""
 
 import copy
+from collections import Counter
 from functools import cached_property
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -78,6 +79,10 @@ class MixedOrder(Order):
         for part in self.parts:
             yield from part.texts()
 
+    def frequent_labels(self, most: int) -> List[str]:
+        counts = Counter(self.all_labels())
+        return sorted(counts, key=lambda text: -counts[text])[:most]
+
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         for part in self.parts:
             yield from part._whole()
@@ -130,7 +135,7 @@ class MixedOrder(Order):
                 return
         block, episode = self._heads[task] = part.head()
         bounds = block.store.sizes(self._unit)
-        self._sizes[task] = bounds[episode + 1] - bounds[episode]
+        self._sizes[task] = int(bounds[episode + 1] - bounds[episode])
 
     def take_one(self) -> Tuple[Block, int]:
         assert self._shares is not None

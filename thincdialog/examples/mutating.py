@@ -3,8 +3,6 @@
 import copy
 from typing import Any, Callable, Iterable, Iterator
 
-from thinc.api import Model
-
 from ..contract import is_users, place_of
 from ..errors import ConfigError, DataError, Problem
 from ..formats.wording import short
@@ -21,7 +19,9 @@ def own_mutator(mutator: Any) -> Any:
     """
     if hasattr(mutator, "rewrite"):
         return copy.copy(mutator)
-    if not callable(mutator) or isinstance(mutator, Model):
+    # A model of Thinc can be called, too. (Who only reads data has not imported it.)
+    is_model = any(kind.__module__ == "thinc.model" for kind in type(mutator).__mro__)
+    if not callable(mutator) or is_model:
         text = f"{short(mutator)} ({type(mutator).__name__}) is no mutator"
         hint = "let its registered function return one: what takes an episode and gives a list"
         raise ConfigError([Problem("", text, hint)])

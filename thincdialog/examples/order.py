@@ -2,17 +2,19 @@
 
 import copy
 from bisect import bisect_right
+from collections import Counter
 from functools import cached_property
 from itertools import islice
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, cast
 
 import numpy as np
 
 from ..errors import DataError
 from ..messages import PARTNER, SELF, SILENCE, Message, Turn
+from ..ops.slices import slice_places
 from .batch import Batch, gathered
 from .candidates import CandidateSampler, WithCandidates
-from .draws import block_order, in_share, sample_episodes
+from .draws import block_order, in_share, sample_episodes, whole_order
 from .joined_store import JoinedStore
 from .split import Block, Split, Start
 from .store import MemoryStore, Store, Unit
@@ -179,12 +181,25 @@ class Order:
     def all_labels(self) -> Iterator[str]:
         """Every label of these."""
         for store, episodes in self._whole():
-            starts = np.asarray(store.starts)
-            counts = starts[episodes + 1] - starts[episodes]
-            firsts = starts[episodes] - (counts.cumsum() - counts)
-            rows = firsts.repeat(counts) + np.arange(int(counts.sum()))
+            rows = episodes
+            if not store.is_single_turn:
+                starts = np.asarray(store.starts)
+                counts = starts[episodes + 1] - starts[episodes]
+                rows = slice_places(starts[episodes], counts)
             for labels in store.cells("labels", rows):
                 yield from labels or ()
+
+    def frequent_labels(self, most: int) -> List[str]:
+        """The different labels of these, the most frequent first; of equally frequent ones the
+        first seen.
+
+        most (int): How many at most.
+        """
+        built = self.data.built_store
+        if built is not None and self.picked is None and not built.has_several_labels:
+            return built.frequent_labels(most)
+        counts = Counter(self.all_labels())
+        return sorted(counts, key=lambda text: -counts[text])[:most]
 
     def _whole(self) -> Iterator[Tuple[Store, np.ndarray]]:
         """All episodes in the order of the data, store by store."""
@@ -216,6 +231,13 @@ class Order:
         again (int): How often they were shown before, within the epoch.
         start (Optional[Start]): Where in a stream to begin, if that is known.
         """
+        if self.training and not self.data.window and not self.data.streaming:
+            # Another worker has what is left over, for each task.
+            place = (self.worker - self.task) % self.n_workers
+            draw = (self.seed, self.epoch, again, place, self.n_workers, self.picked)
+            whole = whole_order(self.held.n_episodes, *draw)
+            yield Block(self.held, cast(Any, whole), 0, None, again, self.task)
+            return
         for block in self.data.blocks(self.picked, start):
             n, number, order = len(block.order), block.number, None
             if self.training:

@@ -1,18 +1,23 @@
 """One split of a task: reads its episodes, mutates and counts them, and cuts them into blocks."""
 
+import copy
+from bisect import bisect_left
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import (
     Any,
     Callable,
     Dict,
     FrozenSet,
+    Generator,
     Iterable,
     Iterator,
     List,
     NamedTuple,
     Optional,
+    Protocol,
     Sequence,
+    Tuple,
     Union,
 )
 
@@ -25,8 +30,13 @@ from ..formats.bookmark import Bookmark
 from ..formats.text_file import check_readable
 from ..formats.tolerance import tolerance
 from ..formats.wording import short
-from ..messages import FIELDS, is_message
+from ..messages import FIELDS, Message, is_message
+from .mapped_store import MappedStore
 from .mutating import Episode, Source, mutated, own_mutator
+from .packed_store import PackedStore
+from .portion import Encoding, Portion, pack_store
+from .reading import Read, Reading, Tasks
+from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import MemoryStore, Store, collection_paused
 
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
@@ -34,6 +44,8 @@ from .store import MemoryStore, Store, collection_paused
 # and the `part`'s.
 Start = Dict[str, Any]
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
+# Examples, and letters of their texts, that a shard has at most (and one episode more).
+SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
 
 
 class Block(NamedTuple):
@@ -41,7 +53,7 @@ class Block(NamedTuple):
 
     store (Store): Holds the episodes.
     order (np.ndarray): Their numbers in the store, in the order of the data, or in that of an
-        epoch; int64.
+        epoch; int64. Where all of a store are shuffled, a ``Shuffled``.
     number (int): Place of the block in the data, from 0.
     start (Optional[Start]): Where a stream is to be read from to get them again.
     again (int): How often the data was shown whole before, within the epoch.
@@ -56,28 +68,53 @@ class Block(NamedTuple):
     task: int = 0
 
 
+class Readers(Protocol):
+    """Others who read ahead (see ``loader.Readers``)."""
+
+    def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
+        """What comes of the tasks, in their order."""
+
+    def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The same blocks; while one is shown, the next one is read."""
+
+    def watch(self, split: "Split") -> Optional["Watch"]:
+        """What sees whether reading is so slow that others should help; None if they do."""
+
+
+class Watch(Protocol):
+    """Looks on while one reads alone (see ``loader.Readers``)."""
+
+    def begin(self) -> None:
+        """Reading goes on."""
+
+    def wants_help(self) -> bool:
+        """Whether others are to help from now on."""
+
+
 class Split:
     """The episodes of a split, held in memory or read anew for each epoch.
 
     name (str): For instance "train".
     source (Union[Source, Store]): Gives the episodes in file order; the same ones at each
-        call. One that can begin anywhere has a method `read_from` (see ``FileSource``). Or a
-        store that holds them, which is shown as it is.
+        call. One that can begin anywhere has a method `read_from` (see ``FileSource``), or
+        gives them by number or by part (see ``Sharded``). Or a store that holds them, which is
+        shown as it is.
     mutators (Sequence): Applied in order (see ``mutators.mutator``); none to a store.
     candidates (Optional[Callable]): Gives the candidates of every message.
     streaming (bool): Read the source for each epoch instead of holding it.
     single_turn (bool): Whether the source's episodes are known to have one turn each.
-    window (int): Episodes in a block.
+    window (int): Episodes in a block; 0 for one of all, unless they are streamed.
     origin (str): What the data is, for error messages, unless the source has an
         `origin` of its own.
     text_fields (Sequence[str]): Fields that together hold every text once.
     endless (bool): Whether the source may never end; only training shows such data.
+    built_store (Optional[MappedStore]): What is shown in the source's place, if anything is.
     """
 
     def __init__(
         self,
         name: str,
-        source: Union[Source, Store],
+        source: Union[Source, ByNumber, ByPart, Store],
         *,
         mutators: Sequence[Any] = (),
         candidates: Optional[Callable[[], List[str]]] = None,
@@ -89,13 +126,18 @@ class Split:
         endless: bool = False,
     ):
         self.name = name
-        self.source = source
+        self.source = source if isinstance(source, Store) else sharded(source)
+        # What gives the episodes, which may be code of a user's.
+        self._given = self.source.read if isinstance(self.source, Sharded) else source
+        # Who reads it beside this process, if anybody does, and what makes tokens of it then.
+        self.readers: Optional[Readers] = None
+        self.encoding: Callable[[], Optional[Encoding]] = lambda: None
         if isinstance(source, Store) and (mutators or candidates or streaming):
             text = f"the split '{name}' is a store, which is shown as it is"
             raise ConfigError([Problem("", text, "no mutators, no candidates, no streaming")])
         if isinstance(source, Store):
             source.check(name)
-        elif not callable(source):
+        elif not callable(self.source):
             text = f"the split '{name}' is {show(source)}"
             hint = "give a Store, or a function that gives episodes; IterableTeacher takes lists"
             raise ConfigError([Problem("", text, hint)])
@@ -103,14 +145,34 @@ class Split:
         self.candidates = candidates
         self.streaming = streaming
         self.window = window
-        self.origin = getattr(source, "origin", origin)
+        self.origin = getattr(self.source, "origin", origin)
         self.text_fields = text_fields
         self.endless = endless
         self._single_turn = _stays_single(mutators, single_turn)
         self._store = source if isinstance(source, Store) else None
+        self.built_store: Optional[MappedStore] = None
         self._lengths: Optional[np.ndarray] = None
         self._replies: Optional[List[str]] = None
         self._fixed: Optional[List[str]] = None
+        self._allowed: FrozenSet[str] = frozenset()
+
+    def set_window(self, n_episodes: int, is_stored: bool) -> None:
+        """Cut the episodes into blocks of so many from now on; 0: into one.
+
+        is_stored (bool): Whether a stream will be held by a store.
+        RAISES (ConfigError): If a stream is to be one block.
+        """
+        if self.streaming and not n_episodes and not is_stored:
+            text = f"the split '{self.name}' is a stream, which cannot be shuffled whole"
+            hint = "set [loader] shuffle_window to what memory holds, or give it a [loader] store"
+            raise ConfigError([Problem("", text, hint)])
+        self.window = n_episodes
+
+    def use(self, store: MappedStore) -> None:
+        """Show what a store holds, which was made of these very episodes, in their place."""
+        self._store = self.built_store = store
+        self.streaming = False
+        self._lengths = self._replies = None
 
     def check_source(self) -> None:
         """See that the files it is read from, if any, are there.
@@ -142,27 +204,50 @@ class Split:
         RAISES (DataError): If there is none, or a label is not among the fixed
             candidates and such ones are not tolerated.
         """
-        fixed = self.fixed_candidates()
-        allowed = frozenset(fixed or ())
         at = at or Bookmark()
-        read: Source = partial(self._read, at if self._can_begin_anywhere else None)
+        is_empty = at.file == 0 and at.is_at_begin
+        read = partial(self.source_episodes, at if self.can_begin_anywhere else None)
+        for episode in self.behind_mutators(read):
+            is_empty = False
+            yield episode
+        if is_empty:
+            raise self._no_examples()
+
+    def _no_examples(self) -> DataError:
+        cause = ", or its mutators left none" if self.mutators else ""
+        return DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
+
+    def behind_mutators(self, read: Source) -> Iterator[Episode]:
+        """Episodes of the source as they are shown; those that mutators leave empty are not.
+
+        read (Source): Reads them, see ``source_episodes``.
+        """
+        fixed = self.fixed_candidates()
+        allowed = self._allowed
         for mutator in self.mutators:
             read = partial(mutated, mutator, read, self.name, self.origin)
-        is_empty = at.file == 0 and at.is_at_begin
         for episode in read():
             if episode:
-                is_empty = False
                 if fixed is not None:
                     self._fix_candidates(episode, fixed, allowed)
                 yield episode
-        if is_empty:
-            cause = ", or its mutators left none" if self.mutators else ""
-            raise DataError(self.origin, f"the split '{self.name}' has no examples{cause}")
+
+    def bare(self) -> "Split":
+        """The same without what it holds, for who reads it elsewhere; what mutators saw so far is
+        no matter there."""
+        bare = copy.copy(self)
+        bare._store = bare._lengths = bare._replies = bare.readers = bare.built_store = None
+        bare.encoding = _nothing
+        bare.source, bare.mutators = copy.copy(self.source), [copy.copy(m) for m in self.mutators]
+        self.fixed_candidates()
+        bare._fixed = self._fixed
+        return bare
 
     def fixed_candidates(self) -> Optional[List[str]]:
         """The one list of candidates of all messages, if there is one."""
         if self.candidates is not None and self._fixed is None:
             self._fixed = self.candidates()
+            self._allowed = frozenset(self._fixed)
         return self._fixed
 
     def store(self) -> Store:
@@ -170,8 +255,12 @@ class Split:
         if self._store is None:
             store = MemoryStore()
             with collection_paused():
-                for episode in self.episodes():
-                    store.append(episode)
+                if self._has_readers:
+                    for block in self._streamed(None, BEGIN):
+                        store.extend(block.store)
+                else:
+                    for episode in self.episodes():
+                        store.append(episode)
             self._store = store
         return self._store
 
@@ -186,7 +275,11 @@ class Split:
         """Turns of each episode, int64; of a stream, by reading it once."""
         if self._lengths is None:
             if self.streaming:
-                self._lengths = np.array([len(episode) for episode in self.episodes()])
+                starts = (np.asarray(block.store.starts) for block in self._streamed(None, BEGIN))
+                self._lengths = np.concatenate([np.diff(of_block) for of_block in starts])
+            elif self.store().is_single_turn:
+                # Takes no memory, however many there are.
+                self._lengths = np.broadcast_to(np.int64(1), self.store().n_episodes)
             else:
                 self._lengths = np.diff(np.asarray(self.store().starts))
         return self._lengths
@@ -200,17 +293,17 @@ class Split:
         """The first label of each example; of a stream, by reading it once."""
         if self._replies is None:
             if self.streaming:
-                turns = (message for episode in self.episodes() for message in episode)
-                self._replies = [turn["labels"][0] for turn in turns if turn.get("labels")]
+                stores: Iterable[Store] = (block.store for block in self._streamed(None, BEGIN))
             else:
-                labels = self.store().all_cells("labels")
-                self._replies = [answers[0] for answers in labels if answers]
+                stores = [self.store()]
+            labels = chain.from_iterable(store.all_cells("labels") for store in stores)
+            self._replies = [answers[0] for answers in labels if answers]
         return self._replies
 
     def blocks(
         self, picked: Optional[np.ndarray], start: Optional[Start] = None
     ) -> Iterator[Block]:
-        """The episodes in blocks of ``window``, in file order.
+        """The episodes in blocks of ``window``, in file order; in any where that is 0.
 
         picked (Optional[np.ndarray]): Numbers of the episodes to use, ascending;
             all if None.
@@ -241,14 +334,74 @@ class Split:
 
     def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
-        members = np.arange(store.n_episodes) if picked is None else picked
-        for number, first in enumerate(range(0, len(members), self.window)):
-            yield Block(store, members[first : first + self.window], number)
+        n = store.n_episodes if picked is None else len(picked)
+        window = self.window or SHARD_ROWS
+        for number, first in enumerate(range(0, n, window)):
+            members = slice(first, min(first + window, n))
+            order = np.arange(members.start, members.stop) if picked is None else picked[members]
+            yield Block(store, order, number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
+        if self.readers is None or not self._has_readers:
+            return self._streamed_here(picked, start, None)
+        watch = self.readers.watch(self)
+        if watch is None:
+            return self.readers.ahead(self._streamed_ahead(picked, start))
+        return self._streamed_here(picked, start, watch)
+
+    @property
+    def _episodes_at_once(self) -> int:
+        """Episodes in a block of what is read; of what is held, for no longer than that."""
+        return (self.window if self.streaming else 0) or SHARD_ROWS
+
+    def _streamed_here(
+        self, picked: Optional[np.ndarray], start: Start, watch: Optional["Watch"]
+    ) -> Iterator[Block]:
+        """Blocks that this process reads, until it is seen that others should help."""
+        window = self._episodes_at_once
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
+        for number, episode, mark, n_before in self._from(start):
+            if wanted is None or number in wanted:
+                if not store.n_episodes:
+                    start = {**mark.mark(), "skip": n_before, "episode": number, "part": part}
+                if self.streaming and self._single_turn and len(episode) > 1:
+                    raise self._more_turns(episode[0]["id"])
+                store.append(episode)
+            if store.n_episodes == window:
+                yield Block(store, np.arange(store.n_episodes), part, start)
+                store = MemoryStore(is_held=False)
+                part += 1
+                if watch is not None:
+                    watch.begin()
+            if watch is not None and watch.wants_help():
+                here = _behind(mark, n_before, number, part)
+                ahead = self._streamed_ahead(picked, here, store, start)
+                yield from self.readers.ahead(ahead) if self.readers else ahead
+                return
+        if store.n_episodes:
+            yield Block(store, np.arange(store.n_episodes), part, start)
+
+    def shards(self, start: Optional[Start] = None) -> Iterator[Tuple[MemoryStore, Start]]:
+        """The episodes from the source, however many memory holds at once, and where to begin
+        for what follows them.
+
+        start (Optional[Start]): Where to begin; None for the first episode.
+        """
+        store, size = MemoryStore(is_held=False), 0
+        for number, episode, mark, n_before in self._from(start or BEGIN):
+            store.append(episode)
+            size += sum(map(_size, episode))
+            if size > SHARD_LETTERS or store.n_examples >= SHARD_ROWS:
+                yield store, _behind(mark, n_before, number)
+                store, size = MemoryStore(is_held=False), 0
+        if store.n_episodes:
+            yield store, _behind(mark, n_before, number)
+
+    def _from(self, start: Start) -> Iterator[Tuple[int, Episode, Bookmark, int]]:
+        """The episodes from a place on, by this process: number, messages, and where it is read
+        from, with how many stand between there and it."""
         at = Bookmark(start)
         spot, skipped, n_since = (at.file, at.spot), start["skip"], 0
         for number, episode in enumerate(self.episodes(at), start["episode"] - start["skip"]):
@@ -257,30 +410,106 @@ class Split:
             n_since += 1
             if skipped:
                 skipped -= 1
-            elif wanted is None or number in wanted:
-                if not store.n_episodes:
-                    own = {"skip": n_since - 1, "episode": number, "part": part}
-                    start = {**at.mark(), **own}
-                if self._single_turn and len(episode) > 1:
-                    text = f"{short(episode[0]['id'])} was to be a single turn, but has more"
-                    raise DataError(self.origin, text)
-                store.append(episode)
-            if store.n_episodes == self.window:
-                yield Block(store, np.arange(store.n_episodes), part, start)
-                store = MemoryStore(is_held=False)
-                part += 1
-        if store.n_episodes:
-            yield Block(store, np.arange(store.n_episodes), part, start)
+            else:
+                yield number, episode, at, n_since - 1
+
+    def _more_turns(self, name: str) -> DataError:
+        return DataError(self.origin, f"{short(name)} was to be a single turn, but has more")
+
+    # --- with others who read ahead --------------------------------------------------------
 
     @property
-    def _can_begin_anywhere(self) -> bool:
-        """Not if a mutator counts what it saw."""
+    def _has_readers(self) -> bool:
+        """Whether others may read; not where all that is wrong is to be gathered here."""
+        is_store = isinstance(self.source, Store)
+        return self.readers is not None and not is_store and tolerance().bad_data is None
+
+    def _read_ahead(self, start: Start, encoding: Optional[Encoding]) -> Iterator[Read]:
+        """Portions of the episodes from a place on, which others may have read."""
+        assert self.readers is not None
+        self.fixed_candidates()
+        tasks = Tasks(self, start)
+        is_empty = start == BEGIN
+        reads = self.readers.read(tasks, tasks.reading(encoding))
+        try:
+            for read in reads:
+                tasks.note(read)
+                getattr(self.source, "bad", {}).update(read.bad)
+                if read.portion.n_episodes:
+                    is_empty = False
+                    yield read
+        except DataError:
+            if is_empty:  # Nothing could be read: what it says then is said here.
+                next(self.episodes(), None)
+            raise
+        finally:
+            reads.close()
+        if is_empty:
+            next(self.episodes(), None)
+
+    def _unpacked(self, portions: Sequence[Portion]) -> PackedStore:
+        fixed = self.fixed_candidates()
+        return PackedStore(portions, None if fixed is None else {"label_candidates": fixed})
+
+    def _streamed_ahead(
+        self,
+        picked: Optional[np.ndarray],
+        start: Start,
+        store: Optional[MemoryStore] = None,
+        place: Start = BEGIN,
+    ) -> Iterator[Block]:
+        """Blocks that others help to read.
+
+        store (Optional[MemoryStore]): Episodes before the start that belong to the first block.
+        place (Start): Where these begin.
+        """
+        wanted = None if picked is None else picked.tolist()
+        encoding = self.encoding() if self.streaming and wanted is None else None
+        window, part, skipped = self._episodes_at_once, start["part"], start["skip"]
+        number = origin = start["episode"] - skipped
+        n_waiting = 0 if store is None else store.n_episodes
+        waiting = [pack_store(store, encoding)] if store is not None and n_waiting else []
+        for read in self._read_ahead(start, encoding):
+            whole, first = read.portion, min(skipped, read.portion.n_episodes)
+            skipped -= first
+            is_single = self.streaming and self._single_turn
+            if is_single and (np.diff(whole.starts) > 1).any():
+                row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
+                (name,) = self._unpacked([whole]).cells("id", np.array([row]))
+                raise self._more_turns(name)
+            for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
+                first, last = begin - number, end - number
+                while first < last:
+                    if not n_waiting:
+                        since = first if read.mark else number - origin + first
+                        own = {"skip": since, "episode": number + first, "part": part}
+                        place = {**(read.mark or start), **own}
+                    n = min(last - first, window - n_waiting)
+                    waiting.append(whole.slice(first, first + n))
+                    first, n_waiting = first + n, n_waiting + n
+                    if n_waiting == window:
+                        yield Block(self._unpacked(waiting), np.arange(window), part, place)
+                        waiting, n_waiting, part = [], 0, part + 1
+            number += whole.n_episodes
+        if n_waiting:
+            yield Block(self._unpacked(waiting), np.arange(n_waiting), part, place)
+
+    @property
+    def can_begin_anywhere(self) -> bool:
+        """Whether reading can begin anywhere; not if a mutator counts what it saw."""
         counts = any(hasattr(mutator, "rewrite") for mutator in self.mutators)
         return not counts and hasattr(self.source, "read_from")
 
-    def _read(self, at: Optional[Bookmark]) -> Iterator[Episode]:
-        episodes = self.source() if at is None else self.source.read_from(at)  # type: ignore
-        if is_users(self.source):
+    def source_episodes(self, at: Optional[Bookmark]) -> Iterator[Episode]:
+        """The episodes as the source gives them.
+
+        at (Optional[Bookmark]): Lies where to begin, and is moved along; None for the beginning.
+        """
+        if isinstance(self.source, Store):
+            yield from _episodes_of(self.source)
+            return
+        episodes = self.source() if at is None else self.source.read_from(at)
+        if is_users(self._given):
             episodes = self._of_user(episodes)
         for number, episode in enumerate(episodes):
             for turn, message in enumerate(episode):
@@ -295,11 +524,11 @@ class Split:
         """Episodes from a function of a user's: they are what they must be."""
         wanted = f"episodes: lists of Messages {FIELDS}"
         if not isinstance(episodes, Iterable):
-            raise wrong_value(self.source, episodes, wanted)
+            raise wrong_value(self._given, episodes, wanted)
         for episode in episodes:
             is_good = isinstance(episode, list) and all(map(is_message, episode))
             if not is_good:
-                raise wrong_value(self.source, episode, f"{wanted}; this is one of them")
+                raise wrong_value(self._given, episode, f"{wanted}; this is one of them")
             yield episode
 
     def _fix_candidates(self, episode: Episode, fixed: List[str], allowed: FrozenSet[str]) -> None:
@@ -312,6 +541,38 @@ class Split:
                     )
                     raise DataError(self.origin, text)
             message["label_candidates"] = fixed
+
+
+def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
+    """Of some numbers, those that are wanted (all if None), as runs.
+
+    wanted (Optional[List[int]]): Ascending.
+    """
+    if wanted is None:
+        return [(first, last)]
+    own = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
+    return [(number, number + 1) for number in own]
+
+
+def _nothing() -> None:
+    return None
+
+
+def _episodes_of(store: Store) -> Iterator[Episode]:
+    starts = store.starts
+    for number in range(store.n_episodes):
+        yield [store.message(row) for row in range(starts[number], starts[number + 1])]
+
+
+def _behind(mark: Bookmark, n_before: int, number: int, part: int = 0) -> Start:
+    """Where to begin behind an episode, from what ``Split._from`` tells of it."""
+    return {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": part}
+
+
+def _size(message: Message) -> int:
+    size = sum(len(value) for value in message.values() if type(value) is str)
+    size += sum(map(len, message.get("labels", ())))
+    return size + sum(len(turn[1]) for turn in message.get("context", ()))
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:

@@ -5,13 +5,14 @@ from array import array
 from contextlib import contextmanager
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Dict, Iterator, List, Literal, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Literal, Sequence, Tuple
 
 import numpy as np
 
 from ..contract import Contract, Returned, is_users, place_of, show
 from ..errors import ConfigError, Problem
 from ..messages import Message
+from .encoded import Encoded
 
 # What the sizes of episodes are counted in.
 Unit = Literal["episodes", "examples", "words"]
@@ -42,6 +43,9 @@ class Store(Contract):
     names (Sequence[str]): Fields that some row has. Labels stand under `labels`.
     starts (Sequence[int]): First row of each episode, and at the end the number of rows.
     is_held (bool): Whether it stays for the whole run, and with it what agents remember.
+    is_mapped (bool): Whether it lies on disk and may be larger than memory: nothing is kept of
+        its rows.
+    encoder_keys (Collection[str]): Of the encoders whose tokens it has ready.
     """
 
     returns = {
@@ -52,12 +56,22 @@ class Store(Contract):
     names: Sequence[str]
     starts: Sequence[int]
     is_held: bool = True
+    is_mapped: bool = False
+    encoder_keys: Collection[str] = ()
 
     def cells(self, name: str, rows: np.ndarray) -> List[Any]:
         """One field of some rows; None where a row lacks it. A `text` is a string, `labels`
         are a list of strings, and an `id`, which no other row has, is a string.
 
         name (str): Of any field, also of one that no row has.
+        rows (np.ndarray): Shape (n_rows,), int64.
+        """
+        raise NotImplementedError
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        """The tokens of some rows, which need not be looked up or tokenized any more.
+
+        key (str): One of ``encoder_keys``.
         rows (np.ndarray): Shape (n_rows,), int64.
         """
         raise NotImplementedError
@@ -110,7 +124,7 @@ class Store(Contract):
             yield from self.cells(name, np.arange(start, min(start + CHUNK, self.n_examples)))
 
     @cached_property
-    def _numbered_labels(self) -> Tuple[np.ndarray, List[str]]:
+    def _numbered_labels(self) -> Tuple[np.ndarray, Sequence[str]]:
         numbers: Dict[str, int] = {}
         ids = [
             numbers.setdefault(labels[0], len(numbers)) if labels else NO_LABEL
@@ -125,7 +139,7 @@ class Store(Contract):
         return self._numbered_labels[0]
 
     @cached_property
-    def label_texts(self) -> List[str]:
+    def label_texts(self) -> Sequence[str]:
         """The different first labels."""
         return self._numbered_labels[1]
 
@@ -217,6 +231,19 @@ class MemoryStore(Store):
                     if len(column) < n_rows:
                         column.append(None)
         self.starts.append(n_rows)
+
+    def extend(self, store: Store) -> None:
+        """Take in all episodes of another one."""
+        n_rows, n_more = self.starts[-1], store.n_examples
+        for name in store.names:
+            column = self.columns.setdefault(name, [None] * n_rows)
+            values = store.all_cells(name)
+            if name == "labels":
+                values = (value and self._shared(value) for value in values)
+            column += values
+        for column in self.columns.values():
+            column += [None] * (n_rows + n_more - len(column))
+        self.starts.extend((np.asarray(store.starts)[1:] + n_rows).tolist())
 
     def _shared(self, values: List[str]) -> List[str]:
         known = self._known_lists

@@ -24,7 +24,7 @@ def written_whole(folder: Path) -> Iterator[Path]:
             yield new
             for path in [*new.rglob("*"), new]:
                 sync(path)
-            _replace(new, folder)
+            replace(new, folder)
     except OSError as error:
         # NumPy says only how much it could write.
         reason = error.strerror or f"the disk may be full ({error})"
@@ -34,7 +34,7 @@ def written_whole(folder: Path) -> Iterator[Path]:
         ) from None
 
 
-def _replace(new: Path, folder: Path) -> None:
+def replace(new: Path, folder: Path) -> None:
     """Put a folder in the place of another; at no moment are both gone."""
     if not folder.exists():
         new.rename(folder)

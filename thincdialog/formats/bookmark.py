@@ -30,6 +30,10 @@ class Bookmark:
     has_flags (bool): Whether hints name the flags of a command, and not a config's settings.
     n_conversations (Optional[int]): Read so far of the file, where one may give no episode or
         several; None where each episode is one.
+    piece (Optional[Tuple]): Lines from the place on that were read already, and their encoding:
+        no more than these are to be read.
+    last (Optional[int]): Number of the unit, of a source that is read by numbers, that is not to
+        be read any more.
     unit (str): What the reader counts, see ``BadData``.
     bad (Optional[BadData]): Takes what cannot be read; None: the first of it is an error.
     """
@@ -42,6 +46,8 @@ class Bookmark:
         self.encoding: Optional[str] = None
         self.bad: Optional[BadData] = None
         self.has_flags = False
+        self.piece: Optional[Tuple[bytes, str]] = None
+        self.last: Optional[int] = None
         self.n_conversations: Optional[int] = None
         self.unit = "episodes"
         mark = mark or {}
@@ -54,8 +60,8 @@ class Bookmark:
 
     @property
     def is_at_begin(self) -> bool:
-        """Whether nothing of the file stands before it."""
-        return self.spot == (0, 0)
+        """Whether nothing of the file stands before it, and all of it is to be read."""
+        return self.spot == (0, 0) and self.piece is None
 
     def before(self, count: int = 0) -> None:
         """Move it before the line or row that was read last.

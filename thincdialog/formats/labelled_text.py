@@ -7,7 +7,7 @@ from ..errors import DataError
 from ..messages import Episode, Message
 from .bookmark import Bookmark
 from .tables import missing, read_table
-from .text_file import File, read_json_lines, suffix_of
+from .text_file import File, is_json_lines, read_json_lines, suffix_of
 from .tolerance import tolerance
 from .wording import kind
 
@@ -38,7 +38,7 @@ def read_labelled_text(
     if suffix in (".csv", ".tsv"):
         wanted = (text_field,) if tolerance().unlabelled else (text_field, label_field)
         rows = read_table(path, at, columns, wanted, delimiter)
-    elif suffix in (".jsonl", ".json", ".ndjson"):
+    elif is_json_lines(path):
         rows = read_json_lines(path, at)
     else:
         known = ".jsonl, .csv or .tsv, each with .gz behind it or not"

@@ -10,7 +10,19 @@ import stat
 import zlib
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from ..errors import DataError
 from ..files.json_text import MAX_LINE_VALUES, parse_json
@@ -81,6 +93,11 @@ def suffix_of(file: File) -> str:
     return os.path.splitext(str(file).removesuffix(".gz"))[1].lower()
 
 
+def is_json_lines(file: File) -> bool:
+    """Whether the name of a file says that there is a record in each line."""
+    return suffix_of(file) in (".jsonl", ".json", ".ndjson")
+
+
 def read_lines(
     path: File, at: Optional[Bookmark] = None, with_lost: bool = False
 ) -> Iterator[Line]:
@@ -104,10 +121,8 @@ def read_lines(
     at.path = path
     byte, number = at.spot
     with _opened(path, at) as (stream, encoding):
-        # A pipe is read up to there, what is gzip'd is unpacked.
-        n_left = byte - (stream.seek(byte) if stream.seekable() else 0)
-        while n_left > 0 and (part := stream.read(min(n_left, 1 << 20))):
-            n_left -= len(part)
+        if at.piece is None:
+            _skip(stream, byte)
         readline = stream.readline
         while raw := readline(MAX_LINE + 1):
             number += 1
@@ -136,6 +151,40 @@ def read_lines(
             yield number, line
     if number == 0:
         raise DataError(path, "the file is empty")
+
+
+def _skip(stream: BinaryIO, n_bytes: int) -> None:
+    """Go to a place. A pipe is read up to there, what is gzip'd is unpacked."""
+    n_left = n_bytes - (stream.seek(n_bytes) if stream.seekable() else 0)
+    while n_left > 0 and (part := stream.read(min(n_left, 1 << 20))):
+        n_left -= len(part)
+
+
+def cut_lines(
+    paths: Sequence[str], at: Bookmark, size: Callable[[], int]
+) -> Iterator[Tuple[Dict[str, Any], bytes, str]]:
+    """Whole lines of files as they stand there, so many at once that they have about a size.
+
+    paths (Sequence[str]): The files.
+    at (Bookmark): Lies where to begin.
+    size (Callable[[], int]): Bytes that are wanted, asked for each time.
+    RETURNS (Iterator[Tuple]): Where each piece begins (see ``Bookmark.mark``); its bytes; and
+        their encoding.
+    RAISES (DataError): If a file cannot be read.
+    """
+    for number, path in enumerate(paths[at.file :], start=at.file):
+        at.open(number)
+        with _opened(path, at) as (stream, encoding):
+            byte, line = at.spot
+            _skip(stream, byte)
+            # Nothing comes of an empty file, which its reader is to find.
+            while (part := stream.read(size())) or byte == 0:
+                part += stream.readline(MAX_LINE + 1)
+                yield at.mark(), part, encoding
+                byte, line = byte + len(part), line + part.count(b"\n")
+                if not part:
+                    break
+                at.spot = at.begin = at.end = byte, line
 
 
 def read_text(path: Union[str, Path], at: Optional[Bookmark] = None, most: int = MAX_FILE) -> str:
@@ -278,6 +327,10 @@ def _opened(
 ) -> Iterator[Tuple[BinaryIO, str]]:
     """A file's content, unpacked, and its encoding; whatever goes wrong with it is a
     ``DataError``. What cannot be cut into lines by bytes (UTF-16) is made UTF-8."""
+    if at is not None and at.piece is not None:
+        piece, encoding = at.piece
+        yield io.BytesIO(piece), encoding
+        return
     try:
         file = io.FileIO(0, closefd=False) if str(path) == STDIN else io.FileIO(path)
         with io.BufferedReader(file, 1 << 18) as packed:

@@ -68,6 +68,7 @@ class SplitReport:
     shared_ids (int): Conversations that have their id from one that ended before.
     held_out (str): Which part of its files the split is; "" if all of them.
     skipped (List[SkippedSome]): Of each file, what cannot be read and is left out.
+    store (str): What ``[loader] store`` has of it; "" if the config names none.
     """
 
     task: str
@@ -102,6 +103,7 @@ class SplitReport:
     shared_ids: int
     held_out: str = ""
     skipped: List[SkippedSome] = field(default_factory=list)
+    store: str = field(default="", init=False)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,9 @@ def _report(
         for split in wanted
         if (name, split) in surveys
     ]
+    if experiment.stores is not None:
+        for part in reports:
+            part.store = experiment.stores.about(part.task, part.split)
     report = DataReport(reports, reading.has_classes, n_known, limits)
     run_checks(report)
     if "train" in wanted:

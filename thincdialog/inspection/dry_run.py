@@ -83,6 +83,7 @@ def dry_run(
             check_output(None, force, resume)
         else:
             check_contents(Path(output), force, resume, has_checkpoint=True)
+        experiment.use_examples(stream, "none")
         found = DryRun(
             {
                 name: {split: task.for_split(split).n_examples for split in task.splits}
@@ -90,6 +91,7 @@ def dry_run(
             }
         )
         experiment.initialize(run.teacher, stream)
+        experiment.use_tokens(stream, "none")
         if experiment.agent.learns:
             _take_step(experiment, run.teacher, found)
         _evaluate(experiment, found)

@@ -74,6 +74,9 @@ def prepared(
     with trial.working():
         _ = trial.learner  # An agent without weights is refused.
         trial.check_data()
+        stream = stderr or sys.stderr
+        trial.use_examples(stream, "none")
         trial.teacher = trial.training_split()
-        trial.initialize(trial.teacher, stderr or sys.stderr)
+        trial.initialize(trial.teacher, stream)
+        trial.use_tokens(stream, "none")
         yield trial

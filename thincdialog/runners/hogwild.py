@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from ..errors import ConfigError, Problem, ProtocolError
 from ..evaluation.evaluate_agent import evaluate_agent, evaluate_by
+from ..loader.cores import n_cores
 from ..metrics import Metric, merge_reports
 from ..optimizers.scored_schedules import schedule_states
 from ..optimizers.shared_state import has_known_steps, lay_out_state, settings_of
@@ -25,7 +26,6 @@ from ..training.interruption import Interruption
 from ..training.runner import Runner
 from ..worlds import World
 from .alone import Alone
-from .cores import n_cores
 from .crew import LOOK_SECONDS, Crew
 from .hogwild_processes import folder_of, make_process_worker, share_with_processes
 from .stale_steps import describe_stale

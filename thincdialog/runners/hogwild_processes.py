@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -115,6 +116,7 @@ def make_process_worker(
             '[runner] executor = "thread".'
         ) from None
     set_current_ops(experiment.ops)
+    experiment.use_examples(sys.stderr, "none")
     teacher = experiment.training_split()
     here = data_prints(teacher)
     for name in (name for name in data if here[name] != data[name]):
@@ -127,6 +129,7 @@ def make_process_worker(
         raise DataError(teacher.by_task()[name].data_name, text)
     agent = experiment.learner
     agent.from_disk(Path(folder), tokenizer=experiment.tokenizer)
+    experiment.use_tokens(sys.stderr, "none")
     agent.use_weights(shared.arrays[WEIGHTS])
     use_state(experiment.optimizer, KEY, shared.arrays)
     cells: Any = shared.arrays[CELLS]
@@ -145,6 +148,9 @@ def data_prints(teacher: Teacher) -> Dict[str, str]:
 
 
 def _print_of(task: Teacher) -> str:
+    store = task.data_of(task.split).built_store
+    if store is not None:
+        return store.checksum
     if task.is_streamed(task.split):
         found, texts = hashlib.sha256(), _begin_of_stream(task)
     else:

@@ -14,6 +14,7 @@ from ..training.experiment import Experiment
 # Settings that do not touch what was learnt so far.
 HARMLESS = (
     "paths.*", "system.gpu_id", "system.ops", "evaluation.world*", "baselines.*", "tasks.*.test",
+    "loader.store", "loader.workers", "loader.start_method",
     "training.max_*", "training.eval_every_*", "training.log_every_*",
     "training.checkpoint_*", "training.patience",
     "training.target_score", "training.n_samples", "training.logger.*", "training.callbacks.*",

@@ -120,6 +120,8 @@ class TrainingRun:
         self.keeper = RunKeeper(experiment, folder)
         self.log: List[RunLog] = []
         self._noted: Set[str] = set()
+        if experiment.readers is not None:
+            experiment.readers.note = self._note
 
     def find(self, force: bool) -> Optional[Dict[str, Any]]:
         """What to go on from; None to begin."""
@@ -157,12 +159,14 @@ class TrainingRun:
         if unused:
             tail = "no training data, so its weight counts for nothing"
             self._note(f"[mixture.weights] {', '.join(unused)}: {tail}")
+        experiment.use_examples(self.stderr)
         dev, test = self._split("dev"), self._split("test")
         if state is not None:
             with self.keeper.taking_back():
                 self.keeper.restore(state)
         else:
             experiment.initialize(self.teacher, self.stderr)
+        experiment.use_tokens(self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
         if state is None:
             check_first_batches(experiment)

@@ -92,16 +92,30 @@ class FileSource:
     paths (PathOrPaths): The file or files.
     options (FileOptions): How they are read.
     part (str): The split that is shown, if the files are cut into several.
+    has_lines (bool): Whether the reader can begin at any line.
 
     bad (Dict[str, BadData]): By file, what was skipped when it was read whole at last.
     """
 
-    def __init__(self, reader: Reader, paths: PathOrPaths, options: FileOptions, part: str = ""):
+    def __init__(
+        self,
+        reader: Reader,
+        paths: PathOrPaths,
+        options: FileOptions,
+        part: str = "",
+        has_lines: bool = False,
+    ):
         self.reader, self.options, self.part = reader, options, part
+        self.has_lines = has_lines
         self.paths = [paths] if isinstance(paths, str) else list(paths)
         self.origin = ", ".join(self.paths)
         self.held_out = options.held_out
         self.bad: Dict[str, BadData] = {}
+
+    @property
+    def is_by_line(self) -> bool:
+        """Whether any of its lines can be read by itself, for all that is told of them."""
+        return self.has_lines and self.options.on_bad_data != "skip"
 
     @property
     def about(self) -> str:
@@ -127,6 +141,8 @@ class FileSource:
                     for message in episode:
                         message["id"] = f"{number}:{message['id']}"
                 yield episode
+            if at.piece is not None:
+                return
 
     def _read(self, path: str, at: Bookmark) -> Iterator[Episode]:
         gathered, skips = tolerance().bad_data, self.options.on_bad_data == "skip"
@@ -179,23 +195,28 @@ class FileSource:
 
 
 def file_sources(
-    options: FileOptions, reader_of: Callable[[str], Reader], **paths: Optional[PathOrPaths]
+    options: FileOptions,
+    reader_of: Callable[[str], Reader],
+    has_lines: Callable[[str], bool] = lambda path: False,
+    **paths: Optional[PathOrPaths],
 ) -> Dict[str, FileSource]:
     """A source for each split that has a path, or a share of the training files.
 
     reader_of (Callable): For a split, what gives the episodes of one file.
+    has_lines (Callable): Whether the reader can begin at any line of a file.
     paths (Optional[PathOrPaths]): Of each split the file, or files one after the other.
     RAISES (ConfigError): If the options do not fit together.
     """
     options.check(paths)
-    sources = {
-        split: FileSource(reader_of(split), files, options)
-        for split, files in paths.items()
-        if files
-    }
+
+    def make(split: str, files: PathOrPaths, part: str = "") -> FileSource:
+        names = [files] if isinstance(files, str) else files
+        return FileSource(reader_of(split), files, options, part, all(map(has_lines, names)))
+
+    sources = {split: make(split, files) for split, files in paths.items() if files}
     train = paths.get("train")
     for split in options.held_out.splits if train else ():
-        sources[split] = FileSource(reader_of("train"), train or "", options, part=split)
+        sources[split] = make("train", train or "", split)
     return sources
 
 

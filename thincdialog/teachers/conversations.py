@@ -63,7 +63,7 @@ def Conversations(
         NAME, dev_share, test_share, dev_seed, on_bad_data, max_bad_share, encoding
     )
     return Teacher(
-        file_sources(options, lambda _: reader, train=train, dev=dev, test=test),
+        file_sources(options, lambda _: reader, lambda _: True, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,

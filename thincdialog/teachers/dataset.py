@@ -50,7 +50,7 @@ def Dataset(
     fields = {"text_field": text_field, "label_field": label_field}
     return Teacher(
         {
-            split: DatasetSource(dataset, split, **fields)
+            split: numbered(DatasetSource(dataset, split, **fields))
             for split, dataset in given.items()
             if dataset is not None
         },
@@ -78,7 +78,11 @@ class DatasetSource:
     def __call__(self) -> Iterator[Episode]:
         """Read them."""
         for number, row in enumerate(self.rows()):
-            yield [self._message(row, number)]
+            yield self.episode(row, number)
+
+    def episode(self, row: Any, number: int) -> Episode:
+        """What stands in a row."""
+        return [self._message(row, number)]
 
     def _rows(self) -> Iterable[Any]:
         dataset = self.dataset
@@ -117,6 +121,31 @@ class DatasetSource:
 
     def _error(self, number: int, text: str) -> DataError:
         return DataError(self.origin, f"row {number} {text}")
+
+
+class NumberedRows:
+    """The same of a data set that can be asked for any row, so that several may read at once
+    (see ``Sharded``).
+
+    source (DatasetSource): Of an indexable.
+    """
+
+    def __init__(self, source: DatasetSource):
+        self.source, self.paths, self.origin = source, source.paths, source.origin
+
+    def __len__(self) -> int:
+        return len(self.source.dataset)
+
+    def __getitem__(self, number: int) -> Episode:
+        return self.source.episode(self.source.dataset[number], number)
+
+
+def numbered(source: DatasetSource) -> Union[DatasetSource, NumberedRows]:
+    """A source by its rows' numbers, if it can be."""
+    dataset = source.dataset
+    is_indexable = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+    can_be = is_indexable and not isinstance(dataset, (str, Mapping))
+    return NumberedRows(source) if can_be else source
 
 
 def _plain(value: Any) -> Any:

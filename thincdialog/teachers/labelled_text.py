@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Literal, Optional, Union
 
 from ..errors import ConfigError, Problem
 from ..formats.labelled_text import read_labelled_text
-from ..formats.text_file import PathOrPaths
+from ..formats.text_file import PathOrPaths, is_json_lines
 from ..registry import registry
 from .arguments import CandidateFile, FileOptions, check_delimiter, file_sources
 from .teacher import Teacher
@@ -74,7 +74,7 @@ def LabelledText(
         delimiter=delimiter,
     )
     return Teacher(
-        file_sources(options, lambda _: reader, train=train, dev=dev, test=test),
+        file_sources(options, lambda _: reader, is_json_lines, train=train, dev=dev, test=test),
         candidates=CandidateFile(candidates) if candidates else None,
         mutators=mutators,
         streaming=streaming,

@@ -10,7 +10,9 @@ from ..errors import DataError, ProtocolError
 from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
 from ..examples.order import NOTHING, Order, Place, as_shown
-from ..examples.split import Split
+from ..examples.portion import Encoding
+from ..examples.sharded import ByNumber, ByPart
+from ..examples.split import Readers, Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
 from ..formats.bad_data import BadData
@@ -42,12 +44,13 @@ class Teacher(Agent):
     blocks of ``shuffle_window`` and permutes each block by (seed, epoch, block): the same
     examples in the same order, streaming or in memory.
 
-    sources (Dict[str, Union[Source, Store]]): Split name to a function that gives its
-        episodes: lists of messages with `text` ("" beside `features`) and `labels`. It gives
-        the same ones at each call, in new ``Message`` objects, which the teacher changes. A
+    sources (Dict[str, Union[Source, ByNumber, ByPart, Store]]): Split name to a function that
+        gives its episodes: lists of messages with `text` ("" beside `features`) and `labels`. It
+        gives the same ones at each call, in new ``Message`` objects, which the teacher changes. A
         message without `id` gets `<number of its episode>/<turn>`. One that can begin
-        anywhere has a method `read_from` (see ``FileSource``). Or a store that holds the
-        episodes (see ``examples.Store``).
+        anywhere has a method `read_from` (see ``FileSource``). Or what gives them by number
+        (`__len__` and `__getitem__`) or by part (`n_parts` and `read_part`), so that several may
+        read at once; or a store that holds the episodes (see ``examples.Store``).
     candidates (Optional[Callable]): Gives one list of candidates for all messages.
     mutators (Mutators): Applied in order at reading (see ``mutators.mutator``).
     streaming (bool): Read the data for every epoch instead of holding it. A run that goes on
@@ -69,7 +72,7 @@ class Teacher(Agent):
 
     def __init__(
         self,
-        sources: Mapping[str, Union[Source, Store]],
+        sources: Mapping[str, Union[Source, ByNumber, ByPart, Store]],
         *,
         candidates: Optional[Callable[[], List[str]]] = None,
         mutators: Mutators = None,
@@ -135,6 +138,10 @@ class Teacher(Agent):
         for split in self._data.values():
             split.check_source()
 
+    def data_of(self, split: str) -> Split:
+        """Where the episodes of a split come from."""
+        return self._data[split]
+
     def files(self, split: str) -> List[str]:
         """The files that a split is read from, in their order, that of the fixed
         candidates last; none if it is made otherwise."""
@@ -152,6 +159,26 @@ class Teacher(Agent):
     def is_streamed(self, split: str) -> bool:
         """Whether a split is read for every epoch instead of being held."""
         return self._data[split].streaming
+
+    def read_with(
+        self, readers: Readers, encoding: Callable[[], Optional[Encoding]] = lambda: None
+    ) -> None:
+        """Let others read the data from now on (see ``loader.Readers``).
+
+        encoding (Callable): Tells, when reading begins, how they make tokens for an agent, too.
+        """
+        for split in self._data.values():
+            split.readers, split.encoding = readers, encoding
+
+    def set_shuffle_window(self, n_episodes: int, is_stored: bool = False) -> None:
+        """Shuffle so many episodes together from now on.
+
+        n_episodes (int): 1 or more; 0 for all, where the data is held.
+        is_stored (bool): Whether streams will be held by a store.
+        RAISES (ConfigError): If a stream is to be shuffled whole.
+        """
+        for split in self._data.values():
+            split.set_window(n_episodes, is_stored)
 
     def first_episodes(self, split: str, n_episodes: int) -> Iterator[Episode]:
         """The first episodes of a split in the order of the data, with `labels`, read once
@@ -412,6 +439,14 @@ class Teacher(Agent):
     def all_labels(self) -> Iterator[str]:
         """Every label of the same examples; those without labels give none."""
         return self._order.all_labels()
+
+    def frequent_labels(self, most: int) -> List[str]:
+        """The different labels of the same examples, the most frequent first; of equally
+        frequent ones the first seen.
+
+        most (int): How many at most.
+        """
+        return self._order.frequent_labels(most)
 
     @property
     def data_name(self) -> str:

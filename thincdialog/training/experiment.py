@@ -20,6 +20,7 @@ from ..config import (
 )
 from ..contract import check_attributes, is_users, place_of, told
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
+from ..examples.portion import Encoding
 from ..files.held import temporary_folder
 from ..files.saved_model import (
     CONFIG,
@@ -31,6 +32,7 @@ from ..files.saved_model import (
 )
 from ..formats.bad_data import BadData
 from ..formats.tolerance import tolerating
+from ..loader.readers import Readers
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
@@ -41,6 +43,7 @@ from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
 from .reading_bar import reading_bar
+from .stores import Building, Built, Stores
 
 # Samples of examples and candidates stay the same whatever the seed of the training,
 # so that runs can be compared.
@@ -63,6 +66,9 @@ class Experiment:
     make_world (WorldFactory): Gives the world for training.
     training, mixture, evaluation (Dict[str, Any]): Settings and parts of these sections.
     optimizer (Optimizer): Of ``[training.optimizer]``.
+    loader (Dict[str, Any]): Settings of ``[loader]``.
+    readers (Optional[Readers]): Who reads beside this process, if it says so.
+    stores (Optional[Stores]): Of ``[loader] store``; they are shown once they were ``use``d.
     runner (Runner): Of ``[runner]``.
     baselines (Dict[str, Agent]): By name.
     scratch (Path): Where temporary folders may be made.
@@ -83,9 +89,27 @@ class Experiment:
         self.mixture: Dict[str, Any] = parts["mixture"]
         self.evaluation: Dict[str, Any] = parts["evaluation"]
         self.optimizer: Any = self.training["optimizer"]
+        self.loader: Dict[str, Any] = parts["loader"]
+        workers, method = self.loader["workers"], self.loader["start_method"]
+        self.readers = Readers(workers, method, self.code) if workers else None
+        if self.readers is not None:
+            for task in self.tasks.values():
+                task.read_with(self.readers, self._encoding)
+        window, root = self.loader["shuffle_window"], self.loader["store"]
+        for task in self.tasks.values() if window is not None else ():
+            task.set_shuffle_window(window, is_stored=root is not None)
         self.runner: Any = parts["runner"]
         self.baselines: Dict[str, Agent] = parts["baselines"]
+        self.stores: Optional[Stores] = None
+        if root is not None:
+            settings = checked.interpolated["tasks"]
+            outside = self.agent.reading().outside_labels
+            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside)
         self.scratch = temporary_folder()
+
+    def _encoding(self) -> Optional[Encoding]:
+        encoder = self.agent.text_encoder
+        return None if encoder is None else encoder.encoding
 
     def __getstate__(self) -> Dict[str, Any]:
         # For pickle and copy.deepcopy: parts are built anew, as some are functions of a
@@ -228,6 +252,17 @@ class Experiment:
                 head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
                 lines = [head, *(f"  {line}" for line in self.learner.beginning)]
         stderr.writelines(f"{line}\n" for line in lines)
+
+    def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
+        """Show what is in the stores, if the config names a place for them, before anything is
+        asked of the data (see ``Stores``)."""
+        return [] if self.stores is None else self.stores.use_examples(stderr, building)
+
+    def use_tokens(self, stderr: TextIO, building: Building = "new") -> List[Built]:
+        """Let the agent, which is initialized, read the tokens that are in the stores."""
+        if self.stores is None:
+            return []
+        return self.stores.use_tokens(self.agent.text_encoder, stderr, building)
 
     def _unlike(self, folder: Path, error: Exception) -> Optional[ModelError]:
         """What is wrong if an agent that knows only its own files is to begin with another's."""

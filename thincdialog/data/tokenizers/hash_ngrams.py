@@ -3,8 +3,8 @@ from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 import numpy as np
 from murmurhash.mrmr import hash_bytes
 
+from ...ops.slices import slice_places
 from ...registry import registry
-from ..slices import slice_places
 from ..special_tokens import N_SPECIAL
 from ..words import NormalForm, normalise, split_words
 from .byte_tokenizer import from_bytes, to_bytes

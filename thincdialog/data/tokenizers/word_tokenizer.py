@@ -2,8 +2,8 @@ from typing import Iterable, List, Sequence, Tuple
 
 import numpy as np
 
+from ...ops.slices import slice_places
 from ...registry import registry
-from ..slices import slice_places
 from ..special_tokens import N_SPECIAL, UNKNOWN
 from ..words import NormalForm, join_words, normalise, split_words
 from .vocabulary_tokenizer import VocabularyTokenizer

@@ -145,12 +145,15 @@ def pack_texts(
     for k in range(len(limits[1])):
         lowest[numbers[k]] = min(lowest[numbers[k]], limits[1][k])
     label_starts, label_cut = _lay_out(lengths, most[1], lowest)
-    label_rows = np.empty(label_starts[n], np.int32)
+    gathered = np.empty(label_starts[n], np.int64)
     for k in range(n):
         first = store.entries[0, labels[firsts[k]]] + speaker_tokens
-        stored = store.tokens[first : first + lengths[k]].view(np.int32)
         for t in range(lengths[k]):
-            label_rows[label_starts[k] + t] = stored[2 * t]
+            gathered[label_starts[k] + t] = store.tokens[first + t]
+    fields = gathered.view(np.int32)
+    label_rows = np.empty(len(gathered), np.int32)
+    for t in range(len(label_rows)):
+        label_rows[t] = fields[2 * t]
     return rows, starts, label_rows, label_starts, numbers, cut, label_cut
 
 

@@ -1,6 +1,7 @@
 """What a worker anywhere needs to be what its run's process is: config, code, agent."""
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
@@ -70,12 +71,14 @@ def make_experiment(
                 'itself: put your own into a file given with --code (in Python: code="FILE.py").'
             ) from None
         with experiment.working():
+            experiment.use_examples(sys.stderr, "none")
             teacher = _training_data(experiment, recipe.data, node) if with_data else None
             for file, content in recipe.agent.items():
                 path = folder / "agent" / file
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
             experiment.learner.from_disk(folder / "agent", tokenizer=experiment.tokenizer)
+            experiment.use_tokens(sys.stderr, "none")
     return experiment, teacher
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from thincdialog.runners.cores import n_cores
+from thincdialog.loader.cores import n_cores
 
 
 @pytest.mark.parametrize(

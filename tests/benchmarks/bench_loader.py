@@ -1,0 +1,230 @@
+"""Readers that wait, that compute and that are fast, with and without workers; and a stream against
+the same data held.
+
+Rows are shaped as SNLI's, and 320 are shuffled together. Each line compares two ways in one run, in
+turns, median of 5: how often the second is as fast as the first. Beside it stands the ceiling,
+measured in the same turns: what two or five processes gain where they only sleep or only compute.
+Other work on the machine lowers both.
+
+    python tests/benchmarks/bench_loader.py [waiting] [computing] [fast] [stream]
+"""
+
+import contextlib
+import io
+import json
+import multiprocessing
+import random
+import statistics
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from measuring import first_rows
+
+from thincdialog.batchers import Fixed
+from thincdialog.loader.readers import Readers
+from thincdialog.messages import Message
+from thincdialog.teachers import Teacher
+
+N_ROWS, N_ROUNDS, BATCH, WINDOW = 20_000, 5, 32, 320
+
+
+def rows():
+    rng = random.Random(0)
+
+    def text(low, high):
+        return " ".join(f"w{int(20000 ** rng.random())}" for _ in range(rng.randint(low, high)))
+
+    return [json.dumps({"text": text(5, 25), "label": text(2, 16)}) for _ in range(N_ROWS)]
+
+
+def spin(seconds):
+    """Compute so long, of this thread's own time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+class Rows:
+    """Rows as a user's dataset gives them; each sleeps or computes so long."""
+
+    def __init__(self, n, sleep=0.0, compute=0.0):
+        self.lines, self.sleep, self.compute = rows()[:n], sleep, compute
+
+    def __len__(self):
+        return len(self.lines)
+
+    def __getitem__(self, number):
+        row = json.loads(self.lines[number])
+        if self.sleep:
+            time.sleep(self.sleep)
+        if self.compute:
+            spin(self.compute)
+        return [Message(text=row["text"], labels=[row["label"]])]
+
+
+def epoch(source, workers, n_batches=None):
+    """Seconds until so many batches came; all if None."""
+    made = Teacher({"train": source}, streaming=True, single_turn=True, shuffle_window=WINDOW)
+    if workers is not None:
+        made.read_with(Readers(workers))
+    teacher = made.for_split("train", training=True)
+    teacher.set_batches(Fixed(BATCH))
+    begin = time.perf_counter()
+    teacher.start_epoch(0, 0)
+    n_seen = 0
+    # Whether there are more after the last one is nobody's question.
+    while n_seen != n_batches and not teacher.epoch_done():
+        teacher.batch_observe([{}] * len(teacher.batch_act()))
+        n_seen += 1
+    return time.perf_counter() - begin
+
+
+def in_processes(n, work):
+    """Seconds that processes take that only do this, forked and ready."""
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(n + 1)
+
+    def run():
+        barrier.wait()
+        work()
+
+    processes = [context.Process(target=run) for _ in range(n)]
+    for process in processes:
+        process.start()
+    barrier.wait()
+    begin = time.perf_counter()
+    for process in processes:
+        process.join()
+    return time.perf_counter() - begin
+
+
+def ceiling(n, work):
+    """How much more n processes do than one."""
+    return n * in_processes(1, work) / in_processes(n, work)
+
+
+def compare(name, goal, alone, helped, most):
+    """Ways that take turns: how often the second is as fast as the first."""
+    helped()  # The fork server is there, as in a run.
+    ratios, ceilings = [], []
+    for _ in range(N_ROUNDS):
+        seconds = alone()
+        ratios.append(seconds / helped())
+        ceilings.append(most())
+    low, high = min(ratios), max(ratios)
+    print(
+        f"{name:48} {statistics.median(ratios):6.2f} ({low:.2f} to {high:.2f})  goal {goal:4} "
+        f"ceiling {statistics.median(ceilings):5.2f}",
+        flush=True,
+    )
+
+
+def waiting():
+    source = Rows(N_ROWS, sleep=0.01)
+    sleeping = partial(ceiling, 5, lambda: [time.sleep(0.01) for _ in range(50)])
+    for workers, goal in ((5, 4.9), ("auto", 7)):
+        name = f"sleeps 0.01 s, 30 batches, workers = {workers}"
+        helped = partial(epoch, source, workers, 30)
+        compare(name, goal, partial(epoch, source, None, 30), helped, sleeping)
+
+
+def computing():
+    source = Rows(N_ROWS // 4, compute=0.00056)
+    pure = partial(ceiling, 2, lambda: spin(0.5))
+    helped, alone = partial(epoch, source, 2), partial(epoch, source, None)
+    compare("computes 0.56 ms, 5,000 rows, workers = 2", 1.9, alone, helped, pure)
+
+
+def fast():
+    source = Rows(N_ROWS)
+    pure = partial(ceiling, 2, lambda: spin(0.1))
+    for n_batches, what in ((None, "20,000 rows"), (30, "30 batches")):
+        for workers in (1, 2, 5, "auto"):
+            goal = 0.8 if n_batches else 0.97 if workers == "auto" else 0.95
+            helped = partial(epoch, source, workers, n_batches)
+            alone = partial(epoch, source, None, n_batches)
+            compare(f"fast, {what}, workers = {workers}", goal, alone, helped, pure)
+
+
+class Training:
+    """ranker.cfg, epoch by epoch."""
+
+    def __init__(self, folder, streaming, workers):
+        from thincdialog.config.shipped import find_shipped
+        from thincdialog.training.experiment import Experiment
+        from thincdialog.training.interruption import Interruption
+
+        overrides = {
+            "paths.train": str(folder / "train.jsonl"),
+            "tasks.dialogue.streaming": streaming,
+            "loader.workers": workers,
+            "loader.shuffle_window": 8192,
+        }
+        self.experiment = Experiment.from_config(find_shipped("ranker.cfg"), overrides)
+        with self.experiment.working():
+            teacher = self.experiment.training_split()
+            self.experiment.initialize(teacher, io.StringIO())
+            self.runner = self.experiment.runner
+            self.runner.begin(self.experiment, teacher, Interruption(), lambda line: None)
+        self.number = 0
+
+    def epoch(self):
+        """Seconds, and those that the thread of the steps computed, for 100,000 examples."""
+        self.number += 1
+        n_examples = n_steps = 0
+        begin, computed = time.perf_counter(), time.thread_time()
+        with self.experiment.working():
+            self.runner.start_epoch(self.number)
+            while not self.runner.epoch_done():
+                for report in self.runner.take(n_steps, 1):
+                    n_examples, n_steps = n_examples + report.examples, n_steps + 1
+        each = 100_000 / n_examples
+        return each * (time.perf_counter() - begin), each * (time.thread_time() - computed)
+
+
+def stream():
+    pure = partial(ceiling, 2, lambda: spin(0.5))
+    with tempfile.TemporaryDirectory() as name:
+        found = first_rows("self_dialogue/train.jsonl.gz", 4000)
+        with open(Path(name) / "train.jsonl", "w") as file:
+            file.writelines(f"{json.dumps(row)}\n" for row in found)
+        ways = {
+            "held": Training(Path(name), False, 0),
+            "workers = 0": Training(Path(name), True, 0),
+            "workers = 1": Training(Path(name), True, 1),
+            "workers = 2": Training(Path(name), True, 2),
+            "workers = auto": Training(Path(name), True, "auto"),
+        }
+        for way in ways.values():
+            way.epoch()
+        measured = {way: [] for way in ways}
+        ceilings = []
+        for _ in range(N_ROUNDS):
+            for way, training in ways.items():
+                measured[way].append(training.epoch())
+            ceilings.append(pure())
+    print("ranker.cfg, seconds for 100,000 examples: all, and of the thread of the steps")
+    held = measured["held"]
+    for way, seconds in measured.items():
+        wall, own = (statistics.median(each) for each in zip(*seconds))
+        ratio = statistics.median(one[0] / other[0] for one, other in zip(held, seconds))
+        of_thread = statistics.median(one[1] / other[1] for one, other in zip(held, seconds))
+        print(
+            f"  {way:16} {wall:6.2f} {own:6.2f}   held / this {ratio:5.2f} (goal 0.9), of the "
+            f"thread {of_thread:5.2f}"
+        )
+    print(f"  two processes that compute: {statistics.median(ceilings):.2f} times one")
+
+
+def main():
+    parts = {"waiting": waiting, "computing": computing, "fast": fast, "stream": stream}
+    for name in sys.argv[1:] or parts:
+        with contextlib.suppress(KeyboardInterrupt):
+            parts[name]()
+
+
+if __name__ == "__main__":
+    main()

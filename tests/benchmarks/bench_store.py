@@ -1,0 +1,278 @@
+"""Stores on disk: how fast they are built and read, beside the same data held in memory.
+
+Reading and building: made-up examples, 1,000,000 unless N says otherwise, texts of 40 words and
+labels of 11 on average, drawn from 20,000. Examples a CPU-second, medians of 5.
+
+Training: ranker.cfg and starspace.cfg on ../shared/data/self_dialogue (or conversations of words
+drawn by Zipf's law), from a store and held in memory by turns, each in a process of its own; the
+second epoch's examples a second of CPU time.
+
+Memory: N_LARGE made-up examples (10,000,000: 2 GB of texts) are built, and a ranker is trained
+on them for 1,000 steps; the most that the process took of memory beyond what it took with 1,000
+examples.
+
+    python tests/benchmarks/bench_store.py [reading] [training] [memory]
+"""
+
+import io
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+import numpy as np
+from measuring import ROOT, cpu_seconds, first_rows, in_turns, medians
+
+from thincdialog.api import Batch, Experiment, Message, train
+from thincdialog.cli.output import table
+from thincdialog.data import TextEncoder
+from thincdialog.data.token_writer import write_tokens
+from thincdialog.data.tokenizers import WordTokenizer
+from thincdialog.examples.mapped_store import MappedStore
+from thincdialog.examples.mapped_tokens import MappedTokens
+from thincdialog.examples.shuffled import Shuffled
+from thincdialog.examples.store import MemoryStore, collection_paused
+from thincdialog.examples.store_writer import StoreWriter
+from thincdialog.files.growing_folder import read_manifest
+
+N, N_LARGE = int(os.environ.get("N", 1_000_000)), int(os.environ.get("N_LARGE", 10_000_000))
+N_REPEATS, SHARD = int(os.environ.get("N_REPEATS", 5)), 1 << 16
+N_CONVERSATIONS = 2_000
+# A teacher of made-up examples, for configs.
+MADE_UP = """
+import random
+from thincdialog.api import Message, Teacher, registry
+
+@registry.teachers("bench.made_up.v1")
+def made_up(n: int, n_dev: int = 100, streaming: bool = True):
+    def episodes(n, seed):
+        rng = random.Random(seed)
+        words = [f"w{rng.randrange(20000)}" for _ in range(1 << 18)]
+        for number in range(n):
+            at = int(rng.random() * 260000)
+            text, label = words[at : at + 12 + at % 24], words[at - 9 : at - at % 4]
+            yield [Message(id=str(number), text=" ".join(text), labels=[" ".join(label)])]
+
+    sources = {"train": lambda: episodes(n, 0), "dev": lambda: episodes(n_dev, 1)}
+    return Teacher(sources, streaming=streaming, single_turn=True)
+"""
+
+
+def examples(n: int) -> Iterator[Message]:
+    """About 40 words each, and 11 of a label."""
+    rng = random.Random(0)
+    words = [f"w{rng.randrange(20_000)}" for _ in range(1 << 18)]
+    for number in range(n):
+        at, size = rng.randrange(260_000), rng.randint(20, 60)
+        label = words[at : at + rng.randint(5, 17)]
+        yield Message(
+            id=str(number), text=" ".join(words[at : at + size]), labels=[" ".join(label)]
+        )
+
+
+class Timed(TextEncoder):
+    """Counts the seconds that it tokenizes."""
+
+    seconds = 0.0
+
+    def __init__(self, tokenizer: Any):
+        super().__init__(tokenizer)
+        whole = self.lay_out
+
+        def lay_out(turns: Any) -> Any:
+            seconds, found = cpu_seconds(lambda: whole(turns))
+            self.seconds += seconds
+            return found
+
+        self.lay_out = lay_out  # type: ignore[assignment]
+
+
+def reading(folder: Path) -> None:
+    tokenizer = WordTokenizer()
+    tokenizer.build(f"w{number}" for number in range(20_000))
+    writer, made, seconds = StoreWriter(folder / "examples", None), iter(examples(N)), 0.0
+    while True:
+        shard = MemoryStore(is_held=False)
+        with collection_paused():
+            for message in islice(made, SHARD):
+                shard.append([message])
+        if not shard.n_episodes:
+            break
+        seconds += cpu_seconds(lambda: writer.add(shard, None))[0]  # noqa: B023
+    seconds += cpu_seconds(lambda: writer.finish({}))[0]
+    writer.files.close()
+    store = MappedStore(folder / "examples", read_manifest(folder / "examples") or {})
+    encoder = Timed(tokenizer)
+    whole, _ = cpu_seconds(lambda: write_tokens(store, encoder, folder / "tokens", None))
+    n_tokens = (read_manifest(folder / "tokens") or {})["tokens"]
+    size = {name: sum(f.stat().st_size for f in (folder / name).iterdir()) for name in
+            ("examples", "tokens")}  # fmt: skip
+    rows = [
+        [f"{N:,} examples, {n_tokens:,} tokens", "examples/CPU-second", "bytes/example"],
+        ["examples to disk, once read", f"{N / seconds:,.0f}", f"{size['examples'] / N:,.0f}"],
+        ["tokens to disk, once tokenized", f"{N / (whole - encoder.seconds):,.0f}",
+         f"{size['tokens'] / N:,.0f}"],
+        ["(tokenizing itself)", f"{N / encoder.seconds:,.0f}", ""],
+    ]  # fmt: skip
+    print(table(rows))
+    manifest = read_manifest(folder / "tokens") or {}
+    tokens = MappedTokens(folder / "tokens", manifest, N, len(store.label_texts))
+    seconds, _ = cpu_seconds(tokens.check_numbers)
+    print(f"looked through for numbers out of range: {seconds:.2f} CPU-seconds\n")
+    store.tokens[str(encoder.key)] = tokens
+    encoder = TextEncoder(tokenizer, max_context=0, max_label=0)
+    encoder.is_compiled = True
+    in_order = np.arange(N)
+    drawn = Shuffled(N, [1])[:]
+    ways = {
+        "slices, in order": (slices, in_order, 0),
+        "slices, drawn": (slices, drawn, 0),
+        "batches of 64, in order": (batches, in_order, 64),
+        "batches of 64, drawn": (batches, drawn, 64),
+        "batches of 4,096, in order": (batches, in_order, 4096),
+        "batches of 4,096, drawn": (batches, drawn, 4096),
+    }
+
+    def measure(name: str) -> float:
+        read, rows, size = ways[name]
+        return N / cpu_seconds(lambda: read(store, encoder, rows, size))[0]
+
+    found = medians(in_turns(ways, measure, N_REPEATS))
+    rows = [["ready token ids", "examples/CPU-second"]]
+    print(table(rows + [[name, f"{value:,.0f}"] for name, value in found.items()]) + "\n")
+
+
+def slices(store: MappedStore, encoder: TextEncoder, rows: np.ndarray, size: int) -> None:
+    """Both texts of each example, one by one, as views."""
+    (tokens,) = store.tokens.values()
+    whole = tokens.encoded(rows[:1], store.label_ids)
+    bounds, turns, entries, ids = whole[:4]
+    starts, lengths = entries[0], entries[1]
+    label_ids, total = store.label_ids, 0
+    for row in rows.tolist():
+        for entry in (turns.item(bounds.item(row)), label_ids.item(row)):
+            first = starts.item(entry)
+            total += len(ids[first : first + lengths.item(entry)])
+
+
+def batches(store: MappedStore, encoder: TextEncoder, rows: np.ndarray, size: int) -> None:
+    """As a training step reads them: packed, labels numbered."""
+    for start in range(0, len(rows), size):
+        encoder.pack(Batch(store, rows[start : start + size]))
+
+
+# --- training -----------------------------------------------------------------------------
+
+
+def second_epoch(folder: Path, config: str, store: str) -> float:
+    """Examples a CPU-second of the second epoch; in this process."""
+    changes: Dict[str, Any] = {
+        "paths.train": str(folder / "train.jsonl"),
+        "training.max_epochs": 1,
+        "loader.store": store or None,
+    }
+    experiment = Experiment.from_config(ROOT / "configs" / config, changes)
+    silent = io.StringIO()
+    with experiment.working():
+        experiment.use_examples(silent)
+        teacher = experiment.training_split()
+        experiment.initialize(teacher, silent)
+        experiment.use_tokens(silent)
+        agent, optimizer = experiment.learner, experiment.optimizer
+        world = experiment.make_world(teacher, agent)
+        for epoch in (0, 1):
+            world.start_epoch(epoch, 0)
+            started = time.process_time()
+            while not world.epoch_done():
+                world.parley()
+                agent.update(optimizer)
+            seconds = time.process_time() - started
+        return float(teacher.n_examples or 0) / seconds
+
+
+def training(folder: Path) -> None:
+    with (folder / "train.jsonl").open("w", encoding="utf8") as file:
+        for row in first_rows("self_dialogue/train.jsonl.gz", N_CONVERSATIONS):
+            file.write(json.dumps(row) + "\n")
+    rows = [["second epoch, examples/CPU-second", "held", "from a store", "ratio"]]
+    for config in ("ranker.cfg", "starspace.cfg"):
+        stores = {"held": "", "store": str(folder / config)}
+
+        def measure(name: str) -> float:
+            words = ["second", str(folder), config, stores[name]]  # noqa: B023
+            found = subprocess.run([sys.executable, __file__, *words], stdout=-1, check=True)
+            return float(found.stdout)
+
+        measure("store")  # Builds it, and compiles what is compiled.
+        found = medians(in_turns(stores, measure, N_REPEATS))
+        held, stored = found["held"], found["store"]
+        print(config, found, file=sys.stderr)
+        rows.append([config, f"{held:,.0f}", f"{stored:,.0f}", f"{stored / held:.3f}"])
+    print(table(rows) + "\n")
+
+
+# --- memory -------------------------------------------------------------------------------
+
+
+def trained(folder: Path, n: int, n_steps: int, window: int) -> Dict[str, Any]:
+    """Seconds, and the most memory, of building and then of training; in this process."""
+    code = folder / "made_up.py"
+    code.write_text(MADE_UP)
+    text = (ROOT / "configs" / "ranker.cfg").read_text()
+    task = f'[tasks.dialogue]\n@teachers = "bench.made_up.v1"\nn = {n}\n\n'
+    text = text[: text.index("[tasks")] + task + text[text.index("[tokenizer]") :]
+    changes = {
+        "training.max_steps": n_steps,
+        "training.max_epochs": 0,
+        "training.eval_every_epochs": 0,
+        "loader.store": str(folder / f"store{n}"),
+        "loader.shuffle_window": window,
+    }
+    started = time.monotonic()
+    train(text, overrides=changes, code=code, stdout=io.StringIO(), stderr=sys.stderr)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"seconds": time.monotonic() - started, "MB": most}
+
+
+def memory(folder: Path) -> None:
+    rows = [["", "seconds", "MB at most"]]
+    least = 0.0
+    for n, n_steps, window, what in (
+        (1_000, 100, 65_536, "1,000 examples"),
+        (N_LARGE, 1, 65_536, f"{N_LARGE:,} examples: built"),
+        (N_LARGE, 1_000, 65_536, "1,000 steps, window of 65,536"),
+        (N_LARGE, 1_000, 0, "1,000 steps, all shuffled"),
+    ):
+        words = ["memory_of", str(folder), str(n), str(n_steps), str(window)]
+        out = subprocess.run([sys.executable, __file__, *words], stdout=-1, check=True).stdout
+        found = json.loads(out.decode().splitlines()[-1])
+        least = least or found["MB"]
+        rows.append([what, f"{found['seconds']:,.0f}", f"{found['MB']:,.0f}"])
+        rows[-1][-1] += f" (+{found['MB'] - least:,.0f})"
+        print(*rows[-1], sep="  ", file=sys.stderr)
+    size = sum(p.stat().st_size for p in (folder / f"store{N_LARGE}").rglob("*") if p.is_file())
+    print(table(rows) + f"\n{size / 1e9:.1f} GB on disk")
+
+
+def main(words: List[str]) -> None:
+    if words[:1] == ["second"]:
+        print(second_epoch(Path(words[1]), words[2], words[3]))
+        return
+    if words[:1] == ["memory_of"]:
+        print(json.dumps(trained(Path(words[1]), *map(int, words[2:]))))
+        return
+    with tempfile.TemporaryDirectory(prefix="bench_store-") as name:
+        for part in (reading, training, memory):
+            if not words or part.__name__ in words:
+                part(Path(name))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,186 @@
+"""Training steps of a transformer: ours, without padding, and the same one in PyTorch (eager,
+CPU, one thread, scaled_dot_product_attention with a mask, fused Adam).
+
+    python tests/benchmarks/bench_transformer.py
+
+4 blocks of width 128 with 4 heads under a classifier and under a ranker. Lengths are skewed:
+lognormal, median 12, at most 200 tokens. Batches of 64 in the order of the data, as PyTorch's
+users make them; and batches from sorted examples within a budget of padded cells, of which an
+average one has as many cells as theirs. Printed: examples per CPU second, medians of the rounds.
+"""
+
+import numpy as np
+from measuring import cpu_seconds, in_turns, medians
+from thinc.api import Ragged, fix_random_seed
+
+from thincdialog.cli.output import table
+from thincdialog.losses.class_softmax import ClassSoftmax
+from thincdialog.losses.ranking import RankingSoftmax
+from thincdialog.models.bi_encoder import BiEncoder
+from thincdialog.models.classifier import Classifier
+from thincdialog.models.parameters import FlatParameters
+from thincdialog.models.transformer_encoder import TransformerEncoder
+from thincdialog.models.vocabulary_size import set_vocabulary
+from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.ops.dialog_fast_ops import DialogFastOps
+from thincdialog.optimizers.lazy_adam import LazyAdam
+
+N_IDS, N_CLASSES, WIDTH, DEPTH, HEADS = 32768, 150, 128, 4, 4
+N_EXAMPLES, FIXED, LEARN_RATE, DROPOUT, SCALE = 1280, 64, 1e-3, 0.1, 20.0
+ROUNDS = 5
+
+
+def draw_batches():
+    """Lengths of the batches of each way to make them: fixed, and by a budget."""
+    rng = np.random.default_rng(0)
+    lengths = np.clip(rng.lognormal(np.log(12), 0.8, N_EXAMPLES).astype(int), 1, 200)
+    fixed = np.split(lengths, range(FIXED, N_EXAMPLES, FIXED))
+    budget = int(np.mean([len(batch) * batch.max() for batch in fixed]))
+    rest, words = np.sort(lengths)[::-1].copy(), []
+    while len(rest):
+        n = max(1, budget // rest[0])
+        words.append(rest[:n])
+        rest = rest[n:]
+    return {"fixed": fixed, "words": words}
+
+
+def draw_side(rng, lengths):
+    return rng.integers(8, N_IDS, int(lengths.sum()))
+
+
+def make_ours(ops, is_ranker):
+    """Returns step(lengths)."""
+    rng, optimizer = np.random.default_rng(1), LazyAdam(LEARN_RATE)
+    with using_ops(ops):
+        fix_random_seed(0)
+        encoder = TransformerEncoder(WIDTH, DEPTH, HEADS, positions="learned", dropout=DROPOUT)
+        model = BiEncoder(encoder, share="all", scale=SCALE) if is_ranker else Classifier(encoder)
+        set_vocabulary(model, N_IDS)
+
+    def ragged(lengths):
+        ids = draw_side(rng, lengths)
+        data = np.stack([ids, np.zeros_like(ids)], axis=1).astype("i")
+        return Ragged(data, lengths.astype("i"))
+
+    one = ragged(np.array([1]))
+    model.initialize(X=(one, one)) if is_ranker else model.initialize(
+        X=one, Y=ops.alloc2f(1, N_CLASSES)
+    )
+    parameters = FlatParameters(model)
+    loss = RankingSoftmax() if is_ranker else ClassSoftmax()
+
+    def step(lengths):
+        n = len(lengths)
+        X = (ragged(lengths), ragged(lengths)) if is_ranker else ragged(lengths)
+        targets = np.arange(n) if is_ranker else rng.integers(0, N_CLASSES, n)
+        scores, backprop = model.begin_update(X)
+        d_scores, _ = loss(scores, targets)
+        backprop(d_scores)
+        parameters.update(optimizer, 1 / n)
+
+    return step
+
+
+def make_torch(torch, is_ranker):
+    """Returns step(lengths)."""
+    nn, functional = torch.nn, torch.nn.functional
+    torch.manual_seed(0)
+    rng = np.random.default_rng(1)
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norms = nn.ModuleList([nn.LayerNorm(WIDTH) for _ in range(2)])
+            self.project, self.mix = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+            self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+            self.drop = nn.Dropout(DROPOUT)
+
+        def forward(self, X, mask):
+            n, length, _ = X.shape
+            QKV = self.project(self.norms[0](X)).view(n, length, 3, HEADS, WIDTH // HEADS)
+            Q, K, V = QKV.permute(2, 0, 3, 1, 4)
+            found = functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
+            X = X + self.drop(self.mix(found.transpose(1, 2).reshape(n, length, WIDTH)))
+            hidden = functional.gelu(self.wide(self.norms[1](X)))
+            return X + self.drop(self.narrow(hidden))
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.places = nn.Embedding(N_IDS, WIDTH), nn.Embedding(256, WIDTH)
+            self.blocks = nn.ModuleList([Block() for _ in range(DEPTH)])
+            self.norm, self.out = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
+            self.drop = nn.Dropout(DROPOUT)
+
+        def forward(self, ids, is_token):
+            X = self.drop(self.embed(ids) + self.places.weight[: ids.shape[1]])
+            # Without padding no mask is needed, and attention is faster.
+            mask = None if bool(is_token.all()) else is_token[:, None, None, :]
+            for block in self.blocks:
+                X = block(X, mask)
+            X = self.norm(X) * is_token[..., None]
+            return self.out(self.drop(X.sum(1) / is_token.sum(1, keepdim=True)))
+
+    encoder, head = Encoder(), nn.Linear(WIDTH, N_CLASSES)
+    scale = nn.Parameter(torch.tensor(np.log(SCALE).astype("f")))
+    parameters = [*encoder.parameters(), *([scale] if is_ranker else head.parameters())]
+    optimizer = torch.optim.Adam(parameters, lr=LEARN_RATE, fused=True)
+
+    def encode(lengths):
+        is_token = np.arange(lengths.max()) < lengths[:, None]
+        ids = np.zeros(is_token.shape, dtype=np.int64)
+        ids[is_token] = draw_side(rng, lengths)
+        return encoder(torch.from_numpy(ids), torch.from_numpy(is_token))
+
+    def step(lengths):
+        optimizer.zero_grad(set_to_none=True)
+        vectors = encode(lengths)
+        if is_ranker:
+            replies = functional.normalize(encode(lengths), dim=1)
+            scores = scale.exp() * functional.normalize(vectors, dim=1) @ replies.T
+            targets = torch.arange(len(lengths))
+        else:
+            scores = head(vectors)
+            targets = torch.from_numpy(rng.integers(0, N_CLASSES, len(lengths)))
+        functional.cross_entropy(scores, targets).backward()
+        optimizer.step()
+
+    return step
+
+
+def main():
+    try:
+        import torch
+    except ImportError:
+        print("skipped: PyTorch is not installed (pip install torch)")
+        return
+    torch.set_num_threads(1)
+    batches = draw_batches()
+    rows = [["", "batches", "examples/CPU s", "x PyTorch, same batches", "x PyTorch, fixed"]]
+    for name, is_ranker in (("classifier", False), ("ranker", True)):
+        steps = {
+            "numpy ops": make_ours(get_dialog_ops(-1), is_ranker),
+            "fast ops": make_ours(DialogFastOps(), is_ranker),
+            "PyTorch": make_torch(torch, is_ranker),
+        }
+        rivals = [(who, how) for how in batches for who in steps]
+        for who, how in rivals:
+            list(map(steps[who], batches[how][:2]))
+
+        def measure(rival, steps=steps):
+            who, how = rival
+            seconds, _ = cpu_seconds(lambda: list(map(steps[who], batches[how])))
+            return N_EXAMPLES / seconds
+
+        found = medians(in_turns(rivals, measure, ROUNDS))
+        for who, how in rivals:
+            rate = found[who, how]
+            ratios = (rate / found["PyTorch", how], rate / found["PyTorch", "fixed"])
+            figures = (f"{rate:,.0f}", *(f"{ratio:.2f}" for ratio in ratios))
+            rows.append([f"{name}, {who}", how, *figures])
+    print(f"torch {torch.__version__}, {N_EXAMPLES:,} examples a round, {ROUNDS} rounds")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Tokens that were made before: an encoder that is given them makes the same of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thincdialog.data import TextEncoder
+from thincdialog.data.tokenizers import WordTokenizer
+from thincdialog.examples import Batch, MemoryStore
+from thincdialog.examples.encoded import Encoded, side_by_side
+from thincdialog.examples.joined_store import JoinedStore
+from thincdialog.messages import PARTNER, SELF, Message
+
+TEXTS = ["yes", "no , thanks", "may I have\na tea", "", "coffee please", "that is all then"]
+
+
+class ReadyStore(MemoryStore):
+    """A store with tokens that another encoder made of it; no text is looked at any more."""
+
+    def __init__(self, store, encoder):
+        super().__init__()
+        self.columns, self.starts = store.columns, store.starts
+        batch = Batch(store, np.arange(store.n_examples))
+        found, numbers, (labels,) = encoder._look_up(batch, batch)
+        self._ready, self._numbers, self._label_entries = found, numbers, labels
+        self.encoder_keys = [encoder.key]
+
+    def encoded(self, key, rows):
+        return Encoded(*self._ready, self._numbers[rows], self._label_entries[rows])
+
+    def cells(self, name, rows):
+        assert name not in ("text", "context")
+        return super().cells(name, rows)
+
+
+@st.composite
+def stores(draw):
+    store = MemoryStore()
+    text = st.sampled_from(TEXTS)
+    context = st.lists(st.tuples(st.sampled_from([PARTNER, SELF]), text), max_size=3)
+    for number in range(draw(st.integers(1, 6))):
+        cells = {"id": str(number), "text": draw(text), "labels": [draw(text)]}
+        store.append([Message(cells, context=draw(context))])
+    return store
+
+
+def make_encoder(**settings):
+    tokenizer = WordTokenizer()
+    tokenizer.build(TEXTS)
+    return TextEncoder(tokenizer, **settings)
+
+
+def arrays(found):
+    flat = []
+    for each in found:
+        flat.extend(arrays(each) if isinstance(each, tuple) else [np.asarray(each).tolist()])
+    return flat
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"history_size": 2, "speaker_tokens": True, "max_context": 5, "max_label": 2},
+        {"segments": "line", "delimiter": False},
+    ],
+)
+@given(st.lists(stores(), min_size=1, max_size=3), st.data())
+def test_ready_tokens_give_what_texts_give(is_compiled, settings, parts, data):
+    encoder, other = make_encoder(**settings), make_encoder(**settings)
+    encoder.is_compiled = other.is_compiled = is_compiled
+    assert encoder.key == other.key
+    held, ready = JoinedStore(parts), JoinedStore([ReadyStore(part, other) for part in parts])
+    rows = np.array(data.draw(st.lists(st.integers(0, held.n_examples - 1), max_size=9)), dtype=int)
+    batches = Batch(held, rows), Batch(ready, rows)
+    for ask in (encoder.context_lengths, encoder.label_lengths):
+        assert ask(batches[0]).tolist() == ask(batches[1]).tolist()
+    for ask in (encoder.contexts, encoder.pairs):
+        assert arrays(ask(batches[0])) == arrays(ask(batches[1]))
+    if is_compiled:
+        for texts in [], TEXTS[2:], ["unseen words", TEXTS[1], TEXTS[0], TEXTS[1]]:
+            packed = [arrays(encoder.pack(batch, texts, n_segments=2)) for batch in batches]
+            assert packed[0] == packed[1]
+
+
+def test_key_tells_what_decides_on_the_tokens():
+    same = [{}, {"max_context": 3}, {"max_label": 3}, {"delimiter": False}]
+    assert len({make_encoder(**settings).key for settings in same}) == 1
+    others = [{"history_size": 2}, {"speaker_tokens": True}, {"segments": "line"}]
+    keys = {make_encoder(**settings).key for settings in [{}, *others]}
+    for tokenizer in (WordTokenizer(lower=False), WordTokenizer()):
+        tokenizer.build(TEXTS[:4])
+        keys.add(TextEncoder(tokenizer).key)
+    assert len(keys) == 6 and None not in keys
+
+
+def test_side_by_side_keeps_ids_of_small_kinds():
+    narrow = Encoded(*map(np.array, ([0, 1], [0], [[0], [2], [1]])), np.array([7, 2], "u2"),
+                     np.array([0]), np.array([0]))  # fmt: skip
+    joined = side_by_side([narrow, narrow])
+    assert joined.tokens.tolist() == [7, 2, 7, 2] and joined.tokens.dtype == np.int64

@@ -1,0 +1,202 @@
+"""A store on disk shows what was put into it, whatever that is, and trusts no file."""
+
+import json
+import shutil
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thincdialog.errors import DataError
+from thincdialog.examples import MemoryStore
+from thincdialog.examples.mapped_store import MappedStore
+from thincdialog.examples.store_writer import StoreWriter
+from thincdialog.files import growing_folder
+from thincdialog.files.growing_folder import read_manifest
+from thincdialog.messages import PARTNER, SELF, Message
+
+texts = st.text(alphabet=st.characters(), max_size=8) | st.sampled_from(
+    ["", "\0", "\ud800", "a\ud800\udc00b", "yes", "no", "naïve 日本"]
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+features = st.one_of(
+    st.lists(st.floats(width=32), max_size=4).map(lambda x: np.array(x, dtype="f")),
+    st.lists(st.integers(-9, 9), min_size=6, max_size=6).map(lambda x: np.array(x).reshape(2, 3)),
+    st.lists(st.floats(), max_size=3),
+)
+turns = st.lists(st.tuples(st.sampled_from([PARTNER, SELF]), texts), max_size=3)
+some = {
+    "labels": st.lists(texts, max_size=3),
+    "label_candidates": st.lists(texts, max_size=20),
+    "context": turns,
+    "features": features,
+    "Odd / name": json_values.filter(lambda value: value is not None),
+}
+messages = st.fixed_dictionaries({"id": texts, "text": texts}, optional=some).map(Message)
+shards = st.lists(st.lists(st.lists(messages, min_size=1, max_size=3), min_size=1, max_size=4),
+                  min_size=1, max_size=3)  # fmt: skip
+
+
+def held(episodes):
+    store = MemoryStore()
+    for episode in episodes:
+        store.append(episode)
+    return store
+
+
+def built(folder, parts):
+    writer = StoreWriter(folder, {"of": "a test"})
+    with closing(writer.files):
+        for number, part in enumerate(parts):
+            writer.add(held(part), number + 1)
+        writer.finish({})
+    return MappedStore(folder, read_manifest(folder))
+
+
+def plain(cell):
+    """A cell that can be compared."""
+    return (cell.dtype, cell.shape, cell.tobytes()) if isinstance(cell, np.ndarray) else repr(cell)
+
+
+@settings(max_examples=15)
+@given(shards)
+def test_what_is_read_is_what_was_written(parts):
+    with TemporaryDirectory() as name:
+        memory = held([episode for part in parts for episode in part])
+        store = built(Path(name) / "store", parts)
+        rows = np.arange(memory.n_examples)[::-1]
+        assert list(store.names) == list(memory.names)
+        for field in [*memory.names, "none has this"]:
+            wanted = list(map(plain, memory.cells(field, rows)))
+            assert list(map(plain, store.cells(field, rows))) == wanted
+            assert list(map(plain, store.all_cells(field))) == wanted[::-1]
+        assert list(store.starts) == list(memory.starts)
+        assert store.n_words.tolist() == memory.n_words.tolist()
+        assert store.label_ids.tolist() == memory.label_ids.tolist()
+        assert list(store.label_texts) == memory.label_texts
+        for unit in ("episodes", "examples", "words"):
+            assert list(store.sizes(unit)) == list(memory.sizes(unit))
+        messages = [{k: plain(v) for k, v in memory.message(row).items()} for row in rows]
+        assert [{k: plain(v) for k, v in store.message(row).items()} for row in rows] == messages
+        store.check_numbers()
+
+
+@pytest.mark.parametrize("cell", [{1: 2}, object(), {"a": {3}}, [np.float32(1)]])
+def test_what_cannot_be_kept_is_refused_by_name(cell, tmp_path):
+    with pytest.raises(DataError, match=r"'extra' of example '7' holds"):
+        built(tmp_path / "store", [[[Message(id="7", text="a", extra=cell)]]])
+
+
+EPISODES = [
+    [Message(id=str(n), text=f"text {n % 5}", labels=[f"label {n % 3}"], context=[(SELF, "hi")])]
+    for n in range(30)
+]
+
+
+def damage(path, how):
+    content = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    elif how == "cut":
+        path.write_bytes(content[:-1])
+    elif how == "longer":
+        path.write_bytes(content + b"\0" * 8)
+    elif how == "no header":
+        path.write_bytes(b"\0" * len(content))
+    elif how == "huge":
+        path.write_bytes(content[:128].replace(b"(", b"(9") + content[128:])
+    elif how == "objects":
+        path.write_bytes(content.replace(b"'<i8'", b"'|O' ").replace(b"'<i4'", b"'|O' "))
+    elif how == "folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes(content[:128] + b"\x7f" * (len(content) - 128))
+
+
+@pytest.mark.parametrize(
+    "how", ["missing", "cut", "longer", "no header", "huge", "folder", "numbers", "objects"]
+)
+def test_damaged_files_are_one_clear_error(how, tmp_path):
+    built(tmp_path / "good", [EPISODES])
+    names = sorted(path.name for path in (tmp_path / "good").glob("*.npy"))
+    assert "field.text.npy" in names and "label_ids.npy" in names
+    for name in names:
+        folder = tmp_path / "store"
+        shutil.copytree(tmp_path / "good", folder)
+        path = folder / name
+        before = path.read_bytes()
+        damage(path, how)
+        is_same = path.is_file() and path.read_bytes() == before
+        try:
+            store = MappedStore(folder, read_manifest(folder))
+            store.check_numbers()
+            for field in store.names:
+                list(store.all_cells(field))
+            list(store.label_texts)
+            # Lengths are numbers like any other.
+            assert is_same or name in ("n_words.npy", "strings.npy")
+        except DataError as error:
+            assert str(folder) in str(error) and "\n" not in str(error)
+        shutil.rmtree(folder)
+
+
+def test_manifest_that_is_none_is_one_clear_error(tmp_path):
+    built(tmp_path / "store", [EPISODES])
+    (tmp_path / "store" / "manifest.json").write_text("[]")
+    with pytest.raises(DataError, match="manifest.json  is damaged"):
+        read_manifest(tmp_path / "store")
+
+
+def test_five_lines_of_numpy_read_a_text(tmp_path):
+    built(tmp_path / "store", [EPISODES[:7], EPISODES[7:]])
+    folder = tmp_path / "store"
+    load = {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
+    number = load["field.text"][29] >> 3
+    start, end = load["strings.starts"][number : number + 2]
+    assert bytes(load["strings"][start:end]).decode() == "text 4"
+    assert json.loads((folder / "manifest.json").read_text())["fields"]["text"] == "field.text"
+
+
+@pytest.mark.parametrize("n_done", [0, 1, 2])
+def test_a_store_that_was_stopped_goes_on_and_is_the_same(n_done, tmp_path, monkeypatch):
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+    parts = [EPISODES[:9], EPISODES[9:20], EPISODES[20:]]
+    built(tmp_path / "whole", parts)
+    writer = StoreWriter(tmp_path / "store", {"of": "a test"})
+    for number, part in enumerate(parts[:n_done]):
+        writer.add(held(part), number + 1)
+    # As if killed while the next shard was written.
+    for array in writer.files._arrays.values():
+        array._file.write(b"junk")
+    writer.files.close()
+    assert not (tmp_path / "store").exists()
+    again = StoreWriter(tmp_path / "store", {"of": "a test"})
+    assert again.next == (n_done or None)
+    for number, part in enumerate(parts[n_done:], n_done):
+        again.add(held(part), number + 1)
+    again.finish({})
+    assert_same_folders(tmp_path / "store", tmp_path / "whole")
+
+
+def assert_same_folders(first, second):
+    contents = [{p.name: p.read_bytes() for p in each.iterdir()} for each in (first, second)]
+    assert contents[0] == contents[1]
+    assert not first.with_name(f"{first.name}.building").exists()
+
+
+def test_what_was_begun_of_something_else_is_dropped(tmp_path):
+    writer = StoreWriter(tmp_path / "store", {"of": "another test"})
+    writer.add(held(EPISODES[:9]), 1)
+    writer.files.close()
+    again = StoreWriter(tmp_path / "store", {"of": "a test"})
+    with closing(again.files):
+        assert again.next is None and again.n_rows == 0

@@ -1,0 +1,342 @@
+"""What is cut into tasks and read by others is what one reads alone: every field, order, state and
+error."""
+
+import gzip
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.examples.talk import batches_left, cases, rounds, through_json
+from tests.examples.test_split import BAD_LINES, FORMATS, Files, sizes, slowly
+from thincdialog.batchers import Fixed, Words
+from thincdialog.contract import CodeError
+from thincdialog.data import TextEncoder
+from thincdialog.data.tokenizers import HashNgramTokenizer
+from thincdialog.errors import DataError
+from thincdialog.examples import reading
+from thincdialog.examples.batch import Batch
+from thincdialog.loader.readers import Readers
+from thincdialog.messages import Message
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.mutators.limit import Limit
+from thincdialog.teachers import IterableTeacher, Teacher
+from thincdialog.teachers.conversations import Conversations
+from thincdialog.teachers.labelled_text import LabelledText
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch):
+    """Of one line or a few."""
+    monkeypatch.setattr(reading, "FIRST_BYTES", 1)
+    monkeypatch.setattr(reading, "MOST_BYTES", 90)
+    monkeypatch.setattr(reading, "MOST_EPISODES", 3)
+
+
+def ahead(teacher, encoding=lambda: None):
+    """The same teacher with its source cut into tasks, which this process carries out."""
+    for task in teacher.by_task().values():
+        task.read_with(Readers(0), encoding)
+    return teacher
+
+
+def everything(teacher):
+    """All that an epoch of conversations shows."""
+    said = []
+    while not teacher.epoch_done():
+        message = teacher.act()
+        said.append(dict(message))
+        teacher.observe(Message(text="reply"))
+    return said
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(
+    parts=st.lists(sizes, min_size=1, max_size=3),
+    window=st.integers(1, 9),
+    n_rounds=st.integers(0, 25),
+    flat=st.booleans(),
+    pack=st.booleans(),
+    alone=st.booleans(),
+)
+@slowly
+def test_reading_tasks_show_the_same_and_go_on_in_each_other(
+    tmp_path, name, parts, window, n_rounds, flat, pack, alone
+):
+    if name == "jsonl, a part":
+        parts = [[4] * 12] * len(parts)
+    files = Files(tmp_path, name, parts, pack)
+    teachers = [files.teacher(flat, window), ahead(files.teacher(flat, window))]
+    for teacher in teachers:
+        teacher.start_epoch(1, 5)
+        rounds([teacher], n_rounds)
+    state = through_json(teachers[alone].state())
+    expected = everything(teachers[0])
+    assert everything(teachers[1]) == expected
+    teachers = [files.teacher(flat, window), ahead(files.teacher(flat, window))]
+    for teacher in teachers:
+        teacher.restore(state)
+        assert everything(teacher) == expected
+
+
+@given(case=cases(), n_batches=st.integers(0, 9), budget=st.integers(0, 20))
+@slowly
+def test_reading_batches_of_mixtures_are_the_same(case, n_batches, budget):
+    shown = []
+    for prepare in (lambda teacher: teacher, ahead):
+        teacher = prepare(case.make())
+        if not case.is_flat:
+            shown.append(rounds([teacher.clone() for _ in range(3)]))
+            continue
+        teacher.set_batches(Words(budget + 20, buffer=2) if budget else Fixed(3))
+        teacher.start_epoch(1, 5)
+        shown.append(batches_left(teacher))
+    assert shown[0] == shown[1]
+
+
+ODD = ["", " ", "a\0b", "é", "\ud800", "x" * 300, "a\nb", "日本"]
+CELLS = {
+    "labels": st.lists(st.sampled_from(ODD), max_size=3),
+    "label_candidates": st.lists(st.sampled_from(ODD), max_size=3),
+    "context": st.lists(st.tuples(st.integers(0, 1), st.sampled_from(ODD)), max_size=3),
+    "features": st.lists(st.floats(allow_nan=False), max_size=3).map(np.array),
+    "other": st.one_of(st.none(), st.integers(), st.text(), st.dictionaries(st.text(), st.text())),
+}
+MESSAGES = st.fixed_dictionaries({"text": st.sampled_from(ODD)}, optional=CELLS)
+
+
+@given(episodes=st.lists(st.lists(MESSAGES, min_size=1, max_size=3), min_size=1, max_size=9))
+@slowly
+def test_reading_any_field_comes_back_as_it_was(episodes):
+    def source():
+        return [[Message(message) for message in episode] for episode in episodes]
+
+    for streaming in (True, False):
+        made = [Teacher({"train": source}, streaming=streaming) for _ in range(2)]
+        shown = [each.for_split("train") for each in (made[0], ahead(made[1]))]
+        expected, found = (list(each.episodes()) for each in shown)
+        assert repr(found) == repr([[{**m} for m in episode] for episode in expected])
+
+
+def rows_of(n):
+    return [
+        {"id": str(n), "turns": [{"speaker": "ab"[t % 2], "text": f"{w} {t} {n % 5}\n {n % 3}"}
+         for t, w in enumerate("these are some few words of a conversation".split())]}
+        for n in range(n)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("speakers, segments", [(False, "turn"), (True, "turn"), (True, "line")])
+@pytest.mark.parametrize("history_size", [1, 2, -1])
+def test_reading_makes_the_tokens_of_the_encoder(tmp_path, write, speakers, segments, history_size):
+    path = write(rows_of(20))
+    encoders = [
+        TextEncoder(
+            HashNgramTokenizer(n_rows=64, ngrams=1),
+            history_size=history_size,
+            speaker_tokens=speakers,
+            segments=segments,
+        )
+        for _ in range(2)
+    ]
+
+    def make():
+        made = Conversations(
+            path, label_speaker="both", streaming=True, mutators=[Flatten(context_length=3)]
+        )
+        made.set_shuffle_window(30)
+        return made.for_split("train", training=True)
+
+    alone, helped = make(), ahead(make(), lambda: encoders[1].encoding)
+    pairs = []
+    for teacher in (alone, helped):
+        teacher.set_batches(Fixed(7))
+        teacher.start_epoch(0, 3)
+    while not alone.epoch_done():
+        batches = [teacher.batch_act() for teacher in (alone, helped)]
+        assert encoders[1].key in batches[1].store.encoder_keys
+        pairs = [encoder.pairs(batch) for encoder, batch in zip(encoders, batches)]
+        for expected, found in zip(pairs[0][:2], pairs[1][:2]):
+            for ours, theirs in zip(expected, found):
+                np.testing.assert_array_equal(ours, theirs)
+        assert pairs[0][2].tolist() == pairs[1][2].tolist()
+        for teacher, batch in zip((alone, helped), batches):
+            teacher.batch_observe([{}] * len(batch))
+    assert helped.epoch_done()
+    assert not encoders[1]._passing.rows  # Nothing was tokenised a second time.
+
+
+@pytest.fixture
+def write(tmp_path):
+    import json
+
+    def write(rows, name="data.jsonl"):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize("name, line, problem", BAD_LINES)
+def test_reading_bad_lines_are_named_as_by_one(tmp_path, name, line, problem):
+    files = Files(tmp_path, name, [[1, 2] * 20])
+    files.write([files.parts[0] + line + b"\n"])
+    messages = []
+    for prepare in (lambda teacher: teacher, ahead):
+        with pytest.raises(DataError) as caught:
+            rounds([prepare(files.teacher())])
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1] and problem in messages[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"{}\n", b'{"turns": []}\n', b"hello\tyou\n"])
+def test_reading_nothing_is_said_as_by_one(tmp_path, content):
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(content)
+    messages = []
+    for prepare in (lambda teacher: teacher, ahead):
+        for streaming in (True, False):
+            made = Conversations(str(path), streaming=streaming)
+            with pytest.raises(DataError) as caught:
+                rounds([prepare(made.for_split("train", training=True))])
+            messages.append(str(caught.value))
+    assert len(set(messages)) == 1
+
+
+def test_reading_counts_what_was_left_out(tmp_path):
+    path = tmp_path / "data.jsonl"
+    lines = list(FORMATS["jsonl"][1]([1] * 40))
+    path.write_text("".join([*lines[:20], "{}\n", *lines[20:]]))
+    found = []
+    for prepare in (lambda teacher: teacher, ahead):
+        made = LabelledText(str(path), streaming=True, on_bad_data="skip")
+        shown = prepare(made.for_split("train"))
+        assert len(rounds([shown])) == 40
+        found.append([(bad.n_skipped, bad.n_read) for bad in shown.bad_data("train")])
+    assert found == [[(1, 40)]] * 2
+
+
+def test_reading_mutators_that_see_everything_do(tmp_path, write):
+    path = write(rows_of(20))
+    shown = []
+    for prepare in (lambda teacher: teacher, ahead):
+        mutators = [Flatten(), Limit(n_examples=23), Flatten()]
+        made = Conversations(path, streaming=True, mutators=mutators)
+        shown.append(everything(prepare(made.for_split("train", training=True))))
+    assert shown[0] == shown[1] and len(shown[0]) == 23
+
+
+class Numbers:
+    """A dataset of episodes by number; asked for one twice, it is an error."""
+
+    def __init__(self, n):
+        self.n, self.asked = n, []
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, number):
+        self.asked.append(number)
+        return [Message(text=f"question {number}", labels=[f"answer {number}"])]
+
+
+class Parts:
+    """A dataset of parts of different sizes, one of them empty."""
+
+    n_parts = 5
+
+    def read_part(self, number):
+        for place in range(number):
+            yield [Message(text=f"question {number} {place}", labels=["yes"])]
+
+
+@pytest.mark.parametrize("make, first", [(partial(Numbers, 10), "0/0"), (Parts, "1.0/0")])
+@pytest.mark.parametrize("streaming", [True, False])
+def test_reading_by_number_and_by_part(make, first, streaming):
+    shown = []
+    for prepare in (lambda teacher: teacher, ahead):
+        made = Teacher({"train": make()}, streaming=streaming, shuffle_window=4)
+        teacher = prepare(made.for_split("train", training=True))
+        assert next(iter(teacher.episodes()))[0]["id"] == first
+        teacher.start_epoch(2, 3)
+        rounds([teacher], 5)
+        state = through_json(teacher.state())
+        shown.append(everything(teacher))
+        again = prepare(
+            Teacher({"train": make()}, streaming=streaming, shuffle_window=4).for_split(
+                "train", training=True
+            )
+        )
+        again.restore(state)
+        shown.append(everything(again))
+    assert len(shown[0]) == 5 and shown.count(shown[0]) == 4
+
+
+def test_reading_by_number_goes_on_without_what_came_before():
+    source = Numbers(1000)
+    made = Teacher({"train": source}, streaming=True, single_turn=True, shuffle_window=10)
+    teacher = ahead(made.for_split("train", training=True))
+    rounds([teacher], 905)
+    state = through_json(teacher.state())
+    source.asked.clear()
+    again = ahead(made.for_split("train", training=True))
+    again.restore(state)
+    assert len(rounds([again])) == 95 and min(source.asked) >= 890
+
+
+def test_reading_by_number_looks_at_what_comes():
+    class Broken(Numbers):
+        def __getitem__(self, number):
+            return {"text": "no list"}
+
+    for prepare in (lambda teacher: teacher, ahead):
+        with pytest.raises(CodeError, match="returned a dict"):
+            list(prepare(Teacher({"train": Broken(3)}).for_split("train")).episodes())
+
+
+def test_reading_state_that_changed_since_is_seen():
+    """A reader whose vocabulary is built by a first pass, and used in the next one."""
+
+    class Reader:
+        known = None
+
+        def __call__(self):
+            for word in ("a", "b", "c"):
+                text = word if self.known is None else str(self.known.index(word))
+                yield [Message(text=text, labels=[word])]
+
+    reader = Reader()
+    teacher = ahead(Teacher({"train": reader}, streaming=True).for_split("train"))
+    words = sorted(set(teacher.texts()), reverse=True)
+    reader.known = words
+    assert [message["text"] for message in everything(teacher)] == ["2", "1", "0"]
+
+
+def test_reading_passes_batches_and_candidates_on():
+    made = IterableTeacher(
+        {"dev": [[(f"q{n}", f"a{n % 3}")] for n in range(9)]},
+        streaming=True,
+        candidates=["a0", "a1", "a2"],
+        mutators=[Flatten()],
+    )
+    teacher = ahead(made.for_split("dev"))
+    teacher.set_batches(Fixed(4))
+    batch = teacher.batch_act()
+    assert isinstance(batch, Batch)
+    assert batch.column("label_candidates") == [["a0", "a1", "a2"]] * 4
+    wrong = IterableTeacher({"dev": [[("q", "b")]]}, streaming=True, candidates=["a"])
+    with pytest.raises(DataError, match="is not among the 1 fixed candidates"):
+        rounds([ahead(wrong.for_split("dev"))])
+
+
+def test_reading_zipped_lines_longer_than_a_task(tmp_path):
+    path = tmp_path / "data.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(FORMATS["conversations"][1]([3, 1] * 20)).encode()))
+    shown = [
+        everything(prepare(Conversations(str(path), streaming=True).for_split("train")))
+        for prepare in (lambda teacher: teacher, ahead)
+    ]
+    assert shown[0] == shown[1] and len(shown[0]) == 80

@@ -1,0 +1,81 @@
+"""Sources of data, and work, that can be sent to other processes."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from thincdialog.errors import DataError
+from thincdialog.messages import Message
+
+
+def episode(number):
+    return [Message(text=f"question {number} {turn}", labels=["yes"]) for turn in range(2)]
+
+
+class Numbers:
+    """Episodes by number.
+
+    die_at, folder: Kills its process there, as often as there are files in the folder.
+    """
+
+    def __init__(self, n, seconds=0.0, die_at=None, folder=None, bad=None, log=None):
+        self.n, self.seconds, self.die_at = n, seconds, die_at
+        self.folder, self.bad, self.log = folder, bad, log
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, number):
+        time.sleep(self.seconds)
+        if self.log:
+            with open(self.log, "a") as file:
+                file.write(f"{os.getpid()} {number}\n")
+        if number == self.die_at and multiprocessing.parent_process() is not None:
+            for file in Path(self.folder).glob("life*"):
+                file.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+        if number == self.bad:
+            raise DataError("numbers.txt", "is no number", 7)
+        return episode(number)
+
+
+class Generated:
+    """The same one after the other, from a reader that can begin nowhere else."""
+
+    def __init__(self, n, seconds=0.0):
+        self.n, self.seconds = n, seconds
+
+    def __call__(self):
+        for number in range(self.n):
+            time.sleep(self.seconds)
+            yield episode(number)
+
+
+class Broken(Numbers):
+    """Fails in code of a user's."""
+
+    def __getitem__(self, number):
+        if number == 40:
+            return 1 // 0
+        return super().__getitem__(number)
+
+
+class Modules(Numbers):
+    """Tells which of two packages its process has imported."""
+
+    def __getitem__(self, number):
+        found = [name for name in ("thinc", "torch") if name in sys.modules]
+        return [Message(text=f"{os.getpid()}", labels=[" ".join(found) or "none"])]
+
+
+class Echo:
+    """Work that gives back what it is given, with who did it."""
+
+    def __call__(self):
+        return self.work
+
+    def work(self, task):
+        return task, os.getpid()

@@ -1,0 +1,299 @@
+"""Workers read: the same examples in the same order, whoever reads, and whatever happens to him."""
+
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.examples.talk import batches_left, rounds, through_json
+from tests.loader.sources import Broken, Generated, Modules, Numbers
+from thincdialog.batchers import Words
+from thincdialog.errors import ConfigError, DataError, WorkerError
+from thincdialog.examples.reading import needs_all
+from thincdialog.loader import readers as module
+from thincdialog.loader.ordered import waits_alone
+from thincdialog.loader.readers import Readers
+from thincdialog.mutators.flatten import Flatten
+from thincdialog.teachers import Teacher
+
+METHODS = ("fork", "forkserver", "spawn")
+SECONDS = 0.0005
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Workers read all, before this process has done so with so little data."""
+    watch = Readers.watch
+
+    def seen(self, split):
+        if self.workers not in (0, "auto"):
+            self._chosen[split.name, split.origin] = 0, 1 if needs_all(split) else self.workers
+        return watch(self, split)
+
+    monkeypatch.setattr(Readers, "watch", seen)
+    start = Readers._processes
+
+    def started(self, reading, n):
+        hands = start(self, reading, n)
+        while hands.n_ready < n:
+            assert not hands.wait(60.0)
+        return hands
+
+    monkeypatch.setattr(Readers, "_processes", started)
+    token = waits_alone.set(True)
+    yield
+    waits_alone.reset(token)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    """No process and no open file is left of a test."""
+    yield
+    for _ in range(50):
+        if not multiprocessing.active_children():
+            break
+        time.sleep(0.1)
+    assert not multiprocessing.active_children()
+
+
+def teacher_of(source, readers=None, streaming=True, window=40, flat=False):
+    made = Teacher(
+        {"train": source},
+        streaming=streaming,
+        shuffle_window=window,
+        mutators=[Flatten()] if flat else None,
+    )
+    if readers is not None:
+        made.read_with(readers)
+    return made.for_split("train", training=True)
+
+
+def order_of(source, readers=None, **settings):
+    return rounds([teacher_of(source, readers, **settings)])
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return order_of(Numbers(150))
+
+
+@pytest.mark.parametrize("n_workers, method", [(0, None), (1, None), *((2, m) for m in METHODS)])
+def test_readers_show_the_same_order(expected, n_workers, method):
+    for source in (Numbers(150, SECONDS), Generated(150, SECONDS)):
+        assert order_of(source, Readers(n_workers, method)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_workers", [1, 2, 5])
+@pytest.mark.parametrize("streaming", [True, False])
+def test_readers_show_the_same_order_in_any_number(expected, n_workers, method, streaming):
+    for source in (Numbers(150, SECONDS), Generated(150, SECONDS)):
+        readers = Readers(n_workers, method)
+        assert order_of(source, readers, streaming=streaming) == expected
+        assert order_of(source, readers, streaming=streaming) == expected
+
+
+def test_readers_of_held_data_show_the_same(expected):
+    assert order_of(Numbers(150, SECONDS), Readers(2), streaming=False) == expected
+
+
+def test_readers_give_batches_of_words_exactly_once_and_go_on_with_others():
+    def make(n_workers):
+        readers = Readers(n_workers) if n_workers is not None else None
+        teacher = teacher_of(Numbers(150, SECONDS), readers, flat=True)
+        teacher.set_batches(Words(40, buffer=4))
+        return teacher
+
+    alone = make(None)
+    expected = batches_left(alone)
+    assert len(alone._order.data.lengths()) == sum(map(len, expected)) == 300
+    states = []
+    helped = make(2)
+    for _ in expected:
+        states.append(through_json(helped.state()))
+        helped.batch_observe([{}] * len(helped.batch_act()))
+    assert helped.epoch_done()
+    for n_batches in (1, len(expected) // 2, len(expected) - 1):
+        for n_workers in (None, 1, 2):
+            again = make(n_workers)
+            again.restore(states[n_batches])
+            assert batches_left(again) == expected[n_batches:]
+
+
+def test_readers_wait_together():
+    begin = time.perf_counter()
+    found = order_of(Numbers(60, 0.02), Readers("auto"))
+    # One would have waited 1.2 seconds.
+    assert time.perf_counter() - begin < 1.2
+    assert found == order_of(Numbers(60))
+
+
+def test_readers_say_what_was_chosen():
+    notes = []
+    readers = Readers("auto", note=notes.append)
+    for _ in range(2):
+        order_of(Numbers(60, 0.005), readers)
+    assert len(notes) == 1
+    assert re.match(r"\[loader\] workers: 16 threads, as reading task waits \d\d %", notes[0])
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("source", [Numbers(150), Generated(150)])
+def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, source, streaming):
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(module, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "WAITING_SHARE", 2.0)
+    monkeypatch.setattr(module, "n_cores", lambda: 2)
+    notes = []
+    assert order_of(source, Readers("auto", note=notes.append), streaming=streaming) == expected
+    assert len(notes) == 1 and "2 processes, as reading task computes" in notes[0]
+
+
+def test_readers_are_not_called_for_little(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(Readers, "_processes", None)  # An error, if they were.
+    for workers in (2, "auto"):
+        assert order_of(Numbers(150), Readers(workers)) == order_of(Numbers(150))
+
+
+def test_readers_stay_alone_where_that_is_fastest():
+    notes = []
+    assert order_of(Numbers(150), Readers("auto", note=notes.append)) and not notes
+
+
+def lives(tmp_path, n):
+    for number in range(n):
+        (tmp_path / f"life{number}").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_readers_that_die_are_replaced(expected, tmp_path, method):
+    notes = []
+    source = Numbers(150, SECONDS, die_at=100, folder=lives(tmp_path, 1))
+    begin = time.perf_counter()
+    assert order_of(source, Readers(2, method, note=notes.append)) == expected
+    assert time.perf_counter() - begin < 30
+    assert len(notes) == 1 and "was killed by SIGKILL" in notes[0]
+    assert "Another one takes its place" in notes[0]
+
+
+def test_readers_that_die_again_end_the_run(tmp_path):
+    source = Numbers(150, SECONDS, die_at=100, folder=lives(tmp_path, 2))
+    with pytest.raises(WorkerError, match=r"^Worker \d: its process \d+ was killed by SIGKILL"):
+        order_of(source, Readers(2))
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_readers_name_the_line_and_the_worker(expected, n_workers):
+    teacher = teacher_of(Numbers(150, SECONDS, bad=90), Readers(n_workers))
+    shown = []
+    with pytest.raises(DataError) as caught:
+        while True:
+            shown.append(teacher.act()["id"])
+            teacher.observe({})
+    text = str(caught.value)
+    assert text.startswith("numbers.txt:7  is no number")
+    assert ("(read by worker " in text) == bool(n_workers)
+    assert shown and shown == expected[: len(shown)]  # What came before is right.
+
+
+def test_readers_name_the_place_in_code_of_users():
+    with pytest.raises(WorkerError) as caught:
+        order_of(Broken(150, SECONDS), Readers(2))
+    assert "sources.py" in caught.value.brief and "ZeroDivisionError" in caught.value.brief
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_readers_import_neither_thinc_nor_torch(method):
+    teacher = teacher_of(Modules(400), Readers(2, method))
+    here = str(os.getpid())
+    found = {(m["labels"][0], m["text"] == here) for e in teacher.episodes() for m in e}
+    assert found == {("none", False)}
+
+
+def test_readers_fork_what_cannot_be_sent(expected):
+    def source():
+        yield from Generated(150, SECONDS)()
+
+    assert order_of(source, Readers(2)) == expected
+    with pytest.raises(ConfigError, match="cannot be sent to a process"):
+        order_of(source, Readers(2, "spawn"))
+
+
+def test_readers_end_with_a_run_that_ends_early():
+    teacher = teacher_of(Numbers(10**6, SECONDS), Readers(2))
+    rounds([teacher], 60)
+    assert multiprocessing.active_children()
+    teacher.start_epoch(1, 0)  # Lets go of the epoch before.
+
+
+SCRIPT = """
+import os, sys, time
+from tests.loader.sources import Numbers
+from tests.loader.test_readers import teacher_of
+from thincdialog.loader import readers
+if __name__ == "__main__":
+    readers.LOOK_SECONDS = readers.WORTH_SECONDS = -1.0
+    open(sys.argv[2], "w").close()
+    teacher = teacher_of(Numbers(10**6, 0.001, log=sys.argv[2]), readers.Readers(2, sys.argv[1]))
+    while len({line.split()[0] for line in open(sys.argv[2])} | {str(os.getpid())}) < 3:
+        teacher.act()
+        teacher.observe({})
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def is_there(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state != "Z"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_readers_go_with_their_parent(tmp_path, root, method, number):
+    script, log = tmp_path / "go.py", tmp_path / "log"
+    script.write_text(SCRIPT)
+    names = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen(
+        [sys.executable, str(script), method, str(log)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            workers = {int(line.split()[0]) for line in log.read_text().splitlines()}
+            workers.discard(process.pid)
+            assert len(workers) == 2 and all(map(is_there, workers))
+            if number == signal.SIGINT:  # As Ctrl-C: all of them get it.
+                os.killpg(process.pid, number)
+            else:
+                process.kill()
+            process.wait(20)
+        finally:
+            process.kill()
+        errors = process.stderr.read().decode()
+    assert errors.count("Traceback") == (number == signal.SIGINT), errors
+    until = time.monotonic() + 5
+    while any(map(is_there, workers)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(is_there, workers))
+    if os.path.isdir("/dev/shm"):
+        mine = {name for name in set(os.listdir("/dev/shm")) - names if "thincdialog" in name}
+        assert not mine

@@ -1,0 +1,479 @@
+"""Training from stores: the same as from the data themselves, and never from stale ones."""
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from tests.processes import limited
+from tests.training.examples import CLASSIFIER, RANKER, Terminal, quietly_train, weights
+from tests.training.two_tasks import TWO_TASKS
+from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
+from thincdialog.data import token_writer
+from thincdialog.examples import split
+from thincdialog.files import growing_folder
+from thincdialog.ops.compiled import load_kernels
+
+COFFEE = RANKER[: RANKER.index("[tokenizer]")]
+IN_BATCH = RANKER.replace('candidates = "inline"', 'candidates = "batch"\nspeaker_tokens = true')
+STAR = """
+[tokenizer]
+@tokenizers = "thincdialog.HashNgrams.v1"
+n_rows = 500
+
+[agent]
+@agents = "thincdialog.StarSpace.v1"
+candidates = "CANDIDATES"
+history_size = 3
+
+[agent.model]
+@models = "thincdialog.StarSpace.v1"
+width = 8
+
+[training]
+max_epochs = 2.0
+score = "hits@1"
+n_samples = 0
+
+[evaluation]
+n_candidates = 5
+
+[training.optimizer]
+@optimizers = "thincdialog.SparseAdagrad.v1"
+learn_rate = 0.05
+"""
+CLASSES = (
+    COFFEE.replace("flatten]", "last]").replace("Flatten", "LastTurn")
+    + CLASSIFIER
+    + "\n[training]\nmax_epochs = 2.0\n"
+)
+FAST_TEXT = (
+    CLASSES[: CLASSES.index("[tokenizer]")]
+    + """
+[tokenizer]
+@tokenizers = "thincdialog.WordNgrams.v1"
+n_rows = 900
+
+[agent]
+@agents = "thincdialog.FastText.v1"
+
+[agent.model]
+@models = "thincdialog.FastText.v1"
+width = 8
+
+[training]
+max_epochs = 2.0
+
+[training.optimizer]
+@optimizers = "thincdialog.SparseSGD.v1"
+grad_clip = 0.0
+learn_rate = 0.5
+"""
+)
+WORDS = '@batchers = "thincdialog.Words.v1"\nbudget = 300\n'
+LINES = RANKER.replace('@batchers = "thincdialog.Fixed.v1"\nsize = 16\n', WORDS).replace(
+    'candidates = "inline"', 'candidates = "batch"\nhistory_size = 2'
+)
+CONFIGS = {
+    "ranker, inline": RANKER,
+    "ranker, words": LINES,
+    "ranker, long episodes": RANKER.replace("mutators.*.flatten", "mutators.*.limit").replace(
+        "Flatten.v1", 'Limit.v1"\nn_episodes = 20\nx = "' if False else "EpisodeReverse.v1"
+    ),
+    "star space": COFFEE + STAR.replace("CANDIDATES", "batch"),
+    "star space, fixed": COFFEE + STAR.replace("CANDIDATES", "fixed"),
+    "classifier": CLASSES,
+    "fast text": FAST_TEXT,
+    "mixture": TWO_TASKS.replace("turns = [1, 3, 2, 1, 1, 4, 2, 1]", "turns = [1, 1, 1, 1, 1]")
+    .replace('"tests.recorder.v1"', '"thincdialog.Ranker.v1"\ncandidates = "batch"')
+    .replace("tea milk", "tea blue"),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_training_from_a_store_gives_the_same_bits(name, tmp_path):
+    config = CONFIGS[name]
+    if "star" in name or "fast" in name:
+        load_kernels("texts")
+    held, _ = quietly_train(config, tmp_path / "held")
+    changes = {"loader.store": str(tmp_path / "store")}
+    first, _ = quietly_train(config, tmp_path / "first", **changes)
+    again, _ = quietly_train(config, tmp_path / "again", **changes)
+    for result, folder in ((first, "first"), (again, "again")):
+        assert weights(tmp_path / folder) == weights(tmp_path / "held")
+        assert result.scores == held.scores
+    has_tokens = "long" not in name
+    assert bool(list((tmp_path / "store").glob("*/train/tokens-*"))) == has_tokens
+
+
+FILES = """
+[paths]
+train = "train.csv"
+dev = "dev.csv"
+
+[tasks.intent]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${paths.train}
+dev = ${paths.dev}
+""" + CLASSES[CLASSES.index("[tokenizer]") :]  # fmt: skip
+STORED = {"loader.store": "stores", "training.max_epochs": 1}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with two small files of labelled texts."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("train", "dev"):
+        rows = [f"{name} says {number},{number % 2}" for number in range(20)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,label", *rows, ""]))
+    return tmp_path
+
+
+def made(config=FILES, code=None, **more):
+    """What ``build`` made, and why."""
+    found = build(config, overrides={**STORED, **more}, code=code, stderr=io.StringIO())
+    return {each.name: each.reason for each in found}
+
+
+def change_data(folder):
+    text = (folder / "train.csv").read_text()
+    (folder / "train.csv").write_text(text.replace("says 3,", "says x,"))
+    return {}
+
+
+def change_settings(folder):
+    return {"tasks.intent.on_bad_data": "skip"}
+
+
+def add_mutator(folder):
+    return {"tasks.intent.mutators": {"*": {"m": {"@mutators": "thincdialog.WordReverse.v1"}}}}
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (change_data, "its file train.csv has changed"),
+        (change_settings, "'on_bad_data' was 'error', now it is 'skip'"),
+        (add_mutator, "'mutators"),
+    ],
+)
+def test_what_was_made_of_something_else_is_never_shown(files, change, reason):
+    new = {f"intent/{split}{part}" for split in ("train", "dev") for part in ("", " tokens")}
+    assert set(made()) == new and all(made_of == "" for made_of in made().values())
+    changes = {**STORED, **change(files)}
+    before = {path: path.read_bytes() for path in files.rglob("*.*")}
+    with pytest.raises(DialogError) as caught:
+        quietly_train(FILES, **changes)
+    assert reason in str(caught.value) and "thincdialog build" in str(caught.value)
+    assert {path: path.read_bytes() for path in files.rglob("*.*")} == before
+    again = made(**changes)
+    assert reason in again["intent/train"] and again["intent/train tokens"]
+    assert (again["intent/dev"] == "") == (change is change_data)
+    assert set(made(**changes).values()) == {""}
+    quietly_train(FILES, **changes)
+
+
+def test_another_tokenizer_reads_the_examples_and_not_the_data(files):
+    made()
+    for name in ("train", "dev"):  # Their content stays known as long as they are not touched.
+        os.chmod(files / f"{name}.csv", 0o400)
+    again = made(**{"tokenizer.lower": False, "agent.max_context": 7})
+    assert again["intent/train"] == "" and again["intent/train tokens"] == "they are new"
+    assert len(list((files / "stores" / "intent" / "train").glob("tokens-*"))) == 2
+    # What is only applied to tokens makes no others.
+    assert set(made(**{"tokenizer.lower": False, "agent.max_context": 9}).values()) == {""}
+
+
+def test_files_that_are_only_newer_are_the_same(files):
+    made()
+    os.utime(files / "train.csv", ns=(1, 1))
+    assert set(made().values()) == {""}
+
+
+def test_code_that_changed_makes_another_store(files):
+    code = files / "own.py"
+    text = (
+        "from thincdialog.api import registry, Message\n"
+        '@registry.mutators("tests.shout.v1")\n'
+        "def shout():\n"
+        '    return lambda episode: [[Message(m, text=m["text"] + "!") for m in episode]]\n'
+    )
+    code.write_text(text)
+    config = FILES.replace(
+        "[tokenizer]", '[tasks.intent.mutators.*.m]\n@mutators = "tests.shout.v1"\n\n[tokenizer]'
+    )
+    assert made(config, str(code))["intent/train"] == "it is new"
+    code.write_text(text + "# Another one.\n")
+    assert made(config, str(code))["intent/train"] == "the code own.py has changed"
+
+
+def test_build_mends_what_is_damaged(files):
+    made()
+    path = files / "stores" / "intent" / "train" / "examples" / "strings.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"?")
+    assert made()["intent/train"] == "strings.npy has another checksum than it was written with"
+    assert path.read_bytes() == content
+
+
+class Stop(BaseException):
+    """Ends a build like a kill: nothing after it is written."""
+
+
+def test_a_build_that_is_stopped_goes_on_and_comes_to_the_same(files, monkeypatch):
+    monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(split, "SHARD_ROWS", 6)
+    monkeypatch.setattr(token_writer, "CHUNK", 6)
+    made()
+    shutil.move("stores", "whole")
+    save = growing_folder.GrowingFolder.save
+
+    def save_and_stop(folder, state):
+        save(folder, state)
+        for array in folder._arrays.values():  # As if the next piece was half written.
+            array._file.write(b"not whole")
+        raise Stop
+
+    n_stopped = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(growing_folder.GrowingFolder, "save", save_and_stop)
+        while True:
+            try:
+                made()
+                break
+            except Stop:
+                n_stopped += 1
+    # Of 20 rows each: four shards, a piece of labels, four of rows.
+    assert n_stopped == 2 * (4 + 1 + 4)
+    assert_same_arrays(files)
+
+
+def assert_same_arrays(files):
+    wanted, found = (
+        {
+            path.relative_to(files / root): path.read_bytes()
+            for path in (files / root).rglob("*.npy")
+        }
+        for root in ("whole", "stores")
+    )
+    assert found == wanted and not list((files / "stores").rglob("*.building"))
+
+
+KILLED = """
+import os, sys
+from thincdialog.api import build
+from thincdialog.data import token_writer
+from thincdialog.examples import split
+from thincdialog.files import flat_array, growing_folder
+growing_folder.SAVE_SECONDS, split.SHARD_ROWS, token_writer.CHUNK = 0.0, 6, 6
+append, n_left = flat_array.GrowingArray.append, int(sys.argv[1])
+
+def killed(self, values):
+    global n_left
+    append(self, values)
+    n_left -= 1
+    if not n_left:
+        self._file.flush()
+        os.kill(os.getpid(), 9)
+
+flat_array.GrowingArray.append = killed
+build("own.cfg", overrides={"loader.store": sys.argv[2]})
+"""
+
+
+@pytest.mark.slow
+def test_a_build_that_is_killed_anywhere_goes_on_and_comes_to_the_same(files):
+    (files / "own.cfg").write_text(FILES)
+
+    def run(n_writes, root):
+        command = [sys.executable, "-c", KILLED, str(n_writes), root]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    assert run(0, "whole").returncode == 0
+    codes, n_writes = [], 23
+    while not codes or codes[-1]:
+        done = run(n_writes, "stores")
+        codes.append(done.returncode)
+        assert done.returncode in (0, -9), done.stderr
+        n_writes += 5
+    assert len(codes) > 4
+    assert_same_arrays(files)
+
+
+def test_what_is_being_built_is_not_built_by_another(files):
+    folder = files / "stores" / "intent" / "train" / "examples"
+    with closing(growing_folder.GrowingFolder(folder, None)):
+        with pytest.raises(DialogError, match="being written by another process"):
+            made()
+    assert made()["intent/train"] == "it is new"
+
+
+def test_workers_in_processes_read_the_tokens_of_the_store(files):
+    runner = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
+    changes = {**STORED, **runner, "runner.workers": 2}
+    quietly_train(FILES, **changes)
+    result, _ = quietly_train(FILES, **changes)
+    assert result.scores["dev"]["examples"] == 20
+
+
+OWN = """
+import numpy as np
+from thincdialog.api import MemoryStore, Message, Teacher, registry
+
+@registry.teachers("tests.of_stores.v1")
+def of_stores():
+    store = MemoryStore()
+    for number in range(12):
+        pixels = np.arange(4, dtype="f") * number
+        message = Message(id=str(number), text="", features=pixels, labels=[str(number % 2)])
+        store.append([message])
+    return Teacher({"train": store})
+"""
+FEATURES = """
+[tasks.own]
+@teachers = "tests.of_stores.v1"
+
+[agent]
+@agents = "thincdialog.Classifier.v1"
+
+[agent.model]
+@layers = "Linear.v1"
+
+[training]
+max_epochs = 2.0
+"""
+
+
+def test_features_and_a_store_of_a_users_are_stored_too(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    code = {"code": str(tmp_path / "own.py")}
+    quietly_train(FEATURES, tmp_path / "held", **code)
+    changes = {"loader.store": str(tmp_path / "store")}
+    quietly_train(FEATURES, tmp_path / "stored", **code, **changes)
+    assert weights(tmp_path / "held") == weights(tmp_path / "stored")
+
+
+def test_trials_read_a_store_that_is_there_and_build_none(files):
+    for _ in range(2):
+        overrides = {**STORED, "loader.shuffle_window": 0, "tasks.intent.streaming": True}
+        losses = find_lr(FILES, overrides=overrides, steps=10, stderr=io.StringIO()).losses
+        found = dry_run(FILES, overrides=overrides, stderr=io.StringIO())
+        if not (files / "stores").exists():
+            made(**overrides)
+            with_none = losses
+    assert found.examples["intent"] == {"train": 20, "dev": 20} and len(with_none) == len(losses)
+
+
+def test_a_stream_without_an_end_is_refused(tmp_path):
+    config = TWO_TASKS.replace("turns = [1, 3,", "endless = true\nturns = [1, 3,")
+    with pytest.raises(DialogError, match="data without an end"):
+        made(config, **{"loader.store": str(tmp_path)})
+
+
+def test_progress_is_shown_on_a_terminal(files):
+    stderr = Terminal()
+    build(FILES, overrides=STORED, stderr=stderr)
+    assert "Building intent/train" in stderr.getvalue()
+    assert "Tokenizing intent/dev" in stderr.getvalue()
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_all_episodes_are_shuffled_together_if_wanted(streaming, files):
+    changes = {"loader.shuffle_window": 0, "tasks.intent.streaming": streaming}
+    if streaming:
+        with pytest.raises(DialogError, match="cannot be shuffled whole"):
+            Experiment.from_config(FILES, changes)
+        changes["loader.store"] = "stores"
+    experiment = Experiment.from_config(FILES, changes)
+    experiment.use_examples(io.StringIO())
+    teacher = experiment.training_split()
+    orders = []
+    for epoch in (0, 1):
+        teacher.start_epoch(epoch, 0)
+        orders.append(teacher._order.read(50).ids())
+    assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
+    assert len(set(orders[0])) == 20
+
+
+LIMITED = """
+import io, random, resource, sys
+from thincdialog.api import Experiment, Message, Teacher, registry, train
+
+N_LETTERS, MEGABYTE = 12_000, 1 << 20
+
+@registry.teachers("tests.long.v1")
+def long(n: int, streaming: bool = False):
+    def episodes():
+        rng = random.Random(0)
+        letters = [rng.choice("abcdefgh") for _ in range(4 * N_LETTERS)]
+        for number in range(n):
+            at = rng.randrange(3 * N_LETTERS)
+            text = " ".join(letters[at : at + N_LETTERS])
+            yield [Message(id=str(number), text=text, labels=[f"{number % 50} a"])]
+
+    return Teacher({"train": episodes}, streaming=streaming, single_turn=True)
+
+def kilobytes(name):
+    lines = open("/proc/self/status").read().splitlines()
+    return int(next(line for line in lines if line.startswith(name)).split()[1])
+
+def learn(n, **changes):
+    changes = {name.replace("__", "."): value for name, value in changes.items()}
+    overrides = {"tasks.long.n": n, "training.max_epochs": 2, **changes}
+    train(CONFIG, overrides=overrides, stdout=io.StringIO(), stderr=io.StringIO())
+
+CONFIG, N = open("long.cfg").read(), 16_000
+if sys.argv[1] == "build":
+    learn(N, loader__store="stores", training__max_steps=1, tasks__long__streaming=True)
+    raise SystemExit
+learn(100, loader__store="warm")
+data, pages = kilobytes("VmData:"), kilobytes("RssFile:")
+resource.setrlimit(resource.RLIMIT_DATA, (1024 * data + 24 * MEGABYTE,) * 2)
+try:
+    learn(N, loader__store=None, tasks__long__streaming=False, training__max_steps=1)
+    print("held")
+except MemoryError:
+    pass
+window = int(sys.argv[2])
+learn(N, loader__store="stores", loader__shuffle_window=window, tasks__long__streaming=True)
+print(kilobytes("RssFile:") - pages)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", ["65536", "0"])
+def test_a_store_20_times_the_memory_is_trained_on_for_two_epochs(window, tmp_path):
+    config = IN_BATCH[IN_BATCH.index("[tokenizer]") :].replace("Words.v1", "Whitespace.v1", 1)
+    task = '[tasks.long]\n@teachers = "tests.long.v1"\nn = 1\n\n'
+    (tmp_path / "long.cfg").write_text(task + config)
+    (tmp_path / "limited.py").write_text(LIMITED)
+    for words in (["build"], ["train", window]):
+        command = [sys.executable, "limited.py", *words]
+        env = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env)
+        assert done.returncode == 0, done.stderr
+    size = sum(path.stat().st_size for path in (tmp_path / "stores").rglob("*.npy"))
+    assert size > 20 * 24 << 20
+    # Held in memory, the data are too many; and pages were given back.
+    assert "held" not in done.stdout and int(done.stdout) < 320 << 10
+
+
+def test_a_run_goes_on_with_what_it_was_begun_with_or_with_a_store(tmp_path):
+    store = {"loader.store": str(tmp_path / "store"), "training.checkpoint_every_steps": 2}
+    quietly_train(IN_BATCH, tmp_path / "whole", training__max_steps=9)
+    for name, first, second in (("a", {}, store), ("b", store, store)):
+        quietly_train(IN_BATCH, tmp_path / name, training__max_steps=5, **first)
+        quietly_train(IN_BATCH, tmp_path / name, resume=True, training__max_steps=9, **second)
+        assert weights(tmp_path / name) == weights(tmp_path / "whole")
+
+
+def test_a_full_disk_is_one_clear_error_and_the_build_goes_on(files):
+    with limited("RLIMIT_FSIZE", 700):
+        with pytest.raises(DialogError, match="could not be written: .*begin again to go on"):
+            made()
+    assert made()["intent/train"] == "it is new"
+    assert set(made().values()) == {""}

@@ -1,0 +1,255 @@
+"""A store on disk, mapped into memory: it may be larger than that."""
+
+import json
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+
+import numpy as np
+
+from ..files.flat_array import LOOK_EVERY, MappedFolder, damaged
+from .encoded import Encoded
+from .mapped_tokens import MappedTokens
+from .store import CHUNK, NO_LABEL, Store
+from .store_cells import ARRAY, BITS, FLOATS, JSON, NO_CELL, ONE, STRING, STRINGS
+
+# Lists that are kept once read, because many examples have them: so many, each of so many
+# strings or more.
+_N_LISTS, _LONG = 64, 16
+
+
+class MappedStore(Store):
+    """Shows what ``StoreWriter`` wrote. Nothing is kept of a row, so that any number of rows
+    takes the same memory.
+
+    folder (Path): Of the store.
+    manifest (Dict[str, Any]): What its manifest says.
+    n_rows (int): Examples.
+    checksum (str): Of all that it holds.
+    has_several_labels (bool): Whether some row has more than one.
+    RAISES (DataError): If a file is missing, cut, or something else.
+    """
+
+    is_mapped = True
+
+    def __init__(self, folder: Path, manifest: Dict[str, Any]):
+        self.folder = folder
+        self.n_rows: int = manifest["examples"]
+        self.checksum = sha256(json.dumps(manifest["files"]).encode()).hexdigest()
+        files = self._files = MappedFolder(folder)
+        self._strings = files.array("strings", "u")
+        text: Any = self._strings
+        self._text = memoryview(text)
+        self._string_starts = self._bounds("strings.starts", len(self._strings))
+        self._lists = files.array("lists", "i")
+        self._list_starts = self._bounds("lists.starts", len(self._lists))
+        self._arrays = files.array("arrays", "u")
+        self._array_index = files.array("arrays.index", "i", 2)
+        self.names = list(manifest["fields"])
+        self.has_several_labels: bool = manifest["has_several_labels"]
+        self._fields = {name: self._of_rows(file) for name, file in manifest["fields"].items()}
+        self._n_words = self._of_rows("n_words")
+        self._label_ids, self._labels = self._of_rows("label_ids"), files.array("labels", "i")
+        self.starts: Sequence[int] = range(self.n_rows + 1)
+        if manifest["episodes"] != self.n_rows:
+            self.starts = self._bounds("starts", self.n_rows)  # type: ignore[assignment]
+        self._known_lists: Dict[int, List[str]] = {}
+        self.tokens: Dict[str, MappedTokens] = {}
+
+    def _of_rows(self, name: str) -> np.ndarray:
+        column = self._files.array(name, "i")
+        if len(column) != self.n_rows:
+            raise damaged(self.folder / f"{name}.npy", f"{len(column):,} rows")
+        return column
+
+    def _bounds(self, name: str, end: int) -> np.ndarray:
+        bounds = self._files.array(name, "i")
+        if not len(bounds) or bounds[0] != 0 or bounds[-1] != end:
+            raise damaged(self.folder / f"{name}.npy", f"it does not end with {end:,}")
+        return bounds
+
+    def check(self, split: str) -> None:
+        """Nothing: the files were looked at."""
+
+    # --- tokens ---------------------------------------------------------------------------
+
+    @property
+    def encoder_keys(self) -> Sequence[str]:  # type: ignore[override]
+        return list(self.tokens)
+
+    def encoded(self, key: str, rows: np.ndarray) -> Encoded:
+        return self.tokens[key].encoded(rows, self._label_ids)
+
+    # --- cells ----------------------------------------------------------------------------
+
+    def cells(self, name: str, rows: np.ndarray) -> List[Any]:
+        column = self._fields.get(name)
+        if column is None:
+            return [None] * len(rows)
+        return list(self._read(column[rows].tolist()))
+
+    def all_cells(self, name: str) -> Iterator[Any]:
+        column = self._fields.get(name)
+        for start in range(0, self.n_rows, CHUNK):
+            if column is None:
+                yield from [None] * (min(start + CHUNK, self.n_rows) - start)
+            else:
+                yield from self._read(column[start : start + CHUNK].tolist())
+
+    def _read(self, codes: List[int]) -> Iterator[Any]:
+        for start in range(0, len(codes), LOOK_EVERY):
+            self._files.note(LOOK_EVERY)
+            yield from map(self._cell, codes[start : start + LOOK_EVERY])
+
+    def codes(self, name: str, rows: slice) -> np.ndarray:
+        """The numbers that stand for cells (see ``store_cells``); -1 where rows lack them."""
+        column = self._fields.get(name)
+        if column is None:
+            return np.full(len(range(*rows.indices(self.n_rows))), NO_CELL)
+        self._files.note(CHUNK)
+        return column[rows]
+
+    def lists_of(self, numbers: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Where the values of some lists begin in ``list_values``, and where they end."""
+        return self._list_starts[numbers], self._list_starts[numbers + 1]
+
+    @property
+    def list_values(self) -> np.ndarray:
+        """The values of all lists."""
+        return self._lists
+
+    def _cell(self, code: int) -> Any:
+        if code == NO_CELL:
+            return None
+        number, kind = code >> BITS, code & (1 << BITS) - 1
+        if kind == STRING:
+            return self.string(number)
+        if kind == ONE:
+            return [self.string(number)]
+        if kind == JSON:
+            return self._json(number)
+        if kind in (ARRAY, FLOATS):
+            array = self._array(number)
+            return array if kind == ARRAY else array.tolist()
+        return self._list(number, kind)
+
+    def string(self, number: int) -> str:
+        """One of the store's strings."""
+        starts = self._string_starts
+        if 0 <= number < len(starts) - 1:
+            start, end = starts.item(number), starts.item(number + 1)
+            if 0 <= start <= end <= len(self._text):
+                try:
+                    return str(self._text[start:end], "utf-8", "surrogatepass")
+                except UnicodeDecodeError:
+                    pass
+        raise damaged(self.folder / "strings.npy", f"string {number}")
+
+    def _list(self, number: int, kind: int) -> List[Any]:
+        known = self._known_lists.get(number)
+        if known is not None:
+            return known
+        starts = self._list_starts
+        if not 0 <= number < len(starts) - 1:
+            raise damaged(self.folder / "lists.npy", f"list {number}")
+        values = self._lists[starts.item(number) : starts.item(number + 1)].tolist()
+        if kind != STRINGS:
+            return [(value & 1, self.string(value >> 1)) for value in values]
+        found = list(map(self.string, values))
+        if len(found) >= _LONG:
+            if len(self._known_lists) >= _N_LISTS:
+                self._known_lists.clear()
+            self._known_lists[number] = found
+        return found
+
+    def _json(self, number: int) -> Any:
+        try:
+            return json.loads(self.string(number))
+        except (ValueError, RecursionError):
+            raise damaged(self.folder / "strings.npy", f"string {number} is no JSON") from None
+
+    def _array(self, number: int) -> np.ndarray:
+        try:
+            start, about = self._array_index[number].tolist()
+            kind, shape = json.loads(self.string(about))
+            dtype, size = np.dtype(kind), 1
+            for each in shape:
+                size *= each
+            if number < 0 or dtype.kind not in "biuf" or start < 0 or min(shape, default=0) < 0:
+                raise ValueError
+            flat = self._arrays[start : start + size * dtype.itemsize]
+            # A copy, which stays when the store goes, and which may be changed.
+            return np.array(flat.view(dtype).reshape(shape))
+        except (ValueError, TypeError, IndexError, OverflowError):
+            raise damaged(self.folder / "arrays.npy", f"array {number}") from None
+
+    # --- what is told of all rows -----------------------------------------------------------
+
+    @property
+    def label_ids(self) -> np.ndarray:
+        return self._label_ids
+
+    @cached_property
+    def label_texts(self) -> Sequence[str]:
+        return _Texts(self, self._labels)
+
+    def frequent_labels(self, most: int) -> List[str]:
+        """The different first labels, the most frequent first; of equally frequent ones the
+        first seen.
+
+        most (int): How many at most.
+        """
+        counts = np.zeros(len(self._labels), dtype=np.int32)
+        for start in range(0, self.n_rows, 1 << 20):
+            ids = self._label_ids[start : start + (1 << 20)]
+            np.add.at(counts, ids[ids != NO_LABEL], 1)
+        chosen = np.arange(len(counts))
+        if most < len(counts):
+            rarest = -np.partition(-counts, most - 1)[most - 1]
+            chosen = np.flatnonzero(counts >= rarest)
+        order = np.argsort(-counts[chosen], kind="stable")[:most]
+        texts = self.label_texts
+        return [texts[number] for number in chosen[order].tolist()]
+
+    @property
+    def n_words(self) -> np.ndarray:
+        return self._n_words
+
+    @cached_property
+    def _word_bounds(self) -> Any:
+        bounds = np.zeros(self.n_rows + 1, dtype=np.int64)
+        np.cumsum(self._n_words, out=bounds[1:])
+        return bounds if self.is_single_turn else bounds[np.asarray(self.starts)]
+
+    def check_numbers(self) -> None:
+        """See that all that is used as a place in something else is one.
+
+        RAISES (DataError): If not.
+        """
+        for start in range(0, self.n_rows, 1 << 20):
+            ids = self._label_ids[start : start + (1 << 20)]
+            if ids.min() < NO_LABEL or ids.max() >= len(self._labels):
+                raise damaged(self.folder / "label_ids.npy", "a number out of range")
+        if not isinstance(self.starts, range) and (np.diff(self.starts) < 1).any():
+            raise damaged(self.folder / "starts.npy", "they do not rise")
+        self._files.give_back()
+
+
+class _Texts(Sequence[str]):
+    """Strings of a store, each read when it is asked for."""
+
+    def __init__(self, store: MappedStore, numbers: np.ndarray):
+        self.store, self.numbers = store, numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self.store.string(number) for number in self.numbers[index].tolist()]
+        return self.store.string(self.numbers.item(index))
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self.numbers), CHUNK):
+            yield from self[start : start + CHUNK]

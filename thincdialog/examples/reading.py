@@ -1,0 +1,216 @@
+"""How a split is cut into tasks for several who read it, and how one of them carries out a task."""
+
+import time
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from ..formats.bad_data import BadData
+from ..formats.bookmark import Bookmark
+from ..formats.text_file import cut_lines
+from ..formats.tolerance import Tolerance, tolerance, tolerating
+from ..messages import Episode
+from .portion import Encoding, Portion, pack
+from .sharded import Sharded
+
+# A task shall take so long: much longer than it takes to hand it out, and short enough that
+# nobody waits for the last one.
+SECONDS = 0.05
+# A task is no larger than this, in bytes and in episodes; the first one is this small.
+MOST_BYTES, MOST_EPISODES = 1 << 19, 4096
+FIRST_BYTES = 1 << 12
+MAX = 1 << 62
+
+
+class Lines(NamedTuple):
+    """Some lines of a file, each an episode, or one for each side of a conversation.
+
+    mark (Dict[str, Any]): Where they begin (see ``Bookmark.mark``).
+    letters (np.ndarray): All of them, uint8.
+    encoding (str): Theirs.
+    """
+
+    mark: Dict[str, Any]
+    letters: np.ndarray
+    encoding: str
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return len(self.letters)
+
+
+class Range(NamedTuple):
+    """Some episodes by their numbers, counted from where reading began; of a source that is
+    ``Sharded``, some of its units."""
+
+    first: int
+    last: int
+
+    @property
+    def size(self) -> int:
+        """In episodes, or units."""
+        return self.last - self.first
+
+
+Task = Union[Lines, Range]
+
+
+class Read(NamedTuple):
+    """What came of a task.
+
+    portion (Portion): The episodes, behind the mutators.
+    mark (Optional[Dict[str, Any]]): Where the first of them can be read again; None: only where
+        reading began.
+    is_last (bool): Whether there is nothing behind them.
+    size (int): Of the task.
+    seconds (float): It took.
+    bad (Dict[str, BadData]): By file, what was left out, where that is known by now.
+    """
+
+    portion: Portion
+    mark: Optional[Dict[str, Any]]
+    is_last: bool
+    size: int
+    seconds: float
+    bad: Dict[str, BadData]
+
+
+def needs_all(split: Any) -> bool:
+    """Whether a mutator of a split has to see all of it, so that one has to read it."""
+    return any(hasattr(mutator, "rewrite") for mutator in split.mutators)
+
+
+class Tasks:
+    """The tasks that a split is cut into, from one of its places on; they are as large as takes
+    ``SECONDS``.
+
+    split (Split): What is read.
+    start (Mapping): Where to begin (see ``Split.blocks``).
+    is_serial (bool): Whether one has to carry out all of them: mutators have to see everything.
+    are_apart (bool): Whether a task needs nothing of what stands before it.
+    """
+
+    def __init__(self, split: Any, start: Mapping[str, Any]):
+        self.split, self.start = split, start
+        self.is_serial = needs_all(split)
+        self._is_over = False
+        self._by_line = not self.is_serial and getattr(split.source, "is_by_line", False)
+        self._by_number = not self.is_serial and isinstance(split.source, Sharded)
+        self.are_apart = self._by_line or self._by_number
+        self._size = float(FIRST_BYTES if self._by_line else 1)
+
+    def note(self, read: Read) -> None:
+        """Learn from what came of a task."""
+        self._is_over |= read.is_last
+        # What is gone in no time at all is twice as large next time.
+        wanted = read.size * SECONDS / max(read.seconds, SECONDS / 4)
+        most = MOST_BYTES if self._by_line else MOST_EPISODES
+        self._size = min(most, max(1.0, wanted, 0.25 * self._size))
+
+    def __iter__(self) -> Iterator[Task]:
+        if self._by_line:
+            source = self.split.source
+            at = Bookmark(self.start)
+            at.encoding = source.options.encoding
+            for mark, letters, encoding in cut_lines(source.paths, at, lambda: int(self._size)):
+                yield Lines(mark, np.frombuffer(letters, dtype=np.uint8), encoding)
+            return
+        source = self.split.source
+        first, end = (self.start.get("byte", 0), source.size) if self._by_number else (0, MAX)
+        while first < end and not self._is_over:
+            # Parts come one by one: nobody knows how large they are.
+            size = 1 if self._by_number and source.has_parts else int(self._size)
+            last = min(end, first + size)
+            yield Range(first, last)
+            first = last
+
+    def reading(self, encoding: Optional[Encoding]) -> "Reading":
+        """What carries them out."""
+        return Reading(self.split.bare(), dict(self.start), encoding, tolerance())
+
+
+@dataclass
+class Reading:
+    """What someone needs who carries out tasks; called, it gives a function that does.
+
+    split (Split): Without what it holds.
+    start (Dict[str, Any]): Where reading began.
+    encoding (Optional[Encoding]): Makes tokens, too.
+    tolerance (Tolerance): What is no error; nobody gathers problems.
+    """
+
+    split: Any
+    start: Dict[str, Any]
+    encoding: Optional[Encoding]
+    tolerance: Tolerance
+
+    def __call__(self) -> Callable[[Task], Read]:
+        # In one process, everyone walks through the source for himself.
+        return Reader(replace(self, split=self.split.bare())).read
+
+
+class Reader:
+    """Carries out tasks that come in rising order."""
+
+    def __init__(self, reading: Reading):
+        self.reading, self.split = reading, reading.split
+        # Then what is walked through is behind the mutators.
+        self.is_serial = needs_all(reading.split)
+        self._walk: Optional[Iterator[Tuple[Episode, Any]]] = None
+        self._n_walked = 0
+        # Where the last one of them begins, if that is known.
+        self._spot: Optional[Dict[str, Any]] = None
+
+    def read(self, task: Task) -> Read:
+        """Carry out a task."""
+        unlabelled, outside_labels, _ = self.reading.tolerance
+        with tolerating(unlabelled=unlabelled, outside_labels=outside_labels):
+            return self._read(task)
+
+    def _read(self, task: Task) -> Read:
+        started = time.perf_counter()
+        split, mark, is_last = self.split, None, False
+        if isinstance(task, Lines):
+            mark = task.mark
+            at = Bookmark(mark)
+            at.piece = task.letters.tobytes(), task.encoding
+            episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
+        elif isinstance(split.source, Sharded) and not self.is_serial:
+            mark = {"byte": task.first, "line": task.first}
+            at = Bookmark(mark)
+            at.last = task.last
+            episodes = list(split.behind_mutators(lambda: split.source_episodes(at)))
+        else:
+            read, mark, is_last = self._range(task)
+            episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
+        portion = pack(episodes, self.reading.encoding)
+        bad = getattr(split.source, "bad", {}) if is_last else {}
+        return Read(portion, mark, is_last, task.size, time.perf_counter() - started, bad)
+
+    def _range(self, task: Range) -> Tuple[List[Episode], Optional[Dict[str, Any]], bool]:
+        if self._walk is None:
+            self._walk = self._walked()
+        for _, spot in islice(self._walk, task.first - self._n_walked):
+            self._spot = spot
+        self._n_walked = task.first
+        episodes: List[Episode] = []
+        mark = None
+        for episode, spot in islice(self._walk, task.size):
+            # One of several that begin at one place cannot be read again by itself.
+            if not episodes and spot != self._spot:
+                mark = spot
+            self._spot = spot
+            episodes.append(episode)
+        self._n_walked += len(episodes)
+        return episodes, mark, len(episodes) < task.size
+
+    def _walked(self) -> Iterator[Tuple[Episode, Optional[Dict[str, Any]]]]:
+        """The episodes one after the other, each with where it begins, if that is known."""
+        split = self.split
+        at = Bookmark(self.reading.start) if split.can_begin_anywhere else None
+        read = lambda: split.source_episodes(at)  # noqa: E731
+        for episode in split.behind_mutators(read) if self.is_serial else read():
+            yield episode, None if at is None else at.mark()

@@ -1,0 +1,78 @@
+"""Sources of a user's that can be read from anywhere: by number, or part by part."""
+
+from typing import Any, Iterable, Iterator, Protocol
+
+from ..formats.bookmark import Bookmark
+from ..messages import Episode
+
+
+class ByNumber(Protocol):
+    """A source that gives the episode of a number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int) -> Episode: ...
+
+
+class ByPart(Protocol):
+    """A source that gives the episodes of a part."""
+
+    n_parts: int
+
+    def read_part(self, number: int) -> Iterable[Episode]: ...
+
+
+class Sharded:
+    """A source of which several can read at once.
+
+    source (Union[ByNumber, ByPart]): Gives them. The data are episode 0, 1 and so on, or those of
+        part 0, then those of part 1, and so on.
+    size (int): Number of its units: episodes, or parts.
+    """
+
+    def __init__(self, source: Any):
+        self.source = source
+        self.has_parts = hasattr(source, "read_part")
+        self.read = source.read_part if self.has_parts else source.__getitem__
+        for name in ("origin", "paths"):
+            if hasattr(source, name):
+                setattr(self, name, getattr(source, name))
+
+    @property
+    def size(self) -> int:
+        return int(self.source.n_parts) if self.has_parts else len(self.source)
+
+    def __call__(self) -> Iterator[Episode]:
+        """Read all."""
+        return self.read_from(Bookmark())
+
+    def read_from(self, at: Bookmark) -> Iterator[Episode]:
+        """Read from a place on, unit by unit.
+
+        at (Bookmark): Lies where to begin, and is moved along.
+        """
+        for number in range(at.spot[0], self.size if at.last is None else at.last):
+            at.spot = number, number
+            if not self.has_parts:
+                yield _named(self.read(number), str(number))
+                continue
+            for place, episode in enumerate(self.read(number)):
+                yield _named(episode, f"{number}.{place}")
+
+
+def _named(episode: Any, name: str) -> Episode:
+    """An episode whose messages have an `id`; what it must be is looked at elsewhere."""
+    for turn, message in enumerate(episode if isinstance(episode, list) else ()):
+        if isinstance(message, dict):
+            message.setdefault("id", f"{name}/{turn}")
+    return episode
+
+
+def sharded(source: Any) -> Any:
+    """A source as ``Sharded`` if it can be; else as it is."""
+    is_indexable = hasattr(source, "__len__") and hasattr(source, "__getitem__")
+    # Lists are more likely episodes that are held already.
+    is_indexable = is_indexable and not isinstance(source, (list, tuple, str, bytes, dict))
+    if hasattr(source, "read_part") or (is_indexable and not callable(source)):
+        return Sharded(source)
+    return source

@@ -1,0 +1,149 @@
+"""How one field of one example is written down in a store on disk: as one whole number.
+
+A cell's number is ``8 * n + kind``, or -1 where an example lacks the field. What n is the number
+of says the kind: of a string, of a list of strings, of a list of turns, of an array.
+"""
+
+import json
+from collections import defaultdict
+from itertools import chain, count
+from typing import Any, DefaultDict, Dict, List, Tuple
+
+import numpy as np
+
+from ..errors import DataError
+from ..formats.wording import short
+from ..messages import PARTNER, SELF
+
+# A string; a list that holds one string; a list of strings; of turns, each written as 2 * n +
+# (0 for the partner's, 1 for an agent's own), n the number of its string; an array; a list of
+# floats, as an array; JSON, as a string.
+STRING, ONE, STRINGS, TURNS, ARRAY, FLOATS, JSON = range(7)
+BITS = 3
+NO_CELL = -1
+# Arrays begin at multiples of so many bytes.
+ALIGNED = 64
+
+
+class ShardCells:
+    """Numbers the strings, lists and arrays of some examples; equal ones of strings and lists
+    once.
+
+    n_strings, n_lists, n_arrays, n_bytes (int): How many there are before these (bytes: those
+        of arrays).
+    """
+
+    def __init__(self, n_strings: int, n_lists: int, n_arrays: int, n_bytes: int):
+        self._strings: DefaultDict[str, int] = defaultdict(count(n_strings).__next__)
+        self._lists: DefaultDict[Tuple[int, ...], int] = defaultdict(count(n_lists).__next__)
+        self._n_arrays, self._n_bytes = n_arrays, n_bytes
+        self._arrays: List[Tuple[int, int]] = []
+        self._bytes: List[bytes] = []
+        # Long lists that many examples share, such as fixed candidates, by their identity.
+        self._shared: Dict[int, int] = {}
+
+    def column(self, name: str, cells: List[Any], ids: List[Any]) -> np.ndarray:
+        """The numbers of one field of all examples; int64.
+
+        name (str): Of the field.
+        cells (List): None where an example lacks it.
+        ids (List): Of the examples, for error messages.
+        RAISES (DataError): If a cell holds what cannot be kept.
+        """
+        kinds, strings = set(map(type, cells)), self._strings
+        if kinds == {str}:
+            numbers = np.array([strings[cell] for cell in cells], dtype=np.int64)
+            return (numbers << BITS) + STRING
+        of_cell = self._turns if name == "context" else self._cell
+        return np.array(
+            [
+                NO_CELL if cell is None else of_cell(name, cell, example)
+                for cell, example in zip(cells, ids)
+            ],
+            dtype=np.int64,
+        )
+
+    def string(self, text: str) -> int:
+        """The number of a string."""
+        return self._strings[text]
+
+    def _cell(self, name: str, cell: Any, example: Any) -> int:
+        if type(cell) is str:
+            return self._strings[cell] << BITS | STRING
+        if isinstance(cell, np.ndarray) and cell.dtype.kind in "biuf":
+            return self._array(cell) << BITS | ARRAY
+        if isinstance(cell, (list, tuple)):
+            if len(cell) == 1 and type(cell[0]) is str:
+                return self._strings[cell[0]] << BITS | ONE
+            known = self._shared.get(id(cell))
+            if known is None:
+                known = self._list(name, cell, example)
+                if len(cell) > 1:
+                    self._shared[id(cell)] = known
+            return known
+        return self._json(name, cell, example)
+
+    def _list(self, name: str, cell: Any, example: Any) -> int:
+        kinds = set(map(type, cell))
+        if kinds <= {str}:
+            return self._lists[tuple([self._strings[text] for text in cell])] << BITS | STRINGS
+        if kinds == {float}:
+            return self._array(np.array(cell)) << BITS | FLOATS
+        return self._json(name, cell, example)
+
+    def _turns(self, name: str, cell: Any, example: Any) -> int:
+        try:
+            turns = [
+                2 * self._strings[text] + (PARTNER, SELF).index(role)
+                for role, text in cell
+                if type(text) is str or self._refuse(name, text, example)
+            ]
+        except (TypeError, ValueError):
+            return self._json(name, cell, example)
+        return self._lists[tuple(turns)] << BITS | TURNS
+
+    def _array(self, array: np.ndarray) -> int:
+        content = np.ascontiguousarray(array).tobytes()
+        about = json.dumps([array.dtype.str, list(array.shape)])
+        self._arrays.append((self._n_bytes, self._strings[about]))
+        padded = content.ljust(-(-len(content) // ALIGNED) * ALIGNED, b"\0")
+        self._bytes.append(padded)
+        self._n_bytes += len(padded)
+        self._n_arrays += 1
+        return self._n_arrays - 1
+
+    def _json(self, name: str, cell: Any, example: Any) -> int:
+        if not _is_json(cell):
+            self._refuse(name, cell, example)
+        return self._strings[json.dumps(cell, ensure_ascii=False)] << BITS | JSON
+
+    def _refuse(self, name: str, cell: Any, example: Any) -> bool:
+        found = f"'{name}' of example {short(example)} holds {type(cell).__name__} {short(cell)}"
+        hint = "A store keeps strings, numbers, lists, mappings and arrays."
+        raise DataError("[loader] store", f"{found}. {hint}")
+
+    # --- what is to be written ----------------------------------------------------------
+
+    def strings(self) -> Tuple[bytes, np.ndarray]:
+        """All strings in UTF-8, one after another, and the bytes of each; int64."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in self._strings]
+        return b"".join(encoded), np.fromiter(map(len, encoded), np.int64, len(encoded))
+
+    def lists(self) -> Tuple[np.ndarray, np.ndarray]:
+        """The values of all lists, one after another, and how many each has; int64."""
+        lengths = np.fromiter(map(len, self._lists), np.int64, len(self._lists))
+        values = np.fromiter(chain.from_iterable(self._lists), np.int64, int(lengths.sum()))
+        return values, lengths
+
+    def arrays(self) -> Tuple[bytes, np.ndarray]:
+        """The bytes of all arrays, and of each where they begin and the number of the string
+        that tells dtype and shape; shape (n, 2), int64."""
+        return b"".join(self._bytes), np.array(self._arrays, dtype=np.int64).reshape(-1, 2)
+
+
+def _is_json(cell: Any) -> bool:
+    if isinstance(cell, dict):
+        return all(type(key) is str and _is_json(value) for key, value in cell.items())
+    if isinstance(cell, (list, tuple)):
+        return all(map(_is_json, cell))
+    return cell is None or type(cell) in (str, int, float, bool)

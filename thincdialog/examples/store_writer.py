@@ -1,0 +1,148 @@
+"""Writes a store of examples to disk, shard by shard."""
+
+import re
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+import numpy as np
+
+from ..files.growing_folder import GrowingFolder
+from .label_numbers import number_labels
+from .store import NO_LABEL, MemoryStore
+from .store_cells import NO_CELL, ShardCells
+
+# Rows that a column is filled up with at once.
+_CHUNK = 1 << 16
+_NOTHING: Dict[str, Any] = {
+    "fields": [], "ends": {}, "has_several_labels": False, "next": None
+}  # fmt: skip
+
+
+class StoreWriter:
+    """Appends shards to a store. A writer that is made anew for the same folder goes on where
+    another one was stopped, a few seconds before.
+
+    folder (Path): Of the store.
+    fingerprint (Any): What it is made of, as JSON.
+
+    n_rows, n_episodes (int): Written so far.
+    has_several_labels (bool): Whether some row has more than one.
+    next (Any): Where the source is to be read from, as ``add`` was told; None at its beginning.
+    """
+
+    def __init__(self, folder: Path, fingerprint: Any):
+        self.files = GrowingFolder(folder, fingerprint)
+        state = self.files.state or _NOTHING
+        self.fields: List[str] = list(state["fields"])
+        self._ends: Dict[str, int] = dict(state["ends"])
+        self.has_several_labels: bool = state["has_several_labels"]
+        self.next: Any = state["next"]
+        array = self.files.array
+        self._strings, self._string_starts = array("strings", "|u1"), array("strings.starts", "<i8")
+        self._lists, self._list_starts = array("lists", "<i8"), array("lists.starts", "<i8")
+        self._arrays, self._array_index = array("arrays", "|u1"), array("arrays.index", "<i8", 2)
+        self._starts, self._n_words = array("starts", "<i8"), array("n_words", "<i4")
+        # Labels of each shard by themselves: numbered through the whole store at the end.
+        self._labels, self._label_ids = array("shard_labels", "<i8"), array("shard_ids", "<i8")
+        self._label_keys = array("shard_keys", "<u8", 2)
+        for each in (self._string_starts, self._list_starts, self._starts):
+            if not each.n_rows:
+                each.append([0])
+        self._columns = [
+            array(column_name(number, field), "<i8") for number, field in enumerate(self.fields)
+        ]
+
+    @property
+    def n_rows(self) -> int:
+        return self._n_words.n_rows
+
+    @property
+    def n_episodes(self) -> int:
+        return self._starts.n_rows - 1
+
+    def add(self, store: MemoryStore, next: Any) -> None:
+        """Append some episodes.
+
+        next (Any): Where what follows them is to be read from; JSON.
+        RAISES (DataError): If an example holds what cannot be kept.
+        RAISES (OSError): If it cannot be written.
+        """
+        cells = ShardCells(
+            self._string_starts.n_rows - 1,
+            self._list_starts.n_rows - 1,
+            self._array_index.n_rows,
+            self._arrays.n_rows,
+        )
+        ids, n_before = store.columns["id"], self.n_rows
+        for name in store.names:
+            if name not in self.fields:
+                new = self.files.array(column_name(len(self.fields), name), "<i8")
+                for first in range(0, n_before, _CHUNK):
+                    new.append(np.full(min(_CHUNK, n_before - first), NO_CELL))
+                self.fields.append(name)
+                self._columns.append(new)
+        for name, column in zip(self.fields, self._columns):
+            column.append(cells.column(name, list(store.all_cells(name)), ids))
+        several = (labels for labels in store.all_cells("labels") if labels and len(labels) > 1)
+        self.has_several_labels = self.has_several_labels or any(several)
+        label_texts, label_ids = store.label_texts, store.label_ids
+        n_labels = self._labels.n_rows
+        self._labels.append([cells.string(text) for text in label_texts])
+        self._label_keys.append(_keys(label_texts))
+        self._label_ids.append(np.where(label_ids == NO_LABEL, NO_LABEL, label_ids + n_labels))
+        text, lengths = cells.strings()
+        self._strings.append(np.frombuffer(text, dtype=np.uint8))
+        self._append_ends("strings", self._string_starts, lengths)
+        values, lengths = cells.lists()
+        self._lists.append(values)
+        self._append_ends("lists", self._list_starts, lengths)
+        content, index = cells.arrays()
+        self._arrays.append(np.frombuffer(content, dtype=np.uint8))
+        self._array_index.append(index)
+        self._append_ends("starts", self._starts, np.diff(np.asarray(store.starts)))
+        self._n_words.append(store.n_words)
+        self.next = next
+        self._save()
+
+    def _append_ends(self, name: str, starts: Any, lengths: np.ndarray) -> None:
+        ends = self._ends.get(name, 0) + lengths.cumsum()
+        starts.append(ends)
+        self._ends[name] = int(ends[-1]) if len(ends) else self._ends.get(name, 0)
+
+    def _save(self) -> None:
+        names = ("fields", "has_several_labels", "next")
+        self.files.save({**{name: getattr(self, name) for name in names}, "ends": self._ends})
+
+    def finish(self, about: Dict[str, Any]) -> None:
+        """Number the labels, and put the store into its place.
+
+        about (Dict[str, Any]): What the manifest says besides.
+        """
+        n_rows, n_episodes = self.n_rows, self.n_episodes
+        self.files.end_arrays()
+        n_labels = number_labels(self.files.beside)
+        manifest = {
+            **about,
+            "examples": n_rows,
+            "episodes": n_episodes,
+            "labels": n_labels,
+            "has_several_labels": self.has_several_labels,
+            "fields": {field: column_name(n, field) for n, field in enumerate(self.fields)},
+        }
+        gone = ["shard_labels", "shard_ids", "shard_keys"]
+        self.files.finish(manifest, gone + ["starts"] * (n_episodes == n_rows))
+
+
+def column_name(number: int, field: str) -> str:
+    """The name of a field's file, without its ending."""
+    is_plain = re.fullmatch(r"[a-z][a-z0-9_]{0,60}", field)
+    return f"field.{field}" if is_plain else f"field.{number}"
+
+
+def _keys(texts: Sequence[str]) -> np.ndarray:
+    """A hash of each text, shape (n, 2), uint64."""
+    digests = [
+        blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
+    ]
+    return np.frombuffer(b"".join(digests), dtype="<u8").reshape(-1, 2)

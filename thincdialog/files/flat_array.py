@@ -1,0 +1,184 @@
+"""Arrays as NumPy's .npy files that grow while they are written, and are mapped to be read."""
+
+import ast
+import mmap
+import os
+import stat
+import struct
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+from weakref import WeakSet
+
+import numpy as np
+
+from ..errors import DataError
+
+# Bytes before the first value, as NumPy writes them for arrays of any length.
+HEADER = 128
+_MAGIC = b"\x93NUMPY\x01\x00"
+# Bytes that the pages of files may take of memory beyond what they took at first.
+MAX_PAGES = 1 << 28
+# Rows that are read before somebody looks.
+LOOK_EVERY = 128
+
+
+class GrowingArray:
+    """Appends rows to a .npy file. Its header is written at the end, and tells their number.
+
+    path (Path): The file.
+    dtype (str): Of the values.
+    width (int): Values in a row, where rows have several; 0 for an array of one dimension.
+    n_rows (int): Rows to go on behind; what follows them is cut off.
+    RAISES (DataError): If there are fewer.
+    """
+
+    def __init__(self, path: Path, dtype: str, width: int = 0, n_rows: int = 0):
+        self.path, self.dtype, self.width = path, np.dtype(dtype), width
+        self.n_rows = n_rows
+        self._file = path.open("r+b" if path.exists() else "w+b")
+        end = HEADER + n_rows * self.dtype.itemsize * max(1, width)
+        if n_rows and os.fstat(self._file.fileno()).st_size < end:
+            raise DataError(path, f"has fewer than the {n_rows:,} rows that it had")
+        self._file.truncate(end)
+        self._file.seek(end)
+
+    def append(self, values: Any) -> None:
+        """Add rows behind the last one."""
+        rows: Any = np.ascontiguousarray(values, dtype=self.dtype)
+        if len(rows):
+            self._file.write(rows.reshape(-1).view(np.uint8))
+            self.n_rows += len(rows)
+
+    def sync(self) -> None:
+        """Return when all is safe on the disk."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def finish(self) -> None:
+        """Write the header, and close the file."""
+        shape = (self.n_rows, self.width) if self.width else (self.n_rows,)
+        about = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
+        text = repr(about).encode().ljust(HEADER - len(_MAGIC) - 3) + b"\n"
+        self._file.seek(0)
+        self._file.write(_MAGIC + struct.pack("<H", len(text)) + text)
+        self.sync()
+        self._file.close()
+
+    def close(self) -> None:
+        """Close the file as it is."""
+        self._file.close()
+
+
+class MappedFolder:
+    """Maps the .npy files of a folder. What those of all folders take of memory is bounded: pages
+    that were read are given back now and then, and come from the system's cache again.
+
+    folder (Path): Holds the files.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._maps: List[mmap.mmap] = []
+        _Pages.folders.add(self)
+
+    def array(self, name: str, dtypes: str, width: int = 0) -> np.ndarray:
+        """One file's array, to be read only; nothing is read of it yet.
+
+        name (str): Of the file, without its ending.
+        dtypes (str): Characters of the dtypes that it may have, such as "iu".
+        width (int): Values in a row; 0 for an array of one dimension.
+        RAISES (DataError): If the file is missing, cut, or something else.
+        """
+        path = self.folder / f"{name}.npy"
+        try:
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror}") from None
+        try:
+            facts = os.fstat(handle)
+            if not stat.S_ISREG(facts.st_mode):
+                raise DataError(path, "is no regular file")
+            dtype, shape = _header(path, os.read(handle, HEADER))
+            n_bytes = dtype.itemsize
+            for size in shape:
+                n_bytes *= size
+            is_good = dtype.kind in dtypes and shape[1:] == ((width,) if width else ())
+            if not is_good or facts.st_size != HEADER + n_bytes:
+                raise damaged(path, f"{facts.st_size:,} bytes of {dtype}, {shape}")
+            if not n_bytes:
+                return np.zeros(shape, dtype=dtype)
+            mapped = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror}") from None
+        finally:
+            os.close(handle)
+        self._maps.append(mapped)
+        # A plain array: indexing a np.memmap takes five times as long.
+        return np.frombuffer(mapped, dtype=dtype, offset=HEADER).reshape(shape)
+
+    def note(self, n_rows: int) -> None:
+        """So many rows are to be read, wherever they are."""
+        _Pages.n_read += n_rows
+        if _Pages.n_read >= LOOK_EVERY:
+            _Pages.n_read = 0
+            if _shared_pages() - _Pages.at_first > MAX_PAGES:
+                for folder in list(_Pages.folders):
+                    folder.give_back()
+
+    def give_back(self) -> None:
+        """Let go of the memory of what was read."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in self._maps:
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def damaged(path: Path, found: str) -> DataError:
+    """The error for a file of a store that is not as it was written.
+
+    found (str): What it is.
+    """
+    return DataError(path, f"is damaged ({found}). Remove its folder and build it again.")
+
+
+def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
+    try:
+        if head[: len(_MAGIC)] != _MAGIC or len(head) < HEADER:
+            raise ValueError("no header of NumPy's")
+        about: Dict[str, Any] = ast.literal_eval(head[len(_MAGIC) + 2 :].decode("ascii").strip())
+        dtype, shape = np.dtype(about["descr"]), about["shape"]
+        if about["fortran_order"] or dtype.kind not in "iuf":
+            raise ValueError(f"{dtype} is not what it should hold")
+        if not all(type(size) is int and 0 <= size < 1 << 60 for size in shape) or not shape:
+            raise ValueError(f"shape {shape}")
+        return dtype, shape
+    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise damaged(path, " ".join(str(error).split())[:80]) from None
+
+
+class _Statm:
+    """The file in which Linux tells a process's memory; kept open, as it is read often."""
+
+    handle, process = -1, -1
+
+    @classmethod
+    def read(cls) -> bytes:
+        if cls.process != os.getpid():  # One of the parent's tells of the parent.
+            cls.handle, cls.process = os.open("/proc/self/statm", os.O_RDONLY), os.getpid()
+        return os.pread(cls.handle, 128, 0)
+
+
+def _shared_pages() -> int:
+    """Bytes of files that are in this process's memory; 0 where nobody tells."""
+    try:
+        return int(_Statm.read().split()[2]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
+class _Pages:
+    """What the files of all folders take of this process's memory."""
+
+    folders: "WeakSet[MappedFolder]" = WeakSet()
+    # Before any of them was mapped.
+    at_first = _shared_pages()
+    n_read = 0

@@ -1,0 +1,157 @@
+"""A folder of arrays that is written piece by piece, and goes on where it was stopped.
+
+A journal says after each piece how long every file is; whoever goes on cuts the files to that
+length. At the end a manifest is written, which tells all that is there, and the folder takes its
+place.
+"""
+
+import fcntl
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Collection, Dict, Optional
+
+from ..errors import DataError, OutputError
+from .checksums import checksums
+from .flat_array import GrowingArray
+from .json_file import write_json
+from .whole_file import sync, whole_file
+from .whole_folder import replace
+
+MANIFEST, JOURNAL = "manifest.json", "journal.jsonl"
+BUILDING = ".building"
+SAVE_SECONDS = 10.0
+
+
+class GrowingFolder:
+    """Beside its place, as long as it is written.
+
+    folder (Path): Its place.
+    fingerprint (Any): What it is made of, as JSON; what was begun of something else is dropped.
+
+    state (Any): Of the last ``save`` that was noted, by this process or one before; None if
+        there was none.
+    RAISES (OutputError): If another process writes the same folder.
+    """
+
+    def __init__(self, folder: Path, fingerprint: Any):
+        self.folder, self.fingerprint = folder, fingerprint
+        self.beside = folder.with_name(f"{folder.name}{BUILDING}")
+        self.beside.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.beside)
+        last = _last_entry(self.beside / JOURNAL, fingerprint)
+        self._n_rows: Dict[str, int] = {} if last is None else last["rows"]
+        self.state: Any = None if last is None else last["state"]
+        self._arrays: Dict[str, GrowingArray] = {}
+        if last is None:
+            for path in self.beside.iterdir():
+                path.unlink()
+        self._saved = time.monotonic()
+        self._journal = (self.beside / JOURNAL).open("a", encoding="utf8")
+        if last is None:
+            self._note({"fingerprint": fingerprint})
+
+    def array(self, name: str, dtype: str, width: int = 0) -> GrowingArray:
+        """An array of the folder, to be appended to (see ``GrowingArray``)."""
+        if name not in self._arrays:
+            path, n_rows = self.beside / f"{name}.npy", self._n_rows.get(name, 0)
+            self._arrays[name] = GrowingArray(path, dtype, width, n_rows)
+        return self._arrays[name]
+
+    def save(self, state: Any) -> None:
+        """Note how far it has come, now and then: at most ``SAVE_SECONDS`` of work are lost.
+
+        state (Any): Tells who goes on what comes next; JSON.
+        """
+        if time.monotonic() - self._saved < SAVE_SECONDS:
+            return
+        for each in self._arrays.values():
+            each.sync()
+        self.state = state
+        rows = {name: array.n_rows for name, array in self._arrays.items()}
+        self._note({"rows": rows, "state": state})
+        self._saved = time.monotonic()
+
+    def _note(self, entry: Dict[str, Any]) -> None:
+        self._journal.write(json.dumps(entry) + "\n")
+        self._journal.flush()
+        os.fsync(self._journal.fileno())
+
+    def end_arrays(self) -> None:
+        """Nothing more is appended: the files are whole, and can be read."""
+        for each in self._arrays.values():
+            each.finish()
+
+    def finish(self, manifest: Dict[str, Any], gone: Collection[str] = ()) -> None:
+        """Write the manifest, and put the folder into its place.
+
+        manifest (Dict[str, Any]): What it says, besides fingerprint and files.
+        gone (Collection[str]): Arrays that were needed for the building only.
+        """
+        paths = sorted(path for path in self.beside.glob("*.npy") if path.stem not in gone)
+        found = {"fingerprint": self.fingerprint, **manifest}
+        found["files"] = checksums(self.beside, paths)
+        with whole_file(self.beside / MANIFEST) as path:
+            write_json(path, found)
+        self._journal.close()
+        kept = {MANIFEST, *(path.name for path in paths)}
+        for path in self.beside.iterdir():
+            if path.name not in kept:
+                path.unlink()
+        sync(self.beside)
+        replace(self.beside, self.folder)
+        self.close()
+
+    def close(self) -> None:
+        """Leave it as it is, to go on later."""
+        for each in self._arrays.values():
+            with suppress(OSError):
+                each.close()
+        with suppress(OSError):
+            self._journal.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _locked(folder: Path) -> int:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        text = f"{folder}  is being written by another process: wait until it is done."
+        raise OutputError(text) from None
+    return handle
+
+
+def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
+    """What a journal says last, if it is of this fingerprint and says anything; a line that was
+    cut counts for nothing."""
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+        if len(lines) < 2 or json.loads(lines[0]) != {"fingerprint": fingerprint}:
+            return None
+        last: Dict[str, Any] = json.loads(lines[-1])
+    except (OSError, ValueError):
+        return None
+    return last
+
+
+def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
+    """What a folder's manifest says; None where there is none.
+
+    RAISES (DataError): If it is damaged.
+    """
+    path = folder / MANIFEST
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise DataError(path, "is damaged: no JSON object. Remove its folder and build it again.")
+    return found

@@ -1,0 +1,1 @@
+"""Workers that read ahead: what is read comes in the order of the data, however many read."""

@@ -1,0 +1,49 @@
+"""An error of a worker, told where its work is waited for."""
+
+import traceback
+from typing import NamedTuple, Optional
+
+from ..contract import place_in
+from ..errors import DataError, DialogError, WorkerError
+
+
+class Failure(NamedTuple):
+    """An error that was raised, in words that can come from another process.
+
+    text (str): What it says.
+    path, line: Of a ``DataError``.
+    traceback (str): Where it came from; "" if a user can mend it.
+    place (str): The line of a user's that it came from, if it did.
+    cause (Optional[BaseException]): Itself, in the same process.
+    """
+
+    text: str
+    path: Optional[str] = None
+    line: Optional[int] = None
+    traceback: str = ""
+    place: str = ""
+    cause: Optional[BaseException] = None
+
+    @classmethod
+    def of(cls, error: BaseException) -> "Failure":
+        """An error that was raised."""
+        if isinstance(error, DataError):
+            return cls(str(error), error.path, error.line, cause=error)
+        if isinstance(error, DialogError):
+            return cls(str(error), cause=error)
+        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        return cls(text, None, None, trace.rstrip("\n"), place_in(error), error)
+
+    def error(self, worker: int) -> DialogError:
+        """As it is raised where the work is waited for: what is wrong with data says so as ever,
+        and who read it."""
+        if self.path is None:
+            error: DialogError = WorkerError(
+                worker, self.text, traceback=self.traceback, place=self.place
+            )
+        else:
+            error = DataError(self.path, "", self.line)
+            error.args = (f"{self.text} (read by worker {worker})",)
+        error.__cause__ = self.cause
+        return error

@@ -1,0 +1,233 @@
+"""Reads tasks of a split, alone or with others, and says who did."""
+
+import contextvars
+import multiprocessing
+import pickle
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from multiprocessing.forkserver import set_forkserver_preload
+from queue import Full, Queue
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    Iterator,
+    Literal,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+from ..errors import ConfigError, Problem
+from ..examples.reading import Read, Reading, Task, Tasks, needs_all
+from ..examples.split import Block, Split
+from .clocks import NO_TIME, Spent
+from .cores import n_cores
+from .hands import MakeWork, ProcessHands, ThreadHands
+from .ordered import Hands, OrderedMap, waits_alone
+
+StartMethod = Literal["fork", "forkserver", "spawn"]
+Workers = Union[int, Literal["auto"]]
+
+# What is seen before it is said that a source waits; and of computing before workers are worth it,
+# which then have cost no more than was lost without them.
+LOOK_SECONDS, WORTH_SECONDS = 0.02, 0.3
+# The share of time that a source waits from which on it does not count how much it computes.
+WAITING_SHARE = 0.5
+# "auto": threads where a source waits.
+N_WAITING = 16
+# What a fork server imports once, so that no worker does.
+PRELOADED = [
+    f"thincdialog.{name}" for name in ("loader.hands", "teachers", "mutators", "data.tokenizers")
+]
+# How often a thread that reads ahead looks whether it is still wanted, and how long it is waited
+# for if not.
+LOOK_AGAIN_SECONDS, END_SECONDS = 0.1, 2.0
+
+
+class Readers:
+    """Who reads: this process, or workers beside it. The examples and their order are the same.
+
+    workers (Workers): Processes that read; 0 for none; "auto" to see what is fastest.
+    start_method (Optional[StartMethod]): How they are started; None for a server that forks them,
+        or a fork where the reader cannot be sent to one.
+    code (Sequence[str]): Python files that they import first.
+    note (Callable[[str], None]): Told in a line what the user should know.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        start_method: Optional[StartMethod] = None,
+        code: Sequence[str] = (),
+        note: Callable[[str], None] = lambda line: None,
+    ):
+        self.workers, self.start_method, self.code, self.note = workers, start_method, code, note
+        # By what is read: threads, and processes, that help.
+        self._chosen: Dict[Tuple[str, str], Tuple[int, int]] = {}
+        # Passes that others help with now.
+        self._n_helped = 0
+        set_forkserver_preload(PRELOADED)
+
+    def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
+        """What comes of the tasks, in their order."""
+        mapped = OrderedMap(iter(tasks), reading, tasks.are_apart)
+        hands = self._hands(reading)
+        try:
+            if hands is not None:
+                mapped.bring_in(hands)
+                self._n_helped += 1
+            yield from mapped
+        finally:
+            self._n_helped -= mapped.has_hands
+            mapped.close()
+
+    def _hands(self, reading: Reading) -> Optional[Hands]:
+        """Who helps, if anybody."""
+        n_threads, n_processes = self._chosen.get(_name(reading.split), (0, 0))
+        if n_threads:
+            return ThreadHands(reading, n_threads)
+        return self._processes(reading, n_processes) if n_processes else None
+
+    def watch(self, split: Split) -> Optional["Watch"]:
+        """What sees whether reading is so slow that others should help; None if it is clear."""
+        if not self.workers or _name(split) in self._chosen:
+            return None
+        return Watch(self, split)
+
+    def choose(self, split: Split, spent: Spent) -> bool:
+        """Look whether others should help from now on.
+
+        spent (Spent): By who read the split so far.
+        """
+        share = spent.waiting / spent.wall
+        is_waiting, is_serial = share >= WAITING_SHARE, needs_all(split)
+        if not is_waiting and spent.computing < WORTH_SECONDS:
+            return False
+        if self.workers != "auto":
+            self._chosen[_name(split)] = 0, 1 if is_serial else self.workers
+            return True
+        if is_waiting and not is_serial:
+            chosen, what = (N_WAITING, 0), f"{N_WAITING} threads"
+        elif n_cores() > 1 and not is_waiting:
+            n = 1 if is_serial else n_cores()
+            chosen, what = (0, n), f"{n} process{'es' if n > 1 else ''}"
+        else:
+            return False
+        does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
+        self._chosen[_name(split)] = chosen
+        self.note(f"[loader] workers: {what}, as reading {split.origin} {does} % of its time")
+        return True
+
+    def _processes(self, reading: Reading, n: int) -> Hands:
+        if multiprocessing.current_process().daemon:
+            # A worker that is a process may start none.
+            return ThreadHands(reading, n)
+        method = self.start_method or "forkserver"
+        make_work: MakeWork = reading
+        if method != "fork":
+            try:
+                make_work = partial(_opened, tuple(self.code), pickle.dumps(reading))
+            except Exception as error:
+                if self.start_method is not None:
+                    raise _cannot_go(reading, method, error) from None
+                method = "fork"
+        return ProcessHands(make_work, n, method, self.note)
+
+    def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The same blocks; where others help to read, the next one is read while one is shown."""
+        for block in blocks:
+            if self._n_helped:
+                yield from _ahead(block, blocks)
+                return
+            yield block
+
+
+class Watch:
+    """Looks on while one reads alone.
+
+    readers (Readers): Knows who could help.
+    """
+
+    def __init__(self, readers: Readers, split: Split):
+        self.readers, self.split = readers, split
+        self._spent = NO_TIME
+        self.begin()
+
+    def begin(self) -> None:
+        """Reading goes on, after something else."""
+        self._begun = Spent.now()
+        self._next = self._begun.wall + LOOK_SECONDS
+
+    def wants_help(self) -> bool:
+        """Whether others are to help from now on."""
+        if time.perf_counter() < self._next:
+            return False
+        self._spent = self._spent.plus(Spent.now().since(self._begun))
+        self.begin()
+        return self.readers.choose(self.split, self._spent)
+
+
+def _name(split: Split) -> Tuple[str, str]:
+    return split.name, split.origin
+
+
+def _opened(code: Sequence[str], content: bytes) -> Callable[[Task], Read]:
+    """In a worker: what carries out tasks."""
+    if code:
+        from ..config.code import load_code
+
+        load_code(code)
+    return pickle.loads(content)()
+
+
+def _cannot_go(reading: Reading, method: str, error: Exception) -> ConfigError:
+    text = f"[loader] start_method = \"{method}\", but what reads '{reading.split.name}' of "
+    text += f"{reading.split.origin} cannot be sent to a process: {error}"
+    hint = "define it at the top of its file, or leave start_method out"
+    return ConfigError([Problem("", " ".join(text.split()), hint)])
+
+
+def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
+    """Blocks that a thread reads, one ahead."""
+    following: "Queue[Any]" = Queue(maxsize=1)
+    is_over = threading.Event()
+
+    def put(block: Optional[Block], error: Optional[BaseException] = None) -> None:
+        while not is_over.is_set():
+            with suppress(Full):
+                following.put((block, error), timeout=LOOK_AGAIN_SECONDS)
+                return
+
+    def read() -> None:
+        waits_alone.set(True)
+        try:
+            for block in others:
+                put(block)
+                if is_over.is_set():
+                    break
+            put(None)
+        except BaseException as error:
+            put(None, error)
+        finally:
+            others.close()  # type: ignore[attr-defined]
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(read,), name="loader", daemon=True)
+    thread.start()
+    block: Optional[Block] = first
+    try:
+        while block is not None:
+            yield block
+            block, error = following.get()
+            if error is not None:
+                raise error
+    finally:
+        is_over.set()
+        # One that hangs keeps nobody from leaving. (It may be the thread itself that lets go.)
+        if thread is not threading.current_thread():
+            thread.join(END_SECONDS)

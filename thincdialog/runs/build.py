@@ -1,0 +1,41 @@
+"""Builds the stores that a config names: its data made once, before any training."""
+
+import sys
+from typing import List, Optional, TextIO
+
+from ..config import CodeLike, ConfigLike, Overrides
+from ..errors import ConfigError, Problem
+from ..training.experiment import Experiment
+from ..training.stores import Built
+
+
+def build(
+    config: ConfigLike,
+    *,
+    overrides: Overrides = None,
+    code: CodeLike = None,
+    stderr: Optional[TextIO] = None,
+) -> List[Built]:
+    """Build what is missing in ``[loader] store``, or was made of something else, or is damaged.
+    What is stopped goes on at the next call.
+
+    config (ConfigLike): Path of a config, its text, a Config, or a dict of its sections.
+    overrides (Optional[Mapping[str, Any]]): "section.key" to value.
+    code (CodeLike): Python file to import first, or several; they may register functions.
+    stderr (Optional[TextIO]): Where to show progress; sys.stderr if None.
+    RETURNS (List[Built]): Of each split of each task the examples, and the tokens.
+    RAISES (DialogError): If the config names no store, or data or folder go wrong.
+    """
+    experiment, stderr = Experiment.from_config(config, overrides, code), stderr or sys.stderr
+    with experiment.working():
+        if experiment.stores is None:
+            hint = "give a folder, with --loader.store FOLDER"
+            where = experiment.checked.where("loader", "store")
+            problem = Problem(where, "[loader] 'store' is null: there is nothing to build", hint)
+            raise ConfigError([problem], experiment.checked.name)
+        experiment.check_data()
+        built = experiment.use_examples(stderr, "all")
+        if experiment.agent.learns:
+            experiment.initialize(experiment.training_split(), stderr)
+            built += experiment.use_tokens(stderr)
+        return built
