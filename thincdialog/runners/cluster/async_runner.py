@@ -253,7 +253,7 @@ class RemoteServer:
         runner = self.runner
         given = (self.recipe, self._saved, runner.bound, runner.num_workers, mapping)
         made = self.server.make.remote(*given)
-        answer = self.ray.get(made)
+        answer = self._sure(made)
         if isinstance(answer, Failure):
             raise WorkerError(0, f"the server could not begin: {answer.text}")
         self.server_pid: int = answer or 0
@@ -275,13 +275,20 @@ class RemoteServer:
 
         RAISES (Died): If it is gone.
         """
-        try:
-            answer = self.ray.get(self.server.call.remote(name, *given))
-        except self.ray.exceptions.RayError as error:
-            raise Died([], str(error)) from None
+        answer = self._sure(self.server.call.remote(name, *given))
         if isinstance(answer, Failure):
             raise answer.error(0)
         return answer
+
+    def _sure(self, answer: Any) -> Any:
+        """What the server answers.
+
+        RAISES (Died): If it is gone.
+        """
+        try:
+            return self.ray.get(answer)
+        except self.ray.exceptions.RayError as error:
+            raise Died([], str(error)) from None
 
     # --- epochs ---------------------------------------------------------------------------
 
@@ -292,7 +299,7 @@ class RemoteServer:
                 first = self._ask("start_epoch")
                 origin = self.team.each("start_epoch", epoch, first)[0]
                 self.runner.origin = origin
-                self._save()
+                self._saved = self._ask("snapshot")
                 return origin
             except Died as death:
                 self._recover(death)
@@ -306,8 +313,13 @@ class RemoteServer:
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """See ``GradientServer``."""
-        self._ask("restore_schedules", states)
-        self._save()
+        while True:
+            try:
+                self._ask("restore_schedules", states)
+                self._saved = self._ask("snapshot")
+                return
+            except Died as death:
+                self._recover(death)
 
     # --- steps ----------------------------------------------------------------------------
 
@@ -363,7 +375,7 @@ class RemoteServer:
         told = told._replace(reports=told.reports[owed:])
         self._n_told += len(told.reports)
         if told.version - self._saved["version"] >= self.runner.settings["snapshot_every"]:
-            self._save()
+            self._saved = self._surely("snapshot")
         return told
 
     def tell(self, reports: List[Tuple[int, StepReport]]) -> None:
@@ -393,26 +405,39 @@ class RemoteServer:
                 if self._n_owed and not self.busy:
                     self._send_out()
                 if not self.busy and not self._n_owed:
+                    self._saved = self._ask("snapshot")
                     break
                 told = self._listen(TAKE_SECONDS)
                 reports += told.reports
                 is_over = told.is_over
             except Died as death:
                 self._recover(death)
-        self._save()
         self.runner.take_over(self._saved)
         return Told(reports, self._n_told, is_over)
 
     # --- who dies -------------------------------------------------------------------------
 
-    def _save(self) -> None:
-        self._saved = self._ask("snapshot")
-
     def snapshot(self) -> Dict[str, Any]:
         """The last one, which is how it is when nobody is at work."""
         return self._saved
 
+    def _surely(self, name: str, *given: Any) -> Any:
+        """What a method of the server gives, in the end."""
+        while True:
+            try:
+                return self._ask(name, *given)
+            except Died as death:
+                self._recover(death)
+
     def _recover(self, death: Died) -> None:
+        """Put others in the place of the dead, until nobody dies meanwhile."""
+        while True:
+            try:
+                return self._replace(death)
+            except Died as another:
+                death = another
+
+    def _replace(self, death: Died) -> None:
         runner, began = self.runner, time.monotonic()
         n_dead = max(1, len(death.workers))
         runner.n_restarts += n_dead
@@ -450,7 +475,7 @@ class RemoteServer:
 
     def _renumber(self) -> None:
         for number in range(self.runner.num_workers):
-            self.ray.get(self.server.forget.remote(number))
+            self._sure(self.server.forget.remote(number))
         if self.team.actors:
             self._join(range(len(self.team.actors)))
 
