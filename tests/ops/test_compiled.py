@@ -1,8 +1,10 @@
 import importlib
 import os
+import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from thincdialog.ops.kernels.kernel import _stamp, clear, kernel
 
@@ -47,3 +49,33 @@ def test_compiled_kernels_follow_changes_in_the_kernels_that_they_call(tmp_path,
         shown.append((kernels.outer(10), sum(kernels.outer.stats.cache_hits.values())))
     # The second finds what the first one kept; the third must not use it.
     assert shown == [(21, 0), (21, 1), (301, 0)]
+
+
+TRAIN = """
+import hashlib, io
+from pathlib import Path
+from thincdialog.api import train
+import numpy
+text = Path("configs/fasttext.cfg").read_text()
+task = text[text.index("[tasks."):text.index("[tokenizer]")]
+coffee = '[tasks.coffee]\\n@teachers = "thincdialog.CoffeeOrder.v1"\\nn_train = 60\\n\\n'
+train(text.replace(task, coffee), output=OUT, overrides={"training.max_steps": 40},
+      stdout=io.StringIO(), stderr=io.StringIO())
+weights = numpy.load(Path(OUT) / "model-last" / "weights.npy")
+print(hashlib.sha256(weights.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_compiled_kernels_give_the_same_bits_where_they_are_compiled_and_where_they_are_kept(
+    tmp_path, root
+):
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", f"OUT = {str(tmp_path / str(number))!r}\n{TRAIN}"],
+            cwd=root, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for number in range(2)
+    ]  # fmt: skip
+    assert shown[0] == shown[1] != ""

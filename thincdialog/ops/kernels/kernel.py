@@ -29,7 +29,11 @@ def ordered_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Callable[..., Any], liberties: Set[str]) -> Any:
-    settings: Any = {"nogil": True, "error_model": "numpy", "fastmath": liberties}
+    # What a kernel calls is part of it: else the process that compiles it would use the called
+    # one's own code, one that reads it from disk a copy, and their last bits may differ.
+    settings: Any = {
+        "nogil": True, "error_model": "numpy", "fastmath": liberties, "forceinline": True
+    }  # fmt: skip
     try:
         compiled = numba.njit(cache=True, **settings)(function)
     except RuntimeError:  # There is no folder that it could be kept in.
