@@ -13,6 +13,7 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Tuple,
     TypeVar,
 )
 
@@ -335,6 +336,8 @@ class Learner(Agent):
         changes in place: workers may share it. Whoever else writes into it calls
         ``weights_changed``.
     n_gathered (int): Examples learnt since the last update.
+    has_gradient (bool): Whether what it learns is a gradient that others may sum and apply: then
+        it has ``parameters`` (``models.parameters.FlatParameters``) and ``hand_over``.
     beginning (Sequence[str]): Where the first weights come from and what of it fits, a line
         each, if there is anything to say; of ``initialize`` or ``initialize_from``.
     model (Optional[Model]): Its Thinc model, for commands that look into it.
@@ -354,6 +357,7 @@ class Learner(Agent):
     takes_batches = True
     weights: Any
     n_gathered: int = 0
+    has_gradient: bool = False
     beginning: Sequence[str] = ()
     model: Any = None
 
@@ -427,6 +431,15 @@ class Learner(Agent):
         optimizer (Optimizer): Of the config; its schedules are to be stepped.
         RETURNS (StepReport): ``NO_STEP`` if nothing was learnt.
         RAISES (TrainingError): If the gradient is not finite; the weights stay.
+        """
+        raise NotImplementedError
+
+    def hand_over(self) -> Tuple[StepReport, Callable[[], Sequence[Optional[str]]]]:
+        """Forget what was learnt since the last update but for the gradient, a sum over its
+        examples, which the caller takes out of ``parameters``.
+
+        RETURNS (Tuple[StepReport, Callable]): What was learnt, and what gives the ids of the
+            examples.
         """
         raise NotImplementedError
 

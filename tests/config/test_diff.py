@@ -2,7 +2,7 @@
 
 import pytest
 
-from thincdialog.config import load_config, shipped_configs
+from thincdialog.config import load_code, load_config, shipped_configs
 from thincdialog.config.diff import diff_config
 from thincdialog.errors import ConfigError
 
@@ -69,6 +69,8 @@ def test_diff_applies_overrides_to_the_first_config_only():
 @pytest.mark.parametrize("name", shipped_configs())
 def test_diff_of_a_config_and_its_complete_form_is_empty(name):
     path = shipped_configs()[name]
+    if path.with_suffix(".py").exists():
+        load_code(path.with_suffix(".py"))
     checked = load_config(path)
     assert differing(path, checked) == {}
     found = diff_config(path)

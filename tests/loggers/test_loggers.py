@@ -138,6 +138,9 @@ def test_console_bar_on_a_terminal():
     shown = stderr.getvalue()
     assert "25%" in shown and "step 50/200" in shown
     assert "loss 2.5000/example" in shown and "examples/s, 00:0" in shown and "left" in shown
+    time.sleep(REFRESH_SECONDS)
+    loop.step(make_progress(60)._replace(workers="workers 900+800/s"))
+    assert "examples/s, workers 900+800/s" in stderr.getvalue()
     loop.step(make_progress(300), make_info(300, total_steps=None))
     # More steps than were expected move the end, and nothing warns.
     loop.step(Progress(301, 3.0, 301 * 64, (1.5, "token"), 200))

@@ -32,6 +32,7 @@ class CompiledSteps(ModelAgent):
         none.
     """
 
+    has_gradient = False
     kernels = ""
     optimizers: Tuple[type, ...] = ()
     rows_apart = RowsApart(0)

@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TrainingError
 from ..examples.batch import Batch
@@ -128,7 +128,12 @@ class Counters:
     @property
     def ids(self) -> List[Optional[str]]:
         """Of the examples learnt from."""
-        return [id for batch in self.batches for id in batch.ids()]
+        return self.ids_later()()
+
+    def ids_later(self) -> Callable[[], List[Optional[str]]]:
+        """What gives them when they no longer wait, too: to read them takes its time."""
+        batches = self.batches
+        return lambda: [id for batch in batches for id in batch.ids()]
 
 
 class _Told:

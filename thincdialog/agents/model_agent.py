@@ -110,6 +110,7 @@ class ModelAgent(ConversationAgent, Learner):
 
     needs_text = True
     can_truncate = True
+    has_gradient = True
     reported = REPORTED
     loss: Callable
     # Seed and step that random draws follow from.
@@ -466,7 +467,7 @@ class ModelAgent(ConversationAgent, Learner):
         ops.seed(seed, step, number)
         self._draws = (seed, step)
         counters = self.counters
-        if not number:
+        if not number or not (counters.examples or counters.microbatches):
             counters.microbatches = None
             return
         counters.microbatches = counters.microbatches or GradientTree()
@@ -498,6 +499,10 @@ class ModelAgent(ConversationAgent, Learner):
     def give_up(self) -> None:
         self.parameters.clear_gradients()
         self.counters.clear()
+
+    def hand_over(self) -> Tuple[StepReport, Callable[[], Sequence[Optional[str]]]]:
+        ids = self.counters.ids_later()
+        return self.counters.step(0.0), ids
 
     def gathered_loss(self) -> float:
         return self.counters.mean_loss()

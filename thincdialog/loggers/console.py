@@ -101,6 +101,7 @@ class ConsoleLogger:
         rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
         loss, unit = progress.loss
         shown = f"loss {loss:.4f}/{unit}, {rate:,.0f} examples/s"
+        shown += f", {progress.workers}" * bool(progress.workers)
         self.bar.set_postfix_str(shown, refresh=False)
         self._move(progress.step, progress.total_steps)
 

@@ -61,13 +61,15 @@ from ..registry import registry
 
 class Progress(NamedTuple):
     """How far training is, after a step; as in a row. ``loss`` is the mean since the last row,
-    and per what: "example" or "token". Made anew at each step, so it is small."""
+    and per what: "example" or "token"; ``workers`` how several of them get on. Made anew at each
+    step, so it is small."""
 
     step: int
     epoch: float
     examples: int
     loss: Tuple[float, str]
     total_steps: Optional[float] = None
+    workers: str = ""
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ from ..errors import ModelError, TrainingError
 from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
 from ..ops.table_gradient import TableGradient, TouchedRows
-from ..optimizers.row_sparse import Part, RowSparseOptimizer, clipped_step
+from ..optimizers.row_sparse import Part, Rows, RowSparseOptimizer, clipped_step
 from ..optimizers.state import KEY
 
 
@@ -155,6 +155,36 @@ class FlatParameters:
         """
         slots = (slot for slot in self.slots if self._nodes[slot.node] is node)
         return next(slot.offset for slot in slots if slot.param == param)
+
+    @property
+    def stretches(self) -> List[Part]:
+        """The vectors from one end to the other: tables whose gradients are kept as rows, which
+        have a width, and all that lies between."""
+        return [part for part, _ in self._stretches]
+
+    def take_rows(self) -> List[Rows]:
+        """The gradients of the tables of ``stretches``, which are zero from then on. What is
+        not in a table stays where it is, in ``dense_gradients``."""
+        taken: List[Rows] = []
+        for _, table in self._stretches:
+            if table is not None:
+                taken.append(table.rows())
+                table.clear()
+        return taken
+
+    @property
+    def dense_gradients(self) -> Floats1d:
+        """All gradients but those of tables, whose places hold nothing to be read."""
+        return self._gradients
+
+    def move_gradients(self, gradients: Floats1d) -> None:
+        """Gather gradients in another vector from now on, such as shared memory.
+
+        gradients (Floats1d): As long as ``values``, and zero.
+        """
+        self._check_length(gradients)
+        self._gradients = gradients
+        self._bind(self._nodes)
 
     def clear_gradients(self) -> None:
         """Set all gradients to zero; ``update`` does it itself. Rows stay noted until then:

@@ -13,6 +13,8 @@ from ..ops.compiled import load_kernels
 from ..ops.dialog_fast_ops import DialogFastOps
 from .state import Key
 
+# Numbers of a table's rows, ascending and distinct, int64, and a row of floats for each.
+Rows = Tuple[Any, Any]
 # Floats a block: what a step reads and writes of it stays in a core's cache.
 _BLOCK_FLOATS = 32768
 

@@ -1,6 +1,7 @@
 """Runners: who makes the steps of training, one process or many."""
 
 from .alone import Alone
+from .cluster import build_ray
 from .hogwild import Hogwild
 
 __all__ = ["Alone", "Hogwild"]

@@ -10,6 +10,9 @@ from ..metrics.exact import ExactSum, exact_sum
 from ..protocol import StepReport
 from .progress import Position
 
+# Begins the names of counts of steps, by how many versions old their gradient was.
+STALENESS = "staleness/"
+
 
 class LogRows:
     """Adds up what steps report from one row to the next, and makes rows.
@@ -95,8 +98,15 @@ class LogRows:
             "seconds": seconds,
             **more,
         }
-        if counts["ignored_examples"]:
-            row["ignored_examples"] = counts["ignored_examples"]
+        for name in ("ignored_examples", "dropped_gradients"):
+            if counts[name]:
+                row[name] = counts[name]
+        # How many steps had a gradient so many versions old.
+        stale = {
+            name[len(STALENESS) :]: n for name, n in counts.items() if name.startswith(STALENESS)
+        }
+        if stale:
+            row["staleness"] = dict(sorted(stale.items(), key=lambda item: int(item[0])))
         if self._n_losses:
             loss = AverageMetric(self._exact_loss(), self._n_losses)
             row[f"loss_per_{self.mean_loss()[1]}"] = loss.value()

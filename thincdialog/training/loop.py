@@ -187,6 +187,7 @@ class TrainingLoop:
             examples=self.position.examples,
             loss=self.rows.mean_loss(),
             total_steps=self._total_steps(),
+            workers=self.runner.status(),
         )
 
     def _total_steps(self) -> Optional[int]:

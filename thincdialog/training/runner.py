@@ -105,6 +105,11 @@ class Runner(Contract):
         """
         raise NotImplementedError
 
+    def status(self) -> str:
+        """How workers get on, for the line that shows progress; "" if there is nothing to tell.
+        Asked for after each step."""
+        return ""
+
     def state(self) -> Dict[str, Any]:
         """Where the epoch is, as JSON values.
 

@@ -1,0 +1,349 @@
+"""What workers on Ray cost and gain, each figure beside its ceiling in the same run.
+
+    python tests/benchmarks/bench_ray.py [speed] [exchange] [nodes] [restart] [paper] [scores]
+
+    speed     examples a second with 2 workers over one process (num_workers = 0), and the same of
+              pure computing, which nothing can beat; bursts that take turns, as in bench_hogwild
+    exchange  milliseconds from gradients that are ready to new parameters that all see, with
+              Thinc's Adam, 2 workers of one machine; its ceiling is Adam alone on halves
+    nodes     the same between two raylets, through the object store
+    restart   seconds from a kill -9 until the others go on
+    paper     examples a second at 4, 16, 64 nodes, from measured parts
+    scores    of the notebook's experiment, five seeds: minutes
+
+All but scores run without an argument. The machine should be idle.
+"""
+
+import io
+import os
+import re
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import numpy
+from bench_hogwild import N_ROUNDS, Spin, Work, data, rounds
+from measuring import DATA, ROOT, has_data
+from thinc.api import Adam, Model, NumpyOps
+
+from thincdialog.api import load_config, train
+from thincdialog.models.parameters import FlatParameters
+from thincdialog.runners.cluster.lone_plane import LonePlane
+from thincdialog.runners.cluster.mapped_arrays import MappedArrays
+from thincdialog.runners.cluster.owned import Owned, pieces_of
+from thincdialog.runners.cluster.runner import build_ray
+from thincdialog.runners.cluster.shared_plane import SharedPlane, shared_layout
+from thincdialog.runners.cluster.slots import Slots
+from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
+
+N_STEPS = int(os.environ.get("BENCH_STEPS", "30"))
+# Sizes of the arrays of a model of 1 million parameters, and of 20 million, most in one table.
+SIZES = {"1 M": [1000 * 998], "20 M": [15_400_000, *[4_579_052 // 12] * 12]}
+
+
+def start_ray() -> Any:
+    """A cluster for all parts."""
+    import ray
+
+    if not ray.is_initialized():
+        os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+        os.environ["PYTHONPATH"] = f"{ROOT}:{Path(__file__).parent}"
+        ray.init(
+            address="local",
+            num_cpus=4,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            configure_logging=False,
+        )
+    return ray
+
+
+# --- speed ------------------------------------------------------------------------------
+
+
+def trainings(folder: Path) -> Any:
+    """Name, config, overrides and code of each."""
+    if has_data("mnist"):
+        over: Dict[str, Any] = {
+            "paths.mnist": str(DATA / "mnist"),
+            "agent.model.hidden_width": 128,
+            "agent.model.dropout": 0.2,
+            "training.optimizer.@optimizers": "Adam.v1",
+            "training.optimizer.learn_rate": 0.001,
+        }
+        yield "notebook", ROOT / "configs/mnist_ray.cfg", over, ROOT / "configs/mnist_ray.py", 2
+    talks = data(folder, "self_dialogue/train.jsonl.gz", 4000)
+    over = {"paths.train": talks, "paths.dev": talks}
+    yield "ranker", ROOT / "configs/ranker_ray.cfg", over, None, 2
+    bilstm = load_config(ROOT / "configs" / "ranker_ray.cfg", {}).config
+    encoder = {"@models": "thincdialog.BiLSTMEncoder.v1", "width": 128, "dropout": 0.0}
+    bilstm["agent"]["model"]["encoder"] = encoder
+    yield "BiLSTM", bilstm, over, None, 2
+
+
+def speed() -> None:
+    start_ray()
+    print(f"{'model':12}{'one, ex/s':>12}{'2 workers':>11}{'ceiling':>9}{'part of it':>12}")
+    with tempfile.TemporaryDirectory() as name:
+        for what, config, over, code, k in trainings(Path(name)):
+            works: Dict[Any, Any] = {}
+            for n in (0, 2):
+                runner = build_ray(num_workers=n, microbatches=k)
+                works["work", n] = Work(config, over, runner, code=code)
+            works["spin", 0], works["spin", 2] = Spin(1), Spin(2)
+            found = rounds(works)
+            work, spin = (
+                statistics.median(two / one for two, one in zip(found[kind, 2], found[kind, 0]))
+                for kind in ("work", "spin")
+            )
+            one = statistics.median(found["work", 0])
+            print(f"{what:12}{one:12,.0f}{work:11.2f}{spin:9.2f}{work / spin:12.2f}", flush=True)
+            for n in (0, 2):
+                works["work", n].runner.end()
+
+
+# --- exchange ---------------------------------------------------------------------------
+
+
+def parameters_of(sizes: List[int]) -> FlatParameters:
+    """Of a model that is nothing but these."""
+    params = {f"W{n}": numpy.ones(size, dtype="f") for n, size in enumerate(sizes)}
+    ops = NumpyOps()
+    model: Model = Model("all", lambda *given: given, params=params, ops=ops)
+    return FlatParameters(model)
+
+
+class Exchanging:
+    """A worker that has its gradient ready, step after step."""
+
+    def __init__(self, worker: int, sizes: List[int]):
+        self.worker, self.slots = worker, Slots(2, 2)
+        self.parameters = parameters_of(sizes)
+        self.mailbox = Mailbox()
+
+    def begin(self, mapping: Any, peers: Any) -> None:
+        """mapping (Optional[Mapping]): None for the object store."""
+        stretches, values = self.parameters.stretches, self.parameters.values
+        self.plane: LonePlane
+        if mapping is not None:
+            memory = MappedArrays.open(mapping)
+            self.plane = SharedPlane(memory, stretches, self.slots, self.worker)
+        else:
+            self.plane = StorePlane(
+                values, stretches, self.slots, self.worker, self._send, self.mailbox
+            )
+        self.peers = peers
+        pieces = pieces_of(stretches, self.worker, 2)
+        self.owned = Owned(pieces, Adam(0.001), self.parameters.ops, self.plane.state)
+
+    def _send(self, other: int, key: Any, message: Any) -> None:
+        self.peers[other].give.remote(key, message)
+
+    def give(self, key: Any, message: Any) -> None:
+        self.mailbox.put(key, message)
+
+    def exchange(self, n_steps: int) -> List[float]:
+        """RETURNS (List[float]): Milliseconds of each step."""
+        plane, found = self.plane, []
+        vector = plane.vectors[self.worker]
+        for _ in range(n_steps):
+            vector.fill(0.01)
+            plane.stepped([], {}) if isinstance(plane, SharedPlane) else None  # All are ready.
+            began = time.perf_counter()
+            total, gradients = plane.hand_over({self.worker: []}, 128, 2)
+            sums = plane.sums()
+            self.owned.add_up(gradients, sums, 1.0 / total)
+            norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
+            self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
+            plane.stepped(self.owned.pieces, {})
+            found.append(1e3 * (time.perf_counter() - began))
+        return found
+
+    def adam(self, n_steps: int) -> List[float]:
+        """Milliseconds of Adam alone, on half of the parameters."""
+        n, found, optimizer = len(self.parameters.values) // 2, [], Adam(0.001, grad_clip=0.0)
+        weights, gradient = numpy.ones(n, dtype="f"), numpy.ones(n, dtype="f")
+        for _ in range(n_steps):
+            gradient.fill(0.01)
+            began = time.perf_counter()
+            optimizer((0, "W"), weights, gradient)
+            found.append(1e3 * (time.perf_counter() - began))
+        return found
+
+
+def pair(ray: Any, sizes: List[int], mapping: Any, nodes: List[Any]) -> List[Any]:
+    kind = ray.remote(Exchanging)
+    strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    actors = [
+        kind.options(
+            num_cpus=1,
+            max_concurrency=4,
+            scheduling_strategy=strategy(nodes[n], soft=False) if nodes else "DEFAULT",
+        ).remote(n, sizes)
+        for n in range(2)
+    ]
+    ray.get([actor.begin.remote(mapping, actors) for actor in actors])
+    return actors
+
+
+def timed(ray: Any, actors: List[Any], call: str) -> Tuple[float, float]:
+    """The median over steps, and the best, on a machine that others use; the first steps touch
+    their memory."""
+    found = ray.get([getattr(actor, call).remote(N_STEPS) for actor in actors])
+    steps = [max(both) for both in list(zip(*found))[N_STEPS // 3 :]]
+    return statistics.median(steps), min(steps)
+
+
+def exchange() -> Dict[str, float]:
+    ray, found = start_ray(), {}
+    print("milliseconds, median and best of steps")
+    print(f"{'parameters':12}{'shm':>16}{'Adam/2':>16}{'store':>16}")
+    for name, sizes in SIZES.items():
+        parameters = parameters_of(sizes)
+        layout = shared_layout(len(parameters.values), parameters.stretches, Slots(2, 2))
+        memory = MappedArrays(layout)
+        shm = pair(ray, sizes, memory.mapping, [])
+        adam, took = timed(ray, shm, "adam"), timed(ray, shm, "exchange")
+        memory.close()
+        store = pair(ray, sizes, None, [])
+        through = timed(ray, store, "exchange")
+        found[name] = through[0]
+        shown = "".join(f"{a:8.2f}{b:8.2f}" for a, b in (took, adam, through))
+        print(f"{name:12}{shown}", flush=True)
+        for actor in (*shm, *store):
+            ray.kill(actor)
+    return found
+
+
+def nodes() -> Dict[str, float]:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    if ray.is_initialized():
+        ray.shutdown()
+    os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+    os.environ["PYTHONPATH"] = f"{ROOT}:{Path(__file__).parent}"
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    found = {}
+    ids = [node["NodeID"] for node in ray.nodes()]
+    print(f"{'parameters':12}{'two raylets, ms (median, best)':>32}")
+    for name, sizes in SIZES.items():
+        actors = pair(ray, sizes, None, ids)
+        found[name], best = timed(ray, actors, "exchange")
+        print(f"{name:12}{found[name]:16.1f}{best:16.1f}", flush=True)
+        for actor in actors:
+            ray.kill(actor)
+    ray.shutdown()
+    cluster.shutdown()
+    return found
+
+
+# --- restart ----------------------------------------------------------------------------
+
+
+def restart() -> None:
+    from thincdialog.runners.cluster.sync_runner import SyncRunner
+
+    start_ray()
+    take, steps = SyncRunner.take, [20, 60, 100]
+
+    def killing(self: Any, step: int, room: float) -> Any:
+        if steps and step > steps[0]:
+            steps.pop(0)
+            threading.Timer(0.1, os.kill, (self.crew.team.pids[-1], 9)).start()
+        return take(self, step, room)
+
+    SyncRunner.take = killing  # type: ignore[method-assign]
+    told, over = io.StringIO(), {"training.max_steps": 160, "training.n_samples": 0}
+    over.update({"runner.snapshot_every": 20, "runner.num_workers": 2})
+    over["runner.@runners"] = "thincdialog.Ray.v1"  # type: ignore[assignment]
+    train(ROOT / "configs/quickstart.cfg", overrides=over, stdout=io.StringIO(), stderr=told)
+    SyncRunner.take = take  # type: ignore[method-assign]
+    print("restart after kill -9, seconds:", re.findall(r"\(([\d.]+) seconds", told.getvalue()))
+
+
+# --- on paper ---------------------------------------------------------------------------
+
+
+def paper() -> None:
+    """A step at N nodes: the microbatch of a node is computed; gradients go to their owners and
+    weights come back, 2 (N - 1) / N of the parameters each way through a node's link; each node
+    makes the N-th part of Adam's steps; three rounds of messages."""
+    between = nodes()
+    # Two points of a line: what a message costs, and a byte.
+    sizes = {"1 M": 998_000, "20 M": 19_979_000}
+    adam = 2.8e-9
+    seconds = {name: ms / 1e3 - adam * sizes[name] / 2 for name, ms in between.items()}
+    sent = {name: 2 * size * 4 / 2 for name, size in sizes.items()}
+    rate = (sent["20 M"] - sent["1 M"]) / max(1e-9, seconds["20 M"] - seconds["1 M"])
+    latency = max(0.001, seconds["1 M"] - sent["1 M"] / rate)
+    a = numpy.ones((1024, 1024), dtype="f")
+    began = time.perf_counter()
+    for _ in range(5):
+        a @ a
+    flops = 5 * 2 * 1024**3 / (time.perf_counter() - began)
+    print(f"measured: {rate / 1e6:,.0f} MB/s of a link, {latency * 1e3:.1f} ms for three rounds,")
+    print(f"{flops / 1e9:.0f} GFLOP/s of a core; microbatches of 128 examples, all dense")
+    print(f"{'model':8}{'nodes':>6}{'ex/s':>10}{'of linear':>11}  bottleneck")
+    for n_parameters in (20e6, 100e6):
+        compute = 6 * n_parameters * 128 / flops
+        alone = 128 / (compute + adam * n_parameters)
+        for n in (1, 4, 16, 64):
+            share = (n - 1) / n
+            parts = {
+                "computing": compute,
+                "the link": 2 * share * n_parameters * 4 / rate,
+                "Adam": adam * n_parameters / n,
+                "messages": latency * (n - 1) if n > 1 else 0.0,
+            }
+            total = n * 128 / sum(parts.values())
+            worst = max(parts, key=lambda name: parts[name])
+            name = f"{n_parameters / 1e6:.0f} M"
+            print(f"{name:8}{n:6}{total:10,.0f}{total / alone / n:11.0%}  {worst}")
+
+
+def scores() -> None:
+    if not has_data("mnist"):
+        return
+    start_ray()
+    notebook = {
+        "agent.model.hidden_width": 128,
+        "agent.model.dropout": 0.2,
+        "training.optimizer.@optimizers": "Adam.v1",
+        "training.optimizer.learn_rate": 0.001,
+    }
+    late = {"runner.mode": "async", "runner.microbatches": 1, "training.max_steps": 400}
+    for name, over in (
+        ("notebook, sync", notebook),
+        ("notebook, async", {**notebook, **late}),
+        ("mnist_ray.cfg, sync", {}),
+        ("mnist_ray.cfg, async", {**late, "training.optimizer.learn_rate.warmup_steps": 40}),
+    ):
+        found = []
+        for seed in range(5):
+            given = {"paths.mnist": str(DATA / "mnist"), "system.seed": seed, **over}
+            given["training.eval_every_steps"] = 400
+            silent = {"stdout": io.StringIO(), "stderr": io.StringIO()}
+            config, code = ROOT / "configs/mnist_ray.cfg", ROOT / "configs/mnist_ray.py"
+            result = train(config, overrides=given, code=code, **silent)
+            found.append(result.scores["dev"]["accuracy"])
+        print(f"{name:24}{statistics.median(found):8.4f}  {[round(each, 4) for each in found]}")
+
+
+PARTS = {
+    "speed": speed, "exchange": exchange, "restart": restart, "paper": paper,
+    "nodes": nodes, "scores": scores,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    print(f"load {os.getloadavg()[0]:.1f}; {N_ROUNDS} rounds, {N_STEPS} steps")
+    for asked in sys.argv[1:] or ["speed", "exchange", "restart", "paper"]:
+        print(f"-- {asked}")
+        PARTS[asked]()

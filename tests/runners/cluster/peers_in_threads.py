@@ -1,0 +1,138 @@
+"""Peers of a few workers in threads of this process: the same classes that Ray runs."""
+
+import threading
+from typing import Any, Dict, List
+
+import numpy
+
+from thincdialog.optimizers.state import ARRAYS, KEY, optimizer_state
+from thincdialog.runners.cluster.lone_plane import LonePlane
+from thincdialog.runners.cluster.mapped_arrays import MappedArrays
+from thincdialog.runners.cluster.peer import Peer
+from thincdialog.runners.cluster.shared_plane import SharedPlane, abort, shared_layout
+from thincdialog.runners.cluster.slots import Slots
+from thincdialog.runners.cluster.store_plane import Mailbox, StorePlane
+from thincdialog.training.experiment import Experiment
+
+
+def made(text: str) -> Experiment:
+    """An experiment with its first weights."""
+    experiment = Experiment.from_config(text)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer, seed=experiment.seed)
+    return experiment
+
+
+class Peers:
+    """Some workers, of which each has an experiment of its own.
+
+    n_microbatches (int): Of a step.
+    plane (str): "shm" or "store"; of one worker it is the lone one.
+    """
+
+    def __init__(self, text: str, n_workers: int, n_microbatches: int, plane: str = "shm"):
+        self.peers: List[Peer] = []
+        for _ in range(n_workers):
+            experiment = made(text)
+            with experiment.working():
+                self.peers.append(Peer(experiment, experiment.training_split()))
+        self.slots, self.plane = Slots(n_microbatches, n_workers), plane
+        self.optimizer = made(text).optimizer
+        self.step = 0
+        learner: Any = self.peers[0].learner
+        self.join(learner.weights, {}, [])
+
+    def join(self, values: Any, arrays: Dict[str, Any], kept: List[str]) -> None:
+        stretches, n = self.peers[0].stretches, len(self.peers)
+        state = {**optimizer_state(self.optimizer)[0], "kept": kept}
+        self.memory = MappedArrays(shared_layout(len(values), stretches, self.slots))
+        self.memory.arrays["values"][:] = values
+        boxes = [Mailbox() for _ in self.peers]
+        for number, peer in enumerate(self.peers):
+            plane: Any
+            if n == 1:
+                plane = LonePlane(values.copy(), stretches, self.slots)
+            elif self.plane == "shm":
+                opened = MappedArrays.open(self.memory.mapping)
+                plane = SharedPlane(opened, stretches, self.slots, number)
+            else:
+
+                def send(other: int, key: Any, message: Any) -> None:
+                    boxes[other].put(key, _copied(message))
+
+                plane = StorePlane(values, stretches, self.slots, number, send, boxes[number])
+            for name, array in arrays.items():
+                plane.state[name][:] = array
+            with peer.experiment.working():
+                peer.join(plane, state)
+
+    def each(self, call: str, *given: Any) -> List[Any]:
+        """Call a method of all of them at once."""
+        answers: List[Any] = [None] * len(self.peers)
+
+        def carry_out(number: int) -> None:
+            try:
+                answers[number] = getattr(self.peers[number], call)(*given)
+            except BaseException as error:
+                answers[number] = error
+                abort(self.memory)
+
+        threads = [threading.Thread(target=carry_out, args=(n,)) for n in range(len(self.peers))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    def run(self, n_steps: int) -> List[Any]:
+        """Make some steps, or fewer at the end of the epoch."""
+        ran = self.each("run", self.step, n_steps)
+        n_made = len(ran[0].steps)
+        self.step += n_made
+        self.optimizer.nr_update[KEY] += n_made
+        for _ in range(n_made):
+            self.optimizer.step_schedules()
+        return ran
+
+    def train(self, n_epochs: int) -> Any:
+        """Whole epochs; RETURNS the weights."""
+        for epoch in range(n_epochs):
+            self.each("start_epoch", epoch)
+            while not self.run(5)[0].is_done:
+                pass
+        return self.weights()
+
+    def weights(self) -> Any:
+        """Each worker has the same."""
+        found = [peer.learner.weights.copy() for peer in self.peers]
+        assert all(numpy.array_equal(each, found[0]) for each in found)
+        return found[0]
+
+    def state(self) -> Dict[str, Any]:
+        """What each optimizer array holds, from those who own it."""
+        arrays: Dict[str, Any] = {}
+        for peer in self.peers:
+            for piece in peer.owned.pieces:
+                now = slice(piece.start, piece.stop)
+                for name in peer.owned.kept():
+                    known = arrays.setdefault(name, numpy.zeros_like(peer.plane.values))
+                    known[now] = peer.plane.state[name][now]
+        assert set(arrays) <= set(ARRAYS)
+        return arrays
+
+
+def _copied(message: Any) -> Any:
+    """As another process gets it: nobody can write into it."""
+    if isinstance(message, numpy.ndarray):
+        copied = message.copy()
+        copied.flags.writeable = False
+        return copied
+    if isinstance(message, dict):
+        return {key: _copied(value) for key, value in message.items()}
+    if isinstance(message, (list, tuple)):
+        return type(message)(map(_copied, message))
+    return message

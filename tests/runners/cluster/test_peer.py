@@ -1,0 +1,152 @@
+"""Any number of workers ends with the same bits, whatever the world and the optimizer."""
+
+import numpy
+import pytest
+
+from tests.processes import slow
+from tests.runners.cluster.peers_in_threads import Peers, made
+from tests.runners.resuming import (
+    CLASSIFY,
+    FIXED,
+    LAZY,
+    LAZY_SCHEDULE,
+    LIVE,
+    MODEL_REPLIES,
+    NOTES,
+    PARTNER,
+    RADAM,
+    REPEAT,
+    SGD,
+    SORTED,
+    STREAM,
+    UNSAVED,
+    WORDS,
+    config,
+)
+from thincdialog.errors import TrainingError
+
+FAST = ("[system]\n", '[system]\nops = "fast"\n')
+L2_GRADIENT = ('"Adam.v1"\n', '"Adam.v1"\nL2 = 0.01\nL2_is_weight_decay = false\n')
+CASES = {
+    "adam": (FIXED,),
+    "lazy_averages": (WORDS, LAZY),
+    "live": slow(LIVE, LAZY_SCHEDULE),
+    "fast": slow(FIXED, FAST, LAZY),
+    "sorted": slow(SORTED, RADAM),
+    "stream": slow(FIXED, STREAM),
+    "classifier": slow(PARTNER, SGD, *CLASSIFY),
+    "model_replies": slow(LIVE, MODEL_REPLIES),
+    "mixture": slow(WORDS, REPEAT, LAZY),
+    "L2": slow(FIXED, L2_GRADIENT),
+    "unsaved": slow(UNSAVED, LAZY, *CLASSIFY),
+}
+N_MICROBATCHES = 3
+
+
+@pytest.fixture(autouse=True)
+def notes():
+    NOTES.clear()
+    yield NOTES
+    NOTES.clear()
+
+
+def weights_of(text, n_workers, plane="shm"):
+    return Peers(text, n_workers, N_MICROBATCHES, plane).train(2)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case.values, id=name, marks=case.marks)
+        if hasattr(case, "marks")
+        else pytest.param(case, id=name)
+        for name, case in CASES.items()
+    ],
+)
+def test_any_number_of_workers_ends_with_the_same_bits(case, notes):
+    # One example at a time tells a ranker nothing.
+    text = config(*case, tasks=1 if CLASSIFY[0] in case else 2)
+    alone = weights_of(text, 1)
+    # Whoever learns a microbatch, it has the same examples: ``notes`` has compared.
+    seen = dict(notes.seen)
+    for n_workers, plane in ((2, "shm"), (4, "shm"), (2, "store"), (3, "store")):
+        found = weights_of(text, n_workers, plane)
+        assert numpy.array_equal(found, alone), (n_workers, plane)
+    assert notes.seen == seen
+    first = made(text).learner.weights
+    assert not numpy.array_equal(alone, first)
+
+
+def test_steps_tell_the_same_whoever_made_them():
+    text, told = config(FIXED), []
+    for n_workers in (1, 3):
+        peers = Peers(text, n_workers, N_MICROBATCHES)
+        peers.each("start_epoch", 0)
+        ran = peers.run(3)
+        steps = [[each.steps[number] for each in ran] for number in range(3)]
+        told.append(
+            [
+                (
+                    {part.norm for part in parts},
+                    {part.learn_rate for part in parts},
+                    dict(report for part in parts for report in part.reports),
+                )
+                for parts in steps
+            ]
+        )
+    assert told[0] == told[1]
+    assert all(sorted(reports) == [0, 1, 2] for _, _, reports in told[0])
+
+
+@pytest.mark.parametrize("plane", ["shm", "store"])
+def test_another_number_of_workers_goes_on(plane):
+    text = config(WORDS, LAZY)
+    whole = weights_of(text, 1)
+    peers = Peers(text, 2, N_MICROBATCHES, plane)
+    peers.each("start_epoch", 0)
+    peers.run(4)
+    for n_workers in (4, 1, 2):
+        place = peers.peers[0].place()
+        assert all(peer.place() == place for peer in peers.peers)
+        others = Peers(text, n_workers, N_MICROBATCHES, plane)
+        others.step, others.optimizer = peers.step, peers.optimizer
+        others.join(peers.weights(), peers.state(), list(peers.state()))
+        others.each("go_to", place)
+        peers = others
+        peers.run(1)
+    while not peers.run(5)[0].is_done:
+        pass
+    peers.each("start_epoch", 1)
+    while not peers.run(5)[0].is_done:
+        pass
+    assert numpy.array_equal(peers.weights(), whole)
+
+
+def test_a_world_that_cannot_tell_where_it_is_walks_there_anew():
+    text = config(UNSAVED, LAZY, *CLASSIFY, tasks=1)
+    whole = weights_of(text, 1)
+    peers = Peers(text, 2, N_MICROBATCHES)
+    peers.each("start_epoch", 0)
+    peers.run(3)
+    place = peers.peers[0].place()
+    assert place == {"origin": {"epoch": 0, "before": None}, "n_before": 9}
+    others = Peers(text, 3, N_MICROBATCHES)
+    others.step, others.optimizer = peers.step, peers.optimizer
+    others.join(peers.weights(), peers.state(), list(peers.state()))
+    others.each("go_to", place)
+    while not others.run(5)[0].is_done:
+        pass
+    others.each("start_epoch", 1)
+    while not others.run(5)[0].is_done:
+        pass
+    assert numpy.array_equal(others.weights(), whole)
+
+
+def test_a_gradient_that_is_not_finite_ends_all_and_changes_nothing():
+    peers = Peers(config(FIXED), 2, 2)
+    peers.each("start_epoch", 0)
+    before = peers.weights()
+    peers.peers[1].plane.vectors[1][:] = numpy.inf
+    with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
+        peers.run(1)
+    assert numpy.array_equal(peers.weights(), before)

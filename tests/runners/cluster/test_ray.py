@@ -1,0 +1,300 @@
+"""Whole runs on a real Ray cluster, which all tests share."""
+
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+
+from tests.training.examples import RANKER, weights
+from thincdialog.api import train
+from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
+from thincdialog.runners.cluster.async_runner import AsyncRunner
+from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
+from thincdialog.runners.cluster.sync_runner import SyncRunner
+from thincdialog.runs.run_log import read_log
+from thincdialog.training.experiment import Experiment
+
+RAY = """
+[runner]
+@runners = "thincdialog.Ray.v1"
+num_workers = 2
+microbatches = 2
+"""
+CONFIG = RANKER.replace("n_samples = 1", "n_samples = 0\neval_every_steps = 4") + RAY
+# Texts that several read are counted by each of them.
+READ = ("tokens", "truncated_labels", "truncated_label_tokens", "padding_fraction")
+TIMES = ("seconds", "examples_per_second", "tokens_per_second")
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    ray = pytest.importorskip("ray", reason="needs ray: pip install 'thincdialog[ray]'")
+    kept = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "PYTHONPATH")}
+    os.environ["RAY_AUTH_MODE"] = "disabled"
+    os.environ["PYTHONPATH"] = ":".join(path for path in sys.path if path)
+    ray.init(
+        address="local",
+        num_cpus=4,
+        num_gpus=0,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        configure_logging=False,
+        object_store_memory=100 << 20,
+    )
+    yield ray
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.shutdown()
+    for name, value in kept.items():
+        os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+def run(folder, overrides=(), config=CONFIG, **options):
+    """RETURNS: Weights, and rows of the log without times, and what was said."""
+    told = io.StringIO()
+    given = {f"runner.{name}": value for name, value in dict(overrides).items() if "." not in name}
+    given.update({name: value for name, value in dict(overrides).items() if "." in name})
+    train(config, output=folder, overrides=given, stdout=io.StringIO(), stderr=told, **options)
+    rows = [
+        {name: value for name, value in row.items() if name not in TIMES}
+        for row in read_log(folder / "log.jsonl")
+    ]
+    for row in rows:
+        row["scores"] = {name: n for name, n in row["scores"].items() if name not in READ}
+    return weights(folder), rows, told.getvalue()
+
+
+@pytest.fixture
+def alone(tmp_path):
+    return run(tmp_path / "alone", {"num_workers": 0})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plane", ["shm", "store"])
+def test_ray_workers_end_with_the_same_weights_scores_and_log(plane, cluster, tmp_path, alone):
+    found = run(tmp_path / "two", {"plane": plane})
+    assert found[0] == alone[0]
+    assert found[1] == alone[1] and len(alone[1]) > 3
+
+
+@pytest.mark.slow
+def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alone):
+    steps = {"training.max_steps": 4, "training.checkpoint_every_steps": 2}
+    run(tmp_path / "two", {**steps, "num_workers": 1})
+    whole = {**steps, "training.max_steps": 0}
+    assert run(tmp_path / "two", whole, resume=True)[0] == alone[0]
+
+
+def killing(monkeypatch, kind, steps, victim):
+    """Kill a process as some steps begin."""
+    steps, take = list(steps), kind.take
+
+    def killing_take(runner, step, room):
+        if steps and step >= steps[0]:
+            steps.pop(0)
+            threading.Timer(0.02, os.kill, (victim(runner), 9)).start()
+        return take(runner, step, min(room, 3))
+
+    monkeypatch.setattr(kind, "take", killing_take)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plane", ["shm", "store"])
+def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
+    long = {"training.max_epochs": 8.0, "snapshot_every": 5}
+    alone = run(tmp_path / "alone", {**long, "num_workers": 0})
+    killing(monkeypatch, SyncRunner, [10], lambda runner: runner.crew.team.pids[-1])
+    found = run(tmp_path / "two", {**long, "plane": plane})
+    assert "worker 1 died: 1 go on from step" in found[2]
+    assert found[0] == alone[0]
+    assert found[1] == alone[1]
+
+
+@pytest.mark.slow
+def test_ray_too_many_deaths_end_the_run(cluster, tmp_path, monkeypatch):
+    killing(monkeypatch, SyncRunner, [4], lambda runner: runner.crew.team.pids[-1])
+    with pytest.raises(WorkerError, match="max_restarts = 0"):
+        run(tmp_path / "two", {"max_restarts": 0, "training.max_epochs": 50.0})
+
+
+def staleness(rows):
+    counts = {}
+    for row in rows:
+        for age, n in row.get("staleness", {}).items():
+            counts[int(age)] = counts.get(int(age), 0) + n
+    return counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plane", ["shm", "store"])
+@pytest.mark.parametrize("victim", ["nobody", "worker", "server"])
+def test_ray_asynchronous_every_example_counts_once(plane, victim, cluster, tmp_path, monkeypatch):
+    if victim == "worker":
+        killing(monkeypatch, AsyncRunner, [10], lambda runner: runner.crew.team.pids[-1])
+    if victim == "server":
+        killing(monkeypatch, AsyncRunner, [10], lambda runner: runner.crew.server_pid)
+    given = {"mode": "async", "microbatches": 1, "plane": plane, "training.max_epochs": 6.0}
+    given.update({"snapshot_every": 5, "training.eval_every_steps": 0})
+    _, rows, told = run(tmp_path / "two", given)
+    assert ("died" in told) == (victim != "nobody")
+    last = rows[-1]
+    # Six epochs, whatever was learnt anew.
+    assert last["epoch"] == 6.0
+    alone = run(tmp_path / "alone", {**given, "num_workers": 0})[1][-1]
+    assert (last["step"], last["examples"]) == (alone["step"], alone["examples"])
+    ages = staleness(rows)
+    assert sum(ages.values()) == last["step"]
+    assert max(ages) <= 3
+
+
+@pytest.mark.slow
+def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
+    given = {"mode": "async", "microbatches": 1, "training.optimizer.grad_clip": 0.0}
+    whole = run(
+        tmp_path / "alone", given, CONFIG.replace("thincdialog.Ray.v1", "thincdialog.Ray.v1")
+    )
+    assert whole[1]
+    none = run(tmp_path / "none", {**given, "num_workers": 0})
+    one = run(tmp_path / "one", {**given, "num_workers": 1})
+    plain = RANKER.replace("n_samples = 1", "n_samples = 0\neval_every_steps = 4")
+    told = io.StringIO()
+    train(
+        plain, output=tmp_path / "plain", overrides={"training.optimizer.grad_clip": 0.0},
+        stdout=told, stderr=told,
+    )  # fmt: skip
+    assert one[0] == none[0] == weights(tmp_path / "plain")
+
+
+@pytest.mark.slow
+def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
+    with pytest.raises(DialogError, match="num_workers = 5 needs 5 CPUs.*cluster has 4"):
+        run(tmp_path / "five", {"num_workers": 5})
+    with pytest.raises(DialogError, match="num_workers = 2 needs 2 GPUs.*cluster has 0"):
+        run(tmp_path / "gpus", {"num_gpus_per_worker": 1})
+
+
+CODE = """
+from thincdialog.api import registry
+
+
+@registry.layers("fails_at_last.v1")
+def fails_at_last(path: str):
+    from thinc.api import Model
+    calls = []
+
+    def forward(model, X, is_train):
+        calls.append(len(calls))
+        if is_train and len(calls) > 6:
+            raise ValueError("seven are too many")
+        return X, lambda dY: dY
+
+    return Model("fails", forward)
+"""
+BEFORE = """[agent.model.encoder]
+@layers = "chain.v1"
+
+[agent.model.encoder.*.bag]
+@models = "thincdialog.BagEncoder.v1"
+width = 16
+
+[agent.model.encoder.*.fails]
+@layers = "fails_at_last.v1"
+path = ""
+
+[world]"""
+
+
+ELSEWHERE = """
+import pickle, sys
+from thincdialog.runners.cluster.recipe import make_experiment
+with open(sys.argv[1], "rb") as file:
+    made, _ = make_experiment(pickle.load(file), "node7")
+print([node.name for node in made.learner.model.walk()].count("fails") > 0)
+"""
+
+
+@pytest.mark.slow
+def test_ray_an_error_in_a_worker_tells_its_place(cluster, tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text(CODE)
+    begin, end = CONFIG.index("[agent.model.encoder]"), CONFIG.index("[world]")
+    config = CONFIG[:begin] + BEFORE + CONFIG[end + len("[world]") :]
+    with pytest.raises(WorkerError) as caught:
+        run(tmp_path / "run", {}, config, code=code)
+    assert "seven are too many" in str(caught.value)
+    assert "mine.py:13" in caught.value.brief
+    assert caught.value.examples
+
+
+def test_ray_settings_that_cannot_be(tmp_path):
+    for name, value, says in (
+        ("num_workers", -1, "give 0 or more"),
+        ("microbatches", 0, "give 1 or more"),
+        ("plane", "nccl", "not there yet"),
+        ("mode", "both", "sync"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            run(tmp_path / "run", {name: value})
+
+
+def test_ray_what_has_no_gradient_is_refused(tmp_path, root):
+    given = {"@runners": "thincdialog.Ray.v1", "num_workers": 0}
+    with pytest.raises(ConfigError, match="learns example by example.*Hogwild"):
+        run(tmp_path / "run", given, root / "configs" / "starspace.cfg")
+
+
+def test_ray_data_that_a_node_lacks_is_named(tmp_path):
+    file = tmp_path / "talks.txt"
+    file.write_text("text:hi\tlabels:ho\tepisode_done:True\n" * 8)
+    config = CONFIG.replace("thincdialog.CoffeeOrder.v1", "thincdialog.ParlAIText.v1")
+    begin, end = config.index("n_train"), config.index("[tasks.coffee.mut")
+    config = f'{config[:begin]}train = "{file}"\n\n{config[end:]}'
+    experiment = Experiment.from_config(config)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
+        recipe = recipe_of(experiment, teacher)
+    made, there = make_experiment(recipe, "node7")
+    assert there.n_examples == 8
+    assert (made.learner.weights == experiment.learner.weights).all()
+    file.unlink()
+    with pytest.raises(DialogError, match="node node7: .*talks.txt.*same path"):
+        make_experiment(recipe, "node7")
+    file.write_text("text:ho\tlabels:hi\tepisode_done:True\n" * 8)
+    with pytest.raises(DataError, match="another one on node node7"):
+        make_experiment(recipe, "node7")
+
+
+@pytest.mark.slow
+def test_ray_code_comes_along(tmp_path):
+    code = tmp_path / "mine.py"
+    code.write_text(CODE.replace("fails_at_last", "comes_along"))
+    begin, end = CONFIG.index("[agent.model.encoder]"), CONFIG.index("[world]")
+    config = CONFIG[:begin] + BEFORE.replace("fails_at_last", "comes_along")
+    config += CONFIG[end + len("[world]") :]
+    experiment = Experiment.from_config(config, code=code)
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
+        recipe = recipe_of(experiment, teacher)
+    code.unlink()
+    (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
+    command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "recipe")]
+    env = {**os.environ, "PYTHONPATH": ":".join(path for path in sys.path if path)}
+    said = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert said.stdout == "True\n", said.stderr
+
+
+def test_ray_state_of_another_kind_of_step_is_refused(tmp_path):
+    run(tmp_path / "run", {"num_workers": 0, "training.checkpoint_every_steps": 2})
+    with pytest.raises(ConfigError, match="microbatches"):
+        run(tmp_path / "run", {"num_workers": 0, "microbatches": 3}, resume=True)
+    state = json.loads(sorted((tmp_path / "run").rglob("state.json"))[-1].read_text())
+    assert state["loop"]["runner"]["microbatches"] == 2

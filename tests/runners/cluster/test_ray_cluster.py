@@ -1,0 +1,119 @@
+"""Several nodes on this machine, nodes that die, and signals: each in processes of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.processes import start
+from tests.runners.cluster.test_ray import CONFIG
+from tests.training.examples import weights
+from thincdialog.cli.main import main
+
+NODES = """
+import io, sys, threading, time
+import ray
+from ray.cluster_utils import Cluster
+from thincdialog.api import train
+from thincdialog.runners.cluster.sync_runner import SyncRunner
+
+dies, folder = sys.argv[1] == "dies", sys.argv[2]
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+other = cluster.add_node(num_cpus=1)
+take = SyncRunner.take
+
+def slow_take(runner, step, room):
+    if step >= 6 and dies and len(cluster.list_all_nodes()) == 2:
+        cluster.remove_node(other, allow_graceful=False)
+    return take(runner, step, min(room, 3))
+
+SyncRunner.take = slow_take
+told = io.StringIO()
+train(
+    open(folder + "/my.cfg").read(),
+    output=folder + "/nodes",
+    overrides={"runner.address": cluster.address, "runner.num_cpus": 1, "runner.snapshot_every": 4},
+    stdout=io.StringIO(),
+    stderr=told,
+)
+print(told.getvalue())
+ray.shutdown()
+cluster.shutdown()
+"""
+
+
+def environment():
+    path = ":".join(path for path in sys.path if path)
+    return {**os.environ, "PYTHONPATH": path, "RAY_AUTH_MODE": "disabled"}
+
+
+@pytest.fixture(autouse=True)
+def has_ray(tmp_path):
+    pytest.importorskip("ray", reason="needs ray: pip install 'thincdialog[ray]'")
+    (tmp_path / "my.cfg").write_text(CONFIG)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fate", ["lives", "dies"])
+def test_ray_cluster_end_with_the_same_weights(fate, tmp_path):
+    command = [sys.executable, "-c", NODES, fate, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=200)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert ("1 go on from step" in done.stdout) == (fate == "dies"), done.stdout
+    alone = ["-o", str(tmp_path / "alone"), "--runner.num_workers", "0"]
+    assert main(["train", str(tmp_path / "my.cfg"), *alone]) == 0
+    assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
+
+
+def of_ray(session):
+    """Processes of a session of ours, by what stands in their command lines or environments."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            line, stat = (
+                Path("/proc", entry, name).read_bytes().decode(errors="replace")
+                for name in ("cmdline", "environ")
+            )
+        except OSError:
+            continue
+        if session in line or session in stat:
+            found.append((int(entry), line.replace("\0", " ")[:80]))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(number, tmp_path):
+    mark = f"THINCDIALOG_TEST={tmp_path.name}"
+    name, _, value = mark.partition("=")
+    folders = {path for path in os.listdir("/tmp") if path.startswith("td-ray-")}
+    options = ["--training.max_epochs", "30", "--training.checkpoint_every_steps", "5"]
+    options += ["--training.eval_every_steps", "0"]
+    process = start(
+        tmp_path,
+        *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2", *options],
+        env={**environment(), name: value},
+        start_new_session=True,
+    )
+    until = time.monotonic() + 90
+    while not list((tmp_path / "run").rglob("checkpoint-*5*")) and time.monotonic() < until:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.1)
+    # Of a terminal, Ctrl-C goes to all.
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    process.communicate(timeout=60)
+    until = time.monotonic() + 30
+    while of_ray(mark) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not of_ray(mark)
+    if number != signal.SIGKILL:
+        assert not {path for path in os.listdir("/tmp") if path.startswith("td-ray-")} - folders
+    alone = ["train", str(tmp_path / "my.cfg"), "-o"]
+    none = ["--runner.num_workers", "0"]
+    assert main([*alone, str(tmp_path / "run"), "--resume", *options, *none]) == 0
+    assert main([*alone, str(tmp_path / "alone"), *options, *none]) == 0
+    assert weights(tmp_path / "run") == weights(tmp_path / "alone")

@@ -1,0 +1,188 @@
+"""What Ray runs of ours: a worker, whose calls come back whatever happens in them."""
+
+import os
+import socket
+import time
+from contextlib import ExitStack
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from threadpoolctl import threadpool_limits
+
+from ...metrics import Metric
+from ...optimizers.row_sparse import Part
+from ...teachers import Teacher
+from ...training.experiment import Experiment
+from ..crew import Failure
+from .lone_plane import Aborted
+from .mapped_arrays import MappedArrays
+from .mapped_arrays import Mapping as MappedMemory
+from .peer import Peer
+from .recipe import Recipe, evaluate_share, make_experiment
+from .server_link import ServerLink
+from .shared_plane import SharedPlane
+from .slots import Slots
+from .stateless_worker import StatelessWorker
+from .store_plane import Mailbox, StorePlane
+
+
+class WorkerActor:
+    """A worker's process. ``call`` calls any other method; what it raises comes back as a
+    ``Failure``.
+    """
+
+    def __init__(self) -> None:
+        self.worker = 0
+        self._era, self._mailbox = 0, Mailbox()
+        self.experiment: Optional[Experiment] = None
+        self.peer: Any = None
+        self._evaluated: Dict[str, Teacher] = {}
+        threadpool_limits(1, user_api="blas")
+
+    def call(self, name: str, *given: Any) -> Any:
+        """A method of this one, or of the peer.
+
+        RETURNS (Any): What it gives; a ``Failure`` if it fails, None if others gave up.
+        """
+        try:
+            method = getattr(self, name, None) or getattr(self.peer, name)
+            return method(*given)
+        except Aborted:
+            return None
+        except BaseException as error:
+            at_work = self.peer is not None and name in ("run", "work")
+            failure = Failure.of(error, self.peer.walk.world if at_work else None)
+            return failure._replace(cause=None)
+
+    def make(self, recipe: Recipe) -> int:
+        """Build what it works with.
+
+        RETURNS (int): Of its process.
+        """
+        experiment, teacher = make_experiment(recipe, socket.gethostname())
+        assert teacher is not None
+        self.experiment, self.teacher = experiment, teacher
+        return os.getpid()
+
+    def node(self) -> str:
+        """The id of the node that it is on."""
+        import ray
+
+        return ray.get_runtime_context().get_node_id()
+
+    def begin_peer(self) -> None:
+        """Be one of those that make steps together."""
+        assert self.experiment is not None
+        if self.peer is None:
+            with self.experiment.working():
+                self.peer = Peer(self.experiment, self.teacher)
+
+    def join_shared(
+        self, memory: MappedMemory, worker: int, slots: Slots, state: Mapping[str, Any]
+    ) -> bool:
+        """Work with others of the same machine.
+
+        RETURNS (bool): Whether the memory can be opened from here.
+        """
+        try:
+            mapped = MappedArrays.open(memory)
+        except OSError:
+            return False
+        self.begin_peer()
+        self.worker = worker
+        stretches: Sequence[Part] = self.peer.stretches
+        with self.peer.experiment.working():
+            self.peer.join(SharedPlane(mapped, stretches, slots, worker), state)
+        return True
+
+    def join_store(
+        self, worker: int, slots: Slots, others: Sequence[Any], era: int, state: Mapping[str, Any],
+        weights: Any, arrays: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """Work with others wherever they are.
+
+        others (Sequence[ActorHandle]): All workers.
+        era (int): Which time they come together: messages of another one are dropped.
+        weights, arrays: As they are.
+        """
+        self.begin_peer()
+        self.worker, self._era = worker, era
+        self._mailbox = Mailbox()
+        others = list(others)
+
+        def send(other: int, key: Any, message: Any) -> None:
+            others[other].give.remote(era, key, message)
+
+        stretches: Sequence[Part] = self.peer.stretches
+        plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
+        for name, array in arrays.items():
+            plane.state[name][:] = array
+        with self.peer.experiment.working():
+            self.peer.join(plane, state)
+
+    def give(self, era: int, key: Any, message: Any) -> None:
+        """Another worker has a message."""
+        while self._era < era:  # This one has not come so far.
+            time.sleep(0.001)
+        if self._era == era:
+            self._mailbox.put(key, message)
+
+    def abandon(self) -> None:
+        """The others are gone."""
+        self._mailbox.abandon()
+
+    def join_server(
+        self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],
+        origin: Mapping[str, Any], first: int,
+    ) -> bool:  # fmt: skip
+        """Work for a server of gradients.
+
+        server (ActorHandle): Of a ``ServerActor``.
+        memory (Optional[MappedMemory]): Of ``server_layout``; None if it is elsewhere.
+        origin, first: Of the epoch (see ``StatelessWorker``).
+        RETURNS (bool): Whether the memory can be opened from here.
+        """
+        assert self.experiment is not None
+        try:
+            mapped = None if memory is None else MappedArrays.open(memory)
+        except OSError:
+            return False
+        self.worker = worker
+        with self.experiment.working():
+            if self.peer is None:
+                self.peer = StatelessWorker(self.experiment, self.teacher, n_microbatches)
+            self.link = ServerLink(server, worker, self.peer, mapped)
+            self.peer.go_to(origin, first)
+        return True
+
+    def work(self) -> None:
+        """Learn as long as there is something to do."""
+        self.peer.work(self.link.exchange)
+
+    def pieces(self) -> List[Any]:
+        """What this worker owns: where each piece begins and ends, its values, and what the
+        optimizer keeps of it."""
+        plane, owned = self.peer.plane, self.peer.owned
+        kept = owned.kept()
+        found = []
+        for piece in owned.pieces:
+            now = slice(piece.start, piece.stop)
+            found.append((now, plane.values[now], {name: plane.state[name][now] for name in kept}))
+        return found
+
+    def evaluate(self, split: str, n_workers: int, weights: Any = None) -> Dict[str, Any]:
+        """Answer a share of the data to evaluate on.
+
+        weights (Optional[Floats1d]): To answer with, if they are not those in place.
+        RETURNS (Dict[str, Dict[str, Metric]]): Of each task.
+        """
+        experiment = self.experiment
+        assert experiment is not None
+        reports: Dict[str, Dict[str, Metric]]
+        with ExitStack() as stack:
+            stack.enter_context(experiment.working())
+            if split not in self._evaluated:
+                self._evaluated[split] = experiment.evaluation_split(split)
+            if weights is not None:
+                stack.enter_context(experiment.learner.with_weights(weights))
+            reports = evaluate_share(experiment, self._evaluated[split], self.worker, n_workers)
+        return reports

@@ -1,0 +1,200 @@
+"""The weights, and whoever changes them by gradients that come one after the other."""
+
+import math
+from collections import Counter
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+
+from ...errors import TrainingError
+from ...optimizers.lazy_adam import LazyAdam
+from ...optimizers.row_sparse import Part
+from ...optimizers.scored_schedules import restore_schedules
+from ...optimizers.shared_state import settings_of
+from ...optimizers.state import ARRAYS, optimizer_state
+from ...protocol import StepReport
+from ...training.log_rows import STALENESS
+from ..stale_steps import stale_settings
+from .gradient import Gradient
+from .ledger import Ledger
+from .lone_plane import LonePlane
+from .owned import Owned, n_blocks_of, pieces_of
+from .peer import restore_pieces
+from .slots import Slots
+
+# In the counts of a step: gradients before it that were too old.
+DROPPED = "dropped_gradients"
+
+
+class Learnt(NamedTuple):
+    """What a worker brings.
+
+    unit (int): Of the ``Ledger``.
+    version (int): Of the weights that it learnt with.
+    report (Optional[StepReport]): None if the epoch has no such unit.
+    gradient (Optional[Gradient]): None if it lies where the server finds it.
+    """
+
+    unit: int
+    version: int
+    report: Optional[StepReport]
+    gradient: Optional[Gradient]
+
+
+class Told(NamedTuple):
+    """What has come of units since the last time.
+
+    reports (List[Tuple[int, StepReport]]): Of steps, each with its worker.
+    version (int): Steps made so far.
+    is_over (bool): Whether the epoch is.
+    """
+
+    reports: List[Tuple[int, StepReport]]
+    version: int
+    is_over: bool
+
+
+class GradientServer:
+    """Hands out units of work, and makes a step of the optimizer with what comes back. A
+    gradient that is too old is dropped, and its unit handed out anew.
+
+    stretches (Sequence[Part]): Of the parameters.
+    optimizer (Optimizer): New, as of the config.
+    ops (Ops): Of the model.
+    values (Floats1d): All parameters; changed in place.
+    bound (int): Versions that a gradient may be old.
+    n_workers (int): That bring gradients.
+    """
+
+    def __init__(
+        self,
+        stretches: Sequence[Part],
+        optimizer: Any,
+        ops: Any,
+        values: Any,
+        bound: int,
+        n_workers: int = 1,
+    ):
+        self.n_workers = n_workers
+        self.plane = LonePlane(values, stretches, Slots(1, 1))
+        self.values, self.optimizer, self.bound = values, optimizer, bound
+        self.owned = Owned(pieces_of(stretches, 0, 1), optimizer, ops, self.plane.state)
+        self.ledger = Ledger()
+        self._sums = numpy.zeros(n_blocks_of(stretches))
+        self.version = self._limit = self._n_dropped = 0
+        self._reports: List[Tuple[int, StepReport]] = []
+
+    def restore(
+        self, ledger: Mapping[str, Any], state: Mapping[str, Any], arrays: Mapping[str, Any],
+        version: int,
+    ) -> None:  # fmt: skip
+        """Go on from somewhere.
+
+        state (Mapping[str, Any]): Of the optimizer, without arrays.
+        """
+        for name, array in arrays.items():
+            self.plane.state[name][:] = array
+        restore_pieces(self.optimizer, self.owned.pieces, state, self.plane)
+        self.ledger.restore(ledger)
+        self.version = self._limit = version
+
+    def start_epoch(self) -> int:
+        """RETURNS (int): The first unit."""
+        self.ledger.start_epoch()
+        return self.ledger.first
+
+    def end_at(self, version: float) -> None:
+        """Make no more steps than up to there; those that are at workers come before."""
+        self._limit = int(min(version, 1 << 62))
+
+    def exchange(self, worker: int, learnt: Optional[Learnt]) -> Optional[Tuple[int, int]]:
+        """Take in what a worker brings, and give it more to do.
+
+        RETURNS (Optional[Tuple[int, int]]): A unit, and the version of the weights as they
+            are; None if there is nothing to do for now.
+        RAISES (TrainingError): If a gradient is not finite.
+        """
+        if learnt is not None and self.ledger.is_wanted(worker, learnt.unit):
+            self._take_in(worker, learnt)
+        if self.version + self.ledger.n_out >= self._limit:
+            return None
+        unit = self.ledger.hand_out(worker)
+        return None if unit is None else (unit, self.version)
+
+    def _take_in(self, worker: int, learnt: Learnt) -> None:
+        if learnt.report is None:
+            self.ledger.past_end(worker)
+            return
+        staleness = self.version - learnt.version
+        if staleness > self.bound:
+            self._n_dropped += 1
+            self.ledger.back(worker)
+            return
+        report = learnt.report
+        if report.examples:
+            assert learnt.gradient is not None
+            report = self._apply(learnt, learnt.gradient, report, staleness)
+            self._reports.append((worker, report))
+        self.ledger.done(worker)
+
+    def _apply(
+        self, learnt: Learnt, gradient: Gradient, report: StepReport, staleness: int
+    ) -> StepReport:
+        scale = 1.0 / report.examples
+        self.owned.add_up([gradient], self._sums, scale)
+        norm = self.owned.norm(self._sums, scale)
+        if not math.isfinite(norm):
+            raise TrainingError("The gradient is not finite; training stopped.")
+        optimizer = self.optimizer
+        settings: Dict[str, float] = self.settings(optimizer)
+        before = {name: getattr(optimizer, name) for name in settings}
+        _set(optimizer, settings)
+        rate = getattr(optimizer, "learn_rate", None)
+        self.owned.step(self.values, gradient.vector, scale, norm)
+        _set(optimizer, before)
+        optimizer.step_schedules()
+        self.version += 1
+        counts = Counter(report.counts)
+        counts[f"{STALENESS}{staleness}"] += 1
+        if self._n_dropped:
+            counts[DROPPED] += self._n_dropped
+            self._n_dropped = 0
+        learn_rate = None if rate is None else float(rate)
+        return report._replace(gradient_norm=norm, learn_rate=learn_rate, counts=dict(counts))
+
+    def settings(self, optimizer: Any) -> Dict[str, float]:
+        """What the optimizer's next step needs to be made with a gradient that is old."""
+        if type(optimizer) is not LazyAdam:
+            return {}
+        settings = settings_of(optimizer)
+        changed = stale_settings(settings, self.n_workers)
+        return {name: value for name, value in changed.items() if value != settings[name]}
+
+    def forget(self, worker: int) -> None:
+        """A worker is gone, or starts anew."""
+        self.ledger.back(worker)
+
+    def take(self) -> Told:
+        """What has come since the last time."""
+        reports, self._reports = self._reports, []
+        return Told(reports, self.version, self.ledger.is_over)
+
+    def restore_schedules(self, states: Mapping[str, Any]) -> None:
+        """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
+        restore_schedules(self.optimizer, states)
+
+    def snapshot(self) -> Dict[str, Any]:
+        """All that another server needs to go on from here; copies."""
+        kept = self.owned.kept()
+        return {
+            "version": self.version,
+            "ledger": self.ledger.state(),
+            "weights": self.values.copy(),
+            "arrays": {name: self.plane.state[name].copy() for name in ARRAYS if name in kept},
+            "state": {**optimizer_state(self.optimizer)[0], "kept": kept},
+        }
+
+
+def _set(optimizer: Any, settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        setattr(optimizer, name, value)

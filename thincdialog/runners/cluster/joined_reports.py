@@ -1,0 +1,25 @@
+"""What came of a step, from what came of its microbatches."""
+
+import math
+from collections import Counter
+from typing import Sequence
+
+from ...protocol import StepReport
+
+
+def joined_reports(reports: Sequence[StepReport]) -> StepReport:
+    """One report of several: the same, whoever made which of them.
+
+    reports (Sequence[StepReport]): In the order of the microbatches.
+    """
+    counts: Counter = Counter()
+    for report in reports:
+        counts.update(report.counts)
+    losses = [report.loss for report in reports if report.loss is not None]
+    return StepReport(
+        sum(report.examples for report in reports),
+        math.fsum(losses) if losses else None,
+        sum(report.n_losses for report in reports),
+        next((report.unit for report in reports), "examples"),
+        counts=dict(counts),
+    )

@@ -1,0 +1,84 @@
+"""Which units of work are handed out, done, or to be done anew: each counts once."""
+
+from typing import Any, Dict, List, Mapping, Optional, Set
+
+
+class Ledger:
+    """Units have numbers, from 0, one after the other through all epochs. One that is handed
+    out is at a worker until it is done, or comes back; who does it a second time is not heard.
+
+    first (int): Of this epoch.
+    end (Optional[int]): Of the next epoch, as soon as that is known.
+    """
+
+    def __init__(self) -> None:
+        self.first = self._next = 0
+        self.end: Optional[int] = None
+        self._again: List[int] = []
+        self._at: Dict[int, int] = {}  # Worker to unit.
+        self._done: Set[int] = set()
+
+    def start_epoch(self) -> None:
+        """All units of the last one are done."""
+        if self.end is not None:
+            self.first = self._next = self.end
+        self.end, self._again, self._done = None, [], set()
+
+    def hand_out(self, worker: int) -> Optional[int]:
+        """A unit for a worker; None if there is none now."""
+        if self._again:
+            unit = self._again.pop(0)
+        elif self.end is None or self._next < self.end:
+            unit = self._next
+            self._next += 1
+        else:
+            return None
+        self._at[worker] = unit
+        return unit
+
+    def is_wanted(self, worker: int, unit: int) -> bool:
+        """Whether it is that worker's to do, still."""
+        return self._at.get(worker) == unit and unit not in self._done
+
+    def done(self, worker: int) -> None:
+        """What a worker has is done."""
+        self._done.add(self._at.pop(worker))
+
+    def back(self, worker: int) -> None:
+        """What a worker has, if anything, is to be done anew."""
+        unit = self._at.pop(worker, None)
+        if unit is not None:
+            self._again.append(unit)
+
+    def past_end(self, worker: int) -> None:
+        """What a worker has does not exist: the epoch has fewer."""
+        unit = self._at.pop(worker)
+        self.end = unit if self.end is None else min(self.end, unit)
+        self._again = [each for each in self._again if each < self.end]
+
+    @property
+    def n_out(self) -> int:
+        """Units at workers."""
+        return len(self._at)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all units of the epoch are done."""
+        return self.end is not None and len(self._done) == self.end - self.first
+
+    def state(self) -> Dict[str, Any]:
+        """As JSON values; units at workers are to be done anew."""
+        return {
+            "first": self.first,
+            "next": self._next,
+            "end": self.end,
+            "again": sorted([*self._again, *self._at.values()]),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to where ``state`` was taken."""
+        self.first, self._next, self.end = state["first"], state["next"], state["end"]
+        self._again, self._at = list(state["again"]), {}
+        self._done = set(range(self.first, self._next)) - set(self._again)
+        if self.end is not None:
+            self._done = {unit for unit in self._done if unit < self.end}

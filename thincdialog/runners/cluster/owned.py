@@ -1,0 +1,211 @@
+"""The part of the parameters that one of several workers owns, with its optimizer's state."""
+
+import math
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+import numpy
+
+from ...ops.alignment import address
+from ...optimizers.row_sparse import Part, Rows, RowSparseOptimizer
+from ...optimizers.state import ARRAYS, Key
+from .gradient import Gradient, added_rows
+from .slots import additions
+
+# Floats of a block: what is summed at once stays in a core's cache. Norms are added up block by
+# block, whoever owns them: another number gives other bits.
+BLOCK_FLOATS = 32768
+
+
+class Piece(NamedTuple):
+    """What a worker owns of a stretch of the parameters.
+
+    start, stop (int): Its floats.
+    origin (int): Where the stretch begins.
+    width (int): Of a row, if it is a table; else 0.
+    table (int): Number of the table, if it is one.
+    step (int): Floats of a block: whole rows, if it is a table.
+    first (int): Number of its first block among those of all parameters.
+    key (Key): The optimizer's.
+    """
+
+    start: int
+    stop: int
+    origin: int
+    width: int
+    table: int
+    step: int
+    first: int
+    key: Key
+
+
+def pieces_of(stretches: Sequence[Part], worker: int, n_workers: int) -> List[Piece]:
+    """What a worker owns: of each stretch its share of the blocks."""
+    pieces: List[Piece] = []
+    first = n_tables = 0
+    for number, part in enumerate(stretches):
+        step = max(1, BLOCK_FLOATS // part.width) * part.width if part.width else BLOCK_FLOATS
+        n_blocks = -(-(part.stop - part.start) // step)
+        begin, end = (n_blocks * each // n_workers for each in (worker, worker + 1))
+        if end > begin:
+            start = part.start + begin * step
+            stop = min(part.stop, part.start + end * step)
+            key = (number, "parameters")
+            where = (start, stop, part.start, part.width, n_tables, step, first + begin)
+            pieces.append(Piece(*where, key))
+        first += n_blocks
+        n_tables += bool(part.width)
+    return pieces
+
+
+def n_blocks_of(stretches: Sequence[Part]) -> int:
+    """Blocks of all parameters."""
+    pieces = pieces_of(stretches, 0, 1)
+    return pieces[-1].first - (pieces[-1].start - pieces[-1].stop) // pieces[-1].step
+
+
+class Owned:
+    """Sums what all have learnt for it, and makes the optimizer's steps there.
+
+    pieces (List[Piece]): What is owned.
+    optimizer (Optimizer): Nobody else's.
+    ops (Ops): The model's.
+    state (Dict[str, Floats1d]): Arrays as long as the parameters for what the optimizer keeps,
+        by its names of them; here it has views of these.
+    """
+
+    def __init__(self, pieces: List[Piece], optimizer: Any, ops: Any, state: Dict[str, Any]):
+        self.pieces, self.optimizer, self.ops, self.state = pieces, optimizer, ops, state
+        self._is_sparse = isinstance(optimizer, RowSparseOptimizer)
+        self._rows: Dict[int, Rows] = {}
+
+    def add_up(self, slots: Sequence[Gradient], sums: Any, scale: float) -> None:
+        """Sum the gradients of all slots, in a fixed tree, in the vector of the first; those of
+        the others are zero from then on.
+
+        slots (Sequence[Gradient]): In their order; one or more.
+        scale (float): Factor of the gradients. (One of Thinc's optimizers gets them multiplied
+            already: here they are in the cache.)
+        sums (Array1d): One float64 for each block of all parameters; those of the own blocks
+            become the sums of their squares.
+        """
+        for piece in self.pieces:
+            if piece.width:
+                self._add_up_rows(piece, slots, sums, scale)
+            else:
+                factor = 1.0 if self._is_sparse else scale
+                _add_up_dense(piece, [slot.vector for slot in slots], sums, factor)
+
+    def _add_up_rows(
+        self, piece: Piece, slots: Sequence[Gradient], sums: Any, scale: float
+    ) -> None:
+        width = piece.width
+        begin, end = ((at - piece.origin) // width for at in (piece.start, piece.stop))
+        own: List[Rows] = []
+        for slot in slots:
+            rows, values = slot.tables[piece.table]
+            low, high = numpy.searchsorted(rows, (begin, end))
+            own.append((rows[low:high] - begin, values[low:high]))
+        for left, right in additions(len(own)):
+            own[left] = added_rows(own[left], own[right])
+        rows, values = own[0]
+        if not self._is_sparse:
+            values = values * numpy.float32(scale)
+        n_blocks = -(-(piece.stop - piece.start) // piece.step)
+        squares = numpy.einsum("ij,ij->i", values, values, dtype="d")
+        blocks = rows // (piece.step // width)
+        sums[piece.first : piece.first + n_blocks] = numpy.bincount(blocks, squares, n_blocks)
+        self._rows[piece.table] = (rows, values)
+        if not self._is_sparse:
+            dense = slots[0].vector[piece.start : piece.stop].reshape(-1, width)
+            dense[...] = 0
+            dense[rows] = values
+
+    def norm(self, sums: Any, scale: float) -> float:
+        """Of the whole scaled gradient.
+
+        sums (Array1d): Of all blocks, from ``add_up`` of all workers.
+        """
+        norm = math.sqrt(math.fsum(sums.tolist()))
+        return norm * abs(scale) if self._is_sparse else norm
+
+    def step(self, values: Any, gradients: Any, scale: float, norm: float) -> None:
+        """One step of the optimizer, with what ``add_up`` has found; the gradients are zero
+        from then on. Schedules stay where they are.
+
+        values (Floats1d): All parameters; the own ones change.
+        gradients (Floats1d): The vector of the first slot.
+        scale (float): As for ``add_up``.
+        norm (float): Of the whole scaled gradient, for clipping.
+        """
+        optimizer = self.optimizer
+        limit = optimizer.grad_clip
+        clip = limit / norm if limit and norm > limit else 1.0
+        for piece in self.pieces:
+            now = slice(piece.start, piece.stop)
+            gradient = gradients[now]
+            if self._is_sparse:
+                part = Part(0, piece.stop - piece.start)
+                if piece.width:
+                    rows, d_rows = self._rows[piece.table]
+                    part = part._replace(width=piece.width, rows=rows, d_rows=d_rows)
+                optimizer.update_parts(
+                    piece.key, values[now], gradient, [part], scale=scale * clip, ops=self.ops
+                )
+            else:
+                self._thincs_step(piece.key, values[now], gradient, clip)
+            if self._is_sparse and not piece.width:
+                gradient.fill(0)
+            self._adopt(piece)
+        self._rows = {}
+
+    def _thincs_step(self, key: Key, values: Any, gradient: Any, scale: float) -> None:
+        """Of one of Thinc's optimizers, which would clip each piece by itself; it sets the gradient
+        to zero."""
+        optimizer = self.optimizer
+        if scale != 1.0:
+            gradient *= scale
+        limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
+        try:
+            stepped, _ = optimizer(key, values, gradient)
+        finally:
+            optimizer.grad_clip = limit
+        if address(stepped) != address(values):
+            values[:] = stepped
+
+    def _adopt(self, piece: Piece) -> None:
+        """Keep the optimizer's state, which it makes as it needs it, in ``state``."""
+        for name in ARRAYS:
+            known = getattr(self.optimizer, name) or {}
+            if piece.key in known:
+                view = self.state[name][piece.start : piece.stop]
+                if address(known[piece.key]) != address(view):
+                    view[:] = known[piece.key]
+                    known[piece.key] = view
+
+    def changed_rows(self) -> Dict[int, Any]:
+        """Of tables by their numbers: the rows of the own piece, counted from its beginning,
+        that alone the next step changes."""
+        if not self._is_sparse:
+            return {}
+        return {table: rows for table, (rows, _) in self._rows.items()}
+
+    def kept(self) -> List[str]:
+        """What the optimizer keeps by now, by its names of it."""
+        keys = {piece.key for piece in self.pieces}
+        return [name for name in ARRAYS if keys & set(getattr(self.optimizer, name) or {})]
+
+
+def _add_up_dense(piece: Piece, vectors: Sequence[Any], sums: Any, scale: float) -> None:
+    pairs = list(additions(len(vectors)))
+    block = piece.first
+    for start in range(piece.start, piece.stop, piece.step):
+        now = slice(start, min(piece.stop, start + piece.step))
+        views = [vector[now] for vector in vectors]
+        for left, right in pairs:
+            views[left] += views[right]
+            views[right].fill(0)
+        total = views[0]
+        if scale != 1.0:
+            total *= scale
+        sums[block] = float(numpy.einsum("i,i->", total, total))
+        block += 1

@@ -1,0 +1,217 @@
+"""One of several workers that make each step together."""
+
+import math
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from ...config import build_block
+from ...errors import TrainingError
+from ...optimizers.row_sparse import Rows
+from ...optimizers.scored_schedules import restore_schedules
+from ...optimizers.state import KEY, restore_optimizer
+from ...protocol import Learner, StepReport
+from ...teachers import Teacher
+from ...training.experiment import Experiment
+from .gradient import GradientSum
+from .lone_plane import LonePlane
+from .owned import Owned, pieces_of
+from .walk import Walk
+
+# Ids of examples in an error.
+SHOWN = 64
+
+
+class Part(NamedTuple):
+    """What a worker tells of a step.
+
+    reports (List[Tuple[int, StepReport]]): Of its microbatches, by their numbers.
+    norm (float): Of the mean gradient of the whole step, before clipping.
+    learn_rate (Optional[float]): The step was made with.
+    """
+
+    reports: List[Tuple[int, StepReport]]
+    norm: float
+    learn_rate: Optional[float]
+
+
+class Ran(NamedTuple):
+    """What came of steps.
+
+    steps (List[Part]): Of those that changed something.
+    is_done (bool): Whether the epoch is over.
+    kept (List[str]): What the optimizer keeps by now (see ``Owned.kept``).
+    """
+
+    steps: List[Part]
+    is_done: bool
+    kept: List[str]
+
+
+class Peer:
+    """Learns its microbatches of each step, and updates the parameters that it owns.
+
+    experiment (Experiment): One of its own, but for a worker that is alone; its agent has
+        its weights.
+    teacher (Teacher): Of the training data.
+    """
+
+    def __init__(self, experiment: Experiment, teacher: Teacher):
+        self.experiment = experiment
+        self.learner: Learner = experiment.learner
+        self.parameters: Any = self.learner.parameters  # type: ignore[attr-defined]
+        self.stretches = self.parameters.stretches
+        world = experiment.make_world(teacher, self.learner)
+        self.walk = Walk(world, self.learner, experiment.seed)
+
+    def join(self, plane: LonePlane, optimizer_state: Mapping[str, Any]) -> None:
+        """Work with others from now on.
+
+        plane (LonePlane): Where it finds them, and parameters and optimizer's state as they are.
+        optimizer_state (Mapping[str, Any]): From ``state.optimizer_state``, without arrays.
+        """
+        self.plane, self.slots = plane, plane.slots
+        experiment = self.experiment
+        optimizer = build_block(experiment.checked, "training.optimizer")
+        pieces = pieces_of(self.stretches, plane.worker, self.slots.n_workers)
+        restore_pieces(optimizer, pieces, optimizer_state, plane)
+        self.owned = Owned(pieces, optimizer, self.learner.model.ops, plane.state)
+        self.optimizer = optimizer
+        self.learner.use_weights(plane.values)
+        own = self.slots.own(plane.worker)
+        # The last one's gradient is where the model puts it.
+        self._bound = own[-1] if own and self.slots.size == 1 else None
+        if self._bound is not None:
+            self.parameters.move_gradients(plane.vectors[self._bound])
+        self.learner.weights_changed()
+
+    # --- steps ----------------------------------------------------------------------------
+
+    def run(self, step: int, n_steps: int) -> Ran:
+        """Make steps with all others, until the epoch is over.
+
+        step (int): Made so far.
+        n_steps (int): To be made at most.
+        RAISES (Aborted): If the others have given up.
+        """
+        steps: List[Part] = []
+        with self.experiment.working():
+            for _ in range(n_steps):
+                if self.walk.done():
+                    break
+                made = self._step(step + len(steps) + 1)
+                if made is not None:
+                    steps.append(made)
+            is_done = self.walk.done()
+        return Ran(steps, is_done, self.owned.kept())
+
+    def _step(self, number: int) -> Optional[Part]:
+        reports, ids, tables, n_microbatches = self._learn(number)
+        plane = self.plane
+        n_examples = sum(report.examples for _, report in reports)
+        n_slots = self.slots.filled(n_microbatches)
+        total, gradients = plane.hand_over(tables, n_examples, n_slots)
+        if not total:
+            plane.stepped([], {})
+            return None
+        sums = plane.sums()
+        self.owned.add_up(gradients, sums, 1.0 / total)
+        norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
+        if not math.isfinite(norm):
+            shown = [str(id) for each in ids for id in each()]
+            more = f", ... ({len(shown)} in all)" * (len(shown) > SHOWN)
+            raise TrainingError(
+                f"The gradient of step {number} is not finite; training stopped. Examples of "
+                f"this worker: {', '.join(shown[:SHOWN])}{more}. Try a lower learn_rate, a smaller "
+                "grad_clip, or look at these examples."
+            )
+        rate = getattr(self.optimizer, "learn_rate", None)
+        changed = self.owned.changed_rows()
+        self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)
+        self.optimizer.step_schedules()
+        plane.stepped(self.owned.pieces, changed)
+        self.learner.weights_changed()
+        return Part(reports, norm, None if rate is None else float(rate))
+
+    def _learn(self, step: int) -> Any:
+        """Learn the own microbatches of a step; their gradients are in the own slots."""
+        slots, worker, seed = self.slots, self.plane.worker, self.experiment.seed
+        reports: List[Tuple[int, StepReport]] = []
+        ids: List[Callable[[], Sequence[Optional[str]]]] = []
+        tables: Dict[int, List[Rows]] = {}
+        sums: Dict[int, GradientSum] = {}
+        number = 0
+        while number < slots.n_microbatches and not self.walk.done():
+            slot = slots.of(number)
+            if slots.worker(slot) != worker:
+                self.walk.skip()
+            else:
+                self.learner.begin_microbatch(seed, step, number)
+                self.walk.learn()
+                report, of_report = self.learner.hand_over()
+                reports.append((number, report))
+                ids.append(of_report)
+                if slot == self._bound:
+                    tables[slot] = self.parameters.take_rows()
+                else:
+                    added = sums.setdefault(slot, GradientSum(self.stretches))
+                    added.add(self.parameters.dense_gradients, self.parameters.take_rows())
+            number += 1
+        for slot, added in sums.items():
+            tables[slot] = added.take(self.plane.vectors[slot])
+        return reports, ids, tables, number
+
+    # --- epochs ---------------------------------------------------------------------------
+
+    def start_epoch(self, epoch: int) -> bool:
+        """Begin an epoch.
+
+        RETURNS (bool): Whether it is over at once.
+        """
+        self.walk.start_epoch(epoch)
+        return self.walk.done()
+
+    def restore(self, state: Mapping[str, Any]) -> bool:
+        """Go to where a world was; see ``start_epoch``."""
+        self.walk.restore(state)
+        return self.walk.done()
+
+    def go_to(self, place: Mapping[str, Any]) -> None:
+        """Go to a place of another worker's walk."""
+        self.walk.go_to(place)
+
+    def restore_schedules(self, states: Mapping[str, Any]) -> None:
+        """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
+        restore_schedules(self.optimizer, states)
+
+    def place(self) -> Dict[str, Any]:
+        """Where the walk is, for ``go_to``."""
+        return self.walk.place()
+
+    def state(self) -> Dict[str, Any]:
+        """Of the world.
+
+        RAISES (ProtocolError): If it cannot be told within an epoch.
+        """
+        return self.walk.world.state()
+
+
+def restore_pieces(
+    optimizer: Any, pieces: Sequence[Any], state: Mapping[str, Any], plane: LonePlane
+) -> None:
+    """Give an optimizer, which has a key for each piece, what another knew of all of them
+    under one key."""
+    arrays: Dict[str, Any] = {}
+    names: List[Any] = []
+    for piece in pieces:
+        for name in state["kept"]:
+            file = f"{name}-{piece.key[0]}"
+            names.append([name, list(piece.key), file])
+            arrays[file] = plane.state[name][piece.start : piece.stop]
+    n_updates = {tuple(key): n for key, n in state["nr_update"]}.get(KEY, 0)
+    known = {
+        "settings": state["settings"],
+        "schedules": state["schedules"],
+        "nr_update": [[list(piece.key), n_updates] for piece in pieces] or [[list(KEY), n_updates]],
+        "last_seen": [],
+        "arrays": names,
+    }
+    restore_optimizer(optimizer, plane.values, known, arrays)

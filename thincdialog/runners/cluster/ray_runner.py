@@ -1,0 +1,126 @@
+"""What runners on a Ray cluster have in common, whatever their steps."""
+
+from importlib.util import find_spec
+from typing import Any, Callable, Dict, List, Sequence
+
+from ...errors import Problem
+from ...ops.alignment import aligned_zeros
+from ...optimizers.shared_state import has_known_steps
+from ...optimizers.state import ARRAYS, KEY, optimizer_state
+from ...protocol import Learner
+from ...training.experiment import Experiment
+from ...training.interruption import Interruption
+from ...training.runner import Runner
+from .ray_cluster import missing_ray
+
+# What of the config decides on no bit of the result.
+HARMLESS = (
+    "num_workers", "address", "num_cpus", "num_gpus_per_worker", "object_store_memory", "plane",
+    "snapshot_every", "max_restarts",
+)  # fmt: skip
+
+
+class RayRunner(Runner):
+    """Base of both modes: settings, what does not go with them, and the driver's view of
+    weights and optimizer. See ``build_ray`` for the settings.
+
+    n (int): Workers that compute: 1 if there is none but this process.
+    n_microbatches (int): Of a step.
+    n_restarts (int): Workers that were started again.
+    """
+
+    harmless: Sequence[str] = HARMLESS
+    experiment: Experiment
+    learner: Learner
+    is_per_worker = False
+
+    def __init__(self, **settings: Any):
+        self.settings = settings
+        self.num_workers: int = settings["num_workers"]
+        self.n_workers = 1
+        self.n_restarts = 0
+        self._line = ""
+
+    def problems(self, experiment: Experiment) -> List[Problem]:
+        problems: List[Problem] = []
+        checked = experiment.checked
+
+        def refuse(text: str, hint: str, *where: str) -> None:
+            problems.append(Problem(checked.where(*where), text, hint))
+
+        if self.num_workers and find_spec("ray") is None:
+            refuse(str(missing_ray()), "or set num_workers = 0", "runner")
+        if not experiment.agent.learns:
+            text = f"[agent] '{experiment.agent.id}' has no weights for [runner] workers to train"
+            refuse(text, 'set @runners = "thincdialog.Alone.v1"', "runner")
+        elif not experiment.learner.has_gradient:
+            text = (
+                f"[agent] '{experiment.agent.id}' learns example by example: it has no gradient "
+                "that [runner] workers could sum"
+            )
+            refuse(text, 'set @runners = "thincdialog.Hogwild.v1"', "runner")
+        if not has_known_steps(experiment.optimizer):
+            text = "[training.optimizer] is none of Thinc's, whose state [runner] workers can share"
+            refuse(text, "choose another optimizer", "training", "optimizer")
+        if checked.interpolated["system"]["gpu_id"] >= 0:
+            text = "[runner] workers share memory of the CPU, but gpu_id asks for a GPU"
+            refuse(text, 'set @runners = "thincdialog.Alone.v1", or --gpu-id -1', "runner")
+        if self.settings["microbatches"] and experiment.training["accumulate_gradient"] > 1:
+            text = "[runner] microbatches and [training] accumulate_gradient say the same"
+            refuse(text, "set one of them", "runner", "microbatches")
+        return problems
+
+    def _begin(
+        self, experiment: Experiment, interruption: Interruption, note: Callable[[str], None]
+    ) -> None:
+        self.experiment, self.learner = experiment, experiment.learner
+        self.interruption, self.note = interruption, note
+        each = experiment.training["accumulate_gradient"]
+        default = each * max(1, self.num_workers) if self.is_per_worker else each
+        self.n_microbatches: int = self.settings["microbatches"] or default
+
+    # --- the optimizer of the run, behind the steps of others ------------------------------
+
+    def _optimizer_state(self) -> Dict[str, Any]:
+        """Of the run's, without arrays, for workers to go on with."""
+        state, _ = optimizer_state(self.experiment.optimizer)
+        return {**state, "kept": [name for name in ARRAYS if self._kept(name) is not None]}
+
+    def _kept(self, name: str) -> Any:
+        return (getattr(self.experiment.optimizer, name) or {}).get(KEY)
+
+    def _follow(self, n_steps: int) -> None:
+        """Bring the optimizer behind steps that were made."""
+        optimizer = self.experiment.optimizer
+        optimizer.nr_update[KEY] += n_steps
+        for _ in range(n_steps):
+            optimizer.step_schedules()
+
+    def _bind(self, arrays: Dict[str, Any], kept: List[str]) -> None:
+        """Let the run's optimizer show what workers keep."""
+        for name in kept:
+            known = getattr(self.experiment.optimizer, name)
+            if known is not None and known.get(KEY) is not arrays[name]:
+                known[KEY] = arrays[name]
+
+    def _take_home(self) -> None:
+        """Weights and state into memory of this process alone."""
+        weights = aligned_zeros(len(self.learner.weights))
+        weights[:] = self.learner.weights
+        self.learner.use_weights(weights)
+        for name in ARRAYS:
+            if self._kept(name) is not None:
+                getattr(self.experiment.optimizer, name)[KEY] = self._kept(name).copy()
+
+    # --- the live line --------------------------------------------------------------------
+
+    def status(self) -> str:
+        return self._line
+
+    def _tell(self, rates: List[float], *more: str) -> None:
+        """rates (List[float]): Examples in a second, of each worker."""
+        shown = "+".join(f"{rate:,.0f}" for rate in rates)
+        parts = [f"workers {shown}/s" if len(rates) > 1 else "", *more]
+        if self.n_restarts:
+            parts.append(f"{self.n_restarts} started again")
+        self._line = ", ".join(part for part in parts if part)

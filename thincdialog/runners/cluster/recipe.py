@@ -1,0 +1,131 @@
+"""What a worker anywhere needs to be what its run's process is: config, code, agent."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from ...config import write_config
+from ...errors import ConfigError, DataError, DialogError
+from ...evaluation.evaluate_agent import evaluate_by
+from ...metrics import Metric
+from ...protocol import Learner
+from ...teachers import Teacher
+from ...training.experiment import Experiment
+from ..hogwild_processes import data_prints
+
+
+class Recipe(NamedTuple):
+    """As bytes and texts, which go to any machine.
+
+    config (str): Complete.
+    code (List[Tuple[str, bytes]]): Paths of the files given with --code, and what is in them.
+    agent (Dict[str, bytes]): The files that it saves.
+    data (Mapping[str, str]): What the training data comes to (``data_prints``).
+    folder (str): Where the run was started: paths begin there.
+    """
+
+    config: str
+    code: List[Tuple[str, bytes]]
+    agent: Dict[str, bytes]
+    data: Mapping[str, str]
+    folder: str
+
+
+def recipe_of(experiment: Experiment, teacher: Teacher) -> Recipe:
+    """What workers need.
+
+    teacher (Teacher): Of the training data.
+    """
+    with tempfile.TemporaryDirectory(prefix="thincdialog-") as name:
+        folder = Path(name)
+        experiment.learner.to_disk(folder)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        agent = {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    code = [(path, Path(path).read_bytes()) for path in experiment.code]
+    config = write_config(experiment.checked.config)
+    return Recipe(config, code, agent, data_prints(teacher), os.getcwd())
+
+
+def make_experiment(
+    recipe: Recipe, node: str, with_data: bool = True
+) -> Tuple[Experiment, Optional[Teacher]]:
+    """The same experiment in another process, with its agent, and the training data.
+
+    node (str): Which this is, for errors.
+    with_data (bool): Whether the training data is needed, too.
+    RAISES (DialogError): If something is not here as it is there.
+    """
+    if os.path.isdir(recipe.folder):
+        os.chdir(recipe.folder)
+    with tempfile.TemporaryDirectory(prefix="thincdialog-") as name:
+        folder = Path(name)
+        code = [_file_of(folder, *file) for file in recipe.code]
+        try:
+            experiment = Experiment.from_config(recipe.config, code=code)
+        except ConfigError as error:
+            problems = "; ".join(problem.text for problem in error.problems)
+            raise DialogError(
+                f"{problems} (on node {node}). A worker knows only functions that it has imported "
+                'itself: put your own into a file given with --code (in Python: code="FILE.py").'
+            ) from None
+        with experiment.working():
+            experiment.use_examples(sys.stderr, "none")
+            teacher = _training_data(experiment, recipe.data, node) if with_data else None
+            for file, content in recipe.agent.items():
+                path = folder / "agent" / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            experiment.learner.from_disk(folder / "agent", tokenizer=experiment.tokenizer)
+            experiment.use_tokens(sys.stderr, "none")
+    return experiment, teacher
+
+
+def _file_of(folder: Path, path: str, content: bytes) -> str:
+    """The file where it was, if it is there, too; else one of the same name."""
+    known = Path(path)
+    if known.is_file() and known.read_bytes() == content:
+        return path
+    here = folder / known.name
+    here.write_bytes(content)
+    return str(here)
+
+
+def _training_data(experiment: Experiment, data: Mapping[str, str], node: str) -> Teacher:
+    try:
+        experiment.check_data()
+        teacher = experiment.training_split()
+        here = data_prints(teacher)
+    except DataError as error:
+        text = f"node {node}: {error}. Every node must have the data under the same path"
+        raise DialogError(text) from None
+    for name in (name for name in data if here[name] != data[name]):
+        text = (
+            f"the training data is another one on node {node}, or in another order, than where the "
+            "run was started: let files be the same everywhere, and a teacher give every process "
+            "the same examples in the same order (a set of texts does not)"
+        )
+        raise DataError(teacher.by_task()[name].data_name, text)
+    return teacher
+
+
+def evaluate_share(
+    experiment: Experiment, teacher: Teacher, worker: int, n_workers: int
+) -> Dict[str, Dict[str, Metric]]:
+    """What an agent reaches on its share of data to evaluate on, for each task."""
+    reports: Dict[str, Dict[str, Metric]] = {}
+    agent: Learner = experiment.learner
+    make_world: Any = experiment.evaluation["world"]
+
+    def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+        share = task.share_of(worker, n_workers)
+        with make_world(share, agent) as world:
+            world.start_epoch(0, 0)
+            while not world.epoch_done():
+                world.parley()
+            reports[name] = dict(world.report())
+        return reports[name]
+
+    evaluate_by(measure, agent, teacher)
+    return reports

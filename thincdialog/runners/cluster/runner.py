@@ -1,0 +1,78 @@
+"""Steps on a Ray cluster: the runner's settings."""
+
+from typing import Literal, Optional
+
+from ...errors import ConfigError, Problem
+from ...registry import registry
+from ...training.runner import Runner
+from .async_runner import AsyncRunner
+from .sync_runner import SyncRunner
+
+NAME = "thincdialog.Ray.v1"
+
+
+@registry.runners("thincdialog.Ray.v1")
+def build_ray(
+    num_workers: int = 2,
+    mode: Literal["sync", "async"] = "sync",
+    microbatches: Optional[int] = None,
+    staleness: int = 2,
+    address: Optional[str] = None,
+    num_cpus: Optional[int] = None,
+    num_gpus_per_worker: float = 0.0,
+    object_store_memory: Optional[int] = None,
+    plane: Literal["auto", "shm", "store", "nccl"] = "auto",
+    snapshot_every: int = 100,
+    max_restarts: int = 3,
+) -> Runner:
+    """Several workers, on one machine or on many, train with Ray (pip install
+    thincdialog[ray]). "sync": a step sums the gradients of all its microbatches, and has the
+    same bits with any number of workers. "async": each gradient is applied as it comes.
+
+    num_workers (int): How many; 0 trains in this process, without Ray: the same run.
+    mode (str): "sync" or "async".
+    microbatches (Optional[int]): Batches of the world that a step learns from; null: [training]
+        accumulate_gradient, in "sync" for each worker. Set it, and the number of workers
+        changes no bit.
+    staleness (int): "async": how many steps older than usual (num_workers - 1) a gradient may
+        be. One that is older is dropped, and its microbatch learnt anew.
+    address (Optional[str]): Of an existing cluster ("auto": the one of this machine); null
+        starts one that ends with the run.
+    num_cpus (Optional[int]): Of a cluster that is started; null: as many as there are.
+    num_gpus_per_worker (float): GPUs that Ray gives each worker.
+    object_store_memory (Optional[int]): Bytes of the object store of a cluster that is started.
+    plane (str): How gradients and weights travel: "shm" (memory that workers of one machine
+        share), "store" (Ray's object store, between machines), "auto" (the first of these that
+        goes), "nccl" (between GPUs; not there yet).
+    snapshot_every (int): Steps after which workers that die cost no more than those since.
+    max_restarts (int): Workers that may die before the run ends.
+    RAISES (ConfigError): If a number is out of range.
+    """
+    limits = {
+        "num_workers": (num_workers, 0),
+        "microbatches": (1 if microbatches is None else microbatches, 1),
+        "staleness": (staleness, 0),
+        "num_gpus_per_worker": (num_gpus_per_worker, 0),
+        "snapshot_every": (snapshot_every, 1),
+        "max_restarts": (max_restarts, 0),
+    }
+    for name, (value, least) in limits.items():
+        if value < least:
+            text = f"'{name}' of {NAME} is {value}"
+            raise ConfigError([Problem("", text, f"give {least} or more")])
+    if plane == "nccl":
+        text = f"plane of {NAME} is not there yet: it needs several GPUs to be made right"
+        raise ConfigError([Problem("", text, 'set "auto", which goes through the CPU\'s memory')])
+    settings = {
+        "num_workers": num_workers,
+        "microbatches": microbatches,
+        "staleness": staleness,
+        "address": address,
+        "num_cpus": num_cpus,
+        "num_gpus_per_worker": num_gpus_per_worker,
+        "object_store_memory": object_store_memory,
+        "plane": plane,
+        "snapshot_every": snapshot_every,
+        "max_restarts": max_restarts,
+    }
+    return SyncRunner(**settings) if mode == "sync" else AsyncRunner(**settings)

@@ -1,0 +1,130 @@
+"""What the workers of one machine exchange: it lies in memory that all have mapped."""
+
+import os
+import threading
+import time
+from typing import Any, List, Mapping, Sequence, Tuple
+
+from ...optimizers.row_sparse import Part, Rows
+from ...optimizers.state import ARRAYS
+from .gradient import Gradient
+from .lone_plane import Aborted, LonePlane
+from .mapped_arrays import Layout, MappedArrays
+from .owned import Piece, n_blocks_of
+from .slots import Slots
+
+VALUES, SUMS, EXAMPLES, PHASES, ABORT = "values", "sums", "examples", "phases", "abort"
+# int64 in a line of the cache, which no two workers write to.
+LINE = 8
+# How often one looks before it lets others have the core, and for how long before it sleeps.
+SPINS, YIELD_SECONDS, SLEEP_SECONDS = 200, 0.005, 0.0002
+
+
+def shared_layout(n: int, stretches: Sequence[Part], slots: Slots) -> Layout:
+    """What workers have in common.
+
+    n (int): Floats of all parameters.
+    """
+    n_workers = slots.n_workers
+    layout: Layout = [(name, (n,), "<f4") for name in (VALUES, *ARRAYS)]
+    layout += [
+        (SUMS, (n_blocks_of(stretches),), "<f8"),
+        (EXAMPLES, (n_workers, LINE), "<i8"),
+        (PHASES, (n_workers, LINE), "<i8"),
+        (ABORT, (LINE,), "<i8"),
+    ]
+    for slot in range(slots.n_slots):
+        layout.append((f"vector {slot}", (n,), "<f4"))
+        for table, part in enumerate(part for part in stretches if part.width):
+            n_rows = (part.stop - part.start) // part.width
+            layout.append((f"n rows {slot} {table}", (LINE,), "<i8"))
+            layout.append((f"rows {slot} {table}", (n_rows,), "<i8"))
+            layout.append((f"d rows {slot} {table}", (n_rows, part.width), "<f4"))
+    return layout
+
+
+class SharedPlane(LonePlane):
+    """Gradients are computed where all can read them, and each changes its pieces of the
+    parameters in place: nothing is copied.
+
+    memory (MappedArrays): Of ``shared_layout``.
+    """
+
+    def __init__(self, memory: MappedArrays, stretches: Sequence[Part], slots: Slots, worker: int):
+        arrays = self._arrays = memory.arrays
+        self.stretches, self.slots, self.worker = stretches, slots, worker
+        self.values = arrays[VALUES]
+        self.state = {name: arrays[name] for name in ARRAYS}
+        self._all_vectors = [arrays[f"vector {slot}"] for slot in range(slots.n_slots)]
+        self.vectors = {slot: self._all_vectors[slot] for slot in slots.own(worker)}
+        self._n_tables = sum(bool(part.width) for part in stretches)
+        self._phases, self._abort = arrays[PHASES][:, 0], arrays[ABORT]
+        self._phase = int(self._phases[worker])
+        self._lock = threading.Lock()
+
+    def hand_over(
+        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+    ) -> Tuple[int, List[Gradient]]:
+        arrays = self._arrays
+        for slot, of_slot in tables.items():
+            for table, (rows, values) in enumerate(of_slot):
+                n_rows = len(rows)
+                arrays[f"rows {slot} {table}"][:n_rows] = rows
+                arrays[f"d rows {slot} {table}"][:n_rows] = values
+                arrays[f"n rows {slot} {table}"][0] = n_rows
+        arrays[EXAMPLES][self.worker, 0] = n_examples
+        self._meet()
+        total = int(arrays[EXAMPLES][:, 0].sum())
+        return total, [self._gradient(slot) for slot in range(n_slots)]
+
+    def _gradient(self, slot: int) -> Gradient:
+        tables: List[Rows] = []
+        for table in range(self._n_tables):
+            now = slice(int(self._arrays[f"n rows {slot} {table}"][0]))
+            rows = self._arrays[f"rows {slot} {table}"][now]
+            tables.append((rows, self._arrays[f"d rows {slot} {table}"][now]))
+        return Gradient(self._all_vectors[slot], tables)
+
+    def sums(self) -> Any:
+        return self._arrays[SUMS]
+
+    def all_sums(self, sums: Any) -> Any:
+        self._meet()
+        return sums
+
+    def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
+        self._meet()
+
+    def _meet(self) -> None:
+        """Wait until all workers are here.
+
+        RAISES (Aborted): If the run's process says so.
+        """
+        # Locks order what cores read and write, for those that do not do so by themselves.
+        with self._lock:
+            self._phase += 1
+        phases, phase = self._phases, self._phase
+        phases[self.worker] = phase
+        n_looks, began = 0, 0.0
+        while phases.min() < phase:
+            if self._abort[0]:
+                raise Aborted
+            n_looks += 1
+            if n_looks < SPINS:
+                continue
+            now = time.monotonic()
+            began = began or now
+            if now - began < YIELD_SECONDS:
+                os.sched_yield()
+            else:
+                time.sleep(SLEEP_SECONDS)
+        with self._lock:
+            pass
+
+    def leave(self) -> None:
+        self._arrays = {}
+
+
+def abort(memory: MappedArrays) -> None:
+    """Let no worker wait any longer."""
+    memory.arrays[ABORT][0] = 1

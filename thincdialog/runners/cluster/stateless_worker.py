@@ -1,0 +1,111 @@
+"""A worker that learns units of work one after the other, and keeps nothing."""
+
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from ...errors import TrainingError
+from ...ops.alignment import aligned_zeros
+from ...protocol import Learner, StepReport
+from ...teachers import Teacher
+from ...training.experiment import Experiment
+from .gradient import Gradient, GradientSum
+from .gradient_server import Learnt
+from .joined_reports import joined_reports
+from .walk import Walk
+
+# Ids of examples in errors.
+SHOWN = 64
+# Gives the server what was learnt, and gets what to learn next.
+Exchange = Callable[[Optional[Learnt]], Optional[Tuple[int, int]]]
+
+
+class StatelessWorker:
+    """Learns with the weights that it is given.
+
+    experiment (Experiment): One of its own, but for a worker that is alone.
+    teacher (Teacher): Of the training data.
+    n_microbatches (int): Of a unit.
+    """
+
+    def __init__(self, experiment: Experiment, teacher: Teacher, n_microbatches: int):
+        self.experiment, self.n_microbatches = experiment, n_microbatches
+        self.learner: Learner = experiment.learner
+        self.parameters: Any = self.learner.parameters  # type: ignore[attr-defined]
+        self.stretches = self.parameters.stretches
+        world = experiment.make_world(teacher, self.learner)
+        self.walk = Walk(world, self.learner, experiment.seed)
+        self.first, self.origin = 0, dict(self.walk.origin)
+
+    def use(self, values: Any, vector: Any = None) -> None:
+        """Learn with these weights from now on, with gradients in this vector.
+
+        vector (Optional[Floats1d]): Zero; None for one of its own.
+        """
+        self.learner.use_weights(values)
+        self.parameters.move_gradients(aligned_zeros(len(values)) if vector is None else vector)
+
+    def start_epoch(self, epoch: int, first: int) -> Dict[str, Any]:
+        """Begin an epoch.
+
+        first (int): The number of its first unit.
+        RETURNS (Dict[str, Any]): Where it is, for ``go_to`` of another worker.
+        """
+        if self.walk.origin:
+            # All are then where the last one ended, whoever learnt what.
+            while not self.walk.done():
+                self.walk.skip()
+        self.walk.start_epoch(epoch)
+        self.first, self.origin = first, self.walk.origin
+        return self.origin
+
+    def go_to(self, origin: Mapping[str, Any], first: int) -> None:
+        """Be in the epoch that began there."""
+        self.walk.go_to({"origin": origin, "n_before": 0})
+        self.first, self.origin = first, dict(origin)
+
+    def work(self, exchange: Exchange) -> None:
+        """Learn as long as there is something to do."""
+        with self.experiment.working():
+            learnt: Optional[Learnt] = None
+            while True:
+                try:
+                    given = exchange(learnt)
+                except TrainingError as error:
+                    raise TrainingError(
+                        f"{error} Examples of the batch: {self._shown()}. Try a lower learn_rate, "
+                        "a smaller grad_clip, or look at these examples."
+                    ) from None
+                if given is None:
+                    return
+                learnt = self._learn(*given)
+
+    def _learn(self, unit: int, version: int) -> Learnt:
+        learner, walk = self.learner, self.walk
+        learner.weights_changed()
+        n_before = (unit - self.first) * self.n_microbatches
+        walk.go_to({"origin": self.origin, "n_before": n_before})
+        if walk.done():
+            return Learnt(unit, version, None, None)
+        reports: List[StepReport] = []
+        self._ids: List[Callable[[], Sequence[Optional[str]]]] = []
+        total = GradientSum(self.stretches)
+        for number in range(self.n_microbatches):
+            if walk.done():
+                break
+            learner.begin_microbatch(self.experiment.seed, unit + 1, number)
+            walk.learn()
+            report, ids = learner.hand_over()
+            reports.append(report)
+            self._ids.append(ids)
+            if self.n_microbatches > 1:
+                total.add(self.parameters.dense_gradients, self.parameters.take_rows())
+        vector = self.parameters.dense_gradients
+        if self.n_microbatches > 1:
+            tables = total.take(vector)
+        else:
+            tables = self.parameters.take_rows()
+        return Learnt(unit, version, joined_reports(reports), Gradient(vector, tables))
+
+    def _shown(self) -> str:
+        """Ids of the examples of the last unit."""
+        ids = [str(id) for each in self._ids for id in each()]
+        return ", ".join(ids[:SHOWN]) + f", ... ({len(ids)} in all)" * (len(ids) > SHOWN)

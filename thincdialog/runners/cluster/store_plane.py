@@ -1,0 +1,169 @@
+"""What workers of several machines exchange: it goes through Ray's object store."""
+
+import threading
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+
+import numpy
+
+from ...ops.alignment import aligned_zeros
+from ...optimizers.row_sparse import Part, Rows
+from .gradient import Gradient
+from .lone_plane import Aborted, LonePlane
+from .owned import Piece, pieces_of
+from .slots import Slots
+
+# How often one looks whether the others have given up.
+LOOK_SECONDS = 0.5
+
+Key = Tuple[Any, ...]
+
+
+class Mailbox:
+    """Where the other workers put what they have for one."""
+
+    def __init__(self) -> None:
+        self._has_come = threading.Condition()
+        self._messages: Dict[Key, Any] = {}
+        self.is_abandoned = False
+
+    def put(self, key: Key, message: Any) -> None:
+        """A message comes."""
+        with self._has_come:
+            self._messages[key] = message
+            self._has_come.notify_all()
+
+    def take(self, key: Key) -> Any:
+        """Wait for a message.
+
+        RAISES (Aborted): If there will be none.
+        """
+        with self._has_come:
+            while key not in self._messages:
+                if self.is_abandoned:
+                    raise Aborted
+                self._has_come.wait(LOOK_SECONDS)
+            return self._messages.pop(key)
+
+    def abandon(self) -> None:
+        """Nobody is to wait any longer."""
+        with self._has_come:
+            self.is_abandoned = True
+            self._has_come.notify_all()
+
+
+class StorePlane(LonePlane):
+    """Each worker sends every other what that one owns of its gradients, and gets back how the
+    parameters have changed.
+
+    values (Floats1d): All parameters as they are; copied.
+    send (Callable[[int, Key, Any], None]): Puts a message into another worker's mailbox; what
+        it holds may change afterwards.
+    mailbox (Mailbox): The own one.
+    """
+
+    def __init__(
+        self,
+        values: Any,
+        stretches: Sequence[Part],
+        slots: Slots,
+        worker: int,
+        send: Callable[[int, Key, Any], None],
+        mailbox: Mailbox,
+    ):
+        own = aligned_zeros(len(values))
+        own[:] = values
+        super().__init__(own, stretches, slots, worker)
+        self._send, self._mailbox, self._round = send, mailbox, 0
+        self._others = [other for other in range(slots.n_workers) if other != worker]
+        self._pieces = [
+            pieces_of(stretches, each, slots.n_workers) for each in range(slots.n_workers)
+        ]
+        # Where the gradients of others come to lie, as far as they are for this worker.
+        self._scratch = {
+            slot: aligned_zeros(len(values))
+            for slot in range(slots.n_slots)
+            if slot not in self.vectors
+        }
+
+    def _exchange(self, message: Callable[[int], Any]) -> Dict[int, Any]:
+        """Send each of the others its message, and get theirs."""
+        self._round += 1
+        for other in self._others:
+            self._send(other, (self._round, self.worker), message(other))
+        return {other: self._mailbox.take((self._round, other)) for other in self._others}
+
+    def hand_over(
+        self, tables: Mapping[int, List[Rows]], n_examples: int, n_slots: int
+    ) -> Tuple[int, List[Gradient]]:
+        def message(other: int) -> Any:
+            pieces = self._pieces[other]
+            return n_examples, {slot: self._cut(pieces, slot, tables[slot]) for slot in tables}
+
+        messages = self._exchange(message)
+        for slot in tables:
+            for other in self._others:
+                for piece in self._pieces[other]:
+                    if not piece.width:
+                        self.vectors[slot][piece.start : piece.stop] = 0
+        total = n_examples
+        gradients = {slot: Gradient(self.vectors[slot], tables[slot]) for slot in tables}
+        for n_theirs, theirs in messages.values():
+            total += n_theirs
+            for slot, cut in theirs.items():
+                gradients[slot] = self._placed(slot, cut)
+        return total, [gradients[slot] for slot in range(n_slots)]
+
+    def _cut(self, pieces: Sequence[Piece], slot: int, tables: Sequence[Rows]) -> List[Any]:
+        """Of a gradient the pieces of another worker."""
+        cut: List[Any] = []
+        for piece in pieces:
+            if not piece.width:
+                cut.append(self.vectors[slot][piece.start : piece.stop])
+                continue
+            rows, values = tables[piece.table]
+            begin, end = ((at - piece.origin) // piece.width for at in (piece.start, piece.stop))
+            low, high = numpy.searchsorted(rows, (begin, end))
+            cut.append((rows[low:high], values[low:high]))
+        return cut
+
+    def _placed(self, slot: int, cut: Sequence[Any]) -> Gradient:
+        vector = self._scratch[slot]
+        n_tables = sum(bool(part.width) for part in self.stretches)
+        tables: List[Rows] = [(numpy.zeros(0, "q"), numpy.zeros((0, 1), "f"))] * n_tables
+        for piece, part in zip(self._pieces[self.worker], cut):
+            if piece.width:
+                # What comes from the store may not be changed, and kernels want to know.
+                tables[piece.table] = (part[0].copy(), part[1].copy())
+            else:
+                vector[piece.start : piece.stop] = part
+        return Gradient(vector, tables)
+
+    def sums(self) -> Any:
+        return numpy.zeros(self.n_blocks)
+
+    def all_sums(self, sums: Any) -> Any:
+        # Each has those of its own blocks, and zeros elsewhere.
+        total = sums.copy()
+        for theirs in self._exchange(lambda other: sums).values():
+            total += theirs
+        return total
+
+    def stepped(self, pieces: Sequence[Piece], rows: Mapping[int, Any]) -> None:
+        changed: List[Any] = []
+        for piece in pieces:
+            view = self.values[piece.start : piece.stop]
+            if piece.width and piece.table in rows:
+                own = rows[piece.table]
+                changed.append((own, view.reshape(-1, piece.width)[own]))
+            else:
+                changed.append((None, view))
+        for other, theirs in self._exchange(lambda other: changed).items():
+            for piece, (own, values) in zip(self._pieces[other], theirs):
+                view = self.values[piece.start : piece.stop]
+                if own is None:
+                    view[:] = values
+                else:
+                    view.reshape(-1, piece.width)[own] = values
+
+    def leave(self) -> None:
+        self._mailbox.abandon()
