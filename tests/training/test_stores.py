@@ -16,6 +16,7 @@ from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
 from thincdialog.examples import split
 from thincdialog.files import growing_folder
+from thincdialog.loader import readers
 from thincdialog.ops.compiled import load_kernels
 
 COFFEE = RANKER[: RANKER.index("[tokenizer]")]
@@ -261,6 +262,28 @@ def assert_same_arrays(files):
         for root in ("whole", "stores")
     )
     assert found == wanted and not list((files / "stores").rglob("*.building"))
+
+
+def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
+    monkeypatch.setattr(split, "SHARD_ROWS", 700)
+    rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
+    (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
+    made()
+    shutil.move("stores", "whole")
+    # Called at once.
+    monkeypatch.setattr(readers, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(readers, "WORTH_SECONDS", -1.0)
+    started = []
+    start = readers.Readers._processes
+
+    def noted(self, reading, n):
+        started.append((reading.split.name, n))
+        return start(self, reading, n)
+
+    monkeypatch.setattr(readers.Readers, "_processes", noted)
+    assert made(**{"loader.workers": 2})["intent/train"] == "it is new"
+    assert started == [("train", 2), ("dev", 2)]
+    assert_same_arrays(files)
 
 
 KILLED = """

@@ -19,18 +19,20 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
+    TypeVar,
     Union,
 )
 
 from ..errors import ConfigError, Problem
 from ..examples.reading import Read, Reading, Task, Tasks, needs_all
-from ..examples.split import Block, Split
+from ..examples.split import Split
 from .clocks import NO_TIME, Spent
 from .cores import n_cores
 from .hands import MakeWork, ProcessHands, ThreadHands
 from .ordered import Hands, OrderedMap, waits_alone
 
 StartMethod = Literal["fork", "forkserver", "spawn"]
+T = TypeVar("T")
 Workers = Union[int, Literal["auto"]]
 
 # What is seen before it is said that a source waits; and of computing before workers are worth it,
@@ -138,8 +140,9 @@ class Readers:
                 method = "fork"
         return ProcessHands(make_work, n, method, self.note)
 
-    def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The same blocks; where others help to read, the next one is read while one is shown."""
+    def ahead(self, blocks: Iterator[T]) -> Iterator[T]:
+        """The same blocks, or shards; where others help to read, the next one is read while one
+        is in use."""
         for block in blocks:
             if self._n_helped:
                 yield from _ahead(block, blocks)
@@ -192,12 +195,12 @@ def _cannot_go(reading: Reading, method: str, error: Exception) -> ConfigError:
     return ConfigError([Problem("", " ".join(text.split()), hint)])
 
 
-def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
+def _ahead(first: T, others: Iterator[T]) -> Iterator[T]:
     """Blocks that a thread reads, one ahead."""
     following: "Queue[Any]" = Queue(maxsize=1)
     is_over = threading.Event()
 
-    def put(block: Optional[Block], error: Optional[BaseException] = None) -> None:
+    def put(block: Optional[T], error: Optional[BaseException] = None) -> None:
         while not is_over.is_set():
             with suppress(Full):
                 following.put((block, error), timeout=LOOK_AGAIN_SECONDS)
@@ -219,7 +222,7 @@ def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(read,), name="loader", daemon=True)
     thread.start()
-    block: Optional[Block] = first
+    block: Optional[T] = first
     try:
         while block is not None:
             yield block
