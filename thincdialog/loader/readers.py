@@ -16,6 +16,7 @@ from typing import (
     Generator,
     Iterator,
     Literal,
+    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -106,23 +107,12 @@ class Readers:
 
         spent (Spent): By who read the split so far.
         """
-        share = spent.waiting / spent.wall
-        is_waiting, is_serial = share >= WAITING_SHARE, needs_all(split)
-        if not is_waiting and spent.computing < WORTH_SECONDS:
+        found = choice(self.workers, split, spent)
+        if not (found.n_threads or found.n_processes):
             return False
-        if self.workers != "auto":
-            self._chosen[_name(split)] = 0, 1 if is_serial else self.workers
-            return True
-        if is_waiting and not is_serial:
-            chosen, what = (N_WAITING, 0), f"{N_WAITING} threads"
-        elif n_cores() > 1 and not is_waiting:
-            n = 1 if is_serial else n_cores()
-            chosen, what = (0, n), f"{n} process{'es' if n > 1 else ''}"
-        else:
-            return False
-        does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
-        self._chosen[_name(split)] = chosen
-        self.note(f"[loader] workers: {what}, as reading {split.origin} {does} % of its time")
+        self._chosen[_name(split)] = found.n_threads, found.n_processes
+        if self.workers == "auto":
+            self.note(f"[loader] workers: {found.text}")
         return True
 
     def _processes(self, reading: Reading, n: int) -> Hands:
@@ -173,6 +163,46 @@ class Watch:
         self._spent = self._spent.plus(Spent.now().since(self._begun))
         self.begin()
         return self.readers.choose(self.split, self._spent)
+
+
+class Choice(NamedTuple):
+    """Who helps to read.
+
+    n_threads, n_processes (int): How many; both 0 if nobody does.
+    text (str): The same in words, with the reason.
+    """
+
+    n_threads: int
+    n_processes: int
+    text: str
+
+
+def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
+    """Who should help to read a split.
+
+    workers (Workers): See ``Readers``.
+    spent (Spent): By who reads it alone.
+    """
+    reading, is_serial = f"as reading {split.origin}", needs_all(split)
+    if spent.wall < LOOK_SECONDS:
+        return Choice(0, 0, f"none, {reading} takes less than {LOOK_SECONDS:g} seconds")
+    share = spent.waiting / spent.wall
+    is_waiting = share >= WAITING_SHARE
+    if not is_waiting and spent.computing < WORTH_SECONDS:
+        return Choice(0, 0, f"none, {reading} computes for less than {WORTH_SECONDS:g} seconds")
+    if workers != "auto":
+        n = 1 if is_serial else workers
+        return Choice(0, n, f"{n} processes, as the config says")
+    does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
+    reason = f"{reading} {does} % of its time"
+    if is_waiting and not is_serial:
+        return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
+    if is_waiting:
+        return Choice(0, 0, f"none, {reason}, and its mutators must see everything")
+    if n_cores() < 2:
+        return Choice(0, 0, "none, as there is one processor")
+    n = 1 if is_serial else n_cores()
+    return Choice(0, n, f"{n} process{'es' if n > 1 else ''}, {reason}")
 
 
 def _name(split: Split) -> Tuple[str, str]:
