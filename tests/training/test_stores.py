@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.processes import limited
+from tests.processes import limited, slow
 from tests.training.examples import CLASSIFIER, RANKER, Terminal, quietly_train, weights
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
@@ -335,12 +335,37 @@ def test_what_is_being_built_is_not_built_by_another(files):
     assert made()["intent/train"] == "it is new"
 
 
-def test_workers_in_processes_read_the_tokens_of_the_store(files):
+TOKENIZED = """
+import multiprocessing, os
+from thincdialog.data.tokenizers.tokenizer import Tokenizer
+
+encode_many = Tokenizer.encode_many
+
+def noted(self, texts):
+    if len(texts):
+        with open(os.environ["TOKENIZED"], "a") as file:
+            file.write(f"{texts}\\n")
+    return encode_many(self, texts)
+
+if multiprocessing.parent_process() is not None:
+    Tokenizer.encode_many = noted
+"""
+
+
+@pytest.mark.parametrize("config", [FILES, slow(IN_BATCH)], ids=["classifier", "ranker"])
+def test_workers_in_processes_tokenise_nothing_of_a_store(config, files, monkeypatch):
+    log = files / "log"
+    monkeypatch.setenv("TOKENIZED", str(log))
+    (files / "noting.py").write_text(TOKENIZED)
     runner = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
-    changes = {**STORED, **runner, "runner.workers": 2}
-    quietly_train(FILES, **changes)
-    result, _ = quietly_train(FILES, **changes)
-    assert result.scores["dev"]["examples"] == 20
+    changes = {"training.max_epochs": 1, "code": "noting.py", **runner, "runner.workers": 2}
+    for _ in range(2):  # Built, and there.
+        result, _ = quietly_train(config, **changes, **{"loader.store": "stores"})
+        assert result.scores["dev"]["examples"] > 9
+        # What a model is shaped by, and no text of the store.
+        assert set(log.read_text().splitlines()) == {"['a']"}
+    quietly_train(config, **changes)
+    assert len(set(log.read_text().splitlines())) > 2  # They would have been noted.
 
 
 OWN = """
