@@ -10,6 +10,7 @@ are CPU time a row, median of 7.
 """
 
 import sys
+from itertools import chain
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -120,6 +121,25 @@ def live(batcher: Batcher, lengths: Lengths) -> Tuple[Batches, float]:
         batches.append(np.array(batch))
 
 
+def by_cache(lengths: Lengths, size: int, length_range: int) -> Batches:
+    """As ParlAI's PytorchDataTeacher sorted (``batch_sort_cache_type = "pop"``), in its first
+    epoch: a row goes to those of its text's length, or of the nearest length within the range that
+    some row has already; `size` of them are a batch. What is left is cut in order of length."""
+    waiting: Dict[int, List[int]] = {}
+    batches: Batches = []
+    for row, n_words in enumerate(lengths.counts[:, 0].tolist()):
+        steps = (step for n in range(1, length_range) for step in (n, -n))
+        near = (n_words + step for step in chain([0], steps))
+        found = waiting.setdefault(next((n for n in near if n in waiting), n_words), [])
+        found.append(row)
+        if len(found) == size:
+            batches.append(np.array(found))
+            found.clear()
+    left = [row for n_words in sorted(waiting) for row in waiting[n_words]]
+    batches += [np.array(left[start : start + size]) for start in range(0, len(left), size)]
+    return checked(batches, len(lengths.counts))
+
+
 def checked(batches: Batches, n_rows: int) -> Batches:
     rows = np.sort(np.concatenate(batches))
     assert (rows == np.arange(n_rows)).all(), "a row was lost or came twice"
@@ -144,6 +164,20 @@ def print_padding(found: Dict[str, Corpus]) -> None:
             f"{f'{corpus.name}, {corpus.size} / {corpus.budget:,}':32}{'  '.join(cells)}"
             f"   {against(corpus.padding(ours), corpus.goal)}"
         )
+
+
+def print_caches(found: Dict[str, Corpus]) -> None:
+    """Beside what they are to be replaced by: one line for each corpus."""
+    print("\npadding under the cache of ParlAI's PytorchDataTeacher, and under our batchers")
+    for corpus in found.values():
+        cases = {
+            "pop, range 5": by_cache(corpus.lengths, corpus.size, 5),
+            "pop, range 1": by_cache(corpus.lengths, corpus.size, 1),
+            "Batchsort": in_windows(Batchsort(corpus.size), corpus.lengths)[0],
+            "Words": in_windows(Words(corpus.budget), corpus.lengths)[0],
+        }
+        cells = [f"{name} {corpus.padding(batches):4.1f} %" for name, batches in cases.items()]
+        print(f"  {corpus.name:24}{'   '.join(cells)}")
 
 
 def print_live(corpus: Corpus) -> None:
@@ -180,6 +214,7 @@ def print_costs(found: Dict[str, Corpus]) -> None:
 def main() -> None:
     found = all_corpora()
     print_padding(found)
+    print_caches(found)
     print_live(found["skewed.jsonl"])
     print_costs(found)
 

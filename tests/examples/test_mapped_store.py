@@ -1,6 +1,7 @@
 """A store on disk shows what was put into it, whatever that is, and trusts no file."""
 
 import json
+import os
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -154,6 +155,26 @@ def test_manifest_that_is_none_is_one_clear_error(tmp_path):
     (tmp_path / "store" / "manifest.json").write_text("[]")
     with pytest.raises(DataError, match="manifest.json  is damaged"):
         read_manifest(tmp_path / "store")
+
+
+HOSTILE = {
+    "it is a pipe": lambda path, elsewhere: os.mkfifo(path),
+    "it is a folder": lambda path, elsewhere: path.mkdir(),
+    "leads out of its folder": lambda path, elsewhere: path.symlink_to(elsewhere),
+    "holds next to nothing": lambda path, elsewhere: (path.touch(), os.truncate(path, 1 << 40)),
+    "is damaged": lambda path, elsewhere: path.write_text("[" * 10_000 + "]" * 10_000),
+}
+
+
+@pytest.mark.parametrize("reason", HOSTILE)
+def test_manifest_of_a_strangers_is_a_plain_file_or_refused(reason, tmp_path):
+    folder = tmp_path / "store"
+    built(folder, [EPISODES])
+    elsewhere = (folder / "manifest.json").rename(tmp_path / "elsewhere.json")
+    HOSTILE[reason](folder / "manifest.json", elsewhere)
+    with pytest.raises(DataError, match=reason) as caught:
+        read_manifest(folder)
+    assert "build it again" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_five_lines_of_numpy_read_a_text(tmp_path):

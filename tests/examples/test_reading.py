@@ -16,8 +16,9 @@ from thincdialog.contract import CodeError
 from thincdialog.data import TextEncoder
 from thincdialog.data.tokenizers import HashNgramTokenizer
 from thincdialog.errors import DataError
-from thincdialog.examples import reading
+from thincdialog.examples import reading, split
 from thincdialog.examples.batch import Batch
+from thincdialog.examples.store_writer import StoreWriter
 from thincdialog.loader.readers import Readers
 from thincdialog.messages import Message
 from thincdialog.mutators.flatten import Flatten
@@ -118,6 +119,59 @@ def test_reading_any_field_comes_back_as_it_was(episodes):
         shown = [each.for_split("train") for each in (made[0], ahead(made[1]))]
         expected, found = (list(each.episodes()) for each in shown)
         assert repr(found) == repr([[{**m} for m in episode] for episode in expected])
+
+
+def shards(teacher, start=None):
+    return [
+        ([list(store.starts), [dict(store.message(row)) for row in range(store.n_examples)]], start)
+        for store, start in teacher.data_of("train").shards(start)
+    ]
+
+
+@pytest.mark.parametrize("name", ["csv", "fbdialog", "conversations", "layout of groups"])
+@given(
+    parts=st.lists(sizes, min_size=1, max_size=3),
+    limits=st.tuples(st.integers(1, 9), st.integers(1, 200)),
+    flat=st.booleans(),
+)
+@slowly
+def test_reading_shards_are_cut_alike_and_go_on_in_each_other(tmp_path, name, parts, limits, flat):
+    files = Files(tmp_path, name, parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "SHARD_ROWS", limits[0])
+        patch.setattr(split, "SHARD_LETTERS", limits[1])
+        alone, helped = files.teacher(flat), ahead(files.teacher(flat))
+        expected = shards(alone)
+        found = shards(helped)
+        assert [shown for shown, _ in found] == [shown for shown, _ in expected]
+        for made, teacher in ((expected, helped), (found, alone)):
+            for number, (_, start) in enumerate(made):
+                rest = shards(teacher, through_json(start))
+                wanted = [shown for shown, _ in expected[number + 1 :]]
+                assert [shown for shown, _ in rest] == wanted
+
+
+@given(
+    episodes=st.lists(st.lists(MESSAGES, min_size=1, max_size=3), min_size=1, max_size=9),
+    limits=st.tuples(st.integers(1, 5), st.integers(1, 400)),
+)
+@slowly
+def test_reading_ahead_stores_the_same_bytes(tmp_path, episodes, limits):
+    def source():
+        return [[Message(message) for message in episode] for episode in episodes]
+
+    stored = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "SHARD_ROWS", limits[0])
+        patch.setattr(split, "SHARD_LETTERS", limits[1])
+        for name, prepare in (("alone", lambda teacher: teacher), ("helped", ahead)):
+            made = prepare(Teacher({"train": source}, streaming=True))
+            writer = StoreWriter(tmp_path / name, None)
+            for shard, after in made.data_of("train").shards(None):
+                writer.add(shard, after)
+            writer.finish({})
+            stored.append({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()})
+    assert stored[0] == stored[1]
 
 
 def rows_of(n):

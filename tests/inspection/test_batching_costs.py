@@ -1,10 +1,13 @@
 """What reading and padding of the training data cost."""
 
+import re
+import time
+
 import numpy as np
 import pytest
 
 from tests.training.examples import CLASSIFIER
-from thincdialog.api import debug_data, registry
+from thincdialog.api import Message, Teacher, debug_data, registry
 from thincdialog.teachers import IterableTeacher
 
 LENGTHS = [8, 10, 17, 2, 2, 38, 6, 12, 6, 12, 13, 5]
@@ -78,3 +81,29 @@ def numbers():
     return IterableTeacher(
         {"train": [{"features": [1.0], "labels": ["ab"[n % 2]]} for n in range(8)]}
     )
+
+
+SIZED = 'Fixed.v1"\nsize = 3'
+
+
+class Waiting:
+    """Episodes by number, from something slow."""
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, number):
+        time.sleep(0.01)
+        return [Message(text=f"so {number}", labels=["ab"[number % 2]])]
+
+
+@registry.teachers("tests.batching_waiting.v1")
+def waiting():
+    return Teacher({"train": Waiting()}, streaming=True)
+
+
+def test_costs_of_reading_tell_who_would_help():
+    assert re.fullmatch("none, as reading .* takes less than .*", *costs(SIZED).workers)
+    config = CLASSIFIER + TASK.format(SIZED).replace("batching_costs", "batching_waiting")
+    (found,) = debug_data(config).costs.workers
+    assert re.fullmatch(r"16 threads, as reading .* waits \d+ % of its time", found)

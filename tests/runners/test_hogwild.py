@@ -17,6 +17,7 @@ from thinc.api import Optimizer, chain, noop, with_padded
 from tests.cli.mistakes import CONFIG as SMALL
 from tests.cli.mistakes import OTHER, TALK
 from tests.processes import slow
+from tests.runners import noting
 from tests.runners.resuming import (
     ACCUMULATE,
     ADAM,
@@ -42,7 +43,9 @@ from thincdialog.evaluation.evaluate_agent import evaluate_agent
 from thincdialog.inspection.dry_run import dry_run
 from thincdialog.layers.pool import pool
 from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.loader import readers
 from thincdialog.loader.cores import n_cores
+from thincdialog.loader.readers import Readers
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part
 from thincdialog.optimizers.shared_state import settings_of
@@ -183,6 +186,25 @@ def test_epochs_show_every_example_once(make, name, executor, capfd):
     assert len([line for line in shown if line.strip()[:1].isdigit()]) == len(run.rows)
     assert tuple(capfd.readouterr()) == ("", "")
     assert run.stderr.getvalue() == said(workers, n_cores())
+
+
+@pytest.mark.parametrize(
+    "executor, hands", [("thread", "ProcessHands"), slow("process", "ThreadHands")]
+)
+def test_epochs_of_streams_that_others_help_to_read_show_every_example_once(
+    make, executor, hands, tmp_path, monkeypatch
+):
+    log = tmp_path / "helped"
+    monkeypatch.setenv("HELPED", str(log))
+    monkeypatch.setattr(readers, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(readers, "WORTH_SECONDS", -1.0)
+    monkeypatch.setattr(Readers, "_hands", Readers._hands)
+    if executor == "thread":
+        noting.helped_at_once()
+    text, expected, _ = EPOCHS["columns of a stream, Words"]
+    run = make(hogwild(text, 2, executor) + "\n[loader]\nworkers = 2\n")
+    check_epochs(run, expected)
+    assert hands in log.read_text().split()
 
 
 def said(workers, cores):

@@ -9,13 +9,14 @@ from contextlib import closing
 
 import pytest
 
-from tests.processes import limited
+from tests.processes import limited, slow
 from tests.training.examples import CLASSIFIER, RANKER, Terminal, quietly_train, weights
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
 from thincdialog.examples import split
 from thincdialog.files import growing_folder
+from thincdialog.loader import readers
 from thincdialog.ops.compiled import load_kernels
 
 COFFEE = RANKER[: RANKER.index("[tokenizer]")]
@@ -263,6 +264,28 @@ def assert_same_arrays(files):
     assert found == wanted and not list((files / "stores").rglob("*.building"))
 
 
+def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
+    monkeypatch.setattr(split, "SHARD_ROWS", 700)
+    rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
+    (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
+    made()
+    shutil.move("stores", "whole")
+    # Called at once.
+    monkeypatch.setattr(readers, "LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(readers, "WORTH_SECONDS", -1.0)
+    started = []
+    start = readers.Readers._processes
+
+    def noted(self, reading, n):
+        started.append((reading.split.name, n))
+        return start(self, reading, n)
+
+    monkeypatch.setattr(readers.Readers, "_processes", noted)
+    assert made(**{"loader.workers": 2})["intent/train"] == "it is new"
+    assert started == [("train", 2), ("dev", 2)]
+    assert_same_arrays(files)
+
+
 KILLED = """
 import os, sys
 from thincdialog.api import build
@@ -312,12 +335,37 @@ def test_what_is_being_built_is_not_built_by_another(files):
     assert made()["intent/train"] == "it is new"
 
 
-def test_workers_in_processes_read_the_tokens_of_the_store(files):
+TOKENIZED = """
+import multiprocessing, os
+from thincdialog.data.tokenizers.tokenizer import Tokenizer
+
+encode_many = Tokenizer.encode_many
+
+def noted(self, texts):
+    if len(texts):
+        with open(os.environ["TOKENIZED"], "a") as file:
+            file.write(f"{texts}\\n")
+    return encode_many(self, texts)
+
+if multiprocessing.parent_process() is not None:
+    Tokenizer.encode_many = noted
+"""
+
+
+@pytest.mark.parametrize("config", [FILES, slow(IN_BATCH)], ids=["classifier", "ranker"])
+def test_workers_in_processes_tokenise_nothing_of_a_store(config, files, monkeypatch):
+    log = files / "log"
+    monkeypatch.setenv("TOKENIZED", str(log))
+    (files / "noting.py").write_text(TOKENIZED)
     runner = {"runner.@runners": "thincdialog.Hogwild.v1", "runner.executor": "process"}
-    changes = {**STORED, **runner, "runner.workers": 2}
-    quietly_train(FILES, **changes)
-    result, _ = quietly_train(FILES, **changes)
-    assert result.scores["dev"]["examples"] == 20
+    changes = {"training.max_epochs": 1, "code": "noting.py", **runner, "runner.workers": 2}
+    for _ in range(2):  # Built, and there.
+        result, _ = quietly_train(config, **changes, **{"loader.store": "stores"})
+        assert result.scores["dev"]["examples"] > 9
+        # What a model is shaped by, and no text of the store.
+        assert set(log.read_text().splitlines()) == {"['a']"}
+    quietly_train(config, **changes)
+    assert len(set(log.read_text().splitlines())) > 2  # They would have been noted.
 
 
 OWN = """

@@ -92,7 +92,10 @@ def _show_task(parts: Sequence[Any], report: Any, with_histograms: bool) -> None
 def _show_costs(costs: Any) -> None:
     speeds = [(costs.reading_seconds, "read"), (costs.encoding_seconds, "made into tokens")]
     shown = (f"{1 / seconds:,.0f} {what} a second" for seconds, what in speeds if seconds)
-    print(f"Of the first {counted(costs.n_examples, 'training example')}: {', '.join(shown)}\n")
+    print(f"Of the first {counted(costs.n_examples, 'training example')}: {', '.join(shown)}")
+    if costs.workers:
+        print(f'[loader] workers = "auto" would choose {"; ".join(costs.workers)}')
+    print()
     if costs.paddings:
         rows = [["padding under", "batches", "padded cells", "largest batch"]]
         rows += [

@@ -1,7 +1,7 @@
 """Episodes in few arrays: how they come from a worker that read them."""
 
 from itertools import chain
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -117,6 +117,23 @@ class Portion(NamedTuple):
         """Number of episodes."""
         return len(self.starts) - 1
 
+    def n_letters(self) -> np.ndarray:
+        """Letters before each episode, and at the end those of all, see ``n_letters``; int64."""
+        # Each letter has one byte that continues no other.
+        begun = np.append(0, ((self.letters & 0xC0) != 0x80).cumsum())
+        # The last one is of no text.
+        of_texts = np.append(np.diff(begun[np.append(0, self.ends)]), 0)
+        of_rows = np.zeros(int(self.starts[-1]), dtype=np.int64)
+        for name, column in self.columns.items():
+            if isinstance(column, Texts):
+                of_rows += of_texts[column.numbers]
+            elif isinstance(column, list):
+                of_rows += [0 if cell is None else n_letters({name: cell}) for cell in column]
+            elif name in ("labels", "context"):
+                before = np.append(0, of_texts[column.numbers].cumsum())
+                of_rows += np.diff(before[column.bounds()])
+        return np.append(0, of_rows.cumsum())[self.starts]
+
     def slice(self, first: int, last: int) -> "Portion":
         """Some of the episodes."""
         if (first, last) == (0, self.n_episodes):
@@ -129,6 +146,14 @@ class Portion(NamedTuple):
         }
         tokens = None if self.tokens is None else self.tokens.slice(*rows)
         return self._replace(starts=starts - starts[0], columns=columns, tokens=tokens)
+
+
+def n_letters(message: Mapping[str, Any]) -> int:
+    """Letters of a message's texts, labels and turns said before; lists of candidates, which many
+    may share, do not count."""
+    size = sum(len(value) for value in message.values() if type(value) is str)
+    size += sum(map(len, message.get("labels", ())))
+    return size + sum(len(turn[1]) for turn in message.get("context", ()))
 
 
 def pack(episodes: Sequence[Episode], encoding: Optional[Encoding] = None) -> Portion:

@@ -21,7 +21,8 @@ SECONDS = 0.05
 # A task is no larger than this, in bytes and in episodes; the first one is this small.
 MOST_BYTES, MOST_EPISODES = 1 << 19, 4096
 FIRST_BYTES = 1 << 12
-MAX = 1 << 62
+# Behind any end that is not known.
+NO_END = 1 << 62
 
 
 class Lines(NamedTuple):
@@ -119,7 +120,7 @@ class Tasks:
                 yield Lines(mark, np.frombuffer(letters, dtype=np.uint8), encoding)
             return
         source = self.split.source
-        first, end = (self.start.get("byte", 0), source.size) if self._by_number else (0, MAX)
+        first, end = (self.start.get("byte", 0), source.size) if self._by_number else (0, NO_END)
         while first < end and not self._is_over:
             # Parts come one by one: nobody knows how large they are.
             size = 1 if self._by_number and source.has_parts else int(self._size)

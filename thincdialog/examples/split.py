@@ -18,6 +18,7 @@ from typing import (
     Protocol,
     Sequence,
     Tuple,
+    TypeVar,
     Union,
 )
 
@@ -30,15 +31,16 @@ from ..formats.bookmark import Bookmark
 from ..formats.text_file import check_readable
 from ..formats.tolerance import tolerance
 from ..formats.wording import short
-from ..messages import FIELDS, Message, is_message
+from ..messages import FIELDS, is_message
 from .mapped_store import MappedStore
 from .mutating import Episode, Source, mutated, own_mutator
 from .packed_store import PackedStore
-from .portion import Encoding, Portion, pack_store
+from .portion import Encoding, Portion, n_letters, pack_store
 from .reading import Read, Reading, Tasks
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import MemoryStore, Store, collection_paused
 
+T = TypeVar("T")
 # Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
 # the mutators make of what stands between it and the part (`skip`), the `episode`'s number
 # and the `part`'s.
@@ -46,6 +48,8 @@ Start = Dict[str, Any]
 BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
 # Examples, and letters of their texts, that a shard has at most (and one episode more).
 SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
+# Its episodes, and where to begin for what follows them.
+Shard = Tuple[MemoryStore, Start]
 
 
 class Block(NamedTuple):
@@ -74,8 +78,8 @@ class Readers(Protocol):
     def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
         """What comes of the tasks, in their order."""
 
-    def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The same blocks; while one is shown, the next one is read."""
+    def ahead(self, blocks: Iterator[T]) -> Iterator[T]:
+        """The same blocks, or shards; while one is in use, the next one is read."""
 
     def watch(self, split: "Split") -> Optional["Watch"]:
         """What sees whether reading is so slow that others should help; None if they do."""
@@ -383,19 +387,35 @@ class Split:
         if store.n_episodes:
             yield Block(store, np.arange(store.n_episodes), part, start)
 
-    def shards(self, start: Optional[Start] = None) -> Iterator[Tuple[MemoryStore, Start]]:
+    def shards(self, start: Optional[Start] = None) -> Generator[Shard, None, None]:
         """The episodes from the source, however many memory holds at once, and where to begin
-        for what follows them.
+        for what follows them; the same shards whoever reads.
 
         start (Optional[Start]): Where to begin; None for the first episode.
         """
+        start = start or BEGIN
+        watch = self.readers.watch(self) if self.readers and self._has_readers else None
+        if self.readers is None or not self._has_readers or watch is not None:
+            yield from self._shards_here(start, watch)
+        else:
+            shards = self._shards_ahead(start, MemoryStore(is_held=False), 0)
+            yield from self.readers.ahead(shards)
+
+    def _shards_here(self, start: Start, watch: Optional["Watch"]) -> Generator[Shard, None, None]:
+        """Shards that this process reads, until it is seen that others should help."""
         store, size = MemoryStore(is_held=False), 0
-        for number, episode, mark, n_before in self._from(start or BEGIN):
+        for number, episode, mark, n_before in self._from(start):
             store.append(episode)
-            size += sum(map(_size, episode))
+            size += sum(map(n_letters, episode))
             if size > SHARD_LETTERS or store.n_examples >= SHARD_ROWS:
                 yield store, _behind(mark, n_before, number)
                 store, size = MemoryStore(is_held=False), 0
+                if watch is not None:
+                    watch.begin()
+            if watch is not None and self.readers is not None and watch.wants_help():
+                behind = _behind(mark, n_before, number)
+                yield from self.readers.ahead(self._shards_ahead(behind, store, size))
+                return
         if store.n_episodes:
             yield store, _behind(mark, n_before, number)
 
@@ -494,6 +514,38 @@ class Split:
         if n_waiting:
             yield Block(self._unpacked(waiting), np.arange(n_waiting), part, place)
 
+    def _shards_ahead(
+        self, start: Start, store: MemoryStore, size: int
+    ) -> Generator[Shard, None, None]:
+        """Shards that others help to read.
+
+        store (MemoryStore): Episodes before the start that belong to the first shard.
+        size (int): Letters in it.
+        """
+        skipped, behind = start["skip"], start
+        number = origin = start["episode"] - skipped
+        for read in self._read_ahead(start, None):
+            whole, first = read.portion, min(skipped, read.portion.n_episodes)
+            skipped -= first
+            letters, rows = whole.n_letters(), whole.starts
+            while first < whole.n_episodes:
+                n_letters_then = size + letters[first + 1 :] - letters[first]
+                n_rows_then = store.n_examples + rows[first + 1 :] - rows[first]
+                full = (n_letters_then > SHARD_LETTERS) | (n_rows_then >= SHARD_ROWS)
+                last = first + 1 + int(full.argmax()) if full.any() else whole.n_episodes
+                with collection_paused():
+                    store.extend(self._unpacked([whole.slice(first, last)]))
+                size += int(letters[last] - letters[first])
+                since = last if read.mark else number - origin + last
+                own = {"skip": since, "episode": number + last, "part": 0}
+                first, behind = last, {**(read.mark or start), **own}
+                if full.any():
+                    yield store, behind
+                    store, size = MemoryStore(is_held=False), 0
+            number += whole.n_episodes
+        if store.n_episodes:
+            yield store, behind
+
     @property
     def can_begin_anywhere(self) -> bool:
         """Whether reading can begin anywhere; not if a mutator counts what it saw."""
@@ -567,12 +619,6 @@ def _episodes_of(store: Store) -> Iterator[Episode]:
 def _behind(mark: Bookmark, n_before: int, number: int, part: int = 0) -> Start:
     """Where to begin behind an episode, from what ``Split._from`` tells of it."""
     return {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": part}
-
-
-def _size(message: Message) -> int:
-    size = sum(len(value) for value in message.values() if type(value) is str)
-    size += sum(map(len, message.get("labels", ())))
-    return size + sum(len(turn[1]) for turn in message.get("context", ()))
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:

@@ -17,6 +17,8 @@ from ..errors import DataError, OutputError
 from .checksums import checksums
 from .flat_array import GrowingArray
 from .json_file import write_json
+from .json_text import parse_json
+from .plain_file import read_plain
 from .whole_file import sync, whole_file
 from .whole_folder import replace
 
@@ -131,10 +133,10 @@ def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
     """What a journal says last, if it is of this fingerprint and says anything; a line that was
     cut counts for nothing."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-        if len(lines) < 2 or json.loads(lines[0]) != {"fingerprint": fingerprint}:
+        lines = read_plain(path).split(b"\n")[:-1]
+        if len(lines) < 2 or parse_json(lines[0]) != {"fingerprint": fingerprint}:
             return None
-        last: Dict[str, Any] = json.loads(lines[-1])
+        last: Dict[str, Any] = parse_json(lines[-1])
     except (OSError, ValueError):
         return None
     return last
@@ -147,10 +149,13 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     """
     path = folder / MANIFEST
     try:
-        found = json.loads(path.read_bytes())
+        found = parse_json(read_plain(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, RecursionError):
+    except OSError as error:
+        text = f"cannot be read: {error.strerror}. Remove its folder and build it again."
+        raise DataError(path, text) from None
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         raise DataError(path, "is damaged: no JSON object. Remove its folder and build it again.")

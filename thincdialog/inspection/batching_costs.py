@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
@@ -11,6 +11,9 @@ from ..batchers import Batcher, Lengths, OversizeError, plan_window
 from ..config import build_block
 from ..data import TextEncoder
 from ..examples.batch import Batch
+from ..examples.store import Store
+from ..loader.clocks import Spent
+from ..loader.readers import choice
 from ..messages import Message
 from ..registry import registry
 from ..teachers import Teacher
@@ -44,6 +47,8 @@ class BatchingCosts:
     n_examples (int): How many were looked at.
     reading_seconds (float): Wall time to read one and put it through its mutators.
     encoding_seconds (float): CPU time to make tokens of one; 0 if the agent reads no text.
+    workers (List[str]): Of each task that is read, what ``[loader] workers = "auto"`` would choose,
+        and why.
     pads (bool): Whether the model pays for padding: most of ours do not.
     paddings (List[Padding]): The config's own batcher first.
     """
@@ -51,20 +56,37 @@ class BatchingCosts:
     n_examples: int = 0
     reading_seconds: float = 0.0
     encoding_seconds: float = 0.0
+    workers: List[str] = field(default_factory=list)
     pads: bool = False
     paddings: List[Padding] = field(default_factory=list)
 
 
-def batching_costs(experiment: Experiment, encoder: Any, limits: Dict[str, int]) -> BatchingCosts:
+def batching_costs(
+    experiment: Experiment, encoder: Any, limits: Dict[str, int], sizes: Dict[str, int]
+) -> BatchingCosts:
     """Read the first training examples once more, and cut them in several ways.
 
     encoder (Optional[TextEncoder]): Like the agent's, but it cuts nothing.
     limits (Dict[str, int]): "max_context" and "max_label" tokens that the agent keeps; 0: all.
+    sizes (Dict[str, int]): Training examples of each task.
     """
-    started = time.perf_counter()
-    rows = _first_rows(experiment.split("train", whole=True, training=True))
-    seconds = time.perf_counter() - started
-    costs = BatchingCosts(len(rows), seconds / max(1, len(rows)))
+    rows: List[Message] = []
+    costs = BatchingCosts()
+    seconds = 0.0
+    for name, task in experiment.tasks.items():
+        if "train" not in task.splits:
+            continue
+        begun = Spent.now()
+        found = _first_rows(task)
+        spent = Spent.now().since(begun)
+        seconds += spent.wall
+        rows += found
+        split = task.data_of("train")
+        if found and not isinstance(split.source, Store):
+            # Of all that will be read, from what was read of it here.
+            whole = Spent(*(each * sizes[name] / len(found) for each in spent))
+            costs.workers.append(choice("auto", split, whole).text)
+    costs.n_examples, costs.reading_seconds = len(rows), seconds / max(1, len(rows))
     costs.pads = any(getattr(experiment.agent, "padded", ()))
     if encoder is None or not rows:
         return costs
@@ -82,12 +104,9 @@ def batching_costs(experiment: Experiment, encoder: Any, limits: Dict[str, int])
     return costs
 
 
-def _first_rows(teacher: Teacher) -> List[Message]:
-    rows: List[Message] = []
-    for task in teacher.by_task().values():
-        found = chain.from_iterable(task.first_episodes("train", N_EXAMPLES))
-        rows += [message for message, _ in zip(found, range(N_EXAMPLES))]
-    return rows
+def _first_rows(task: Teacher) -> List[Message]:
+    found = chain.from_iterable(task.first_episodes("train", N_EXAMPLES))
+    return list(islice(found, N_EXAMPLES))
 
 
 def _label_lengths(encoder: TextEncoder, batch: Batch) -> np.ndarray:

@@ -106,7 +106,8 @@ def _report(
         limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
         # Of the survey's, the encoder knows these texts already.
         encoder = Reading(agent.reading(), tokenizer).encoder
-        report.costs = batching_costs(experiment, encoder, limits_of)
+        sizes = {part.task: part.n_examples for part in reports if part.split == "train"}
+        report.costs = batching_costs(experiment, encoder, limits_of, sizes)
     return report
 
 

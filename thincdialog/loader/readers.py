@@ -16,21 +16,24 @@ from typing import (
     Generator,
     Iterator,
     Literal,
+    NamedTuple,
     Optional,
     Sequence,
     Tuple,
+    TypeVar,
     Union,
 )
 
 from ..errors import ConfigError, Problem
 from ..examples.reading import Read, Reading, Task, Tasks, needs_all
-from ..examples.split import Block, Split
+from ..examples.split import Split
 from .clocks import NO_TIME, Spent
 from .cores import n_cores
 from .hands import MakeWork, ProcessHands, ThreadHands
 from .ordered import Hands, OrderedMap, waits_alone
 
 StartMethod = Literal["fork", "forkserver", "spawn"]
+T = TypeVar("T")
 Workers = Union[int, Literal["auto"]]
 
 # What is seen before it is said that a source waits; and of computing before workers are worth it,
@@ -104,23 +107,12 @@ class Readers:
 
         spent (Spent): By who read the split so far.
         """
-        share = spent.waiting / spent.wall
-        is_waiting, is_serial = share >= WAITING_SHARE, needs_all(split)
-        if not is_waiting and spent.computing < WORTH_SECONDS:
+        found = choice(self.workers, split, spent)
+        if not (found.n_threads or found.n_processes):
             return False
-        if self.workers != "auto":
-            self._chosen[_name(split)] = 0, 1 if is_serial else self.workers
-            return True
-        if is_waiting and not is_serial:
-            chosen, what = (N_WAITING, 0), f"{N_WAITING} threads"
-        elif n_cores() > 1 and not is_waiting:
-            n = 1 if is_serial else n_cores()
-            chosen, what = (0, n), f"{n} process{'es' if n > 1 else ''}"
-        else:
-            return False
-        does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
-        self._chosen[_name(split)] = chosen
-        self.note(f"[loader] workers: {what}, as reading {split.origin} {does} % of its time")
+        self._chosen[_name(split)] = found.n_threads, found.n_processes
+        if self.workers == "auto":
+            self.note(f"[loader] workers: {found.text}")
         return True
 
     def _processes(self, reading: Reading, n: int) -> Hands:
@@ -138,8 +130,9 @@ class Readers:
                 method = "fork"
         return ProcessHands(make_work, n, method, self.note)
 
-    def ahead(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The same blocks; where others help to read, the next one is read while one is shown."""
+    def ahead(self, blocks: Iterator[T]) -> Iterator[T]:
+        """The same blocks, or shards; where others help to read, the next one is read while one
+        is in use."""
         for block in blocks:
             if self._n_helped:
                 yield from _ahead(block, blocks)
@@ -172,6 +165,46 @@ class Watch:
         return self.readers.choose(self.split, self._spent)
 
 
+class Choice(NamedTuple):
+    """Who helps to read.
+
+    n_threads, n_processes (int): How many; both 0 if nobody does.
+    text (str): The same in words, with the reason.
+    """
+
+    n_threads: int
+    n_processes: int
+    text: str
+
+
+def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
+    """Who should help to read a split.
+
+    workers (Workers): See ``Readers``.
+    spent (Spent): By who reads it alone.
+    """
+    reading, is_serial = f"as reading {split.origin}", needs_all(split)
+    if spent.wall < LOOK_SECONDS:
+        return Choice(0, 0, f"none, {reading} takes less than {LOOK_SECONDS:g} seconds")
+    share = spent.waiting / spent.wall
+    is_waiting = share >= WAITING_SHARE
+    if not is_waiting and spent.computing < WORTH_SECONDS:
+        return Choice(0, 0, f"none, {reading} computes for less than {WORTH_SECONDS:g} seconds")
+    if workers != "auto":
+        n = 1 if is_serial else workers
+        return Choice(0, n, f"{n} processes, as the config says")
+    does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
+    reason = f"{reading} {does} % of its time"
+    if is_waiting and not is_serial:
+        return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
+    if is_waiting:
+        return Choice(0, 0, f"none, {reason}, and its mutators must see everything")
+    if n_cores() < 2:
+        return Choice(0, 0, "none, as there is one processor")
+    n = 1 if is_serial else n_cores()
+    return Choice(0, n, f"{n} process{'es' if n > 1 else ''}, {reason}")
+
+
 def _name(split: Split) -> Tuple[str, str]:
     return split.name, split.origin
 
@@ -192,12 +225,12 @@ def _cannot_go(reading: Reading, method: str, error: Exception) -> ConfigError:
     return ConfigError([Problem("", " ".join(text.split()), hint)])
 
 
-def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
+def _ahead(first: T, others: Iterator[T]) -> Iterator[T]:
     """Blocks that a thread reads, one ahead."""
     following: "Queue[Any]" = Queue(maxsize=1)
     is_over = threading.Event()
 
-    def put(block: Optional[Block], error: Optional[BaseException] = None) -> None:
+    def put(block: Optional[T], error: Optional[BaseException] = None) -> None:
         while not is_over.is_set():
             with suppress(Full):
                 following.put((block, error), timeout=LOOK_AGAIN_SECONDS)
@@ -219,7 +252,7 @@ def _ahead(first: Block, others: Iterator[Block]) -> Iterator[Block]:
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(read,), name="loader", daemon=True)
     thread.start()
-    block: Optional[Block] = first
+    block: Optional[T] = first
     try:
         while block is not None:
             yield block

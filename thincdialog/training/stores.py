@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Literal, NamedTuple, Optional, TextIO, Tuple
 from urllib.parse import quote
@@ -142,8 +143,9 @@ class Stores:
             writer = StoreWriter(folder, wanted)
             try:
                 title = f"Building {name}"
-                with reading_bar(stderr, title, "examples") as progress:
-                    for shard, after in data.shards(writer.next):
+                bar = reading_bar(stderr, title, "examples")
+                with bar as progress, closing(data.shards(writer.next)) as shards:
+                    for shard, after in shards:
                         writer.add(shard, after)
                         if progress is not None:
                             progress(writer.n_rows)
