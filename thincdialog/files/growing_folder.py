@@ -17,6 +17,7 @@ from ..errors import DataError, OutputError
 from .checksums import checksums
 from .flat_array import GrowingArray
 from .json_file import write_json
+from .plain_file import read_plain
 from .whole_file import sync, whole_file
 from .whole_folder import replace
 
@@ -131,7 +132,7 @@ def _last_entry(path: Path, fingerprint: Any) -> Optional[Dict[str, Any]]:
     """What a journal says last, if it is of this fingerprint and says anything; a line that was
     cut counts for nothing."""
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = read_plain(path).split(b"\n")[:-1]
         if len(lines) < 2 or json.loads(lines[0]) != {"fingerprint": fingerprint}:
             return None
         last: Dict[str, Any] = json.loads(lines[-1])
@@ -147,7 +148,7 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     """
     path = folder / MANIFEST
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_plain(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError):
