@@ -15,8 +15,8 @@ UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 # Rooms that read and wait, and names of limits in them.
 ROOMS = ("formats", "examples", "data", "files", "runs", "runners", "config", "teachers", "loader")
 LIMIT = re.compile(r"^(_?(?:MAX|MOST|LONGEST)(?:_[A-Z]+)*(?:, [A-Z_]+)*) = ", re.MULTILINE)
-# How names are compared in an error is no limit of what is read.
-OTHERS = {"config.values.MAX_COMPARED"}
+# How names are compared in an error, and how many steps are asked for, limit nothing that is read.
+OTHERS = {"config.values.MAX_COMPARED", "runners.cluster.pace.MOST"}
 
 
 def value_of(place):

@@ -15,7 +15,7 @@ import pytest
 from tests.training.examples import REPLIES, TALKS, with_agent, write_talks
 from thincdialog.cli import chat
 from thincdialog.cli.main import COMMANDS, main
-from thincdialog.config import load_config, shipped_configs
+from thincdialog.config import load_code, load_config, shipped_configs
 from thincdialog.runs.chatbot import Answer
 
 UNREAD = re.sub(r'"\w+.jsonl"', "null", TALKS)
@@ -304,7 +304,9 @@ def test_init_config_copies_a_shipped_config(run, tmp_path):
 @pytest.mark.parametrize("name", shipped_configs())
 def test_init_config_writes_what_the_name_says(run, tmp_path, name):
     for spelling in (f"{tmp_path}/{name}.cfg", f"{tmp_path}/{name}"):
-        assert run(f"init config {spelling}")[0] == 0
+        assert run(f"init config {spelling} --force")[0] == 0
+        if shipped_configs()[name].with_suffix(".py").is_file():
+            load_code(tmp_path / f"{name}.py")
         assert load_config(spelling).config == load_config(shipped_configs()[name]).config
     code, _, err = run(f"init config {tmp_path}/my_{name}s.cfg")
     assert code == 2 and all(known in err for known in shipped_configs())

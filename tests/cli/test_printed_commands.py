@@ -35,7 +35,6 @@ PRINTED = {
     "config/given.py": "test_hints_of_configs",
     "config/shipped.py": "test_what_init_config_prints",
     "runs/model_card.py": "test_what_the_card_says",
-    "training/stores.py": "test_what_a_stale_store_says",
 }
 
 
@@ -299,18 +298,3 @@ def test_hints_of_configs(folder, capsys):
 def test_yours_are_described_as_they_are(folder):
     """The tests above take the data from there."""
     assert all((folder / name).is_file() for name in YOURS)
-
-
-def test_what_a_stale_store_says(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    config = tmp_path / "quickstart.cfg"
-    config.write_text(smaller(shipped_configs()["quickstart"].read_text()))
-    store = ["--loader.store", "stores", "--training.max_steps", "2"]
-    assert main(["train", "quickstart.cfg", *store]) == 0
-    config.write_text(config.read_text().replace("n_train = 40", "n_train = 50"))
-    capsys.readouterr()
-    assert main(["train", "quickstart.cfg", *store]) == 1
-    (command,) = commands_in(capsys.readouterr().err)
-    words = ["quickstart.cfg" if word == "CONFIG" else word for word in shlex.split(command)]
-    assert main([*words, *store[:2]]) == 0
-    assert main(["train", "quickstart.cfg", *store]) == 0

@@ -174,7 +174,7 @@ def test_manifest_of_a_strangers_is_a_plain_file_or_refused(reason, tmp_path):
     HOSTILE[reason](folder / "manifest.json", elsewhere)
     with pytest.raises(DataError, match=reason) as caught:
         read_manifest(folder)
-    assert "build it again" in str(caught.value) and "\n" not in str(caught.value)
+    assert "Build the store again" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_five_lines_of_numpy_read_a_text(tmp_path):

@@ -143,7 +143,9 @@ def test_readers_say_what_was_chosen():
     for _ in range(2):
         order_of(Numbers(60, 0.005), readers)
     assert len(notes) == 1
-    assert re.match(r"\[loader\] workers: 16 threads, as reading task waits \d\d %", notes[0])
+    assert re.match(
+        r"\[loader\] workers: 16 threads, as reading the train data of task waits \d\d %", notes[0]
+    )
 
 
 @pytest.mark.parametrize("streaming", [True, False])
@@ -155,7 +157,7 @@ def test_readers_are_called_in_the_middle_of_a_block(monkeypatch, expected, sour
     monkeypatch.setattr(module, "n_cores", lambda: 2)
     notes = []
     assert order_of(source, Readers("auto", note=notes.append), streaming=streaming) == expected
-    assert len(notes) == 1 and "2 processes, as reading task computes" in notes[0]
+    assert len(notes) == 1 and "2 processes, as reading the train data of task computes" in notes[0]
 
 
 def test_readers_are_not_called_for_little(monkeypatch):

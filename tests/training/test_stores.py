@@ -1,6 +1,7 @@
 """Training from stores: the same as from the data themselves, and never from stale ones."""
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -169,7 +170,7 @@ def test_what_was_made_of_something_else_is_never_shown(files, change, reason):
     before = {path: path.read_bytes() for path in files.rglob("*.*")}
     with pytest.raises(DialogError) as caught:
         quietly_train(FILES, **changes)
-    assert reason in str(caught.value) and "thincdialog build" in str(caught.value)
+    assert reason in str(caught.value) and "Build it again" in str(caught.value)
     assert {path: path.read_bytes() for path in files.rglob("*.*")} == before
     again = made(**changes)
     assert reason in again["intent/train"] and again["intent/train tokens"]
@@ -219,6 +220,26 @@ def test_build_mends_what_is_damaged(files):
     path.write_bytes(content[:-1] + b"?")
     assert made()["intent/train"] == "strings.npy has another checksum than it was written with"
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.write_text("[]"), os.mkfifo])
+def test_build_mends_a_manifest_that_is_none(files, damage):
+    made()
+    path = files / "stores" / "intent" / "train" / "examples" / "manifest.json"
+    content = path.read_bytes()
+    path.unlink()
+    damage(path)
+    with pytest.raises(DialogError, match="Build the store again"):
+        quietly_train(FILES, **STORED)
+    assert made()["intent/train"] == "its manifest is damaged"
+    assert json.loads(path.read_text())["files"] == json.loads(content)["files"]
+
+
+def test_a_store_in_the_folder_of_a_run_is_refused(files):
+    for place in ("out", "out/stores", "./out/../out"):
+        with pytest.raises(DialogError, match="in the folder of the run"):
+            quietly_train(FILES, files / "out", **{**STORED, "loader.store": place})
+    assert not (files / "out").exists()
 
 
 class Stop(BaseException):

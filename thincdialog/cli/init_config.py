@@ -36,7 +36,7 @@ ARGUMENTS = [
 
 def run(arguments: argparse.Namespace) -> None:
     """Copy the config, or list those there are."""
-    from ..config import command_in, shipped_configs, shipped_text
+    from ..config import code_beside, command_in, find_shipped, shipped_configs, shipped_text
 
     if arguments.list:
         texts = {name: path.read_text("utf8") for name, path in shipped_configs().items()}
@@ -57,6 +57,12 @@ def run(arguments: argparse.Namespace) -> None:
     write_text(out, text, arguments.force)
     if out != "-":
         messages.good(f"Wrote {out}")
+        file = find_shipped(name)
+        own, code = file.with_suffix(".py"), code_beside(file, out)
+        is_there = own.is_file() and code.is_file() and code.read_bytes() == own.read_bytes()
+        if own.is_file() and not is_there:
+            write_text(str(code), own.read_text("utf8"), arguments.force)
+            messages.good(f"Wrote {code}")
         words = command_in(text)
         needs_data = any(word.startswith("--paths.") for word in words)
         yours = ", with your own files for those behind --paths" if needs_data else ""

@@ -10,12 +10,12 @@ from .load import (
     read_sections,
     resolve_config,
 )
-from .shipped import command_in, find_shipped, shipped_configs, shipped_text
+from .shipped import code_beside, command_in, find_shipped, shipped_configs, shipped_text
 from .write import write_config
 
 __all__ = [
     "CheckedConfig", "CodeError", "CodeLike", "ConfigLike", "Overrides", "PathLike", "build_block",
-    "check_config", "code_files", "command_in", "find_shipped", "load_code", "load_config",
-    "read_sections", "resolve_config", "shipped_configs", "shipped_text", "told_apart",
-    "write_config",
+    "check_config", "code_beside", "code_files", "command_in", "find_shipped", "load_code",
+    "load_config", "read_sections", "resolve_config", "shipped_configs", "shipped_text",
+    "told_apart", "write_config",
 ]  # fmt: skip

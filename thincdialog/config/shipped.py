@@ -43,7 +43,19 @@ def shipped_text(name: str, path: str) -> str:
     """
     file = find_shipped(name)
     text = file.read_text(encoding="utf8")
+    text = text.replace(
+        f" configs/{file.stem}.py ", f" {shlex.quote(str(code_beside(file, path)))} "
+    )
     return text.replace(f" configs/{file.name} ", f" {shlex.quote(path)} ")
+
+
+def code_beside(file: Path, path: str) -> Path:
+    """Where the code that comes along with a config lies, for a config at another path.
+
+    file (Path): The config that comes along, beside which its code has the same name.
+    path (str): Of the other one.
+    """
+    return Path(path).with_name(f"{file.stem}.py")
 
 
 def command_in(text: str) -> List[str]:

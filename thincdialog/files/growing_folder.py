@@ -153,10 +153,10 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        text = f"cannot be read: {error.strerror}. Remove its folder and build it again."
+        text = f"cannot be read: {error.strerror}. Build the store again."
         raise DataError(path, text) from None
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise DataError(path, "is damaged: no JSON object. Remove its folder and build it again.")
+        raise DataError(path, "is damaged: no JSON object. Build the store again.")
     return found

@@ -183,7 +183,7 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
     workers (Workers): See ``Readers``.
     spent (Spent): By who reads it alone.
     """
-    reading, is_serial = f"as reading {split.origin}", needs_all(split)
+    reading, is_serial = f"as reading the {split.name} data of {split.origin}", needs_all(split)
     if spent.wall < LOOK_SECONDS:
         return Choice(0, 0, f"none, {reading} takes less than {LOOK_SECONDS:g} seconds")
     share = spent.waiting / spent.wall

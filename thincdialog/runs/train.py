@@ -109,6 +109,7 @@ class TrainingRun:
         self.stdout, self.stderr = stdout, stderr
         self.interruption = Interruption()
         check_training(experiment)
+        _check_store(experiment, folder)
         self.teacher = experiment.training_split()
         limits = experiment.training["max_steps"] or experiment.training["max_seconds"]
         if experiment.agent.learns and self.teacher.is_endless and not limits:
@@ -315,3 +316,19 @@ def measure_baselines(
             for split, teacher in teachers.items()
         }
     return found
+
+
+def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
+    """See that no store lies in the run's folder, which another run replaces as a whole.
+
+    RAISES (ConfigError): If one does.
+    """
+    if experiment.stores is None or folder is None:
+        return
+    root, own = experiment.stores.root.resolve(), folder.resolve()
+    if own == root or own in root.parents:
+        checked = experiment.checked
+        text = f"[loader] store is '{experiment.stores.root}', in the folder of the run"
+        where = checked.where("loader", "store")
+        problem = Problem(where, text, "give a folder beside it, which other runs can use, too")
+        raise ConfigError([problem], checked.name)

@@ -108,14 +108,20 @@ class Stores:
         if data.endless:
             text = f"[tasks.{task}] has data without an end, of which no store can be made"
             raise ConfigError([Problem("", text, "leave [loader] store at null")])
-        manifest = read_manifest(folder)
+        damage = ""
+        try:
+            manifest = read_manifest(folder)
+        except DataError:
+            if building != "all":
+                raise
+            manifest, damage = None, "its manifest is damaged"
         wanted = self._fingerprint(task, split, data, manifest)
-        reason = self._why_stale(folder, manifest, wanted, building == "all")
+        reason = damage or self._why_stale(folder, manifest, wanted, building == "all")
         if reason and building == "none":
             return None
         if reason and manifest is not None and building == "new":
             text = f"was built of something else: {reason}"
-            raise DataError(folder, f"{text}. Build it again: python -m thincdialog build CONFIG")
+            raise DataError(folder, f"{text}. Build it again: the command build, with this config")
         if reason:
             self._build(name, folder, data, wanted, stderr)
             manifest = read_manifest(folder)
