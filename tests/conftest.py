@@ -9,9 +9,16 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# The machine may be busy with other work; a slow example is no failure.
-settings.register_profile("thincdialog", deadline=None)
-settings.load_profile("thincdialog")
+# The machine may be busy with other work; a slow example is no failure. Slow tests try more.
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("slow", deadline=None)
+settings.load_profile("quick")
+
+
+def pytest_configure(config):
+    """Properties among the slow tests are tried with Hypothesis's own number of examples."""
+    if config.option.markexpr == "slow":
+        settings.load_profile("slow")
 
 
 def pytest_collection_modifyitems(items):
