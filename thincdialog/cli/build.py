@@ -29,15 +29,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json([{**each._asdict(), "folder": str(each.folder)} for each in found])
         return
-    rows = [["store", "examples", "MB", ""]]
+    rows = [["store", "what was done", "examples", "MB"]]
     rows += [
         [
             each.name,
+            f"built: {each.reason}" if each.reason else "nothing: it is up to date",
             f"{each.examples:,}",
             f"{each.size / 1e6:,.1f}",
-            f"built: {each.reason}" if each.reason else "up to date",
         ]
         for each in found
     ]
-    print(table(rows))
+    print(table(rows, n_left=2))
     messages.good("Training reads these.")

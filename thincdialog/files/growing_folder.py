@@ -18,7 +18,7 @@ from .checksums import checksums
 from .flat_array import GrowingArray
 from .json_file import write_json
 from .json_text import parse_json
-from .plain_file import read_plain
+from .plain_file import not_plain, read_plain
 from .whole_file import sync, whole_file
 from .whole_folder import replace
 
@@ -41,9 +41,16 @@ class GrowingFolder:
     def __init__(self, folder: Path, fingerprint: Any):
         self.folder, self.fingerprint = folder, fingerprint
         self.beside = folder.with_name(f"{folder.name}{BUILDING}")
-        self.beside.mkdir(parents=True, exist_ok=True)
+        try:
+            self.beside.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                f"{folder}  cannot be made: {error.strerror}. Give another folder."
+            ) from None
         self._lock = _locked(self.beside)
         last = _last_entry(self.beside / JOURNAL, fingerprint)
+        if any(not_plain(path) for path in self.beside.iterdir()):
+            last = None  # A link or a pipe, which nobody here has made: nothing goes on from it.
         self._n_rows: Dict[str, int] = {} if last is None else last["rows"]
         self.state: Any = None if last is None else last["state"]
         self._arrays: Dict[str, GrowingArray] = {}
