@@ -103,3 +103,8 @@ def test_collate_that_gives_something_else_is_told(given):
     batch = Batch.of(messages([{"text": "a"}, {"text": "b"}]))
     with pytest.raises(CodeError, match=r"test_collating.py:\d+  careless\(\) returned"):
         put_together(careless, batch, None, NumpyOps())
+
+
+def test_collate_a_layer_is_none():
+    with pytest.raises(ValueError, match="collate is a layer, expected a function"):
+        make("agents", "Classifier", classifier(), collate=Flatten())

@@ -128,6 +128,8 @@ class ModelAgent(ConversationAgent, Learner):
         **text_options: Any,
     ):
         check_limits(**text_options)
+        if isinstance(collate, Model):
+            raise ValueError("collate is a layer, expected a function from registry.collates")
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
         self.model, self.collate = model, collate
         self.text_options = text_options
