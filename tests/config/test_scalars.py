@@ -27,6 +27,12 @@ SMALL = {
 ENDS = ("training.max_steps", "tasks.coffee.n_train", "tasks.coffee.n_dev", "tasks.coffee.n_test")
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Odd paths are relative ones, too."""
+    monkeypatch.chdir(tmp_path)
+
+
 def places(section, *path):
     for key, value in section.items():
         yield (*path, key)
