@@ -106,5 +106,7 @@ def test_collate_that_gives_something_else_is_told(given):
 
 
 def test_collate_a_layer_is_none():
-    with pytest.raises(ValueError, match="collate is a layer, expected a function"):
+    with pytest.raises(
+        ValueError, match="collate is the layer 'flatten', expected a registered collate"
+    ):
         make("agents", "Classifier", classifier(), collate=Flatten())

@@ -31,7 +31,7 @@ from ..registry import registry
 from ..teachers import Teacher
 from .collating import Collate
 from .conversation import RANKED
-from .model_agent import Carried, ModelAgent, loss_of, no_labels
+from .model_agent import Carried, ModelAgent, no_labels, no_layer
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -109,7 +109,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss_of(loss, ClassSoftmax())
+        self.loss = no_layer("loss", loss) or ClassSoftmax()
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class

@@ -85,14 +85,17 @@ class Carried(NamedTuple):
     grown: Tuple[int, int] = (0, 0)
 
 
-def loss_of(given: Optional[Callable], usual: Callable) -> Callable:
-    """The loss that an agent is given, or the usual one.
+def no_layer(name: str, given: Optional[Callable]) -> Optional[Callable]:
+    """A function that an agent is given.
 
+    name (str): Of the argument.
     RAISES (ValueError): If it is a layer, which can be called, too.
     """
     if isinstance(given, Model):
-        raise ValueError(f"loss is the layer '{given.name}', expected a registered loss or null")
-    return given or usual
+        raise ValueError(
+            f"{name} is the layer '{given.name}', expected a registered {name} or null"
+        )
+    return given
 
 
 class ModelAgent(ConversationAgent, Learner):
@@ -128,10 +131,8 @@ class ModelAgent(ConversationAgent, Learner):
         **text_options: Any,
     ):
         check_limits(**text_options)
-        if isinstance(collate, Model):
-            raise ValueError("collate is a layer, expected a function from registry.collates")
         super().__init__(history_size=text_options.get("history_size", -1), use_reply=use_reply)
-        self.model, self.collate = model, collate
+        self.model, self.collate = model, no_layer("collate", collate)
         self.text_options = text_options
         self.counters = Counters()
         self._text: Optional[TextEncoder] = None

@@ -36,7 +36,7 @@ from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
-from .model_agent import Carried, ModelAgent, has_rectangles, loss_of, no_labels
+from .model_agent import Carried, ModelAgent, has_rectangles, no_labels, no_layer
 from .repeats import kept_setting, probabilities, rank, shall_block
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
@@ -124,7 +124,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = loss_of(loss, RankingSoftmax())
+        self.loss = no_layer("loss", loss) or RankingSoftmax()
         self.candidates = candidates
         self.eval_candidates = eval_candidates
         self.heeds_candidates = eval_candidates in (None, "inline")

@@ -1,15 +1,16 @@
 """Arrays as NumPy's .npy files that grow while they are written, and are mapped to be read."""
 
-import ast
+import io
 import mmap
 import os
 import stat
 import struct
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 from weakref import WeakSet
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0
 
 from ..errors import DataError
 
@@ -144,9 +145,9 @@ def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
     try:
         if head[: len(_MAGIC)] != _MAGIC or len(head) < HEADER:
             raise ValueError("no header of NumPy's")
-        about: Dict[str, Any] = ast.literal_eval(head[len(_MAGIC) + 2 :].decode("ascii").strip())
-        dtype, shape = np.dtype(about["descr"]), about["shape"]
-        if about["fortran_order"] or dtype.kind not in "iuf":
+        text = io.BytesIO(head[len(_MAGIC) : HEADER])
+        shape, is_fortran, dtype = read_array_header_1_0(text, max_header_size=HEADER)
+        if is_fortran or dtype.kind not in "iuf":
             raise ValueError(f"{dtype} is not what it should hold")
         if not all(type(size) is int and 0 <= size < 1 << 60 for size in shape) or not shape:
             raise ValueError(f"shape {shape}")
