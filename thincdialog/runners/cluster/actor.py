@@ -2,7 +2,6 @@
 
 import os
 import socket
-import time
 from contextlib import ExitStack
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
@@ -121,14 +120,13 @@ class WorkerActor:
 
     def give(self, era: int, key: Any, message: Any) -> None:
         """Another worker has a message."""
-        while self._era < era:  # This one has not come so far.
-            time.sleep(0.001)
         if self._era == era:
             self._mailbox.put(key, message)
 
-    def abandon(self) -> None:
-        """The others are gone."""
-        self._mailbox.abandon()
+    def abandon(self, era: int) -> None:
+        """Others of that time are gone."""
+        if self._era == era:
+            self._mailbox.abandon()
 
     def join_server(
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],

@@ -128,7 +128,7 @@ class StorePlanes(Planes):
         numbers = list(range(self.slots.n_workers))
         self._actors = list(team.actors)
         others = ray.put(self._actors)
-        era = StorePlanes._eras
+        era = self._era = StorePlanes._eras
         team.each("join_store", numbers, self.slots, others, era, state, weights, arrays)
 
     def made(self, kept: List[str]) -> None:
@@ -156,7 +156,7 @@ class StorePlanes(Planes):
 
     def abort(self) -> None:
         for actor in self._actors:
-            actor.call.remote("abandon")
+            actor.call.remote("abandon", self._era)
 
 
 def make_planes(runner: Any, team: Any, slots: Slots, stretches: Sequence[Part]) -> Planes:

@@ -6,11 +6,11 @@ import signal
 import tempfile
 import time
 from contextlib import suppress
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ...errors import DialogError, MissingPackageError, WorkerError
-from ...training.interruption import SIGNALS, Interruption
-from ..crew import MAX_WAIT_SECONDS, Failure
+from ...training.interruption import SIGNALS, Interrupted, Interruption
+from ..crew import MAX_END_SECONDS, MAX_WAIT_SECONDS, Failure
 from .actor import WorkerActor
 
 # How often one looks, while waiting, whether the run is to end; and for how long one waits for
@@ -281,28 +281,45 @@ class Team:
         answers: Dict[int, Any] = {}
         died: Dict[int, str] = {}
         failed: List[WorkerError] = []
-        pending, heard = list(whose), time.monotonic()
-        while pending:
-            done, pending = self.ray.wait(pending, num_returns=1, timeout=LOOK_SECONDS)
-            for ref in done:
-                heard, number = time.monotonic(), whose[ref]
-                try:
-                    answers[number] = self.ray.get(ref)
-                except self.ray.exceptions.RayError as error:
-                    died[number] = " ".join(str(error).split())
-                if isinstance(answers.get(number), Failure):
-                    failed.append(answers[number].error(number))
+        for ref in self.ended(whose):
+            number = whose[ref]
+            try:
+                answers[number] = self.ray.get(ref)
+            except self.ray.exceptions.RayError as error:
+                died[number] = " ".join(str(error).split())
+            if isinstance(answers.get(number), Failure):
+                failed.append(answers[number].error(number))
             if died or failed:
                 self.abort()
-            if time.monotonic() - heard > MAX_WAIT_SECONDS:
-                numbers = sorted(whose[ref] for ref in pending)
-                text = f"no answer within {MAX_WAIT_SECONDS:g} seconds: it hangs, or is very slow"
-                raise WorkerError(numbers[0], text)
         if died:
             raise Died(sorted(died), died[min(died)])
         if failed:
             raise failed[0]
         return answers
+
+    def ended(self, whose: Mapping[Any, int]) -> Iterator[Any]:
+        """Calls as they end. Whoever waits for one waits here, in bounded time.
+
+        whose (Mapping[ObjectRef, int]): The worker of each.
+        RAISES (WorkerError): If none ends in time.
+        RAISES (Interrupted): If none ends in time after a signal.
+        """
+        pending, heard, end = list(whose), time.monotonic(), float("inf")
+        while pending:
+            done, pending = self.ray.wait(pending, num_returns=1, timeout=LOOK_SECONDS)
+            yield from done
+            now = time.monotonic()
+            if done or not pending:
+                heard = now
+                continue
+            number = self.interruption.received
+            if number is not None:
+                end = min(end, now + MAX_END_SECONDS)
+                if now >= end:
+                    raise Interrupted(number)
+            if now - heard > MAX_WAIT_SECONDS:
+                text = f"no answer within {MAX_WAIT_SECONDS:g} seconds: it hangs, or is very slow"
+                raise WorkerError(min(whose[ref] for ref in pending), text)
 
     def remove(self, numbers: Sequence[int]) -> None:
         """Forget those that are gone."""

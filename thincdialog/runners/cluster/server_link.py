@@ -96,10 +96,13 @@ class ServerActor:
     def __init__(self) -> None:
         self.memory: Optional[MappedArrays] = None
 
-    def make(self, recipe: Recipe, saved: Any, bound: int, n_workers: int, memory: Any) -> Any:
+    def make(
+        self, recipe: Recipe, saved: Any, owed: List[int], bound: int, n_workers: int, memory: Any
+    ) -> Any:
         """Build the server.
 
         saved (Dict[str, Any]): From ``GradientServer.snapshot``.
+        owed (List[int]): Units that were made since, and told.
         memory (Optional[Mapping]): Of the machine that all are on; None if there is none.
         RETURNS (Any): The id of its process; None if the memory cannot be opened from here; or
             a ``Failure``.
@@ -117,8 +120,7 @@ class ServerActor:
             stretches = self.stretches = parameters.stretches
             ops = experiment.learner.model.ops
             self.server = GradientServer(stretches, optimizer, ops, values, bound, n_workers)
-            given = (saved["ledger"], saved["state"], saved["arrays"], saved["version"])
-            self.server.restore(*given)
+            self.server.restore(saved, owed)
             self._scratch = aligned_zeros(len(values))
         except BaseException as error:
             return Failure.of(error)._replace(cause=None)
