@@ -221,6 +221,7 @@ class RemoteServer:
             self.recipe = self.ray.put(recipe_of(self.experiment, teacher))
             self.is_near = settings["plane"] != "store"
             self.team.start(runner.num_workers, self.recipe, self.is_near)
+            self._launch_server()  # Both take their time.
             if self.team.join(MAX_WAIT_SECONDS) == 0:
                 raise WorkerError(0, "no worker could begin: their processes died")
             self._set_up()
@@ -242,29 +243,33 @@ class RemoteServer:
         n, n_workers = len(self.learner.weights), self.runner.num_workers
         layout = server_layout(n, parameters.stretches, n_workers)
         if len(nodes) > 1 or wanted == "store":
-            self._start_server()
+            self._begin_server()
             self._join(range(len(self.team.actors)))
             return
         for is_named in (False, True):
             self.memory = MappedArrays(layout, is_named)
-            if self._start_server() and self._join(range(len(self.team.actors))):
+            if self._begin_server() and self._join(range(len(self.team.actors))):
                 return
             self.memory.close()
         raise DialogError(
             '[runner] workers cannot open the memory of the run\'s process: set plane = "store"'
         )
 
-    def _start_server(self) -> bool:
+    def _launch_server(self) -> None:
         self.server = self.cluster.start(ServerActor, n_cpus=0, n_gpus=0, is_near=True, at_once=1)
+        self._made = self.server.make.remote(self.recipe)
+
+    def _begin_server(self) -> bool:
+        """RETURNS (bool): Whether it can open the memory."""
         mapping = None if self.memory is None else self.memory.mapping
         runner = self.runner
         given = (*self.account.start(), runner.bound, runner.num_workers, mapping)
-        made = self.server.make.remote(self.recipe, *given)
-        answer = self._sure(made)
-        if isinstance(answer, Failure):
-            raise WorkerError(0, f"the server could not begin: {answer.text}")
-        self.server_pid: int = answer or 0
-        return answer is not None
+        answers = [self._sure(self._made), self._sure(self.server.begin.remote(*given))]
+        for answer in answers:
+            if isinstance(answer, Failure):
+                raise WorkerError(0, f"the server could not begin: {answer.text}")
+        self.server_pid: int = answers[0]
+        return answers[1]
 
     def _join(self, numbers: Any) -> bool:
         """Let workers work for the server; RETURNS whether all can."""
@@ -465,7 +470,8 @@ class RemoteServer:
         else:
             self._call_back()
             self.account.died()
-            self._start_server()
+            self._launch_server()
+            self._begin_server()
             self._renumber()
             version = self.account.saved["version"]
             what = f"the server died; another one goes on from step {version:,}"
