@@ -6,16 +6,16 @@ import os
 import pickle
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from tests.training.examples import RANKER, weights
 from thincdialog.api import train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
-from thincdialog.runners.cluster.async_runner import AsyncRunner
+from thincdialog.runners.cluster.async_runner import AsyncRunner, RemoteServer
+from thincdialog.runners.cluster.ray_cluster import Team
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
-from thincdialog.runners.cluster.sync_runner import SyncRunner
+from thincdialog.runners.cluster.sync_runner import RemotePeers, SyncRunner
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
 
@@ -67,41 +67,62 @@ def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alo
     assert run(tmp_path / "two", whole, resume=True)[0] == alone[0]
 
 
-def killing(monkeypatch, kind, victims):
-    """Kill processes as steps begin: their ids by numbers of steps."""
-    left, take = dict(victims), kind.take
-
-    def killing_take(runner, step, room):
-        if left and step >= min(left):
-            threading.Timer(0.02, os.kill, (left.pop(min(left))(runner), 9)).start()
-        return take(runner, step, min(room, 3))
-
-    monkeypatch.setattr(kind, "take", killing_take)
+def last_worker(crew):
+    return crew.team.pids[-1]
 
 
-def last_worker(runner):
-    return runner.crew.team.pids[-1]
+def server(crew):
+    return crew.server_pid
 
 
-def server(runner):
-    return runner.crew.server_pid
+def killing(monkeypatch, crew_kind, kind, method, victims):
+    """Kill processes just before they are asked for something; all workers are there then.
+
+    victims: Pairs of what is asked for, and who dies.
+    """
+    left, ask, crews = list(victims), getattr(kind, method), []
+    begin = crew_kind.__init__
+
+    def beginning(crew, *given):
+        begin(crew, *given)
+        crews.append(crew)
+
+    def killing_ask(asked, name, *given):
+        if not crews:  # It has not begun.
+            return ask(asked, name, *given)
+        crew = crews[-1]
+        waits = [who for what, who in left if what == name]
+        # Whoever takes the place of the last one who died is there, and works, in bounded time.
+        crew.team.started(60.0)
+        if waits and len(crew.team.actors) == crew.runner.num_workers:
+            left.remove((name, waits[0]))
+            os.kill(waits[0](crew), 9)
+        return ask(asked, name, *given)
+
+    monkeypatch.setattr(crew_kind, "__init__", beginning)
+    monkeypatch.setattr(kind, method, killing_ask)
+    return left
 
 
 @pytest.mark.parametrize("plane", ["shm", "store"])
 def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
-    long = {"training.max_epochs": 8.0, "snapshot_every": 5}
+    long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, "num_workers": 0})
-    killing(monkeypatch, SyncRunner, {10: last_worker})
+    calls = ["start_epoch", "run", "evaluate", "place", *["pieces"] * (plane == "store")]
+    left = killing(monkeypatch, RemotePeers, Team, "each", [(name, last_worker) for name in calls])
+    take = SyncRunner.take
+    monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
     found = run(tmp_path / "two", {**long, "plane": plane})
-    assert "worker 1 died: 1 go on from step" in found[2]
+    assert not left
+    assert found[2].count("worker 1 died: 1 go on from step") == len(calls)
     assert found[0] == alone[0]
     assert found[1] == alone[1]
 
 
 def test_ray_too_many_deaths_end_the_run(cluster, tmp_path, monkeypatch):
-    killing(monkeypatch, SyncRunner, {4: last_worker})
+    killing(monkeypatch, RemotePeers, Team, "each", [("run", last_worker)])
     with pytest.raises(WorkerError, match="max_restarts = 0"):
-        run(tmp_path / "two", {"max_restarts": 0, "training.max_epochs": 50.0})
+        run(tmp_path / "two", {"max_restarts": 0})
 
 
 def staleness(rows):
@@ -115,12 +136,16 @@ def staleness(rows):
 @pytest.mark.parametrize("plane", ["shm", "store"])
 @pytest.mark.parametrize("dies", [False, True])
 def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_path, monkeypatch):
-    if dies:
-        killing(monkeypatch, AsyncRunner, {10: last_worker, 30: server})
     given = {"mode": "async", "microbatches": 1, "plane": plane, "training.max_epochs": 6.0}
-    given.update({"snapshot_every": 5, "training.eval_every_steps": 0})
+    given.update({"snapshot_every": 5, "training.eval_every_steps": 0, "max_restarts": 9})
+    left = []
+    if dies:
+        calls = ["end_at", "take", "snapshot", "start_epoch"]
+        victims = [(name, server) for name in calls] + [("take", last_worker)]
+        left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
     _, rows, told = run(tmp_path / "two", given)
-    assert ("worker 1 died" in told) == ("the server died" in told) == dies
+    assert not left
+    assert told.count("the server died") == 4 * dies and told.count("worker 1 died") == dies
     last = rows[-1]
     # Six epochs, whatever was learnt anew.
     assert last["epoch"] == 6.0
@@ -137,7 +162,7 @@ def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monk
 
     def killing_settle(runner):
         if runner.is_done and not dead:
-            dead.append(server(runner))
+            dead.append(server(runner.crew))
             os.kill(dead[0], 9)
         return settle(runner)
 

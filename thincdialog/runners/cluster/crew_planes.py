@@ -16,10 +16,7 @@ class Planes:
 
     runner (RayRunner): The run's.
     team (Team): The workers.
-    is_elsewhere (bool): Whether what workers change is seen here only after ``gather``.
     """
-
-    is_elsewhere = False
 
     def __init__(self, runner: Any, team: Any, slots: Slots, stretches: Sequence[Part]):
         self.runner, self.team, self.slots, self.stretches = runner, team, slots, stretches
@@ -103,7 +100,6 @@ class SharedPlanes(Planes):
 class StorePlanes(Planes):
     """On several machines: what workers see goes to them, and comes back when it is wanted."""
 
-    is_elsewhere = True
     _eras = 0
 
     def __init__(self, *given: Any):
@@ -123,6 +119,8 @@ class StorePlanes(Planes):
         ray, team = self.team.ray, self.team
         if self.weights is not self.runner.learner.weights:
             self.runner.learner.weights[:] = self.weights
+        # What is gathered goes into them: a snapshot stays as it is.
+        self.arrays = {name: array.copy() for name, array in self.arrays.items()}
         self.runner._bind(self.arrays, list(self.arrays))
         weights, arrays = ray.put(self.weights), ray.put(self.arrays)
         numbers = list(range(self.slots.n_workers))
