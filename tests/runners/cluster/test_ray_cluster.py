@@ -1,6 +1,7 @@
 """Several nodes on this machine, nodes that die, and signals: each in processes of its own."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -83,22 +84,27 @@ def of_ray(session):
     return found
 
 
+def of_clusters():
+    """Folders of clusters that runs have started."""
+    return {path for path in os.listdir("/tmp") if path.startswith("td-ray-")}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(number, ray_environment, tmp_path):
     mark = f"THINCDIALOG_TEST={tmp_path.name}"
     name, _, value = mark.partition("=")
-    folders = {path for path in os.listdir("/tmp") if path.startswith("td-ray-")}
-    options = ["--training.max_epochs", "30", "--training.checkpoint_every_steps", "5"]
-    options += ["--training.eval_every_steps", "0"]
+    before = of_clusters()
+    options = ["--training.max_epochs", "0", "--training.checkpoint_every_steps", "5"]
+    options += ["--training.eval_every_epochs", "0", "--training.eval_every_steps", "0"]
+    steps = "--training.max_steps"
     process = start(
         tmp_path,
-        *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2", *options],
+        *["train", "my.cfg", "-o", "run", "--runner.num_cpus", "2", steps, "1000000", *options],
         env={**ray_environment, name: value},
         start_new_session=True,
     )
-    until = time.monotonic() + 90
-    while not list((tmp_path / "run").rglob("checkpoint-*5*")) and time.monotonic() < until:
+    while not list((tmp_path / "run").glob("checkpoint-*5*")):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.1)
     # Of a terminal, Ctrl-C goes to all.
@@ -108,10 +114,13 @@ def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(number, ray_env
     while of_ray(mark) and time.monotonic() < until:
         time.sleep(0.2)
     assert not of_ray(mark)
-    if number != signal.SIGKILL:
-        assert not {path for path in os.listdir("/tmp") if path.startswith("td-ray-")} - folders
-    alone = ["train", str(tmp_path / "my.cfg"), "-o"]
-    none = ["--runner.num_workers", "0"]
-    assert main([*alone, str(tmp_path / "run"), "--resume", *options, *none]) == 0
-    assert main([*alone, str(tmp_path / "alone"), *options, *none]) == 0
+    left = of_clusters() - before
+    assert bool(left) == (number == signal.SIGKILL)
+    for folder in left:
+        shutil.rmtree(Path("/tmp", folder))
+    last = max(int(path.name.split("-")[1]) for path in (tmp_path / "run").glob("checkpoint-*"))
+    alone = ["train", str(tmp_path / "my.cfg"), "--runner.num_workers", "0", *options]
+    alone += [steps, str(last + 10), "-o"]
+    assert main([*alone, str(tmp_path / "run"), "--resume"]) == 0
+    assert main([*alone, str(tmp_path / "alone")]) == 0
     assert weights(tmp_path / "run") == weights(tmp_path / "alone")
