@@ -256,13 +256,13 @@ def restart() -> None:
     take, steps = SyncRunner.take, [20, 60, 100]
 
     def killing(self: Any, step: int, room: float) -> Any:
-        if steps and step > steps[0]:
+        if steps and step > steps[0] and len(self.crew.team.actors) == 2:
             steps.pop(0)
             threading.Timer(0.1, os.kill, (self.crew.team.pids[-1], 9)).start()
         return take(self, step, room)
 
     SyncRunner.take = killing  # type: ignore[method-assign]
-    told, over = io.StringIO(), {"training.max_steps": 160, "training.n_samples": 0}
+    told, over = io.StringIO(), {"training.max_steps": 600, "training.n_samples": 0}
     over.update({"runner.snapshot_every": 20, "runner.num_workers": 2})
     over["runner.@runners"] = "thincdialog.Ray.v1"  # type: ignore[assignment]
     train(ROOT / "configs/quickstart.cfg", overrides=over, stdout=io.StringIO(), stderr=told)
