@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import socket
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from tests.training.examples import RANKER, weights
 from thincdialog.api import train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.runners.cluster.async_runner import AsyncRunner, RemoteServer
-from thincdialog.runners.cluster.ray_cluster import Team
+from thincdialog.runners.cluster.ray_cluster import Team, see_that_it_answers
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
 from thincdialog.runners.cluster.sync_runner import RemotePeers, SyncRunner
 from thincdialog.runs.run_log import read_log
@@ -194,6 +195,18 @@ def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
         run(tmp_path / "five", {"num_workers": 5})
     with pytest.raises(DialogError, match="num_workers = 2 needs 2 GPUs.*cluster has 0"):
         run(tmp_path / "gpus", {"num_gpus_per_worker": 1})
+
+
+def test_ray_an_address_where_nobody_listens_is_refused_at_once():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(DialogError, match=f"no cluster answers at '{address}': .*refused"):
+            see_that_it_answers(address)
+        listening.listen()
+        see_that_it_answers(address)
+    for address in ("auto", "ray://nowhere:10001"):  # Ray's to say.
+        see_that_it_answers(address)
 
 
 CODE = """

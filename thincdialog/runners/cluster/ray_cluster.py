@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from contextlib import suppress
@@ -16,6 +17,8 @@ from .actor import WorkerActor
 # How often one looks, while waiting, whether the run is to end; and for how long one waits for
 # processors that others are about to give back.
 LOOK_SECONDS, FREE_SECONDS = 0.5, 10.0
+# How long a cluster may take to answer at all.
+CONNECT_SECONDS = 10.0
 # Ray says much that no user of ours can use.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -50,6 +53,21 @@ def import_ray() -> Any:
     return ray
 
 
+def see_that_it_answers(address: str) -> None:
+    """Ray itself would try for minutes, without a word.
+
+    address (str): Of a cluster; whatever is not HOST:PORT is left to Ray.
+    RAISES (DialogError): If nobody listens there.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise DialogError(f"[runner] no cluster answers at {address!r}: {error}") from None
+
+
 class RayCluster:
     """The cluster at an address; without one, that of this process, or a new one, which is
     gone with it.
@@ -73,7 +91,9 @@ class RayCluster:
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
         options: Dict[str, Any] = {"address": address}
-        if address is None:
+        if address is not None:
+            see_that_it_answers(address)
+        else:
             # Its own folder, short, as sockets lie there, which goes with the run.
             self._folder = tempfile.mkdtemp(prefix="td-ray-", dir="/tmp")
             options = {"address": "local", "num_cpus": num_cpus, "_temp_dir": self._folder}
