@@ -483,7 +483,7 @@ WRONG = {
     "other weights": (
         *own("agents", "Learner", "update(self, optimizer)", GROWS, LEARNS),
         r"Own.update\(\) left 7 weights where there were 3",
-        0,
+        1,
     ),
     "fewer than no examples": (
         *own("agents", "Learner", "update(self, optimizer)", "StepReport(-1)", LEARNS),

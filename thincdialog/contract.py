@@ -104,7 +104,7 @@ class Contract:
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        if _is_ours(cls):
+        if is_ours(cls):
             return
         for name, returned in cls.returns.items():
             method = vars(cls).get(name)
@@ -116,7 +116,8 @@ class Contract:
                 setattr(cls, name, _watched(method, returned))
 
 
-def _is_ours(cls: type) -> bool:
+def is_ours(cls: type) -> bool:
+    """Whether a class is of this package."""
     return cls.__module__.partition(".")[0] == PACKAGE
 
 
@@ -133,7 +134,7 @@ def check_attributes(owner: Any) -> None:
 
     RAISES (CodeError): If not.
     """
-    if not isinstance(owner, Contract) or _is_ours(type(owner)):
+    if not isinstance(owner, Contract) or is_ours(type(owner)):
         return
     for name, returned in owner.has.items():
         try:
@@ -293,7 +294,7 @@ def _owner(error: BaseException) -> str:
         trace = trace.tb_next
     frame = trace.tb_frame if trace is not None else None
     owner = frame.f_locals.get("self") if frame is not None else None
-    if frame is None or not isinstance(owner, Contract) or _is_ours(type(owner)):
+    if frame is None or not isinstance(owner, Contract) or is_ours(type(owner)):
         return ""
     lack = f" has no {frame.f_code.co_name}()" * isinstance(error, NotImplementedError)
     return f"{place_of(type(owner))}{lack}"

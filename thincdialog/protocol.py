@@ -1,5 +1,6 @@
 """What worlds, trainers and servers may ask of an agent, and of one that learns."""
 
+import functools
 from contextlib import contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
@@ -17,7 +18,16 @@ from typing import (
     TypeVar,
 )
 
-from .contract import Contract, Returned, holds, is_kind, is_mapping
+from .contract import (
+    CodeError,
+    Contract,
+    Returned,
+    holds,
+    is_kind,
+    is_mapping,
+    is_ours,
+    place_of,
+)
 from .errors import ProtocolError
 from .messages import FIELDS, Message, are_messages, column, is_message
 from .metrics import Metric
@@ -322,6 +332,21 @@ def _are_weights(value: Any) -> bool:
     return len(shape) == 1 and str(dtype) == "float32"
 
 
+def _in_place(update: Callable) -> Callable:
+    """The ``update`` of a user's agent, which must change the weights in place."""
+
+    @functools.wraps(update)
+    def updated(self: "Learner", optimizer: Any) -> StepReport:
+        n_weights = self.n_weights
+        report: StepReport = update(self, optimizer)
+        if self.n_weights != n_weights:
+            found = f"left {self.n_weights:,} weights where there were {n_weights:,}"
+            raise CodeError(f"{place_of(update)} {found}: it must change them in place")
+        return report
+
+    return updated
+
+
 class Learner(Agent):
     """An agent that learns: worlds let it ``learn`` batches of examples, and after one or
     several of them the loop asks for an ``update``. A subclass gives ``learn``, ``update``,
@@ -360,6 +385,11 @@ class Learner(Agent):
     has_gradient: bool = False
     beginning: Sequence[str] = ()
     model: Any = None
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        if "update" in vars(cls) and not is_ours(cls):
+            cls.update = _in_place(cls.update)  # type: ignore[method-assign]
 
     @property
     def n_weights(self) -> int:

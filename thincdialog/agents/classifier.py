@@ -32,6 +32,7 @@ from ..teachers import Teacher
 from .collating import Collate
 from .conversation import RANKED
 from .model_agent import Carried, ModelAgent, no_labels, no_layer
+from .watched_loss import watched_loss
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -109,7 +110,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = no_layer("loss", loss) or ClassSoftmax()
+        self.loss = watched_loss(no_layer("loss", loss) or ClassSoftmax())
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class
@@ -290,8 +291,8 @@ class ClassifierAgent(ModelAgent):
         # (n_examples, n_classes)
         logits, backprop = self.model.begin_update(self._input(batch))
         weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
-        shape = (len(batch.rows), len(self.classes))
-        d_logits, losses = self.losses(logits, shape, ops.asarray1i(targets), weights)
+        self.check_scores(logits, (len(batch.rows), len(self.classes)))
+        d_logits, losses = self.loss(logits, ops.asarray1i(targets), weights)
         replies = self.judged(logits, targets, lambda: self.classes, losses)
         self.count_losses(batch, losses)
         backprop(d_logits)

@@ -22,7 +22,7 @@ from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
 
 from ..batchers import Lengths
-from ..contract import CodeError, Returned, called, place_in, told
+from ..contract import CodeError, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
@@ -41,12 +41,11 @@ from ..files.json_file import read_state
 from ..layers.watched import (
     NotFiniteError,
     changed_rows,
-    check_finite,
     finding_not_finite,
     look_at,
 )
 from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
-from ..messages import PARTNER, Message
+from ..messages import PARTNER, Message, MessageBatch
 from ..metrics import Metric
 from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
@@ -69,7 +68,6 @@ from ..teachers import Teacher
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
-from .judged_replies import JudgedReplies
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
 
@@ -422,21 +420,6 @@ class ModelAgent(ConversationAgent, Learner):
             problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
-    def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
-        """The gradient of a loss by the scores, and the loss of each example.
-
-        scores (Floats2d): From the model.
-        shape (Tuple[int, int]): What theirs must be.
-        given: What else the loss is given.
-        RAISES (CodeError): If a user's loss gives something else.
-        """
-        self.check_scores(scores, shape)
-        wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
-        returned = Returned(f"{wanted}, in float32", _are_losses)
-        found: Tuple[Any, Any] = called(self.loss, returned, scores, *given)
-        check_finite(self.loss, scores, found)
-        return found
-
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.
 
@@ -451,8 +434,9 @@ class ModelAgent(ConversationAgent, Learner):
 
     def judged(
         self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]], losses: Any
-    ) -> JudgedReplies:
+    ) -> MessageBatch:
         """What would have been replied to examples that are learnt; counts how many are right.
+        Seldom does anybody look at the replies, so their texts are found when somebody does.
 
         scores (Floats2d): Shape (n_examples, n_texts).
         targets (np.ndarray): Number of each example's right text.
@@ -461,7 +445,12 @@ class ModelAgent(ConversationAgent, Learner):
         """
         best = self.model.ops.to_numpy(scores.argmax(axis=1))
         self.counters.judge(int((best == targets).sum()), len(best))
-        return JudgedReplies(best, texts, losses)
+
+        def replied() -> Sequence[str]:
+            among = texts()
+            return [among[number] for number in best.tolist()]
+
+        return MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
@@ -620,15 +609,6 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
-
-
-def _are_losses(value: Any, scores: Any, *given: Any) -> bool:
-    if not isinstance(value, tuple) or len(value) != 2:
-        return False
-    if [getattr(each, "shape", None) for each in value] != [scores.shape, scores.shape[:1]]:
-        return False
-    gradient, losses = value
-    return bool(gradient.dtype == scores.dtype and losses.dtype.kind == "f")
 
 
 def no_labels(train: Teacher) -> DataError:

@@ -38,6 +38,7 @@ from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
 from .model_agent import Carried, ModelAgent, has_rectangles, no_labels, no_layer
 from .repeats import kept_setting, probabilities, rank, shall_block
+from .watched_loss import watched_loss
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
 
@@ -124,7 +125,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = no_layer("loss", loss) or RankingSoftmax()
+        self.loss = watched_loss(no_layer("loss", loss) or RankingSoftmax())
         self.candidates = candidates
         self.eval_candidates = eval_candidates
         self.heeds_candidates = eval_candidates in (None, "inline")
@@ -283,8 +284,8 @@ class RankerAgent(ModelAgent):
         n_candidates = len(X[1].lengths)
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         mask = None if allowed is None else ops.xp.asarray(allowed)
-        shape = (len(batch.rows), n_candidates)
-        d_scores, losses = self.losses(scores, shape, ops.asarray1i(targets), mask)
+        self.check_scores(scores, (len(batch.rows), n_candidates))
+        d_scores, losses = self.loss(scores, ops.asarray1i(targets), mask)
         known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
         replies = self.judged(known, targets, texts, losses)
         self.count_losses(batch, losses)

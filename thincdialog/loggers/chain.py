@@ -70,8 +70,8 @@ def run_loggers(
     """
     log_step, finalize = Chain(*setups)(run, stdout, stderr)
 
-    def log_progress(progress: Progress, info: Optional[Dict[str, Any]]) -> None:
-        run.progress = progress
+    def log_progress(progress: Callable[[], Progress], info: Optional[Dict[str, Any]]) -> None:
+        run.progress_now = progress
         log_step(info)
 
     try:

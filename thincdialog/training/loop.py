@@ -94,6 +94,7 @@ class TrainingLoop:
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
         self._idle_since = time.perf_counter()
+        self._sign: Any = None  # Of life, of the runner, as it made no step.
 
     def run(self) -> str:
         """Train until a limit is reached.
@@ -116,13 +117,12 @@ class TrainingLoop:
                 self.epochs.begin(self.position)
                 self._look_ahead()
             room = self._due_step - self.position.step
-            sign = self.runner.sign_of_life()
             reports = self.runner.take(self.position.step, room)
             is_over = self.runner.epoch_done()
             if is_over or any(report.examples for report in reports):
-                self._idle_since = time.perf_counter()
+                self._idle_since, self._sign = time.perf_counter(), None
             else:
-                self._see_that_it_gets_on(sign)
+                self._see_that_it_gets_on()
             self._count(reports, is_over)
             if is_over:
                 self._count(self.runner.settle(), is_over)
@@ -131,17 +131,17 @@ class TrainingLoop:
             if is_over or self._may_be_due():
                 self._between_steps()
             if self._logged_step < self.position.step:
-                self.log(self._progress(), None)
+                self.log(self._progress, None)
 
-    def _see_that_it_gets_on(self, sign: Any) -> None:
+    def _see_that_it_gets_on(self) -> None:
         """No step was made.
 
-        sign (Any): Of life, of the runner, before it was asked for one.
-        RAISES (CodeError): If it has done nothing at all, as it would again; if nobody can tell,
-            after a while.
+        RAISES (CodeError): If it has done nothing at all since it made none the last time, as
+            it would again; if nobody can tell, after a while.
         """
         place = place_of(type(self.runner).take)
-        if sign is not None and self.runner.sign_of_life() is sign:
+        before, self._sign = self._sign, self.runner.sign_of_life()
+        if before is not None and self._sign is before:
             text = "made no step and no parley, but the epoch is not over: it would never end"
             raise CodeError(f"{place} {text}")
         if time.perf_counter() - self._idle_since > MAX_IDLE_SECONDS:
@@ -271,7 +271,7 @@ class TrainingLoop:
             self.loss_rows.begin(self.position, seconds)
         self.every_row.done(self.position, seconds)
         self._logged_step = self.position.step
-        self.log(self._progress(), info)
+        self.log(self._progress, info)
         return info
 
     def _weights_to_keep(self) -> ContextManager[None]:
