@@ -15,7 +15,7 @@ from tests.training.examples import CLASSIFIER, RANKER, Terminal, quietly_train,
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
-from thincdialog.examples import split
+from thincdialog.examples import blocks
 from thincdialog.files import growing_folder
 from thincdialog.loader import readers
 from thincdialog.ops.compiled import load_kernels
@@ -248,7 +248,7 @@ class Stop(BaseException):
 
 def test_a_build_that_is_stopped_goes_on_and_comes_to_the_same(files, monkeypatch):
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(split, "SHARD_ROWS", 6)
+    monkeypatch.setattr(blocks, "SHARD_ROWS", 6)
     monkeypatch.setattr(token_writer, "CHUNK", 6)
     made()
     shutil.move("stores", "whole")
@@ -286,7 +286,7 @@ def assert_same_arrays(files):
 
 
 def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
-    monkeypatch.setattr(split, "SHARD_ROWS", 700)
+    monkeypatch.setattr(blocks, "SHARD_ROWS", 700)
     rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
     (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
     made()
@@ -311,9 +311,9 @@ KILLED = """
 import os, sys
 from thincdialog.api import build
 from thincdialog.data import token_writer
-from thincdialog.examples import split
+from thincdialog.examples import blocks
 from thincdialog.files import flat_array, growing_folder
-growing_folder.SAVE_SECONDS, split.SHARD_ROWS, token_writer.CHUNK = 0.0, 6, 6
+growing_folder.SAVE_SECONDS, blocks.SHARD_ROWS, token_writer.CHUNK = 0.0, 6, 6
 append, n_left = flat_array.GrowingArray.append, int(sys.argv[1])
 
 def killed(self, values):

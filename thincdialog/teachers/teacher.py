@@ -11,8 +11,9 @@ from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
 from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.portion import Encoding
+from ..examples.read_ahead import Readers
 from ..examples.sharded import ByNumber, ByPart
-from ..examples.split import Readers, Split
+from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
 from ..formats.bad_data import BadData
