@@ -29,9 +29,10 @@ from ..messages import Message, MessageBatch
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
+from .beginnings import Carried
 from .collating import Collate
 from .conversation import RANKED
-from .model_agent import Carried, ModelAgent, no_labels, no_layer
+from .model_agent import ModelAgent, no_labels, no_layer
 from .watched_loss import watched_loss
 
 # The number of a label that is no class.

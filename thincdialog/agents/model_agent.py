@@ -10,7 +10,6 @@ from typing import (
     Dict,
     Iterator,
     Mapping,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -37,17 +36,15 @@ from ..errors import (
 )
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
-from ..files.json_file import read_state
 from ..layers.watched import (
     NotFiniteError,
     changed_rows,
     finding_not_finite,
     look_at,
 )
-from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
+from ..layers.word_vectors import TableRows, rows_of_words
 from ..messages import PARTNER, Message, MessageBatch
 from ..metrics import Metric
-from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
@@ -65,22 +62,12 @@ from ..protocol import (
     in_their_places,
 )
 from ..teachers import Teacher
+from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
-
-
-class Carried(NamedTuple):
-    """What an agent has from another one, besides weights.
-
-    lines (Sequence[str]): For the user.
-    grown (Tuple[int, int]): How many classes that one had, which come first, and this one has.
-    """
-
-    lines: Sequence[str] = ()
-    grown: Tuple[int, int] = (0, 0)
 
 
 def no_layer(name: str, given: Optional[Callable]) -> Optional[Callable]:
@@ -195,10 +182,10 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
         self.survey(train)
-        self._check_tokenizer(tokenizer)
+        self.check_tokenizer(tokenizer)
         if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
-        self.beginning = self._draw_weights(train, tokenizer, seed).lines
+        self.beginning = self.draw_weights(train, tokenizer, seed).lines
 
     def initialize_from(
         self,
@@ -214,50 +201,23 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
-        check_fitting(folder, self.id)
-        self.survey(train)
-        has_state = (folder / "agent.json").is_file()
-        carried = read_state(folder, self.carry_over) if has_state else self.carry_over({})
-        self._check_tokenizer(tokenizer)
-        lines = [*carried.lines]
-        if self.needs_text and tokenizer is not None:
-            lines.append(self._tokenizer_from(folder, train, tokenizer, progress))
-        rows = self._draw_weights(train, tokenizer, seed, saved_shapes(folder))
-        fit = fit_weights(folder, self.parameters, carried.grown)
-        wanted = [shape for _, shape in rows.unread]
-        if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
-            # A table that was to come did not fit.
-            rows = self._draw_weights(train, tokenizer, seed)
-            fit = fit_weights(folder, self.parameters, carried.grown)
-        for name in dict.fromkeys(name for name, _ in rows.unread):
-            lines.append(f"{name}: not read, as the model has vectors of these words")
-        self.weights_changed()
-        self.beginning = [*lines, *rows.lines, *fit.lines]
+        self.beginning = begin_from(folder, self, train, tokenizer, seed, progress)
 
-    def _tokenizer_from(
-        self, folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any
-    ) -> str:
-        if (folder / "tokenizer").is_dir():
-            load_tokenizer(tokenizer, folder)
-            return f"tokenizer: its {tokenizer.n_ids:,} ids"
-        if tokenizer.needs_texts:
-            tokenizer.build(train.texts(), progress)
-        return "tokenizer: new, as the model has none"
-
-    def carry_over(self, state: Mapping[str, Any]) -> "Carried":
+    def carry_over(self, state: Mapping[str, Any]) -> Carried:
         """Keep what another agent knew, beside what ``survey`` found.
 
         state (Mapping[str, Any]): Its ``state``; it may have been of another kind.
         """
         return Carried()
 
-    def _check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
+    def check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
+        """RAISES (ConfigError): If text is to be read and there is no tokenizer."""
         if self.needs_text and tokenizer is None and self.collate is None:
             hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
             text = "[agent] reads text, but there is no [tokenizer]"
             raise ConfigError([Problem("", text, hint)])
 
-    def _draw_weights(
+    def draw_weights(
         self,
         train: Teacher,
         tokenizer: Optional[Tokenizer],

@@ -32,11 +32,12 @@ from ..messages import SELF, Message, MessageBatch
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
+from .beginnings import Carried
 from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
-from .model_agent import Carried, ModelAgent, has_rectangles, no_labels, no_layer
+from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
 from .repeats import kept_setting, probabilities, rank, shall_block
 from .watched_loss import watched_loss
 
