@@ -4,6 +4,7 @@ import functools
 from contextlib import contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
+from types import FunctionType
 from typing import (
     Any,
     Callable,
@@ -336,9 +337,9 @@ def _in_place(update: Callable) -> Callable:
     """The ``update`` of a user's agent, which must change the weights in place."""
 
     @functools.wraps(update)
-    def updated(self: "Learner", optimizer: Any) -> StepReport:
+    def updated(self: "Learner", *given: Any, **named: Any) -> StepReport:
         n_weights = self.n_weights
-        report: StepReport = update(self, optimizer)
+        report: StepReport = update(self, *given, **named)
         if self.n_weights != n_weights:
             found = f"left {self.n_weights:,} weights where there were {n_weights:,}"
             raise CodeError(f"{place_of(update)} {found}: it must change them in place")
@@ -388,8 +389,9 @@ class Learner(Agent):
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        if "update" in vars(cls) and not is_ours(cls):
-            cls.update = _in_place(cls.update)  # type: ignore[method-assign]
+        update = vars(cls).get("update")
+        if isinstance(update, FunctionType) and not is_ours(cls):
+            cls.update = _in_place(update)  # type: ignore[method-assign]
 
     @property
     def n_weights(self) -> int:
