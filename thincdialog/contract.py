@@ -11,6 +11,7 @@ build to be called (losses, initializers, ...) is called so where it is of a use
 import functools
 import gc
 import inspect
+import math
 import os
 import site
 import sys
@@ -149,6 +150,25 @@ def check_attributes(owner: Any) -> None:
             raise CodeError(f"{place} is {show(value)}, but should be {returned.wanted}")
 
 
+def check_methods(owner: Any) -> None:
+    """See that what an object of a user's class has in the place of methods can be called; what
+    it has been given by itself is watched from then on, as methods of its class are.
+
+    RAISES (CodeError): If not.
+    """
+    if not isinstance(owner, Contract) or _is_ours(type(owner)):
+        return
+    for name in owner.returns:
+        held: Any = inspect.getattr_static(owner, name, _watched)
+        if isinstance(held, property) or not callable(getattr(owner, name, _watched)):
+            found = "a property" if isinstance(held, property) else show(held)
+            place = f"{place_of(type(owner))}.{name}"
+            raise CodeError(f"{place} is {found}, but should be a method")
+        own: Any = getattr(owner, "__dict__", {}).get(name)
+        if own is not None and is_users(own):
+            setattr(owner, name, Watched(own, owner.returns[name]))
+
+
 def wrong_value(function: Any, value: Any, wanted: str) -> CodeError:
     """The error for a function of a user's that has returned something else.
 
@@ -162,13 +182,23 @@ def show(value: Any) -> str:
     """A value in few letters: its kind, and what it is if that is short."""
     if value is None:
         return "None"
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and shape:
+    if _has_shape(value):
+        dtype = getattr(value, "dtype", None)
         cells = f": {value.tolist()}" if getattr(value, "size", SHOWN) <= MAX_CELLS else ""
-        return f"{one(type(value))} of shape {shape}, {getattr(value, 'dtype', '?')}{cells}"
+        is_good = getattr(dtype, "kind", "") != "f" or math.isfinite(float(value.sum(dtype="d")))
+        tail = "" if cells or is_good else ", not finite"
+        return f"{one(type(value))} of shape {value.shape}, {dtype or '?'}{tail}{cells}"
+    if isinstance(value, (list, tuple)) and any(map(_has_shape, value[:2])):
+        parts = "; ".join(map(show, value[:2]))
+        return f"{one(type(value))} of {len(value)} ({parts}{'; ...' if value[2:] else ''})"
     text = " ".join(repr(value).split())
     size = f" of {len(value)}" if isinstance(value, (list, tuple)) else ""
     return f"{one(type(value))}{size} ({text[:SHOWN]}{'...' if len(text) > SHOWN else ''})"
+
+
+def _has_shape(value: Any) -> bool:
+    shape = getattr(value, "shape", None)
+    return isinstance(shape, tuple) and bool(shape)
 
 
 def one(kind: type) -> str:

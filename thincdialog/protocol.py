@@ -448,6 +448,13 @@ class Learner(Agent):
         None if it is told from none. Where it is 1 in all batches, nothing can be learnt."""
         return None
 
+    def check_learnt(self, n_steps: int) -> None:
+        """See, as training ends, that there was something to learn.
+
+        n_steps (int): Steps of the whole run.
+        RAISES (NothingToLearnError): If it is known that there was not.
+        """
+
     def gathered_loss(self) -> float:
         """The mean loss of what was learnt since the last update, with the weights as they
         are."""

@@ -273,6 +273,12 @@ class RankerAgent(ModelAgent):
             return len(set().union(*lists))
         return max(map(len, lists), default=0)
 
+    def check_learnt(self, n_steps: int) -> None:
+        lone = self.lone_replies
+        # A run that went on has not seen how it began.
+        if not lone.is_over and 0 < n_steps <= lone.n_batches:
+            raise lone.error("all")
+
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         n_rows, good = len(batch.rows), self._with_good_candidates(batch)
         if good is not None:

@@ -132,7 +132,11 @@ class Split:
     def files(self) -> List[str]:
         """The files it is read from, in their order, that of the fixed candidates last."""
         of_candidates = getattr(self.candidates, "path", None)
-        return [*getattr(self.source, "paths", ()), *([of_candidates] if of_candidates else [])]
+        return [*self.data_files(), *([of_candidates] if of_candidates else [])]
+
+    def data_files(self) -> List[str]:
+        """The same without that of the candidates."""
+        return list(getattr(self.source, "paths", ()))
 
     def bad_data(self) -> List[BadData]:
         """Of each file, what could not be read and was left out when it was read at last."""

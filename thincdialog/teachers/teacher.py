@@ -148,6 +148,10 @@ class Teacher(Agent):
         candidates last; none if it is made otherwise."""
         return self._data[split].files()
 
+    def data_files(self, split: str) -> List[str]:
+        """The same without that of the candidates."""
+        return self._data[split].data_files()
+
     def bad_data(self, split: str) -> List[BadData]:
         """What could not be read of a split's files and was left out, file by file, when they
         were read at last; none before."""

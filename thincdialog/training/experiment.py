@@ -325,6 +325,10 @@ class Experiment:
         known = {name: ", ".join(task.splits) or "none" for name, task in self.tasks.items()}
         paths = self.checked.interpolated["paths"]
         remedy = f"Give it with --paths.{split} FILE" if split in paths else "Set it there"
+        if self.meta:  # Who measures a model may choose.
+            others = {other for task in self.tasks.values() for other in task.splits}
+            ready = [f"--split {other}" for other in ("dev", "test", "train") if other in others]
+            remedy += f", or take {ready[0]}" if ready else ""
         if len(known) == 1:
             ((name, splits),) = known.items()
             raise DataError(f"[tasks.{name}]", f"has no {split} data (it has: {splits}). {remedy}.")

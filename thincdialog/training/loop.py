@@ -31,6 +31,7 @@ from .progress import Clock, Epochs, Every, Position, TrainingLimits
 from .random_state import random_state, set_random_state
 from .runner import Runner
 from .selection import Selection
+from .weights import check_weights
 
 UNITS = ("epochs", "steps", "seconds")
 # Without a step, after which a runner is taken for one that hangs.
@@ -206,6 +207,7 @@ class TrainingLoop:
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
+            self.experiment.learner.check_learnt(position.step)
             self._must_evaluate |= self._evaluated_step < position.step
             self._evaluate_if_due()
             self._must_save |= self._has_checkpoints and self._saved_step < position.step
@@ -236,6 +238,7 @@ class TrainingLoop:
         """Evaluate with the averaged weights, if any; keep the best; log."""
         seconds = self.clock.seconds()
         started = time.perf_counter()
+        check_weights(self.experiment.learner, self.position.step)
         with self._weights_to_keep():
             with self.interruption.waiting(False):
                 report = self.runner.evaluate(self.dev) if self.dev is not None else {}
