@@ -2,8 +2,6 @@
 
 from typing import Any, Callable, Iterable, List, Sequence
 
-import numpy as np
-
 from ..messages import Columns
 
 
@@ -11,14 +9,14 @@ class JudgedReplies(Columns):
     """The replies to a batch. Seldom does anybody look at them while an agent learns, so their
     texts are found when somebody does.
 
-    numbers (np.ndarray): Which text each is, shape (n_examples,), int64.
+    numbers (Ints1d): Which text each is, shape (n_examples,), int64; on any device.
     texts (Callable[[], Sequence[str]]): Gives what there was to reply with.
     losses (Floats1d): Of the examples (nats), shape (n_examples,); on any device.
     """
 
     __slots__ = ("numbers", "texts", "losses")
 
-    def __init__(self, numbers: np.ndarray, texts: Callable[[], Sequence[str]], losses: Any):
+    def __init__(self, numbers: Any, texts: Callable[[], Sequence[str]], losses: Any):
         self.numbers, self.texts, self.losses = numbers, texts, losses
 
     def __len__(self) -> int:

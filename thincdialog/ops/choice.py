@@ -8,8 +8,9 @@ from thinc.compat import has_cupy, has_cupy_gpu
 from thinc.util import set_active_gpu
 
 from ..errors import DialogError, MissingPackageError
+from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
-from .dialog_ops import DialogCupyOps, DialogNumpyOps
+from .dialog_ops import DialogNumpyOps
 
 DialogOps = Union[DialogNumpyOps, DialogCupyOps]
 

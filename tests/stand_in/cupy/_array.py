@@ -241,7 +241,7 @@ def wrap(array):
 def view(array, base):
     """A device array over the memory of another one."""
     self = object.__new__(ndarray)
-    self._a, self.base = array, base
+    self._a, self.base = array, base if base is None or base.base is None else base.base
     return self
 
 
