@@ -89,6 +89,19 @@ class DialogCupyOps(ExactProducts, CupyOps):
         n_rows = int(on_host(self, starts)[-1])
         return kernels.backprop_max_rows(d_maxes, which, starts, n_rows)
 
+    def seq2col(self, seq: Any, nW: int, *, lengths: Any = None) -> Any:
+        if lengths is None:
+            return super().seq2col(seq, nW)
+        return kernels.windows(seq, *derived(self, _bounds, lengths), nW)
+
+    def backprop_seq2col(self, dY: Any, nW: int, *, lengths: Any = None) -> Any:
+        if lengths is None:
+            return super().backprop_seq2col(dY, nW)
+        return kernels.backprop_windows(dY, *derived(self, _bounds, lengths), nW)
+
+    def backprop_maxout(self, dY: Any, which: Any, P: int) -> Any:
+        return kernels.backprop_maxout(dY, which, P)
+
     # --- rows -----------------------------------------------------------------------
 
     def l2_normalise(self, X: Any, shortest: float) -> Tuple[Any, Any]:
@@ -123,3 +136,9 @@ def _repeats(lengths: Any) -> Tuple[Any, ...]:
     """The group of each row, and the rows themselves as groups of one."""
     owners = numpy.arange(len(lengths), dtype="i").repeat(lengths)
     return owners, numpy.arange(len(owners) + 1, dtype="i")
+
+
+def _bounds(lengths: Any) -> Tuple[Any, ...]:
+    """Where each row's group begins and ends."""
+    ends = lengths.cumsum()
+    return (numpy.stack((ends - lengths, ends)).repeat(lengths, axis=1).astype("i"),)

@@ -146,7 +146,8 @@ class KnownNumbers:
         spans: List[Tuple[int, int]] = []
         for (array, *_), size in zip(arrays, sizes):
             spans.append((start, start + array.nbytes))
-            packed[start : start + array.nbytes] = array.reshape(-1).view("u1")
+            flat = numpy.ascontiguousarray(array).reshape(-1)
+            packed[start : start + array.nbytes] = flat.view("u1")
             start += size
         buffer = self._xp.asarray(packed)
         views = [

@@ -70,7 +70,10 @@ class TableGradient:
     def clear(self) -> None:
         """The gradient is zero again."""
         if self._is_written is not None:
-            self._dense[self._is_written] = 0
+            if is_numpy_array(self._dense):
+                self._dense[self._is_written] = 0
+            else:  # Which these are would have to be waited for.
+                self._dense.fill(0)
             self._is_written = None
         self._kept, self._n_kept = [], 0
 

@@ -78,6 +78,48 @@ extern "C" __global__ void backprop_max_rows(float* dX, const float* d_highest, 
     }
 }
 
+// Each token with its neighbours on both sides, side by side: zeros beyond the ends of its
+// sequence. bounds[t] and bounds[n_tokens + t] are where that begins and ends.
+extern "C" __global__ void windows(float* out, const float* X, const int* bounds, int n_tokens,
+        int width, int size) {
+    int n_cells = 2 * size + 1;
+    for (int t = blockIdx.x; t < n_tokens; t += gridDim.x) {
+        for (int cell = 0; cell < n_cells; cell++) {
+            int from = t + cell - size;
+            bool is_there = from >= bounds[t] && from < bounds[n_tokens + t];
+            for (int c = threadIdx.x; c < width; c += blockDim.x) {
+                out[((long long)t * n_cells + cell) * width + c] =
+                    is_there ? X[(long long)from * width + c] : 0.0f;
+            }
+        }
+    }
+}
+
+extern "C" __global__ void backprop_windows(float* dX, const float* dY, const int* bounds,
+        int n_tokens, int width, int size) {
+    int n_cells = 2 * size + 1;
+    for (int t = blockIdx.x; t < n_tokens; t += gridDim.x) {
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float total = 0;
+            for (int cell = 0; cell < n_cells; cell++) {
+                int to = t + size - cell;
+                if (to >= bounds[t] && to < bounds[n_tokens + t]) {
+                    total += dY[((long long)to * n_cells + cell) * width + c];
+                }
+            }
+            dX[(long long)t * width + c] = total;
+        }
+    }
+}
+
+extern "C" __global__ void backprop_maxout(float* dX, const float* dY, const int* which,
+        long long n, int n_pieces) {
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n * n_pieces;
+            i += (long long)gridDim.x * blockDim.x) {
+        dX[i] = which[i / n_pieces] == i % n_pieces ? dY[i / n_pieces] : 0.0f;
+    }
+}
+
 // Sums of squares, one for each block.
 extern "C" __global__ void square_sums(float* sums, const float* X, long long n) {
     __shared__ float part[1024];

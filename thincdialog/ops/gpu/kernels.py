@@ -87,6 +87,39 @@ def backprop_max_rows(d_highest: Any, which: Any, starts: Any, n_rows: int) -> A
     return dX
 
 
+def windows(X: Any, bounds: Any, size: int) -> Any:
+    """Each row with its neighbours, ``size`` on each side.
+
+    bounds (Ints2d): Where each row's sequence begins and ends, shape (2, n_rows).
+    """
+    import cupy
+
+    n, width = X.shape
+    out = cupy.empty((n, width * (2 * size + 1)), dtype="f")
+    _start("windows", n, out, _floats(X), bounds, _int(n), _int(width), _int(size))
+    return out
+
+
+def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
+    """The gradient of the rows."""
+    import cupy
+
+    n, width = dY.shape[0], dY.shape[1] // (2 * size + 1)
+    dX = cupy.empty((n, width), dtype="f")
+    _start("backprop_windows", n, dX, _floats(dY), bounds, _int(n), _int(width), _int(size))
+    return dX
+
+
+def backprop_maxout(dY: Any, which: Any, n_pieces: int) -> Any:
+    """The gradient of the pieces, shape (*dY.shape, n_pieces)."""
+    import cupy
+
+    dX = cupy.empty((*dY.shape, n_pieces), dtype="f")
+    sizes = (numpy.int64(dY.size), _int(n_pieces))
+    _start("backprop_maxout", _of_size(dX.size), dX, _floats(dY), which, *sizes)
+    return dX
+
+
 def square_sums(sums: Any, X: Any) -> None:
     """Write sums of squares, ``N_SUMS`` of them, whose sum is that of all."""
     _start("square_sums", N_SUMS, sums, _floats(X), numpy.int64(X.size))
