@@ -18,7 +18,8 @@ test-slow: .venv/test ## Run the slow tests
 	$(BIN)/python -m pytest -q -n auto -m slow
 
 test-gpu: .venv/test ## Run the tests of the GPU, on a stand-in for CuPy (needs a C++ compiler)
-	PYTHONPATH=tests/stand_in CUPY_STAND_IN=14 $(BIN)/python -m pytest -q -n auto -m gpu
+	@for version in 14 13; do PYTHONPATH=tests/stand_in CUPY_STAND_IN=$$version \
+		$(BIN)/python -m pytest -q -n auto -m gpu || exit 1; done
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .

@@ -15,17 +15,17 @@ ENCODER = "agent.model.encoder"
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
-    "quickstart": ("quickstart", {}, 154, 0, 3),
+    "quickstart": ("quickstart", {}, 108, 0, 1),
     "ranker": ("ranker", {}, 58, 0, 1),
     "intent": ("intent", {}, 93, 0, 1),
     "babi": ("babi", {}, 158, 0, 1),
     "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 184, 0, 1),
-    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 11103, 0, 1),
+    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 10772, 0, 1),
     "MemoryReader": (
         "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 221, 0, 1,
     ),
     "transformer": (
-        "quickstart", {ENCODER: {"@models": "thincdialog.TransformerEncoder.v1"}}, 9533, 0, 1,
+        "quickstart", {ENCODER: {"@models": "thincdialog.TransformerEncoder.v1"}}, 8758, 0, 1,
     ),
 }  # fmt: skip
 
@@ -111,3 +111,23 @@ def test_device_counts_of_a_step(name, root, tmp_path, cupy):
     assert counts.d2h <= waits, counts.shown("d2h")
     assert counts.h2d <= h2d, counts.shown("h2d")
     assert counts.launches <= launches, counts.shown("launches")
+
+
+@pytest.mark.parametrize("name", ["ranker", "intent", "MemoryReader"])
+def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
+    found = [
+        counts_of_a_step(cupy, root, tmp_path, name, size=size, n_words=n_words)
+        for size, n_words in ((32, (1, 4)), (512, (1, 4)), (32, (20, 60)))
+    ]
+    assert len({counts.launches for counts in found}) == 1
+    assert {counts.waits for counts in found} == {0} and {counts.h2d for counts in found} == {1}
+
+
+@pytest.mark.parametrize("name", ["ranker", "quickstart"])
+def test_device_losses_are_those_of_the_cpu(name, root, tmp_path, cupy):
+    losses = []
+    for gpu_id in (-1, 0):
+        with training(root, tmp_path, name, size=32, gpu_id=gpu_id) as step:
+            reports = [step() for _ in range(50)]
+        losses.append([float(report.loss) / report.n_losses for report in reports])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)

@@ -92,12 +92,14 @@ class DialogCupyOps(ExactProducts, CupyOps):
     def seq2col(self, seq: Any, nW: int, *, lengths: Any = None) -> Any:
         if lengths is None:
             return super().seq2col(seq, nW)
-        return kernels.windows(seq, *derived(self, _bounds, lengths), nW)
+        (bounds,) = derived(self, _bounds, lengths)
+        return kernels.windows(seq, bounds, nW)
 
     def backprop_seq2col(self, dY: Any, nW: int, *, lengths: Any = None) -> Any:
         if lengths is None:
             return super().backprop_seq2col(dY, nW)
-        return kernels.backprop_windows(dY, *derived(self, _bounds, lengths), nW)
+        (bounds,) = derived(self, _bounds, lengths)
+        return kernels.backprop_windows(dY, bounds, nW)
 
     def backprop_maxout(self, dY: Any, which: Any, P: int) -> Any:
         return kernels.backprop_maxout(dY, which, P)

@@ -27,6 +27,8 @@ def put(ops: Ops, role: Hashable, *arrays: numpy.ndarray) -> Tuple[Any, ...]:
     if known is None:
         asarray: Any = ops.asarray
         return tuple(map(asarray, arrays))
+    # CuPy's current device is each thread's own: a batch may come from another one.
+    ops.xp.cuda.Device(ops.device_id).use()
     return known.put(role, arrays)
 
 

@@ -1,8 +1,11 @@
 """One device, which does at once what it is asked to do."""
 
+import threading
 from types import SimpleNamespace
 
 from ._counts import waited_only
+
+_current = threading.local()
 
 
 class CUDARuntimeError(RuntimeError):
@@ -16,6 +19,7 @@ class Device:
         self.id = int(device or 0)
 
     def use(self):
+        _current.device = self.id
         return self
 
     def synchronize(self):
@@ -78,8 +82,8 @@ memory = SimpleNamespace(pool=MemoryPool())
 nvtx = SimpleNamespace(RangePush=lambda *args: None, RangePop=lambda: None)
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
-    getDeviceCount=lambda: 1,
-    getDevice=lambda: 0,
+    getDeviceCount=lambda: 2,
+    getDevice=lambda: getattr(_current, "device", 0),
     deviceSynchronize=lambda: waited_only("deviceSynchronize"),
 )
 
