@@ -156,7 +156,7 @@ def check_methods(owner: Any) -> None:
 
     RAISES (CodeError): If not.
     """
-    if not isinstance(owner, Contract) or _is_ours(type(owner)):
+    if not isinstance(owner, Contract) or is_ours(type(owner)):
         return
     for name in owner.returns:
         held: Any = inspect.getattr_static(owner, name, _watched)

@@ -32,6 +32,7 @@ from .contract import (
 from .errors import ProtocolError
 from .messages import FIELDS, Message, are_messages, column, is_message
 from .metrics import Metric
+from .ops.later import Number
 from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
@@ -290,11 +291,11 @@ class StepReport(NamedTuple):
     """What came of an update of the weights.
 
     examples (int): How many it learnt from; 0: nothing was changed.
-    loss (Optional[float]): What the step was to make smaller, summed (nats); None if it is
-        not known.
+    loss (Optional[Number]): What the step was to make smaller, summed (nats); None if it is
+        not known. A float, or a number that is still on a device (``ops/later.py``).
     n_losses (int): On how many it was measured.
     unit (str): What these are: "examples" or "tokens".
-    gradient_norm (float): Of the mean gradient, before clipping.
+    gradient_norm (Number): Of the mean gradient, before clipping.
     counts (Mapping[str, int]): What else can be added up: "tokens" that were read and the
         "cells" that they took with padding, "contexts" and the "truncated_contexts" among
         them, ...
@@ -302,10 +303,10 @@ class StepReport(NamedTuple):
     """
 
     examples: int
-    loss: Optional[float] = None
+    loss: Optional[Number] = None
     n_losses: int = 0
     unit: str = "examples"
-    gradient_norm: float = 0.0
+    gradient_norm: Number = 0.0
     counts: Mapping[str, int] = {}
     learn_rate: Optional[float] = None
 

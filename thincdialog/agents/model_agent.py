@@ -1,6 +1,7 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import (
@@ -9,6 +10,7 @@ from typing import (
     Collection,
     Dict,
     Iterator,
+    List,
     Mapping,
     Optional,
     Sequence,
@@ -19,6 +21,7 @@ from typing import (
 import numpy as np
 from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
+from thinc.util import is_numpy_array
 
 from ..batchers import Lengths
 from ..contract import CodeError, place_in, told
@@ -53,6 +56,8 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
+from ..ops.known_numbers import put
+from ..ops.later import Later
 from ..protocol import (
     NO_STEP,
     Learner,
@@ -386,9 +391,13 @@ class ModelAgent(ConversationAgent, Learner):
         losses (Floats1d): One for each example.
         RAISES (TrainingError): If the sum is not finite.
         """
-        total = float(losses.sum())
-        if total - total != 0.0:  # inf and nan
-            raise not_finite("loss", batch.ids())
+        total: Any = losses.sum()
+        if is_numpy_array(losses):
+            total = float(total)
+            if total - total != 0.0:  # inf and nan
+                raise not_finite("loss", batch.ids())
+        else:  # Nobody waits for a device; who reads the loss is told.
+            total = Later(total, lambda: not_finite("loss", batch.ids()))
         self.counters.learn(batch)
         self.counters.add_loss(total, len(batch.rows))
 
@@ -399,12 +408,13 @@ class ModelAgent(ConversationAgent, Learner):
         Seldom does anybody look at the replies, so their texts are found when somebody does.
 
         scores (Floats2d): Shape (n_examples, n_texts).
-        targets (np.ndarray): Number of each example's right text.
+        targets (Ints1d): Number of each example's right text, on the device of the scores.
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
         losses (Floats1d): Of the examples.
         """
-        best = self.model.ops.to_numpy(scores.argmax(axis=1))
-        self.counters.judge(int((best == targets).sum()), len(best))
+        best: Any = scores.argmax(axis=1)
+        n_right = (best == targets).sum()
+        self.counters.judge(int(n_right) if is_numpy_array(best) else n_right, len(best))
 
         def replied() -> Sequence[str]:
             among = texts()
@@ -469,7 +479,8 @@ class ModelAgent(ConversationAgent, Learner):
             counters.microbatches.add(parameters.gradients)
             counters.microbatches.take(parameters.gradients)
         try:
-            norm = parameters.update(optimizer, 1.0 / counters.examples)
+            later = partial(_gradient_not_finite, counters.ids_later())
+            norm = parameters.update(optimizer, 1.0 / counters.examples, later)
         except TrainingError:
             error = not_finite("gradient", counters.ids)
             raise self._traced(error, counters.batches) from None
@@ -545,14 +556,33 @@ class ModelAgent(ConversationAgent, Learner):
 
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
         """Texts of a field as the model's input, on its device."""
+        self.count_cells(encoded, field)
+        return Ragged(*put(self.model.ops, field, *map(_int32, encoded)))
+
+    def put_texts(
+        self, texts: Sequence[Tuple[Tuple[Any, Any], int]], *more: np.ndarray
+    ) -> Tuple[List[Ragged], Sequence[Any]]:
+        """Texts of several fields as the model's input, and other arrays, in one copy.
+
+        texts (Sequence[Tuple]): Pairs of ids and lengths, each with its field.
+        RETURNS (Tuple[List[Ragged], Sequence]): On the model's device.
+        """
+        for encoded, field in texts:
+            self.count_cells(encoded, field)
+        arrays = [_int32(array) for encoded, _ in texts for array in encoded]
+        role = (*(field for _, field in texts), len(more))
+        found = put(self.model.ops, role, *arrays, *more)
+        n = 2 * len(texts)
+        return [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+
+    def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
+        """Texts of a field are read."""
         ids, lengths = encoded
         counts = self.counters.counts
         counts["tokens"] += len(ids)
         # A model that names no second field lays out all it reads in one way.
         is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
         counts["cells"] += int(lengths.max()) * len(lengths) if is_padded else len(ids)
-        ops = self.model.ops
-        return Ragged(ops.asarray2i(ids), ops.asarray1i(lengths))
 
     # --- metrics ----------------------------------------------------------------
 
@@ -569,6 +599,14 @@ def has_rectangles(model: Model) -> bool:
     """Whether any layer lays out its input as wide as the longest row: Thinc's
     ``with_padded`` and its like, which have it in their names."""
     return any("padded" in node.name for node in model.walk())
+
+
+def _int32(array: Any) -> Any:
+    return np.asarray(array, dtype="i")
+
+
+def _gradient_not_finite(ids: Callable[[], Sequence[Optional[str]]]) -> TrainingError:
+    return not_finite("gradient", ids())
 
 
 def no_labels(train: Teacher) -> DataError:

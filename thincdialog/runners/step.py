@@ -5,6 +5,7 @@ from typing import Any
 
 from ..contract import is_users, place_of
 from ..errors import TrainingError
+from ..ops.later import Later
 from ..protocol import Learner, StepReport
 from ..worlds import World
 
@@ -35,7 +36,8 @@ def one_step(
     gather(agent, world, seed, step, n)
     learn_rate = getattr(optimizer, "learn_rate", None)
     report = agent.update(optimizer)
-    if report.loss is not None and not math.isfinite(report.loss):
+    loss, norm = report.loss, report.gradient_norm
+    if loss is not None and not isinstance(loss, Later) and not math.isfinite(loss):
         own = type(agent).update
         where = f"{place_of(own)}: " if is_users(own) else ""
         text = f"{where}the loss of step {step} is {report.loss}: try a lower learn_rate"
@@ -43,7 +45,7 @@ def one_step(
     # A user's agent may count with NumPy's numbers, which JSON does not know.
     return report._replace(
         examples=int(report.examples),
-        loss=None if report.loss is None else float(report.loss),
-        gradient_norm=float(report.gradient_norm),
+        loss=loss if loss is None or isinstance(loss, Later) else float(loss),
+        gradient_norm=norm if isinstance(norm, Later) else float(norm),
         learn_rate=None if learn_rate is None else float(learn_rate),
     )

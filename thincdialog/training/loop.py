@@ -19,6 +19,7 @@ from ..callbacks.callback import shall_end
 from ..contract import CodeError, place_of
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
+from ..ops.later import Number
 from ..optimizers.scored_schedules import tell_schedules
 from ..optimizers.state import averages_of
 from ..protocol import StepReport
@@ -82,7 +83,7 @@ class TrainingLoop:
         self.loss_rows = LogRows(training["score"])
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
-        self.gradient_norm: Optional[float] = None
+        self.gradient_norm: Optional[Number] = None
         self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
         self._has_checkpoints = bool(
@@ -267,7 +268,7 @@ class TrainingLoop:
             is_best,
             is_evaluation=is_evaluation,
             learn_rate=self.learn_rate,
-            gradient_norm=self.gradient_norm,
+            gradient_norm=_float(self.gradient_norm),
             total_steps=self._total_steps(),
         )
         if is_evaluation:
@@ -315,7 +316,10 @@ class TrainingLoop:
             "seconds": self.clock.seconds(),
             "parts": {name: part.state() for name, part in self._parts().items()},
             "callbacks": {name: part.state() for name, part in self._callbacks().items()},
-            "more": {name: getattr(self, name) for name in self._saved},
+            "more": {
+                **{name: getattr(self, name) for name in self._saved},
+                "gradient_norm": _float(self.gradient_norm),
+            },
             "evaluated_step": self._evaluated_step,
             "logged_step": self._logged_step,
             "random": random_state(),
@@ -357,3 +361,7 @@ class TrainingLoop:
         self._must_save = False
         self.every_checkpoint.done(self.position, state["seconds"])
         set_random_state(state["random"])
+
+
+def _float(number: Optional[Number]) -> Optional[float]:
+    return None if number is None else float(number)
