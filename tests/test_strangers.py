@@ -134,6 +134,14 @@ def test_strangers_models_in_commands_end_in_one_line(models, tmp_path, capsys, 
         assert "agent.json" in shown and "Traceback" not in shown and shown.count("✘") == 1
 
 
+@pytest.mark.parametrize("inside", ["", "model-best"])
+def test_strangers_a_pipe_for_meta_json_is_told_as_one(models, tmp_path, inside):
+    copy = shutil.copytree(models["retrieval"], tmp_path / "given" / inside)
+    put(pipe, copy / "meta.json")
+    with pytest.raises(ModelError, match="meta.json  cannot be read: it is a pipe, expected a"):
+        answer(tmp_path / "given")
+
+
 # --- the right form with wrong types ------------------------------------------------------
 
 ODD = (
