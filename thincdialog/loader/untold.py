@@ -16,7 +16,7 @@ def _show_others(kind: Any, error: BaseException, trace: Optional[TracebackType]
         last = last.tb_next
     is_cut = isinstance(error, (EOFError, pickle.UnpicklingError))
     # What ``_main`` itself reads comes whole from whoever lives.
-    if last is None or not is_cut or last.tb_frame.f_code is not spawn._main.__code__:  # type: ignore
+    if last is None or not is_cut or last.tb_frame.f_code is not spawn._main.__code__:
         _show(kind, error, trace)
 
 
