@@ -52,6 +52,42 @@ def test_starting_a_process_that_cannot_read_what_it_is_told_is_heard(tmp_path, 
     assert "EOFError: of the script" in done.stderr
 
 
+WORKING = """
+import os, sys
+from thincdialog.loader.hands import ProcessHands
+from thincdialog.loader.readers import Readers
+
+if __name__ == "__main__":
+    Readers(1)
+    hands = ProcessHands(dict, 1, "forkserver", print)
+    while not hands.n_ready:
+        hands.wait(60.0)
+    print(*os.listdir(os.environ["TMPDIR"]))
+    if sys.argv[1] == "killed":
+        sys.stdout.flush()
+        os.kill(os.getpid(), 9)
+    hands.end()
+"""
+
+
+def test_what_a_killed_process_has_left_of_a_fork_server_goes_at_the_next_start(tmp_path, root):
+    (tmp_path / "working.py").write_text(WORKING)
+    place = tmp_path / "t"
+    place.mkdir()
+    given = {**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(place)}
+
+    def run(how):
+        command = [sys.executable, "working.py", how]
+        return subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True)
+
+    killed = run("killed")
+    assert killed.returncode == -signal.SIGKILL and len(killed.stdout.split()) == 1
+    assert [path.name for path in place.iterdir()] == killed.stdout.split()
+    again = run("not")
+    assert (again.returncode, again.stderr) == (0, "") and len(again.stdout.split()) == 1
+    assert again.stdout != killed.stdout and list(place.iterdir()) == []
+
+
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_started_processes_leave_signals_to_their_parent(method):
     hands = ProcessHands(len_of_words, 1, method, print)

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from ..errors import WorkerError
 from .failure import Failure
-from .starting import leave_signals_to_parent, starting_processes
+from .starting import leave_signals_to_parent, starting_processes, use_own_folder
 from .wire import new_slot, receive, send
 
 # Gives what carries out tasks; called once by each worker.
@@ -129,6 +129,8 @@ class _Process:
         starting = multiprocessing.get_context(start_method)
         self.slots: Tuple[int, ...] = ()
         try:
+            if start_method == "forkserver":
+                use_own_folder()
             self.slots = tuple(new_slot() for _ in range(AT_ONCE))
             self.pipe, theirs = starting.Pipe()
             is_fork = start_method == "fork"

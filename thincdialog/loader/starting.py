@@ -1,16 +1,23 @@
 """What holds while worker processes are started, whoever starts them."""
 
+import multiprocessing
 import os
 import signal
-from contextlib import contextmanager
-from multiprocessing import resource_tracker, spawn
+from contextlib import ExitStack, contextmanager
+from multiprocessing import resource_tracker, spawn, util
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, Dict, Iterator, List
+
+from ..files.held import held, temporary_folder
 
 # Windows has no SIGHUP.
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
 SAFE_PATH = "PYTHONSAFEPATH"
+# Of the temporary folder; short, as paths of sockets must be.
+NAME = "thincdialog"
+# Kept here, as a process that was forked drops what is to be done at the end of its parent.
+_own_folder = ExitStack()
 _UNTOLD = str(Path(__file__).with_name("untold.py"))
 
 
@@ -45,6 +52,20 @@ def starting_processes() -> Iterator[None]:
             del os.environ[SAFE_PATH]
         else:
             os.environ[SAFE_PATH] = before
+
+
+def use_own_folder() -> None:
+    """Give the fork server's socket a temporary folder of this program's. The one that Python
+    makes would stay if this process was killed; ours goes when the next one starts.
+
+    RAISES (OSError): If it cannot be made.
+    """
+    known: Dict[str, Any] = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    if known.get("tempdir") is None:
+        folder = _own_folder.enter_context(held(temporary_folder() / NAME, 0o700, is_folder=True))
+        known["tempdir"] = str(folder)
+        # When Python itself would remove its own, behind the end of the fork server.
+        util.Finalize(None, _own_folder.close, exitpriority=-100)
 
 
 def leave_signals_to_parent() -> None:
