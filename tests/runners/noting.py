@@ -34,7 +34,8 @@ if not registry.has("teachers", "tests.tiny.v1"):
 
 
 def note(**what):
-    line = json.dumps({"pid": os.getpid(), "thread": threading.current_thread().name, **what}) + "\n"
+    who = {"pid": os.getpid(), "thread": threading.current_thread().name}
+    line = json.dumps({**who, **what}) + "\n"
     file = os.open(os.environ["NOTES"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, line.encode())
     os.close(file)
