@@ -355,7 +355,8 @@ def test_strangers_a_run_that_goes_on_mends_its_best_model(trained, tmp_path, ca
 
 # --- files of a store ----------------------------------------------------------------------
 
-STORED = """
+STORED = (
+    """
 [paths]
 train = null
 
@@ -363,7 +364,9 @@ train = null
 @teachers = "thincdialog.LabelledText.v1"
 train = ${paths.train}
 dev = ${paths.train}
-""" + CLASSIFIER
+"""
+    + CLASSIFIER
+)
 
 
 @pytest.fixture(scope="module")

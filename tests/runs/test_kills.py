@@ -21,6 +21,8 @@ WORDS = ["train", "config.cfg", "--training.max_steps=2", "--training.n_samples=
 WORDS += ["--training.checkpoint_every_steps=1", "--training.eval_every_steps=1"]
 # Until the last process of a killed run has noticed, on a busy machine.
 MOST_SECONDS = 15.0
+# Which points are tried where not all are: each killed run starts two processes, twice.
+SEED = int(os.environ.get("FUZZ_SEED", "0"))
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +65,13 @@ def points(runs):
 
 
 def chosen(points, share):
-    """A share of all points; and those around what lies in no model or checkpoint."""
-    picked = set(range(1, len(points) + 1, share))
+    """A share of all points, others with another seed; and those around what lies in no model or
+    checkpoint."""
+    picked = set(range(1 + SEED % share, len(points) + 1, share))
     return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
 
 
-ALL = [slow("alone", 1), slow("thread", 7), slow("process", 9)]
+ALL = [slow("alone", 1), slow("thread", 1), slow("process", 9)]
 
 
 @pytest.mark.parametrize("name, share", [("alone", 60), *ALL])
