@@ -134,7 +134,7 @@ class Stores:
         different = _difference(manifest.get("fingerprint"), wanted)
         if different or not is_thorough:
             return different
-        return _damage(folder, manifest, lambda: open_store(folder, manifest).check_numbers())
+        return _damage(folder, manifest, lambda: open_store(folder, manifest))
 
     def _build(self, name: str, folder: Path, data: Split, wanted: Any, stderr: TextIO) -> None:
         facts = [_facts(path) for path in _files_of(data)]
@@ -250,21 +250,22 @@ class Stores:
                     write_tokens(store, encoder, folder, wanted, progress)
             manifest = read_manifest(folder)
         tokens = _open_tokens(folder, manifest, store, encoder)
-        store.check_numbers()
         store.tokens[encoder.key] = tokens
         return Built(f"{name} tokens", folder, reason, store.n_rows, _size(folder))
 
 
 def open_store(folder: Path, manifest: Optional[Dict[str, Any]]) -> MappedStore:
-    """The store in a folder.
+    """The store in a folder, whose numbers were looked at.
 
     manifest (Optional[Dict[str, Any]]): What its manifest says.
     RAISES (DataError): If it is damaged.
     """
     try:
-        return MappedStore(folder, manifest or {})
+        store = MappedStore(folder, manifest or {})
     except (LookupError, ValueError, TypeError, AttributeError):
         raise _damaged_manifest(folder) from None
+    store.check_numbers()
+    return store
 
 
 def _open_tokens(
