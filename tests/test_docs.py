@@ -14,6 +14,7 @@ from thincdialog.cli.main import COMMANDS, main
 from thincdialog.formats.layout_file import FOLDER, CorpusLayout
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LONG = {"commands.md", "larger-than-memory.md", "own.md", "ray.md", "runs.md"}
 # What .ci/run runs.
 BY_THE_CI = {"make quickstart", "make test", ". .venv/bin/activate"}
 MY_CFG = """[tasks.coffee]
@@ -89,7 +90,13 @@ def check_fragment(text, folder):
     assert main(["debug", "config", "part.cfg"]) == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.name in LONG else [])
+        for page in PAGES
+    ],
+)
 def test_docs_every_block_works(page, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("sys.stdin", None)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import slow
 from tests.runners.resuming import remains, same
 from tests.training.examples import RANKER
 
@@ -71,10 +70,8 @@ def chosen(points, share):
     return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
 
 
-ALL = [slow("alone", 1), slow("thread", 1), slow("process", 9)]
-
-
-@pytest.mark.parametrize("name, share", [("alone", 60), *ALL])
+@pytest.mark.slow
+@pytest.mark.parametrize("name, share", [("alone", 1), ("thread", 1), ("process", 9)])
 def test_kills_at_any_point_leave_nothing_and_the_run_goes_on(runs, points, name, share):
     folder, ask = runs
     expected = remains(folder / name) if points(name) and name == "alone" else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import start
+from tests.processes import slow, start
 from tests.runners.resuming import CONFIGS, FIXED, LIVE, NOTES, WORDS, Crash, config, remains, same
 from tests.runs.conftest import ENDS, resume
 from tests.training.examples import RANKER, quietly_train
@@ -42,6 +42,9 @@ def ends_alike(text, tmp_path, expected, seen):
     return shown
 
 
+LONG = {"mixture, dynamic", "dynamic, Words, RAdam", "a world without a state"}
+
+
 def crashes(text, tmp_path, step):
     NOTES.crash_at(step)
     with pytest.raises(Crash):
@@ -57,7 +60,7 @@ def whole(text, tmp_path, first_draws=0):
     return remains(tmp_path / "whole"), seen, n_steps
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", [slow(name) if name in LONG else name for name in CONFIGS])
 def test_resume_after_crashes_gives_the_same_bits(tmp_path, name):
     text = CONFIGS[name]
     expected, seen, n_steps = whole(text, tmp_path)

@@ -199,6 +199,52 @@ def test_another_tokenizer_reads_the_examples_and_not_the_data(files):
     assert set(made(**{"tokenizer.lower": False, "agent.max_context": 9}).values()) == {""}
 
 
+COUNTED = """
+import os
+from thincdialog.api import registry
+from thincdialog.data.tokenizers.word_tokenizer import WordTokenizer
+
+@registry.tokenizers("tests.counted.v1")
+class Counted(WordTokenizer):
+    def build(self, texts, progress=None):
+        texts = list(texts)
+        with open(os.environ["BUILT"], "a") as file:
+            file.write(f"{len(texts)}\\n")
+        super().build(texts, progress)
+"""
+
+
+def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
+    monkeypatch.setenv("BUILT", str(files / "log"))
+    (files / "counted.py").write_text(COUNTED)
+    changes = {"tokenizer.@tokenizers": "tests.counted.v1", "code": "counted.py"}
+
+    def n_built():
+        return len((files / "log").read_text().split())
+
+    quietly_train(FILES, files / "held", **{**changes, "training.max_epochs": 1})
+    made(**changes)
+    for number in range(2):
+        quietly_train(FILES, files / f"stored{number}", **changes, **STORED)
+        assert n_built() == 2
+    assert weights(files / "held") == weights(files / "stored1")
+    # Another one is built, and so is a damaged one.
+    made(**changes, **{"tokenizer.lower": False})
+    assert n_built() == 3
+    for path in (files / "stores").glob("tokenizer-*/tokenizer/*"):
+        path.write_bytes(path.read_bytes()[:-1])
+    quietly_train(FILES, files / "stored2", **changes, **STORED)
+    assert n_built() == 4 and weights(files / "stored2") == weights(files / "held")
+    for path in (files / "stores").glob("tokenizer-*/manifest.json"):
+        path.write_text("[")
+    quietly_train(FILES, files / "stored3", **changes, **STORED)
+    assert n_built() == 5 and weights(files / "stored3") == weights(files / "held")
+    # Trials keep none.
+    other = {**changes, **STORED, "tokenizer.min_freq": 2}
+    dry_run(FILES, code=other.pop("code"), overrides=other, stderr=io.StringIO())
+    assert len(list((files / "stores").glob("tokenizer-*"))) == 2
+
+
 def test_files_that_are_only_newer_are_the_same(files):
     made()
     os.utime(files / "train.csv", ns=(1, 1))

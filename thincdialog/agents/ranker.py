@@ -29,6 +29,7 @@ from ..files.json_file import texts_in
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
 from ..messages import SELF, Message, MessageBatch
+from ..models.re_ranker import SECOND, best_pairs
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
@@ -345,13 +346,17 @@ class RankerAgent(ModelAgent):
         if not len(batch):
             return []
         batch = Batch.of(batch)
-        vectors = self.model.get_ref("context_encoder").predict(self.inputs(batch))
+        inputs = self.inputs(batch)
+        vectors = self.model.get_ref("context_encoder").predict(inputs)
         lists, pools = self._choices(batch)
         eval_labels = batch.column("eval_labels")
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
         said = self._said(batch)
-        for row, scores in enumerate(self._scores(vectors, lists, pools)):
+        all_scores = self._scores(vectors, lists, pools)
+        if self.model.has_ref(SECOND):
+            self._look_again(inputs, lists, all_scores)
+        for row, scores in enumerate(all_scores):
             texts = lists[row]
             loss = self._evaluation_loss(texts, scores, eval_labels[row])
             is_repeat = self._repeats(texts, said[row])
@@ -423,6 +428,24 @@ class RankerAgent(ModelAgent):
         if scorer is not None:
             return scorer.predict((contexts, candidates))
         return self.model.ops.gemm(contexts, candidates, trans2=True)
+
+    def _look_again(
+        self, inputs: Ragged, lists: Sequence[Sequence[str]], scores: List[Any]
+    ) -> None:
+        """Add what a second model thinks of each row's best candidates."""
+        numbers: Dict[str, int] = {}
+        best = [best_pairs(of_row[None], self.model.attrs["n_best"])[:, 1] for of_row in scores]
+        pairs = [
+            (row, numbers.setdefault(lists[row][column], len(numbers)))
+            for row, columns in enumerate(best)
+            for column in columns.tolist()
+        ]
+        ops = self.model.ops
+        X = (inputs, self.replies(list(numbers)), ops.asarray2i(pairs))
+        more = ops.to_numpy(self.model.get_ref(SECOND).predict(X))[:, 0]  # (n_pairs,)
+        ends = np.cumsum([len(columns) for columns in best])
+        for of_row, columns, own in zip(scores, best, np.split(more, ends[:-1])):
+            of_row[columns] += own
 
     def _score_own(
         self, contexts: Floats2d, candidates: Floats2d, sizes: Sequence[int]

@@ -90,7 +90,7 @@ def dry_run(
                 for name, task in experiment.tasks.items()
             }
         )
-        experiment.initialize(run.teacher, stream)
+        experiment.initialize(run.teacher, stream, "none")
         experiment.use_tokens(stream, "none")
         if experiment.agent.learns:
             _take_step(experiment, run.teacher, found)

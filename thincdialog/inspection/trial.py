@@ -77,6 +77,6 @@ def prepared(
         stream = stderr or sys.stderr
         trial.use_examples(stream, "none")
         trial.teacher = trial.training_split()
-        trial.initialize(trial.teacher, stream)
+        trial.initialize(trial.teacher, stream, "none")
         trial.use_tokens(stream, "none")
         yield trial

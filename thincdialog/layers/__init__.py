@@ -10,6 +10,7 @@ from . import (
     fill_empty,
     flatten,
     identity_init,
+    joined_pairs,
     l2_normalise,
     layer_norm,
     learned_positions,

@@ -19,6 +19,7 @@ from ..config import (
     resolve_config,
 )
 from ..contract import check_attributes, is_users, place_of, told
+from ..data import Tokenizer
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..examples.portion import Encoding
 from ..files.held import temporary_folder
@@ -43,6 +44,7 @@ from ..teachers import MultiTask, Teacher, mix_tasks
 from ..teachers.other_format import OtherFormatError
 from ..worlds import WorldFactory
 from .beginning import find_beginning
+from .kept_tokenizer import find, keep
 from .reading_bar import reading_bar
 from .stores import Building, Built, Stores
 
@@ -227,22 +229,28 @@ class Experiment:
             raise ConfigError([problem], self.checked.name)
         return cast(Learner, self.agent)
 
-    def initialize(self, teacher: Teacher, stderr: TextIO) -> None:
+    def initialize(self, teacher: Teacher, stderr: TextIO, building: Building = "new") -> None:
         """Let the agent learn vocabulary, classes and first weights, and show on a terminal
         that texts are read.
 
         teacher (Teacher): Of the training data.
+        building (str): "none": a tokenizer that is built is not kept beside the stores.
         RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
         """
         name = self.checked.interpolated["training"]["init_from"]
+        place = self._tokenizer_place() if name is None else None
         shapes: List[Any] = []
         with reading_bar(stderr) as progress:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
             if name is None:
+                is_kept = place is not None and find(self.tokenizer, place)
                 self.agent.initialize(teacher, **known)
+                check_attributes(self.agent)
+                if place is not None and not is_kept and building != "none":
+                    keep(self.tokenizer, place)
             else:
                 head = look_again(name, lambda: self._initialize_from(teacher, known, shapes))
-        check_attributes(self.agent)
+                check_attributes(self.agent)
         lines = list(self.learner.beginning) if self.agent.learns else []
         if name is not None:
             lines = [head, *(f"  {line}" for line in lines)]
@@ -271,6 +279,14 @@ class Experiment:
             if problem is None:
                 raise
             raise problem from error
+
+    def _tokenizer_place(self) -> Optional[Path]:
+        """Where a tokenizer that must be built is kept, beside the stores that it is built of."""
+        if self.stores is None or self.tokenizer is None or not self.tokenizer.needs_texts:
+            return None
+        if type(self.tokenizer).to_disk is Tokenizer.to_disk:
+            return None  # A user's, which does not say what it learnt.
+        return self.stores.tokenizer_place(self.checked.interpolated["tokenizer"])
 
     def use_examples(self, stderr: TextIO, building: Building = "new") -> List[Built]:
         """Show what is in the stores, if the config names a place for them, before anything is

@@ -2,6 +2,7 @@
 
     STORE/TASK/SPLIT/examples/          what the teacher gives, behind its mutators
     STORE/TASK/SPLIT/tokens-XXXXXXXX/   the token ids of one encoder
+    STORE/tokenizer-XXXXXXXX/           a tokenizer that was built of them (``kept_tokenizer``)
 
 A store says what it was made of. It is shown only while this is so.
 """
@@ -29,6 +30,7 @@ from ..files.whole_file import writing
 from ..loggers.values import leaves
 from ..messages import SPLITS
 from ..teachers import Teacher
+from .kept_tokenizer import place_of
 from .reading_bar import reading_bar
 
 # Of all that follows; a store of another format is made anew.
@@ -153,7 +155,7 @@ class Stores:
                 writer.finish({"facts": facts, "hashed": time.time_ns()})
             finally:
                 writer.files.close()
-        for path in folder.parent.glob("tokens-*"):
+        for path in [*folder.parent.glob("tokens-*"), *self.root.glob("tokenizer-*")]:
             shutil.rmtree(path, ignore_errors=True)
 
     def _fingerprint(
@@ -204,6 +206,20 @@ class Stores:
         return f"{found}; stale: {stale}" if stale else found
 
     # --- tokens ---------------------------------------------------------------------------
+
+    def tokenizer_place(self, settings: Any) -> Optional[Path]:
+        """Where the tokenizer lies that is built of the training data; None if not all of these
+        are shown from stores.
+
+        settings (Any): ``[tokenizer]``, as JSON.
+        """
+        names = [task for task, teacher in self.tasks.items() if "train" in teacher.splits]
+        if not all((task, "train") in self._opened for task in names):
+            return None
+        manifests = [read_manifest(self._opened[task, "train"].folder) or {} for task in names]
+        data = [manifest.get("files") for manifest in manifests]
+        code = [[Path(path).name, _hash(path)] for path in self.code]
+        return place_of(self.root, [FORMAT, settings, code, data])
 
     def use_tokens(
         self, encoder: Optional[TextEncoder], stderr: TextIO, building: Building = "new"

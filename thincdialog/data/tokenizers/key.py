@@ -18,7 +18,11 @@ def tokenizer_key(tokenizer: Tokenizer) -> Optional[str]:
     tokenizer (Tokenizer): Built already.
     """
     kind = type(tokenizer)
-    settings = {name: value for name, value in vars(tokenizer).items() if name[0] != "_"}
+    settings = {
+        name: value
+        for name, value in vars(tokenizer).items()
+        if name[0] != "_" and name != "needs_texts"  # False once it was loaded.
+    }
     if (
         is_users(kind)
         and kind.to_disk is Tokenizer.to_disk

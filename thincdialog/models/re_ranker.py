@@ -1,0 +1,88 @@
+"""A quick model finds the best candidates, a slow one looks at them again."""
+
+from typing import Any, Callable, Optional, Tuple
+
+import numpy as np
+from thinc.api import Model
+from thinc.types import Floats2d, Ragged
+
+from ..registry import registry
+from .bi_encoder import ENCODERS
+from .poly_encoder import SCORER
+
+InT = Tuple[Ragged, Ragged]
+OutT = Floats2d
+SECOND = "second"
+
+
+@registry.models("thincdialog.ReRanker.v1")
+def ReRanker(first: Model[InT, OutT], second: Model, n_best: int = 16) -> Model[InT, OutT]:
+    """The scores of a first model, to which a second one adds its own for the best candidates of
+    each conversation. Both learn: the second from the mistakes that the first one makes now.
+
+    The parts of the first, such as ``model.get_ref("context_encoder")``, are parts of the whole;
+    the other is ``model.get_ref("second")``.
+
+    first (Model[Tuple[Ragged, Ragged], Floats2d]): Such as ``thincdialog.BiEncoder.v1``.
+    second (Model[Tuple[Ragged, Ragged, Ints2d], Floats2d]): Such as
+        ``thincdialog.CrossEncoder.v1``.
+    n_best (int): Candidates that the second one looks at, 1 or more.
+    X (Tuple[Ragged, Ragged]): Conversations and candidates: ids and segments, int32.
+    RETURNS (Model[Tuple[Ragged, Ragged], Floats2d]): Output shape (n_examples,
+        n_candidates).
+    RAISES (ValueError): If n_best is below 1.
+    SOURCE: Nogueira and Cho 2019, https://arxiv.org/abs/1901.04085
+    """
+    if n_best < 1:
+        raise ValueError(f"n_best = {n_best}, but it must be 1 or more")
+    parts = {name: first.get_ref(name) for name in (*ENCODERS, SCORER) if first.has_ref(name)}
+    return Model(
+        "re_ranker",
+        forward,
+        init=init,
+        layers=[first, second],
+        refs={**parts, SECOND: second},
+        attrs={"n_best": n_best},
+        dims={"nO": None},
+    )
+
+
+def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+    ops = model.ops
+    first, second = model.layers
+    scores, backprop_first = first(X, is_train)  # (n_examples, n_candidates)
+    pairs: Any = best_pairs(ops.to_numpy(scores), model.attrs["n_best"])
+    rows, columns = ops.asarray1i(pairs[:, 0]), ops.asarray1i(pairs[:, 1])
+    more, backprop_second = second((*X, ops.asarray2i(pairs)), is_train)  # (n_pairs, 1)
+    Y: Any = scores.copy()  # as scores
+    Y[rows, columns] += more[:, 0]
+
+    def backprop(dY: Any) -> InT:
+        backprop_second(ops.reshape2f(dY[rows, columns], len(pairs), 1))
+        return backprop_first(dY)
+
+    return Y, backprop
+
+
+def best_pairs(scores: np.ndarray, n_best: int) -> np.ndarray:
+    """The rows and columns of the highest scores of each row, in no order; int32, shape
+    (n_rows * min(n_best, n_columns), 2).
+
+    scores (np.ndarray): Shape (n_rows, n_columns).
+    """
+    n_rows, n_columns = scores.shape
+    n_best = min(n_best, n_columns)
+    columns = np.argpartition(scores, n_columns - n_best, axis=1)[:, n_columns - n_best :]
+    rows = np.repeat(np.arange(n_rows), n_best)
+    return np.stack([rows, columns.ravel()], axis=1).astype(np.int32)
+
+
+def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[Any] = None) -> None:
+    first, second = model.layers
+    first.initialize(X=X)
+    if first.has_dim("nO"):
+        model.set_dim("nO", first.get_dim("nO"))
+    if X is None:
+        second.initialize()
+    else:
+        second.initialize(X=(*X, model.ops.asarray2i([[0, 0]])))
