@@ -7,11 +7,20 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from tests.processes import limited, slow
-from tests.training.examples import CLASSIFIER, RANKER, Terminal, quietly_train, weights
+from tests.training.examples import (
+    CLASSIFIER,
+    RANKER,
+    REPLIES,
+    TALKS,
+    Terminal,
+    quietly_train,
+    weights,
+)
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
@@ -226,6 +235,10 @@ def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
         path.write_bytes(path.read_bytes()[:-1])
     quietly_train(FILES, files / "stored2", **changes, **STORED)
     assert n_built() == 4 and weights(files / "stored2") == weights(files / "held")
+    for path in (files / "stores").glob("tokenizer-*/manifest.json"):
+        path.write_text("[")
+    quietly_train(FILES, files / "stored3", **changes, **STORED)
+    assert n_built() == 5 and weights(files / "stored3") == weights(files / "held")
     # Trials keep none.
     other = {**changes, **STORED, "tokenizer.min_freq": 2}
     dry_run(FILES, code=other.pop("code"), overrides=other, stderr=io.StringIO())
@@ -261,6 +274,25 @@ def test_build_mends_what_is_damaged(files):
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"?")
     assert made()["intent/train"] == "strings.npy has another checksum than it was written with"
+    assert path.read_bytes() == content
+
+
+def test_numbers_of_conversations_are_looked_at_before_training(tmp_path, monkeypatch):
+    """They have no tokens, with which those of single turns are."""
+    monkeypatch.chdir(tmp_path)
+    say = [{"speaker": who, "text": f"{who} {n}"} for n in range(3) for who in "ab"]
+    rows = [json.dumps({"id": str(n), "turns": say}) for n in range(4)]
+    Path("train.jsonl").write_text("\n".join(rows))
+    config = TALKS.replace("dev.", "train.").replace("test.", "train.") + REPLIES
+    made(config)
+    folder = Path("stores/talk/train")
+    assert [path.name for path in folder.iterdir()] == ["examples"]
+    path = folder / "examples" / "label_ids.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:128] + b"\x7f" * (len(content) - 128))
+    with pytest.raises(DialogError, match="label_ids.npy  is damaged .a number out of range"):
+        quietly_train(config, **STORED)
+    made(config)
     assert path.read_bytes() == content
 
 

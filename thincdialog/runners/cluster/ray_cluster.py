@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ...errors import DialogError, MissingPackageError, WorkerError
-from ...training.interruption import SIGNALS, Interruption
+from ...loader.starting import SIGNALS
+from ...training.interruption import Interruption
 from ..crew import MAX_WAIT_SECONDS, Failure
 from .actor import WorkerActor
 
