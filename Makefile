@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 
-.PHONY: help quickstart test test-slow lint types format bench clean
+.PHONY: help quickstart test test-slow test-gpu lint types format bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -16,6 +16,10 @@ test: .venv/test ## Run the tests
 
 test-slow: .venv/test ## Run the slow tests
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
+
+test-gpu: .venv/test ## Run the tests of the GPU, on a stand-in for CuPy (needs a C++ compiler)
+	@for version in 14 13; do PYTHONPATH=tests/stand_in CUPY_STAND_IN=$$version \
+		$(BIN)/python -m pytest -q -n auto -m gpu || exit 1; done
 
 lint: .venv/dev ## Check style
 	$(BIN)/ruff check .

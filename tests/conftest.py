@@ -29,7 +29,11 @@ def pytest_collection_modifyitems(items):
 
         if not has_cupy_gpu:
             for item in on_gpu:
-                item.add_marker(pytest.mark.skip(reason="needs a CUDA device and CuPy"))
+                item.add_marker(
+                    pytest.mark.skip(
+                        reason="needs a CUDA device and CuPy; make test-gpu has a stand-in"
+                    )
+                )
 
 
 @pytest.fixture(autouse=True)

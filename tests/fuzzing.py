@@ -15,7 +15,7 @@ ODD = (
     b'""', b'"x"', b"x" * 5000, b"text", b"label", b"labels", b"turns", b"id", b"speaker",
     b"@layers", b"<<: *a", b"&a", b"*a", b"!!python/object:os.system",
 )  # fmt: skip
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 def mangle(content: bytes, random) -> bytes:

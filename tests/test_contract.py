@@ -38,7 +38,7 @@ def words():
 """
 PARTS = {
     "teachers": "test_contract.Lights.v1", "layers": "test_contract.Words.v1",
-    "loggers": "thincdialog.Console.v1",
+    "loggers": "thincdialog.Console.v1", "optimizers": "Adam.v1",
     "metrics": "thincdialog.Accuracy.v1", "runners": "thincdialog.Alone.v1",
     "tokenizers": "thincdialog.Words.v1",
 }  # fmt: skip
@@ -62,7 +62,7 @@ max_epochs = 1
 score = "accuracy"
 {callback}
 [training.optimizer]
-@optimizers = "Adam.v1"
+@optimizers = "{optimizers}"
 {rate}
 [training.logger]
 @loggers = "{loggers}"
@@ -147,6 +147,13 @@ class Own(Tokenizer):
 
 """
     return builds("tokenizers", "Own()", text + methods)
+
+
+def optimizer(value, given="key, weights, gradient"):
+    head = "from thinc.api import Optimizer\n\n\nclass Own(Optimizer):\n"
+    text = f"{head}    def __call__(self, {given}, **more):\n        return {value}\n"
+    registry, code = builds("optimizers", "Own(learn_rate)", text)
+    return registry, code.replace("def build():", "def build(learn_rate: float):")
 
 
 # What is registered where, what the line says of it, and whether `debug config` finds it.
@@ -483,7 +490,7 @@ WRONG = {
     "other weights": (
         *own("agents", "Learner", "update(self, optimizer)", GROWS, LEARNS),
         r"Own.update\(\) left 7 weights where there were 3",
-        0,
+        1,
     ),
     "fewer than no examples": (
         *own("agents", "Learner", "update(self, optimizer)", "StepReport(-1)", LEARNS),
@@ -545,6 +552,70 @@ WRONG = {
     "runner": (
         *own("runners", "Alone", "take(self, *given)", None),
         r"Own.take\(\) returned None",
+        0,
+    ),
+    "act is a string": (
+        *builds("agents", "Own()", "class Own(Agent):\n    act = 'hello'\n"),
+        r"Own.act is a str \('hello'\), but should be a method",
+        1,
+    ),
+    "act is a property": (
+        *builds("agents", "Own()", "class Own(Agent):\n    act = property(lambda self: 'a')\n"),
+        r"Own.act is a property, but should be a method",
+        1,
+    ),
+    "batch_act of an object": (
+        *builds(
+            "agents",
+            "Own()",
+            "class Own(Agent):\n    def __init__(self):\n        self.batch_act = ['a']\n",
+        ),
+        r"Own.batch_act is a list of 1 \(\['a'\]\), but should be a method",
+        1,
+    ),
+    "act of an object": (
+        *builds(
+            "agents",
+            "Own()",
+            "class Own(Agent):\n    def __init__(self):\n        self.act = lambda: 'hello'\n",
+        ),
+        r"<lambda>\(\) returned a str \('hello'\), but should return a Message",
+        1,
+    ),
+    "weights nan": (
+        *own(
+            "agents",
+            "Learner",
+            "update(self, optimizer)",
+            "self.weights.fill(np.nan) or StepReport(30)",
+            LEARNS,
+        ),
+        r"Own.update\(\): after step 1, the weights are not finite: try a lower learn_rate",
+        0,
+    ),
+    "optimizer None": (
+        *optimizer("None"),
+        r"Own.__call__\(\) returned None, but should return the pair \(weights, gradient\)",
+        1,
+    ),
+    "optimizer loses a weight": (
+        *optimizer("weights[1:], gradient"),
+        r"Own.__call__\(\) returned a tuple of 2 \(a ndarray of shape .* in the shapes",
+        1,
+    ),
+    "optimizer nan": (
+        *optimizer("weights * np.nan, gradient"),
+        r"returned a tuple of 2 \(a ndarray of shape \(\d+,\), float32, not finite; ",
+        1,
+    ),
+    "optimizer takes too little": (
+        *optimizer("weights, gradient", "key, weights"),
+        r"Own.__call__\(\): TypeError: .* takes 3 positional arguments but 4 were given",
+        1,
+    ),
+    "store without ids": (
+        *store(cells="[None if name == 'id' else 'a' for row in rows]"),
+        r"Own.cells\(\) returned a list of \d+ .* text and id are strings",
         0,
     ),
     "tokenizer None": (
@@ -671,6 +742,16 @@ def test_a_logger_that_fails_later_is_told_with_its_line(run, folder):
     exit_code, _, err = run("train my.cfg --code code.py")
     said = r"has failed \(code.py:\d+  in <lambda>\(\): AttributeError: .*\)\. Training goes on"
     assert exit_code == 0 and len(re.findall(said, err)) == 1
+
+
+def test_a_logger_that_would_never_run_is_told(run, folder):
+    code = "def step(info):\n    yield 1\n"
+    write(folder, *builds("loggers", "lambda *given: (step, print)", code))
+    said = r"code.py:\d+  step\(\) returned a generator .* nothing, and not yield"
+    exit_code, _, err = run("debug config my.cfg --code code.py")
+    assert exit_code == 1 and len(re.findall(said, err)) == 1
+    exit_code, _, err = run("train my.cfg --code code.py")
+    assert exit_code == 0 and len(re.findall(rf"has failed \({said}\)\. Training", err)) == 1
 
 
 @pytest.mark.parametrize("executor", ["thread", "process"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.processes import little_memory, no_longer_than, slow
-from tests.training.examples import RANKER, quietly_train
+from tests.training.examples import CLASSIFIER, RANKER, quietly_train
 from thincdialog.api import Chatbot, Experiment
 from thincdialog.cli.main import main
 from thincdialog.errors import DialogError, ModelError
@@ -132,6 +132,14 @@ def test_strangers_models_in_commands_end_in_one_line(models, tmp_path, capsys, 
             assert main(words) == 1
         shown = capsys.readouterr().err
         assert "agent.json" in shown and "Traceback" not in shown and shown.count("✘") == 1
+
+
+@pytest.mark.parametrize("inside", ["", "model-best"])
+def test_strangers_a_pipe_for_meta_json_is_told_as_one(models, tmp_path, inside):
+    copy = shutil.copytree(models["retrieval"], tmp_path / "given" / inside)
+    put(pipe, copy / "meta.json")
+    with pytest.raises(ModelError, match="meta.json  cannot be read: it is a pipe, expected a"):
+        answer(tmp_path / "given")
 
 
 # --- the right form with wrong types ------------------------------------------------------
@@ -343,3 +351,81 @@ def test_strangers_all_damage_to_a_run_is_mended_or_told(trained, tmp_path, caps
                                   "tokenizer/vocabulary.jsonl", "meta.json"])  # fmt: skip
 def test_strangers_a_run_that_goes_on_mends_its_best_model(trained, tmp_path, capsys, name):
     assert try_run(trained, tmp_path / "in" / "copy", f"model-best/{name}", garbage, capsys) == 0
+
+
+# --- files of a store ----------------------------------------------------------------------
+
+STORED = (
+    """
+[paths]
+train = null
+
+[tasks.intent]
+@teachers = "thincdialog.LabelledText.v1"
+train = ${paths.train}
+dev = ${paths.train}
+"""
+    + CLASSIFIER
+)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A folder with data and a store that was built of them."""
+    folder = tmp_path_factory.mktemp("stored")
+    rows = [json.dumps({"text": f"text {n}", "label": "ab"[n % 2]}) for n in range(20)]
+    (folder / "rows.jsonl").write_text("\n".join(rows))
+    (folder / "a.cfg").write_text(STORED)
+    assert main(["build", *words_of_store(folder, folder / "store")]) == 0
+    return folder
+
+
+def words_of_store(folder, store):
+    paths = [f"--paths.train={folder / 'rows.jsonl'}", f"--loader.store={store}"]
+    return [str(folder / "a.cfg"), *paths]
+
+
+def other_numbers(path):
+    """The right form, and numbers that are no places in anything."""
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[:128] + b"\x7f" * (len(content) - 128))
+
+
+def try_store(stored, place, file, fault, capsys):
+    """Training names the file, or takes what cannot tell; ``build`` mends it."""
+    store = shutil.copytree(stored / "store", place / "store")
+    content = (store / file).read_bytes()
+    put(fault, store / file) if fault is not other_numbers else other_numbers(store / file)
+    train = ["train", *words_of_store(stored, store), "--training.max_steps", "1"]
+    codes = []
+    for words in (train, ["build", *words_of_store(stored, store)], train):
+        with no_longer_than(SECONDS), little_memory():
+            codes.append(main(words))
+        shown = capsys.readouterr().err
+        assert "Traceback" not in shown, (file, fault.__name__, shown)
+        if codes[-1]:
+            assert shown.count("✘") == 1 and str(store) in shown, (file, fault.__name__, shown)
+    assert codes[1:] == [0, 0], (file, fault.__name__)
+    mended = store / file
+    assert not mended.is_symlink() and file.endswith("json") or mended.read_bytes() == content
+    assert not list(store.rglob("*.building")) and not list(store.rglob(".*"))
+    shutil.rmtree(place)
+    return codes[0]
+
+
+def store_cases(stored):
+    files = files_in(stored / "store")
+    # Of strings they make other texts.
+    numbers = [file for file in files if file.endswith(".npy") and "strings.npy" not in file]
+    arrays = [(file, other_numbers) for file in numbers]
+    return arrays + [(file, fault) for file in files for fault in FAULTS]
+
+
+@pytest.mark.parametrize("n", [8, slow(10_000)])
+def test_strangers_all_damage_to_a_store_is_told_and_mended(stored, tmp_path, capsys, n):
+    cases = store_cases(stored)
+    assert len(cases) > 250
+    chosen = random.Random(0).sample(cases, min(n, len(cases)))
+    codes = [try_store(stored, tmp_path / "in" / "copy", *each, capsys) for each in chosen]
+    assert 1 in codes

@@ -11,6 +11,7 @@ build to be called (losses, initializers, ...) is called so where it is of a use
 import functools
 import gc
 import inspect
+import math
 import os
 import site
 import sys
@@ -104,7 +105,7 @@ class Contract:
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        if _is_ours(cls):
+        if is_ours(cls):
             return
         for name, returned in cls.returns.items():
             method = vars(cls).get(name)
@@ -116,7 +117,8 @@ class Contract:
                 setattr(cls, name, _watched(method, returned))
 
 
-def _is_ours(cls: type) -> bool:
+def is_ours(cls: type) -> bool:
+    """Whether a class is of this package."""
     return cls.__module__.partition(".")[0] == PACKAGE
 
 
@@ -133,7 +135,7 @@ def check_attributes(owner: Any) -> None:
 
     RAISES (CodeError): If not.
     """
-    if not isinstance(owner, Contract) or _is_ours(type(owner)):
+    if not isinstance(owner, Contract) or is_ours(type(owner)):
         return
     for name, returned in owner.has.items():
         try:
@@ -146,6 +148,25 @@ def check_attributes(owner: Any) -> None:
         if not returned.fits(value):
             place = f"{place_of(type(owner))}.{name}"
             raise CodeError(f"{place} is {show(value)}, but should be {returned.wanted}")
+
+
+def check_methods(owner: Any) -> None:
+    """See that what an object of a user's class has in the place of methods can be called; what
+    it has been given by itself is watched from then on, as methods of its class are.
+
+    RAISES (CodeError): If not.
+    """
+    if not isinstance(owner, Contract) or is_ours(type(owner)):
+        return
+    for name in owner.returns:
+        held: Any = inspect.getattr_static(owner, name, _watched)
+        if isinstance(held, property) or not callable(getattr(owner, name, _watched)):
+            found = "a property" if isinstance(held, property) else show(held)
+            place = f"{place_of(type(owner))}.{name}"
+            raise CodeError(f"{place} is {found}, but should be a method")
+        own: Any = getattr(owner, "__dict__", {}).get(name)
+        if own is not None and is_users(own):
+            setattr(owner, name, Watched(own, owner.returns[name]))
 
 
 def wrong_value(function: Any, value: Any, wanted: str) -> CodeError:
@@ -161,13 +182,23 @@ def show(value: Any) -> str:
     """A value in few letters: its kind, and what it is if that is short."""
     if value is None:
         return "None"
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and shape:
+    if _has_shape(value):
+        dtype = getattr(value, "dtype", None)
         cells = f": {value.tolist()}" if getattr(value, "size", SHOWN) <= MAX_CELLS else ""
-        return f"{one(type(value))} of shape {shape}, {getattr(value, 'dtype', '?')}{cells}"
+        is_good = getattr(dtype, "kind", "") != "f" or math.isfinite(float(value.sum(dtype="d")))
+        tail = "" if cells or is_good else ", not finite"
+        return f"{one(type(value))} of shape {value.shape}, {dtype or '?'}{tail}{cells}"
+    if isinstance(value, (list, tuple)) and any(map(_has_shape, value[:2])):
+        parts = "; ".join(map(show, value[:2]))
+        return f"{one(type(value))} of {len(value)} ({parts}{'; ...' if value[2:] else ''})"
     text = " ".join(repr(value).split())
     size = f" of {len(value)}" if isinstance(value, (list, tuple)) else ""
     return f"{one(type(value))}{size} ({text[:SHOWN]}{'...' if len(text) > SHOWN else ''})"
+
+
+def _has_shape(value: Any) -> bool:
+    shape = getattr(value, "shape", None)
+    return isinstance(shape, tuple) and bool(shape)
 
 
 def one(kind: type) -> str:
@@ -293,7 +324,7 @@ def _owner(error: BaseException) -> str:
         trace = trace.tb_next
     frame = trace.tb_frame if trace is not None else None
     owner = frame.f_locals.get("self") if frame is not None else None
-    if frame is None or not isinstance(owner, Contract) or _is_ours(type(owner)):
+    if frame is None or not isinstance(owner, Contract) or is_ours(type(owner)):
         return ""
     lack = f" has no {frame.f_code.co_name}()" * isinstance(error, NotImplementedError)
     return f"{place_of(type(owner))}{lack}"

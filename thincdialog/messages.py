@@ -8,7 +8,18 @@ candidates, best first), ``episode_done``, ``reward``, ``id`` (of the example),
 """
 
 from itertools import repeat
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple, Union, overload
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Sequence,
+    Tuple,
+    Union,
+    overload,
+)
 
 # What data is split into.
 SPLITS = ("train", "dev", "test")
@@ -81,15 +92,18 @@ class Columns(Sequence[Message]):
 
 
 class MessageBatch(Columns):
-    """Messages of columns that are there already, such as the replies to a batch.
+    """Messages of columns, such as the replies to a batch.
 
-    columns (Dict[str, Sequence]): Field name to one value a row; all of one length.
+    columns (Mapping[str, Union[Sequence, Callable]]): Field name to one value a row, all of one
+        length; or to what gives these, for a field that seldom anybody asks for.
     n_rows (int): Number of rows.
     """
 
     __slots__ = ("columns", "n_rows")
 
-    def __init__(self, columns: Dict[str, Sequence[Any]], n_rows: int):
+    def __init__(
+        self, columns: Mapping[str, Union[Sequence[Any], Callable[[], Sequence[Any]]]], n_rows: int
+    ):
         self.columns = columns
         self.n_rows = n_rows
 
@@ -100,7 +114,10 @@ class MessageBatch(Columns):
         return self.columns
 
     def column(self, name: str) -> Sequence[Any]:
-        return self.columns[name] if name in self.columns else [None] * self.n_rows
+        if name not in self.columns:
+            return [None] * self.n_rows
+        cells = self.columns[name]
+        return cells() if callable(cells) else cells
 
 
 def column(messages: Sequence[Message], name: str) -> Sequence[Any]:

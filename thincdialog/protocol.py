@@ -1,8 +1,10 @@
 """What worlds, trainers and servers may ask of an agent, and of one that learns."""
 
+import functools
 from contextlib import contextmanager, nullcontext
 from numbers import Integral
 from pathlib import Path
+from types import FunctionType
 from typing import (
     Any,
     Callable,
@@ -17,10 +19,20 @@ from typing import (
     TypeVar,
 )
 
-from .contract import Contract, Returned, holds, is_kind, is_mapping
+from .contract import (
+    CodeError,
+    Contract,
+    Returned,
+    holds,
+    is_kind,
+    is_mapping,
+    is_ours,
+    place_of,
+)
 from .errors import ProtocolError
 from .messages import FIELDS, Message, are_messages, column, is_message
 from .metrics import Metric
+from .ops.later import Number
 from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
@@ -279,11 +291,11 @@ class StepReport(NamedTuple):
     """What came of an update of the weights.
 
     examples (int): How many it learnt from; 0: nothing was changed.
-    loss (Optional[float]): What the step was to make smaller, summed (nats); None if it is
-        not known.
+    loss (Optional[Number]): What the step was to make smaller, summed (nats); None if it is
+        not known. A float, or a number that is still on a device (``ops/later.py``).
     n_losses (int): On how many it was measured.
     unit (str): What these are: "examples" or "tokens".
-    gradient_norm (float): Of the mean gradient, before clipping.
+    gradient_norm (Number): Of the mean gradient, before clipping.
     counts (Mapping[str, int]): What else can be added up: "tokens" that were read and the
         "cells" that they took with padding, "contexts" and the "truncated_contexts" among
         them, ...
@@ -291,10 +303,10 @@ class StepReport(NamedTuple):
     """
 
     examples: int
-    loss: Optional[float] = None
+    loss: Optional[Number] = None
     n_losses: int = 0
     unit: str = "examples"
-    gradient_norm: float = 0.0
+    gradient_norm: Number = 0.0
     counts: Mapping[str, int] = {}
     learn_rate: Optional[float] = None
 
@@ -320,6 +332,21 @@ def _are_replies_or_none(value: Any, batch: Any, *given: Any) -> bool:
 def _are_weights(value: Any) -> bool:
     shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
     return len(shape) == 1 and str(dtype) == "float32"
+
+
+def _in_place(update: Callable) -> Callable:
+    """The ``update`` of a user's agent, which must change the weights in place."""
+
+    @functools.wraps(update)
+    def updated(self: "Learner", *given: Any, **named: Any) -> StepReport:
+        n_weights = self.n_weights
+        report: StepReport = update(self, *given, **named)
+        if self.n_weights != n_weights:
+            found = f"left {self.n_weights:,} weights where there were {n_weights:,}"
+            raise CodeError(f"{place_of(update)} {found}: it must change them in place")
+        return report
+
+    return updated
 
 
 class Learner(Agent):
@@ -360,6 +387,12 @@ class Learner(Agent):
     has_gradient: bool = False
     beginning: Sequence[str] = ()
     model: Any = None
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        update = vars(cls).get("update")
+        if isinstance(update, FunctionType) and not is_ours(cls):
+            cls.update = _in_place(update)  # type: ignore[method-assign]
 
     @property
     def n_weights(self) -> int:
@@ -415,6 +448,13 @@ class Learner(Agent):
         """Most replies that one of the batch is told from in learning, the right one among them;
         None if it is told from none. Where it is 1 in all batches, nothing can be learnt."""
         return None
+
+    def check_learnt(self, n_steps: int) -> None:
+        """See, as training ends, that there was something to learn.
+
+        n_steps (int): Steps of the whole run.
+        RAISES (NothingToLearnError): If it is known that there was not.
+        """
 
     def gathered_loss(self) -> float:
         """The mean loss of what was learnt since the last update, with the weights as they

@@ -1,7 +1,6 @@
 """What rankers and classifiers have in common."""
 
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -29,13 +28,6 @@ def test_model_agent_copy_is_cheap_and_has_no_weights_of_its_own():
         assert getattr(copy, name) is getattr(agent, name)
     assert copy.conversation is not agent.conversation
     assert sys.getsizeof(copy.__dict__) + sys.getsizeof(copy.conversation) < 1000  # bytes
-    seconds = []
-    for _ in range(5):
-        started = time.perf_counter()
-        for _ in range(1000):
-            agent.clone()
-        seconds.append((time.perf_counter() - started) / 1000)
-    assert min(seconds) < 50e-6, "a copy takes 1 to 2 microseconds on an idle machine"
 
 
 def test_model_agent_counts_the_padding_of_layers_that_pad():

@@ -20,6 +20,7 @@ from thincdialog.models.bi_encoder import BiEncoder
 from thincdialog.models.classifier import Classifier
 from thincdialog.models.parameters import FlatParameters
 from thincdialog.models.transformer_encoder import TransformerEncoder
+from thincdialog.models.transformer_tokens import TransformerTokens
 from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.ops.choice import get_dialog_ops, using_ops
 from thincdialog.ops.dialog_fast_ops import DialogFastOps
@@ -53,7 +54,8 @@ def make_ours(ops, is_ranker):
     rng, optimizer = np.random.default_rng(1), LazyAdam(LEARN_RATE)
     with using_ops(ops):
         fix_random_seed(0)
-        encoder = TransformerEncoder(WIDTH, DEPTH, HEADS, positions="learned", dropout=DROPOUT)
+        tokens = TransformerTokens(WIDTH, DEPTH, HEADS, positions="learned", dropout=DROPOUT)
+        encoder = TransformerEncoder(tokens, dropout=DROPOUT)
         model = BiEncoder(encoder, share="all", scale=SCALE) if is_ranker else Classifier(encoder)
         set_vocabulary(model, N_IDS)
 

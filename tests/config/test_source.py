@@ -66,6 +66,7 @@ def test_source_reads_what_confection_reads():
         ('[a]\nx = "b" ; one\n', 2, "a comment needs a line of its own"),
         ("[a]\nx = +3\n", 2, "write 3"),
         ("[a]\nx = [1, Infinity]\n", 2, "write a finite number"),
+        ('[a]\nx = ["\\u0000"]\n', 2, "holds a NUL character - remove it"),
         ("[a]\nx = b\n  [a.c]\n", 2, "an indented line continues the value above it"),
         ("[a]\nx = [1, 2\n", 2, "which is not JSON"),
         ("[a]\nx = {1: 2}\n", 2, "which is not JSON"),

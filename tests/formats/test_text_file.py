@@ -116,6 +116,11 @@ def test_readers_refuse_what_is_no_file(reader, written, tmp_path):
             list(reader.read(path))
         with pytest.raises(DataError, match=words):
             text_file.check_readable(path)
+    for name in ("zero", "urandom", "null"):
+        device = tmp_path / f"{name}{reader.name}"
+        device.symlink_to(f"/dev/{name}")
+        with pytest.raises(DataError, match="is a device: give a file or a pipe"):
+            list(reader.read(str(device)))
 
 
 def test_teachers_miss_files_of_all_splits_before_reading_any(tmp_path):

@@ -45,7 +45,7 @@ class Loop:
         )
 
     def step(self, progress, info=None):
-        self.run.progress = progress
+        self.run.progress_now = lambda: progress
         self.log_step(info)
 
 
@@ -164,7 +164,7 @@ def test_console_time_left_of_a_resumed_run_counts_its_own_steps():
     logged = LoggedRun({}, first_step=1000, total_steps=2000)
     logger = ConsoleLogger(logged, io.StringIO(), stderr)
     logger.bar.start_t -= 10
-    logged.progress = make_progress(1010)._replace(total_steps=2000)
+    logged.progress_now = lambda: make_progress(1010)._replace(total_steps=2000)
     logger.log_step(None)
     # 10 steps in 10 seconds: 990 more take 16:30, not the 10 seconds of 1,010 in 10.
     assert re.search(r"step 1010/2000, .*, 1[56]:\d\d left", stderr.getvalue())
@@ -219,6 +219,15 @@ def test_jsonl_unwritable_is_one_error(tmp_path):
     for path in (tmp_path / "file" / "log.jsonl", tmp_path):
         with pytest.raises(OutputError, match=r"thincdialog\.JSONL\.v1 cannot write"):
             Loop(JSONL(str(path)))
+
+
+def test_jsonl_adds_nothing_to_the_data(tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_text('{"text": "a"}\n')
+    config = {"paths": {"log": str(path)}, "tasks": {"a": {"train": ["none.jsonl", str(path)]}}}
+    with pytest.raises(OutputError, match=r"add rows to what 'tasks\.a\.train' names"):
+        JSONL(str(path))(LoggedRun(config), io.StringIO(), io.StringIO())
+    assert path.read_text() == '{"text": "a"}\n'
 
 
 def Recorder(name, calls, fails=()):

@@ -12,6 +12,8 @@ from tests.ops.array_backends import EACH_OPS, backend, ragged
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.models.classifier import Classifier
 from thincdialog.models.parameters import FlatParameters
+from thincdialog.models.transformer_encoder import TransformerEncoder
+from thincdialog.models.transformer_tokens import TransformerTokens
 from thincdialog.models.vocabulary_size import set_vocabulary
 from thincdialog.registry import registry
 
@@ -22,14 +24,18 @@ ENCODERS = {
     "CNNEncoder": {"width": 12},
     "BiLSTMEncoder": {"width": 12},
     "MemoryReader": {"width": 12},
-    "TransformerEncoder": {"width": 12, "depth": 2, "n_heads": 2},
+    "TransformerEncoder": {"width": 12, "depth": 2, "n_heads": 2},  # Of its tokens.
 }
 EVERY = pytest.mark.parametrize("name", ENCODERS)
 
 
 def build(name, **settings):
     make = registry.models.get(f"thincdialog.{name}.v1")
-    model = make(**{**ENCODERS[name], **settings})
+    settings = {**ENCODERS[name], **settings}
+    if name == "TransformerEncoder":
+        own = {"dropout": settings["dropout"]} if "dropout" in settings else {}
+        settings = {"tokens": TransformerTokens(**settings), **own}
+    model = make(**settings)
     set_vocabulary(model, N_IDS)
     return model
 
@@ -167,3 +173,15 @@ def test_set_vocabulary_leaves_sizes_that_are_known(ops):
     set_vocabulary(known, 99)
     assert known.layers[0].get_dim("nV") == N_IDS
     set_vocabulary(Linear(2, 2), 99)
+
+
+def test_transformer_encoder_is_as_wide_as_its_tokens_or_as_it_is_told(ops):
+    tokens = TransformerTokens(width=12, depth=0)
+    for width, wanted in ((None, 12), (5, 5)):
+        model = TransformerEncoder(tokens.copy(), width)
+        set_vocabulary(model, N_IDS)
+        model.initialize(X=texts(ops, [[8]]))
+        assert model.predict(texts(ops, [[8, 9], []])).shape == (2, wanted)
+    unknown = Model("mine", lambda model, X, is_train: (X, lambda dY: dY))
+    with pytest.raises(ValueError, match="'mine' does not tell how wide"):
+        TransformerEncoder(unknown)

@@ -109,7 +109,7 @@ def test_parameters_update_returns_the_norm_before_clipping(make, ops):
     for slot in parameters.slots:
         parameters.gradients[slot.offset : slot.offset + slot.size] = 3.0
         wanted += 9.0 * slot.size
-    norm = parameters.update(optimizer, scale=0.5)
+    norm = float(parameters.update(optimizer, scale=0.5))
     assert norm == pytest.approx(0.5 * np.sqrt(wanted), rel=1e-6)
 
 

@@ -7,10 +7,12 @@ import pytest
 from thinc.api import NumpyOps, get_current_ops
 from thinc.compat import has_cupy, has_cupy_gpu
 
-from tests.ops.array_backends import BACKENDS, EACH_OPS, backend, new_ops
+from tests.ops.array_backends import BACKENDS, EACH_OPS, backend, in_threads, new_ops
 from thincdialog.errors import DialogError
 from thincdialog.ops.choice import get_dialog_ops, using_ops
+from thincdialog.ops.dialog_cupy_ops import DialogCupyOps
 from thincdialog.ops.dialog_ops import exact_products
+from thincdialog.ops.known_numbers import put
 
 
 def masks(ops, *position, n=3):
@@ -125,6 +127,30 @@ def test_ops_gpu_that_is_missing_is_one_clear_error():
     with pytest.raises(DialogError, match=fix) as raised:
         get_dialog_ops(0)
     assert "gpu_id = 0" in str(raised.value) and "-1 for the CPU" in str(raised.value)
+
+
+@pytest.mark.skipif(has_cupy, reason="CuPy works here")
+def test_ops_cupy_that_does_not_work_is_not_said_to_be_missing(tmp_path, monkeypatch):
+    (tmp_path / "cupy").mkdir()
+    text = "raise ImportError('libcuda.so.1: cannot open shared object file')"
+    (tmp_path / "cupy" / "__init__.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(DialogError, match="is installed, but does not work here: libcuda.so.1"):
+        get_dialog_ops(0)
+
+
+@pytest.mark.gpu
+def test_ops_batches_go_to_their_device_from_any_thread():
+    import cupy
+
+    found = []
+
+    def work(device):
+        put(DialogCupyOps(device_id=device), "batch", np.arange(3, dtype="i"))
+        found.append((device, cupy.cuda.runtime.getDevice()))
+
+    in_threads(work, range(cupy.cuda.runtime.getDeviceCount()))
+    assert found and all(device == current for device, current in found)
 
 
 @pytest.mark.gpu

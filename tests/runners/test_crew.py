@@ -20,7 +20,7 @@ def hanging():
     class Hanging(Toy):
         def run(self, tell):
             if self.number == 1:
-                release.wait(20)
+                release.wait(300)
             else:
                 super().run(tell)
 
@@ -35,7 +35,7 @@ def test_crew_hears_what_each_tells_and_what_it_gives_in_the_end():
     assert crew.each("echo", "to all") == ["to all"] * 4
     assert run(crew, [3]) == [[], [], [], [0, 1, 2, True]]
     began = time.monotonic()
-    assert crew.listen(0.1) == [] and 0.1 <= time.monotonic() - began < 2
+    assert crew.listen(0.1) == [] and 0.1 <= time.monotonic() - began < 60
     crew.end()
 
 
@@ -67,7 +67,7 @@ def test_crew_an_error_of_any_kind_names_worker_examples_and_place(how, text):
     with pytest.raises(WorkerError) as caught:
         run(crew)
     crew.end()  # The other one comes back.
-    assert time.monotonic() - began < 5 and threading.active_count() <= n_threads
+    assert time.monotonic() - began < 60 and threading.active_count() <= n_threads
     error = caught.value
     first, *lines = str(error).splitlines()
     assert (error.worker, first) == (1, f"Worker 1: {text}")
@@ -96,7 +96,7 @@ def test_crew_waits_no_longer_than_it_may(hanging):
     with pytest.raises(WorkerError) as caught:
         while crew.busy:
             crew.listen(0.1)
-    assert 0.3 <= time.monotonic() - began < 5
+    assert 0.3 <= time.monotonic() - began < 60
     text = "no answer within 0.3 seconds: it hangs, or is very slow"
     assert str(caught.value) == f"Worker 1: {text}"
 
@@ -115,13 +115,13 @@ def test_crew_waits_a_while_for_all_when_the_run_is_to_end(hanging):
     with pytest.raises(Interrupted) as caught:
         while crew.busy:
             crew.listen(0.1)
-    assert 0.8 < time.monotonic() - began < 4
+    assert 0.8 < time.monotonic() - began < 60
     assert caught.value.number == signal.SIGTERM
     text = "no answer 1 seconds after the run was to end: it hangs, or is very slow"
     assert crew.notes == [f"Worker 1: {text}. Nothing more can be saved."]
     began = time.monotonic()
     crew.end()  # There is nothing to wait for.
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 60
 
 
 def test_crew_names_all_who_are_late(hanging):

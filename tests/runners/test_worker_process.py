@@ -37,7 +37,7 @@ def is_running(pid: int) -> bool:
 
 
 def assert_gone(pids) -> None:
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while time.monotonic() < until and any(map(is_running, pids)):
         time.sleep(0.05)
     assert [pid for pid in pids if is_running(pid)] == []
@@ -87,10 +87,10 @@ def test_worker_processes_that_go_wrong_are_noticed_at_once():
         text = r"its process \d+ ended, with exit code 3$"
         with pytest.raises(WorkerError, match=f"^Worker 1: {text}"):
             toys.run(crew)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
     # The other one, which would go on, was ended, too.
     assert_gone(pids)
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while threading.active_count() > n_threads and time.monotonic() < until:
         time.sleep(0.01)
     assert threading.active_count() <= n_threads
@@ -107,7 +107,7 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
         began = time.monotonic()
         with pytest.raises(WorkerError, match="^Worker 0: no answer within 0.5 seconds"):
             crew.each("echo", bytes(10**7))  # Nobody takes it in.
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert_gone(pids)
     assert len(os.listdir("/proc/self/fd")) <= before
 

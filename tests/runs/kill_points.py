@@ -91,7 +91,7 @@ def left_of(session):
     return found
 
 
-def seconds_until_gone(session, most=20.0):
+def seconds_until_gone(session, most=80.0):
     began = time.monotonic()
     while left_of(session) and time.monotonic() - began < most:
         time.sleep(0.01)

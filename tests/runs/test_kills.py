@@ -19,7 +19,9 @@ RUNNERS = {"alone": [], "thread": [HOGWILD], "process": [HOGWILD, "--runner.exec
 WORDS = ["train", "config.cfg", "--training.max_steps=2", "--training.n_samples=0"]
 WORDS += ["--training.checkpoint_every_steps=1", "--training.eval_every_steps=1"]
 # Until the last process of a killed run has noticed, on a busy machine.
-MOST_SECONDS = 15.0
+MOST_SECONDS = 60.0
+# Which points are tried where not all are: each killed run starts two processes, twice.
+SEED = int(os.environ.get("FUZZ_SEED", "0"))
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +64,14 @@ def points(runs):
 
 
 def chosen(points, share):
-    """A share of all points; and those around what lies in no model or checkpoint."""
-    picked = set(range(1, len(points) + 1, share))
+    """A share of all points, others with another seed; and those around what lies in no model or
+    checkpoint."""
+    picked = set(range(1 + SEED % share, len(points) + 1, share))
     return sorted(picked | {at for at, name in enumerate(points, 1) if name == "behind a process"})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, share", [("alone", 1), ("thread", 7), ("process", 9)])
+@pytest.mark.parametrize("name, share", [("alone", 1), ("thread", 1), ("process", 9)])
 def test_kills_at_any_point_leave_nothing_and_the_run_goes_on(runs, points, name, share):
     folder, ask = runs
     expected = remains(folder / name) if points(name) and name == "alone" else None

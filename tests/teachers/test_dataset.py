@@ -31,6 +31,13 @@ class Indexed:
         return self.rows[number % len(self.rows)]
 
 
+class Endless(Indexed):
+    """Does not know how long it is."""
+
+    def __len__(self):
+        return self.rows
+
+
 class Tensor:
     """Like a tensor of PyTorch."""
 
@@ -63,6 +70,11 @@ def test_dataset_pairs_and_tensors():
     assert picture["features"].tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
+def test_dataset_of_unlabelled_rows():
+    rows = [{"text": "a", "label": None}, {"text": "b", "label": "x"}]
+    assert [row.get("eval_labels") for row in shown(rows)] == [None, ["x"]]
+
+
 def test_dataset_fields_have_other_names():
     rows = [{"question": "who?", "answer": 2, "label": "kept"}]
     assert shown(rows, text_field="question", label_field="answer") == [
@@ -79,7 +91,9 @@ def test_dataset_fields_have_other_names():
         ([{"text": 3}], DataError, "row 0 'text' is '3', not a string"),
         ([{"txet": "a", "label": "x"}], None, ""),
         ([{"label": "x"}], DataError, "row 0 has no 'text'"),
-        (Indexed([7]), CodeError, r"test_dataset.py:\d+  Indexed returned an int \(7\)"),
+        (Indexed([7]), CodeError, r"test_dataset.py:\d+  Indexed.__getitem__\(\) returned an int"),
+        (Endless(None), CodeError, r"test_dataset.py:\d+  Endless.__len__\(\) returned None"),
+        (Endless(-1), CodeError, r"Endless.__len__\(\) returned an int \(-1\), .* 0 or more"),
     ],
 )
 def test_dataset_what_is_wrong(dataset, error, words):

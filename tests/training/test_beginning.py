@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from tests.training.examples import RANKER, quietly_train
+from thincdialog.agents import model_agent
 from thincdialog.api import ConfigError, ModelError, evaluate, load
+from thincdialog.files.whole_folder import written_whole
 
 TASK = """
 [paths]
@@ -139,8 +141,9 @@ def test_init_from_with_the_same_data_begins_where_the_other_ended(firsts, tmp_p
     weights = [(path / "weights.npy").read_bytes() for path in (model, tmp_path / "two/model-last")]
     assert weights[0] == weights[1]
     n = len(np.load(model / "weights.npy"))
-    (head, *lines) = shown.splitlines()
+    (head, *lines, warning) = shown.splitlines()
     assert head == f"Beginning with {model} (thincdialog.Classifier.v1):"
+    assert "first.jsonl is the train data, too" in warning
     assert lines[0] == "  classes: its 2" and lines[1].startswith("  tokenizer: its ")
     assert "are the model's (5 of 5 parameters)" in lines[2] and len(lines) == 3 and n
 
@@ -297,3 +300,41 @@ def test_init_from_a_damaged_model_is_refused_before_data_is_read(firsts, tmp_pa
 def test_init_from_another_width_is_told_of(begin):
     _, shown = begin(training__max_steps=1, **{"agent.model.encoder.width": 16})
     assert "new, as nothing fits: bag_embed.E " in shown and "not used: bag_embed.E " in shown
+
+
+def replaced(monkeypatch, place, *models):
+    """Models take a place one after the other, each when the one before has been read half."""
+    real, waiting = model_agent.load_tokenizer, list(models)
+
+    def replacing(tokenizer, folder):
+        if waiting:
+            with written_whole(place) as beside:
+                shutil.copytree(waiting.pop(0), beside, dirs_exist_ok=True)
+        real(tokenizer, folder)
+
+    monkeypatch.setattr(model_agent, "load_tokenizer", replacing)
+
+
+def test_init_from_a_model_that_is_replaced_meanwhile_reads_it_anew(firsts, tmp_path, monkeypatch):
+    """As the training does that saves it: no half of one model goes with one of another."""
+    data = {"paths__train": write(tmp_path / "first.jsonl", "colour", "number")}
+    still = {**data, "training__max_steps": 1, "training__optimizer__learn_rate": 0.0}
+    other, place = tmp_path / "other" / "model-best", tmp_path / "run" / "model-best"
+    quietly_train(TASK + NET + TRAINING, tmp_path / "other", **data, system__seed=7)
+    shutil.copytree(firsts[NET] / "model-best", place)
+    replaced(monkeypatch, place, firsts[NET] / "model-last", other)
+    options = {"training__init_from": str(place.parent), **still}
+    _, shown = quietly_train(TASK + NET + TRAINING, tmp_path / "new", **options)
+    assert shown.count("Beginning with") == 1
+    weights = [(path / "weights.npy").read_bytes() for path in (other, tmp_path / "new/model-last")]
+    assert weights[0] == weights[1] != (firsts[NET] / "model-best" / "weights.npy").read_bytes()
+
+
+def test_init_from_a_model_that_another_size_replaces_says_so(firsts, tmp_path, monkeypatch):
+    data = {"paths__train": write(tmp_path / "first.jsonl", "colour", "number")}
+    wider, place = {"agent.model.encoder.width": 16}, tmp_path / "model"
+    quietly_train(TASK + NET + TRAINING, tmp_path / "other", **data, **wider)
+    shutil.copytree(firsts[NET] / "model-best", place)
+    replaced(monkeypatch, place, tmp_path / "other" / "model-best")
+    with pytest.raises(ModelError, match="model  was replaced by a model of other sizes while it"):
+        quietly_train(TASK + NET + TRAINING, training__init_from=str(place), **data)

@@ -78,14 +78,20 @@ def test_first_batches_of_one_are_refused_before_a_step(
         quietly_train(config(replies, world), **changes)
 
 
+def test_first_batches_of_a_stream_are_refused_when_all_have_come(tmp_path):
+    said = "In all 6 batches, right replies are their only candidates"
+    with pytest.raises(TrainingError, match=said):
+        quietly_train(config("abc", streaming=True), output=tmp_path / "run")
+    assert not (tmp_path / "run" / "scores.json").exists()
+
+
 @pytest.mark.parametrize(
     "changed",
     [
+        config("ab", BATCHES.format("Fixed", "size = 2"), streaming=True),
         # Both replies meet in some batch.
         config("aaab", BATCHES.format("Fixed", "size = 3")),
         config("abc", candidates="fixed"),
-        # Their order is not known beforehand; few such batches are no error.
-        config("abc", streaming=True),
     ],
 )
 def test_first_batches_with_others_to_tell_from_train(changed):

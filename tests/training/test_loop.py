@@ -321,7 +321,7 @@ def moments(kind, sizes, is_held, settings):
         "callbacks": [],
     }
     checked = SimpleNamespace(interpolated={"training": {}})
-    learner = SimpleNamespace(weights=None)
+    learner = SimpleNamespace(weights=None, check_learnt=lambda n_steps: None)
     experiment = SimpleNamespace(
         training=training, checked=checked, optimizer=None, learner=learner
     )

@@ -7,15 +7,24 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from tests.processes import limited, slow
-from tests.training.examples import CLASSIFIER, RANKER, Terminal, quietly_train, weights
+from tests.training.examples import (
+    CLASSIFIER,
+    RANKER,
+    REPLIES,
+    TALKS,
+    Terminal,
+    quietly_train,
+    weights,
+)
 from tests.training.two_tasks import TWO_TASKS
 from thincdialog.api import DialogError, Experiment, build, dry_run, find_lr
 from thincdialog.data import token_writer
-from thincdialog.examples import split
+from thincdialog.examples import blocks
 from thincdialog.files import growing_folder
 from thincdialog.loader import readers
 from thincdialog.ops.compiled import load_kernels
@@ -226,6 +235,10 @@ def test_a_tokenizer_is_built_once_for_a_store(files, monkeypatch):
         path.write_bytes(path.read_bytes()[:-1])
     quietly_train(FILES, files / "stored2", **changes, **STORED)
     assert n_built() == 4 and weights(files / "stored2") == weights(files / "held")
+    for path in (files / "stores").glob("tokenizer-*/manifest.json"):
+        path.write_text("[")
+    quietly_train(FILES, files / "stored3", **changes, **STORED)
+    assert n_built() == 5 and weights(files / "stored3") == weights(files / "held")
     # Trials keep none.
     other = {**changes, **STORED, "tokenizer.min_freq": 2}
     dry_run(FILES, code=other.pop("code"), overrides=other, stderr=io.StringIO())
@@ -264,6 +277,25 @@ def test_build_mends_what_is_damaged(files):
     assert path.read_bytes() == content
 
 
+def test_numbers_of_conversations_are_looked_at_before_training(tmp_path, monkeypatch):
+    """They have no tokens, with which those of single turns are."""
+    monkeypatch.chdir(tmp_path)
+    say = [{"speaker": who, "text": f"{who} {n}"} for n in range(3) for who in "ab"]
+    rows = [json.dumps({"id": str(n), "turns": say}) for n in range(4)]
+    Path("train.jsonl").write_text("\n".join(rows))
+    config = TALKS.replace("dev.", "train.").replace("test.", "train.") + REPLIES
+    made(config)
+    folder = Path("stores/talk/train")
+    assert [path.name for path in folder.iterdir()] == ["examples"]
+    path = folder / "examples" / "label_ids.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:128] + b"\x7f" * (len(content) - 128))
+    with pytest.raises(DialogError, match="label_ids.npy  is damaged .a number out of range"):
+        quietly_train(config, **STORED)
+    made(config)
+    assert path.read_bytes() == content
+
+
 @pytest.mark.parametrize("damage", [lambda path: path.write_text("[]"), os.mkfifo])
 def test_build_mends_a_manifest_that_is_none(files, damage):
     made()
@@ -290,7 +322,7 @@ class Stop(BaseException):
 
 def test_a_build_that_is_stopped_goes_on_and_comes_to_the_same(files, monkeypatch):
     monkeypatch.setattr(growing_folder, "SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(split, "SHARD_ROWS", 6)
+    monkeypatch.setattr(blocks, "SHARD_ROWS", 6)
     monkeypatch.setattr(token_writer, "CHUNK", 6)
     made()
     shutil.move("stores", "whole")
@@ -328,7 +360,7 @@ def assert_same_arrays(files):
 
 
 def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
-    monkeypatch.setattr(split, "SHARD_ROWS", 700)
+    monkeypatch.setattr(blocks, "SHARD_ROWS", 700)
     rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
     (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
     made()
@@ -353,9 +385,9 @@ KILLED = """
 import os, sys
 from thincdialog.api import build
 from thincdialog.data import token_writer
-from thincdialog.examples import split
+from thincdialog.examples import blocks
 from thincdialog.files import flat_array, growing_folder
-growing_folder.SAVE_SECONDS, split.SHARD_ROWS, token_writer.CHUNK = 0.0, 6, 6
+growing_folder.SAVE_SECONDS, blocks.SHARD_ROWS, token_writer.CHUNK = 0.0, 6, 6
 append, n_left = flat_array.GrowingArray.append, int(sys.argv[1])
 
 def killed(self, values):

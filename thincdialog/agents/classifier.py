@@ -20,18 +20,21 @@ from thinc.api import Model
 from ..batchers import Lengths
 from ..data import Tokenizer
 from ..errors import ConfigError, DataError, Problem
-from ..examples.batch import Batch
+from ..examples.batch import CONTEXT, Batch
 from ..examples.store import Store
 from ..files.json_file import numbers_in, texts_in, whole_number_in
 from ..formats.wording import short
 from ..losses.class_softmax import ClassSoftmax
 from ..messages import Message, MessageBatch
+from ..ops.known_numbers import put
 from ..protocol import Observations, ReadingOptions
 from ..registry import registry
 from ..teachers import Teacher
+from .beginnings import Carried
 from .collating import Collate
 from .conversation import RANKED
-from .model_agent import Carried, ModelAgent, no_labels, no_layer
+from .model_agent import ModelAgent, no_labels, no_layer
+from .watched_loss import watched_loss
 
 # The number of a label that is no class.
 NO_CLASS = -1
@@ -109,7 +112,7 @@ class ClassifierAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = no_layer("loss", loss) or ClassSoftmax()
+        self.loss = watched_loss(no_layer("loss", loss) or ClassSoftmax())
         self.given_classes = classes
         self.class_weights = class_weights
         self.reject_class = reject_class
@@ -286,12 +289,17 @@ class ClassifierAgent(ModelAgent):
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         ops = self.model.ops
-        targets = self.targets(batch)
-        # (n_examples, n_classes)
-        logits, backprop = self.model.begin_update(self._input(batch))
-        weights = None if self.loss_weights is None else ops.asarray1f(self.loss_weights)
-        shape = (len(batch.rows), len(self.classes))
-        d_logits, losses = self.losses(logits, shape, ops.asarray1i(targets), weights)
+        numbers: List[Any] = [self.targets(batch).astype("i")]
+        if self.loss_weights is not None:
+            numbers.append(np.array(self.loss_weights, dtype="f"))
+        if self.needs_text and self.collate is None:
+            (X,), found = self.put_texts([(self.text.contexts(batch), CONTEXT)], *numbers)
+        else:
+            X, found = self._input(batch), put(ops, "targets", *numbers)
+        targets, weights = (*found, None)[:2]
+        logits, backprop = self.model.begin_update(X)  # (n_examples, n_classes)
+        self.check_scores(logits, (len(batch.rows), len(self.classes)))
+        d_logits, losses = self.loss(logits, targets, weights)
         replies = self.judged(logits, targets, lambda: self.classes, losses)
         self.count_losses(batch, losses)
         backprop(d_logits)

@@ -1,7 +1,5 @@
 """What all copies of a learning agent count together."""
 
-import math
-from array import array
 from collections import Counter
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -10,6 +8,7 @@ from ..examples.batch import Batch
 from ..metrics import AverageMetric, Metric, SumMetric
 from ..metrics.exact import exact_sum
 from ..models.gradient_tree import GradientTree
+from ..ops.later import Number, add_up, settle
 from ..protocol import StepReport
 
 # Counts that are reported as means, and what they are divided by; all are better lower.
@@ -28,7 +27,7 @@ class Counters:
     since ``reset``: of the updates made and of the one to come, or of an evaluation.
 
     examples (int): Learnt from since the last update.
-    losses (array): Their losses (nats), summed over batches.
+    losses (List[Number]): Their losses (nats), summed over batches.
     n_losses (int): Of how many of them.
     counts (Counter): Of the texts that were read: "tokens", the "cells" of the rectangles that
         held them (as many as tokens without padding), and what a ``TextEncoder`` counts.
@@ -53,8 +52,10 @@ class Counters:
     def clear(self) -> None:
         """Forget what waits for an update."""
         self.examples = 0
-        self.losses, self.n_losses = array("d"), 0
-        self.n_right = self.n_judged = 0
+        self.losses: List[Number] = []
+        self.n_losses = 0
+        self.n_right: Any = 0  # A number on a device may be added.
+        self.n_judged = 0
         self.counts.clear()
         self.microbatches: Optional[GradientTree] = None
         self.packs: List[Tuple[Any, int]] = []
@@ -65,14 +66,17 @@ class Counters:
         self.batches.append(batch)
         self.examples += len(batch.rows)
 
-    def add_loss(self, total: float, n: int = 1) -> None:
+    def add_loss(self, total: Number, n: int = 1) -> None:
         """Losses of n examples that wait for the update are known."""
         self.losses.append(total)
         self.n_losses += n
 
-    def judge(self, n_right: int, n: int) -> None:
-        """It is known how many of n such examples the agent would have answered rightly."""
-        self.n_right += n_right
+    def judge(self, n_right: Any, n: int) -> None:
+        """It is known how many of n such examples the agent would have answered rightly.
+
+        n_right (int or array): An int, or an array of one number on a device.
+        """
+        self.n_right = n_right if self.n_judged == 0 else self.n_right + n_right
         self.n_judged += n
 
     def add_evaluation_loss(self, loss: float) -> None:
@@ -82,13 +86,13 @@ class Counters:
 
     def mean_loss(self) -> float:
         """Of the examples that wait and whose losses are known, one or more."""
-        return math.fsum(self.losses) / self.n_losses
+        return float(add_up(self.losses)) / self.n_losses
 
-    def step(self, gradient_norm: float) -> StepReport:
+    def step(self, gradient_norm: Number) -> StepReport:
         """The weights were updated: nothing waits any more."""
         report = StepReport(
             self.examples,
-            math.fsum(self.losses),
+            add_up(self.losses),
             self.n_losses,
             gradient_norm=gradient_norm,
             counts=dict(self.counts),
@@ -96,7 +100,7 @@ class Counters:
         told = self._told
         told.losses.extend(self.losses)
         told.n_losses += self.n_losses
-        told.n_right += self.n_right
+        told.n_right = self.n_right if told.n_judged == 0 else told.n_right + self.n_right
         told.n_judged += self.n_judged
         told.counts.update(self.counts)
         self.clear()
@@ -108,10 +112,11 @@ class Counters:
         too. Means of nothing are left out."""
         told = self._told
         counts = told.counts + self.counts
-        losses = exact_sum(told.losses) + exact_sum(self.losses)
+        losses = exact_sum(settle([*told.losses, *self.losses]))
+        n_right, n_judged = int(told.n_right) + int(self.n_right), told.n_judged + self.n_judged
         report: Dict[str, Metric] = {
             "loss": AverageMetric(losses, told.n_losses + self.n_losses),
-            "accuracy": AverageMetric(told.n_right + self.n_right, told.n_judged + self.n_judged),
+            "accuracy": AverageMetric(n_right, n_judged),
         }
         if counts:
             n_tokens, n_cells = counts["tokens"], counts["cells"]
@@ -140,8 +145,10 @@ class _Told:
     """Of what does not wait for an update, or no longer does."""
 
     def __init__(self) -> None:
-        self.losses, self.n_losses = array("d"), 0
-        self.n_right = self.n_judged = 0
+        self.losses: List[Number] = []
+        self.n_losses = 0
+        self.n_right: Any = 0
+        self.n_judged = 0
         self.counts: Counter = Counter()
 
 

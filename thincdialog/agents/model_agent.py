@@ -1,6 +1,7 @@
 """The agent whose replies come from a Thinc model; rankers and classifiers build on it."""
 
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import (
@@ -9,8 +10,8 @@ from typing import (
     Collection,
     Dict,
     Iterator,
+    List,
     Mapping,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -20,9 +21,10 @@ from typing import (
 import numpy as np
 from thinc.api import Model, Optimizer, fix_random_seed
 from thinc.types import Floats1d, Floats2d, Ragged
+from thinc.util import is_numpy_array
 
 from ..batchers import Lengths
-from ..contract import CodeError, Returned, called, place_in, told
+from ..contract import CodeError, place_in, told
 from ..data import TextEncoder, Tokenizer
 from ..data.text_encoder import Contexts, check_limits
 from ..data.tokenizers.tokenizer import load_tokenizer
@@ -37,18 +39,15 @@ from ..errors import (
 )
 from ..examples.batch import CONTEXT, LABEL, Batch
 from ..examples.store import NO_LABEL
-from ..files.json_file import read_state
 from ..layers.watched import (
     NotFiniteError,
     changed_rows,
-    check_finite,
     finding_not_finite,
     look_at,
 )
-from ..layers.word_vectors import TableRows, holds_rows, rows_of_words
-from ..messages import PARTNER, Message
+from ..layers.word_vectors import TableRows, rows_of_words
+from ..messages import PARTNER, Message, MessageBatch
 from ..metrics import Metric
-from ..models.fitting import check_fitting, fit_weights, saved_shapes
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
@@ -57,6 +56,8 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
+from ..ops.known_numbers import put
+from ..ops.later import Later
 from ..protocol import (
     NO_STEP,
     Learner,
@@ -66,23 +67,12 @@ from ..protocol import (
     in_their_places,
 )
 from ..teachers import Teacher
+from .beginnings import Carried, begin_from
 from .collating import Collate, put_together
 from .conversation import ConversationAgent
 from .counters import REPORTED, Counters, not_finite
-from .judged_replies import JudgedReplies
 
 ModelAgentT = TypeVar("ModelAgentT", bound="ModelAgent")
-
-
-class Carried(NamedTuple):
-    """What an agent has from another one, besides weights.
-
-    lines (Sequence[str]): For the user.
-    grown (Tuple[int, int]): How many classes that one had, which come first, and this one has.
-    """
-
-    lines: Sequence[str] = ()
-    grown: Tuple[int, int] = (0, 0)
 
 
 def no_layer(name: str, given: Optional[Callable]) -> Optional[Callable]:
@@ -197,10 +187,10 @@ class ModelAgent(ConversationAgent, Learner):
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
         self.survey(train)
-        self._check_tokenizer(tokenizer)
+        self.check_tokenizer(tokenizer)
         if self.needs_text and tokenizer is not None and tokenizer.needs_texts:
             tokenizer.build(train.texts(), progress)
-        self.beginning = self._draw_weights(train, tokenizer, seed).lines
+        self.beginning = self.draw_weights(train, tokenizer, seed).lines
 
     def initialize_from(
         self,
@@ -216,50 +206,23 @@ class ModelAgent(ConversationAgent, Learner):
 
         RAISES (ConfigError): If text is to be read and there is no tokenizer.
         """
-        check_fitting(folder, self.id)
-        self.survey(train)
-        has_state = (folder / "agent.json").is_file()
-        carried = read_state(folder, self.carry_over) if has_state else self.carry_over({})
-        self._check_tokenizer(tokenizer)
-        lines = [*carried.lines]
-        if self.needs_text and tokenizer is not None:
-            lines.append(self._tokenizer_from(folder, train, tokenizer, progress))
-        rows = self._draw_weights(train, tokenizer, seed, saved_shapes(folder))
-        fit = fit_weights(folder, self.parameters, carried.grown)
-        wanted = [shape for _, shape in rows.unread]
-        if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
-            # A table that was to come did not fit.
-            rows = self._draw_weights(train, tokenizer, seed)
-            fit = fit_weights(folder, self.parameters, carried.grown)
-        for name in dict.fromkeys(name for name, _ in rows.unread):
-            lines.append(f"{name}: not read, as the model has vectors of these words")
-        self.weights_changed()
-        self.beginning = [*lines, *rows.lines, *fit.lines]
+        self.beginning = begin_from(folder, self, train, tokenizer, seed, progress)
 
-    def _tokenizer_from(
-        self, folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any
-    ) -> str:
-        if (folder / "tokenizer").is_dir():
-            load_tokenizer(tokenizer, folder)
-            return f"tokenizer: its {tokenizer.n_ids:,} ids"
-        if tokenizer.needs_texts:
-            tokenizer.build(train.texts(), progress)
-        return "tokenizer: new, as the model has none"
-
-    def carry_over(self, state: Mapping[str, Any]) -> "Carried":
+    def carry_over(self, state: Mapping[str, Any]) -> Carried:
         """Keep what another agent knew, beside what ``survey`` found.
 
         state (Mapping[str, Any]): Its ``state``; it may have been of another kind.
         """
         return Carried()
 
-    def _check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
+    def check_tokenizer(self, tokenizer: Optional[Tokenizer]) -> None:
+        """RAISES (ConfigError): If text is to be read and there is no tokenizer."""
         if self.needs_text and tokenizer is None and self.collate is None:
             hint = 'add it: @tokenizers = "thincdialog.Words.v1"'
             text = "[agent] reads text, but there is no [tokenizer]"
             raise ConfigError([Problem("", text, hint)])
 
-    def _draw_weights(
+    def draw_weights(
         self,
         train: Teacher,
         tokenizer: Optional[Tokenizer],
@@ -422,46 +385,42 @@ class ModelAgent(ConversationAgent, Learner):
             problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
-    def losses(self, scores: Any, shape: Tuple[int, int], *given: Any) -> Tuple[Any, Any]:
-        """The gradient of a loss by the scores, and the loss of each example.
-
-        scores (Floats2d): From the model.
-        shape (Tuple[int, int]): What theirs must be.
-        given: What else the loss is given.
-        RAISES (CodeError): If a user's loss gives something else.
-        """
-        self.check_scores(scores, shape)
-        wanted = f"a gradient of shape {shape} and losses of shape {shape[:1]}, one an example"
-        returned = Returned(f"{wanted}, in float32", _are_losses)
-        found: Tuple[Any, Any] = called(self.loss, returned, scores, *given)
-        check_finite(self.loss, scores, found)
-        return found
-
     def count_losses(self, batch: Batch, losses: Any) -> None:
         """Count the losses of training examples, and see that they are finite.
 
         losses (Floats1d): One for each example.
         RAISES (TrainingError): If the sum is not finite.
         """
-        total = float(losses.sum())
-        if total - total != 0.0:  # inf and nan
-            raise not_finite("loss", batch.ids())
+        total: Any = losses.sum()
+        if is_numpy_array(losses):
+            total = float(total)
+            if total - total != 0.0:  # inf and nan
+                raise not_finite("loss", batch.ids())
+        else:  # Nobody waits for a device; who reads the loss is told.
+            total = Later(total, lambda: not_finite("loss", batch.ids()))
         self.counters.learn(batch)
         self.counters.add_loss(total, len(batch.rows))
 
     def judged(
         self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]], losses: Any
-    ) -> JudgedReplies:
+    ) -> MessageBatch:
         """What would have been replied to examples that are learnt; counts how many are right.
+        Seldom does anybody look at the replies, so their texts are found when somebody does.
 
         scores (Floats2d): Shape (n_examples, n_texts).
-        targets (np.ndarray): Number of each example's right text.
+        targets (Ints1d): Number of each example's right text, on the device of the scores.
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
         losses (Floats1d): Of the examples.
         """
-        best = self.model.ops.to_numpy(scores.argmax(axis=1))
-        self.counters.judge(int((best == targets).sum()), len(best))
-        return JudgedReplies(best, texts, losses)
+        best: Any = scores.argmax(axis=1)
+        n_right = (best == targets).sum()
+        self.counters.judge(int(n_right) if is_numpy_array(best) else n_right, len(best))
+
+        def replied() -> Sequence[str]:
+            among = texts()
+            return [among[number] for number in best.tolist()]
+
+        return MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep
@@ -520,7 +479,8 @@ class ModelAgent(ConversationAgent, Learner):
             counters.microbatches.add(parameters.gradients)
             counters.microbatches.take(parameters.gradients)
         try:
-            norm = parameters.update(optimizer, 1.0 / counters.examples)
+            later = partial(_gradient_not_finite, counters.ids_later())
+            norm = parameters.update(optimizer, 1.0 / counters.examples, later)
         except TrainingError:
             error = not_finite("gradient", counters.ids)
             raise self._traced(error, counters.batches) from None
@@ -596,14 +556,33 @@ class ModelAgent(ConversationAgent, Learner):
 
     def ragged(self, encoded: Tuple[Any, Any], field: int) -> Ragged:
         """Texts of a field as the model's input, on its device."""
+        self.count_cells(encoded, field)
+        return Ragged(*put(self.model.ops, field, *map(_int32, encoded)))
+
+    def put_texts(
+        self, texts: Sequence[Tuple[Tuple[Any, Any], int]], *more: np.ndarray
+    ) -> Tuple[List[Ragged], Sequence[Any]]:
+        """Texts of several fields as the model's input, and other arrays, in one copy.
+
+        texts (Sequence[Tuple]): Pairs of ids and lengths, each with its field.
+        RETURNS (Tuple[List[Ragged], Sequence]): On the model's device.
+        """
+        for encoded, field in texts:
+            self.count_cells(encoded, field)
+        arrays = [_int32(array) for encoded, _ in texts for array in encoded]
+        role = (*(field for _, field in texts), len(more))
+        found = put(self.model.ops, role, *arrays, *more)
+        n = 2 * len(texts)
+        return [Ragged(*found[at : at + 2]) for at in range(0, n, 2)], found[n:]
+
+    def count_cells(self, encoded: Tuple[Any, Any], field: int) -> None:
+        """Texts of a field are read."""
         ids, lengths = encoded
         counts = self.counters.counts
         counts["tokens"] += len(ids)
         # A model that names no second field lays out all it reads in one way.
         is_padded = self.padded[min(field, len(self.padded) - 1)] and len(ids)
         counts["cells"] += int(lengths.max()) * len(lengths) if is_padded else len(ids)
-        ops = self.model.ops
-        return Ragged(ops.asarray2i(ids), ops.asarray1i(lengths))
 
     # --- metrics ----------------------------------------------------------------
 
@@ -622,13 +601,12 @@ def has_rectangles(model: Model) -> bool:
     return any("padded" in node.name for node in model.walk())
 
 
-def _are_losses(value: Any, scores: Any, *given: Any) -> bool:
-    if not isinstance(value, tuple) or len(value) != 2:
-        return False
-    if [getattr(each, "shape", None) for each in value] != [scores.shape, scores.shape[:1]]:
-        return False
-    gradient, losses = value
-    return bool(gradient.dtype == scores.dtype and losses.dtype.kind == "f")
+def _int32(array: Any) -> Any:
+    return np.asarray(array, dtype="i")
+
+
+def _gradient_not_finite(ids: Callable[[], Sequence[Optional[str]]]) -> TrainingError:
+    return not_finite("gradient", ids())
 
 
 def no_labels(train: Teacher) -> DataError:

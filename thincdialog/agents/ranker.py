@@ -33,12 +33,14 @@ from ..models.re_ranker import SECOND, best_pairs
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
 from ..teachers import Teacher
+from .beginnings import Carried
 from .candidate_vectors import CandidateVectors
 from .collating import Collate
 from .conversation import RANKED
 from .lone_replies import MOST_BATCHES, LoneReplies
-from .model_agent import Carried, ModelAgent, has_rectangles, no_labels, no_layer
+from .model_agent import ModelAgent, has_rectangles, no_labels, no_layer
 from .repeats import kept_setting, probabilities, rank, shall_block
+from .watched_loss import watched_loss
 
 Candidates = Literal["batch", "batch_all", "inline", "fixed", "vocab"]
 
@@ -125,7 +127,7 @@ class RankerAgent(ModelAgent):
             segments=segments,
             use_reply=use_reply,
         )
-        self.loss = no_layer("loss", loss) or RankingSoftmax()
+        self.loss = watched_loss(no_layer("loss", loss) or RankingSoftmax())
         self.candidates = candidates
         self.eval_candidates = eval_candidates
         self.heeds_candidates = eval_candidates in (None, "inline")
@@ -271,6 +273,12 @@ class RankerAgent(ModelAgent):
             return len(set().union(*lists))
         return max(map(len, lists), default=0)
 
+    def check_learnt(self, n_steps: int) -> None:
+        lone = self.lone_replies
+        # A run that went on has not seen how it began.
+        if not lone.is_over and 0 < n_steps <= lone.n_batches:
+            raise lone.error("all")
+
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
         n_rows, good = len(batch.rows), self._with_good_candidates(batch)
         if good is not None:
@@ -280,12 +288,11 @@ class RankerAgent(ModelAgent):
         if not self.lone_replies.is_over:
             self.lone_replies.see(self.n_choices(batch))
         ops = self.model.ops
-        X, texts, targets, allowed = self._training_input(batch)
-        n_candidates = len(X[1].lengths)
+        X, texts, targets, mask = self._training_input(batch)
+        n_candidates = X[1].lengths.shape[0]
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
-        mask = None if allowed is None else ops.xp.asarray(allowed)
-        shape = (len(batch.rows), n_candidates)
-        d_scores, losses = self.losses(scores, shape, ops.asarray1i(targets), mask)
+        self.check_scores(scores, (len(batch.rows), n_candidates))
+        d_scores, losses = self.loss(scores, targets, mask)
         known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
         replies = self.judged(known, targets, texts, losses)
         self.count_losses(batch, losses)
@@ -296,26 +303,31 @@ class RankerAgent(ModelAgent):
         self, batch: Batch
     ) -> Tuple[Tuple[Ragged, Ragged], Callable[[], Sequence[str]], Any, Optional[Any]]:
         """Conversations and distinct candidates of the batch, what gives the candidates' texts,
-        where each example's right one is, and which each may be told from (all if None)."""
+        where each example's right one is, and which each may be told from (all if None); arrays
+        are on the model's device."""
         if self.candidates == "batch":
             contexts, candidates, numbers = self.text.pairs(batch)
-            tokens = self.ragged(contexts, CONTEXT)
-            X = (self.collated(batch, tokens), self.ragged(candidates, LABEL))
-            return X, partial(_in_order, numbers, batch), numbers, None
-        allowed = None
+            texts = [(contexts, CONTEXT), (candidates, LABEL)]
+            (tokens, replies), (targets,) = self.put_texts(texts, numbers)
+            X = (self.collated(batch, tokens), replies)
+            return X, partial(_in_order, numbers, batch), targets, None
+        allowed: List[np.ndarray] = []
         if self.candidates in ("fixed", "vocab"):
             rows = self._numbers(self.fixed)
         else:
             lists = batch.column("label_candidates")
             rows = _number(text for texts in lists for text in texts)
         if self.candidates == "inline":
-            allowed = np.zeros((len(lists), len(rows)), dtype=bool)
-            for index, texts in enumerate(lists):
-                allowed[index, [rows[text] for text in texts]] = True
-        targets = [rows[text] for text in batch.first_labels()]
+            allowed = [np.zeros((len(lists), len(rows)), dtype=bool)]
+            for index, of_row in enumerate(lists):
+                allowed[0][index, [rows[text] for text in of_row]] = True
+        numbers = np.array([rows[text] for text in batch.first_labels()], dtype="i")
         among = list(rows)
-        replies = self.replies(among, lowest_limits(batch, targets, len(rows)))
-        return (self.inputs(batch), replies), lambda: among, targets, allowed
+        candidates = self.text.labels(among, lowest_limits(batch, numbers, len(rows)))
+        texts = [(self.text.contexts(batch), CONTEXT), (candidates, LABEL)]
+        (tokens, replies), (targets, *mask) = self.put_texts(texts, numbers, *allowed)
+        X = (self.collated(batch, tokens), replies)
+        return X, lambda: among, targets, mask[0] if mask else None
 
     def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import compare
     from ..evaluation.results import is_of_words
 
-    check_outputs([arguments.json], arguments.force, (arguments.a, arguments.b))
+    check_outputs(arguments, "json")
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
     found = compare(arguments.a, arguments.b, **options)
     if arguments.json == "-":

@@ -25,7 +25,7 @@ exit code is then 1, unless on_bad_data = "skip" allows so much. It warns of:
   more than half of the labels of dev or test that are among nobody's candidates
   a label that more than 90 % of the training examples have
   more than 10 % duplicates, more than 1 % of the inputs with two different classes
-  more than 1 % of dev or test that stand in the training data, too
+  more than 1 % of dev or test that stand in the training data, too; splits of one file
   ids that occur twice
   more than 5 % unknown words
   more than 10 % of the texts that the agent truncates

@@ -43,8 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Evaluate, and show or write all scores; of several tasks, the usual ones in a row."""
     from ..api import evaluate_in_detail, write_predictions
 
-    files = (arguments.json, arguments.predictions, arguments.confusion_png)
-    check_outputs(files, arguments.force)
+    check_outputs(arguments, "json", "predictions", "confusion_png")
     options = {"n_resamples": arguments.resamples, **common(arguments, "split")}
     # Who wants the replies may have no labels.
     labels_needed = not arguments.predictions

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import find_lr
     from ..plotting.learn_rates import curve_rows, save_picture, terminal_curve
 
-    check_outputs([arguments.png], arguments.force)
+    check_outputs(arguments, "png")
     found = find_lr(arguments.config, **common(arguments, "start", "end", "steps"))
     if arguments.json:
         print_json(dataclasses.asdict(found))

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     from ..api import plot
 
     files = [path for path in (arguments.png, arguments.svg) if path]
-    check_outputs(files, arguments.force)
+    check_outputs(arguments, "png", "svg")
     text = plot(
         arguments.runs,
         metrics=arguments.metrics or None,

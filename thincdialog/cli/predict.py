@@ -17,6 +17,7 @@ from .arguments import (
     positive,
 )
 from .output import counted, messages
+from .writing import check_outputs
 
 EXAMPLES = [
     "predict output/intent/model-best tickets.csv --text-field body -o answered.csv",
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ..api import predict
     from ..formats.output_file import open_output
 
+    check_outputs(arguments, "output")
     names = ("format", "text_field", "label_speaker", "system_turns", "columns", "delimiter")
     options = common(arguments, "top", "threshold", "prefix", "encoding", *names)
     options["on_error"] = _say
@@ -81,8 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
     else:
-        reads = (arguments.file, *(arguments.code or ()))
-        with open_output(arguments.output, arguments.force, reads) as write:
+        with open_output(arguments.output, arguments.force) as write:
             for line in answers.lines():
                 write(line)
         messages.good(f"Wrote {arguments.output}: {counted(answers.bad.n_answered, 'answer')}")

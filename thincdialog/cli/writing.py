@@ -1,22 +1,88 @@
-"""Writes a text file that a command was asked for."""
+"""Writes the files that a command was asked for, and none of those that it reads."""
 
+import argparse
+import json
+import os
 import sys
-from typing import Iterable, Optional
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Iterator, Tuple
 
+from ..errors import ConfigError, OutputError
+from ..files.saved_model import BEST, CONFIG, LAST, META
 from ..formats.output_file import check_output_file, open_output
 
+# Files and folders of a run.
+_OF_A_RUN = (CONFIG, "log.jsonl", "scores.json", BEST, LAST)
 
-def check_outputs(paths: Iterable[Optional[str]], force: bool, reads: Iterable[str] = ()) -> None:
-    """See, before the work begins, that the files of a command may be written.
 
-    paths (Iterable[Optional[str]]): None if nobody asked for it, "-" for stdout.
-    force (bool): Whether files that are there may be replaced.
-    reads (Iterable[str]): Files that are read: never replaced.
-    RAISES (OutputError): If one is there and must not be replaced.
+def check_outputs(arguments: argparse.Namespace, *names: str) -> None:
+    """See, before the work begins, that the files of a command may be written: with --force
+    what is there, but nothing that the command reads.
+
+    names (str): Of the arguments that name them: None if nobody asked for it, "-" for stdout.
+    RAISES (OutputError): If one must not be written.
     """
-    for path in paths:
-        if path not in (None, "-"):
-            check_output_file(str(path), force, reads)
+    targets = [str(path) for name in names if (path := getattr(arguments, name)) not in (None, "-")]
+    places = list(map(os.path.realpath, targets))
+    for target, place in zip(targets, places):
+        is_file = os.path.isfile(place) or not os.path.exists(place)
+        if is_file and places.count(place) > 1:
+            raise OutputError(f"{target}  is named twice. Choose another name for one of them.")
+    # Nothing is lost where nothing is.
+    if any(map(os.path.isfile, targets)):
+        given = {name: value for name, value in vars(arguments).items() if name not in names}
+        for source, why in _read(given):
+            for target in targets:
+                if os.path.isfile(target) and os.path.samefile(target, source):
+                    raise OutputError(f"{target}  {why}. Choose another name.")
+    for target in targets:
+        check_output_file(target, getattr(arguments, "force", False))
+
+
+def _read(given: Any) -> Iterator[Tuple[str, str]]:
+    """The files that a command reads, as far as its arguments and configs name them, and what
+    to say of each."""
+    texts = list(_texts(given))
+    for text in filter(os.path.isfile, texts):
+        yield text, "is read by this command"
+    for text in texts:
+        if os.path.isfile(text):
+            yield from _named_in(text)
+        elif os.path.isdir(text):
+            folder = Path(text)
+            parts = [folder] if (folder / META).is_file() else [folder / n for n in _OF_A_RUN]
+            parts += folder.glob("checkpoint-*")
+            for path in (path for part in parts for path in (part, *part.rglob("*"))):
+                if path.is_file():
+                    yield str(path), f"belongs to {text}, which this command reads"
+            for config in (folder / CONFIG, folder / BEST / CONFIG):
+                yield from _named_in(str(config))
+
+
+def _named_in(path: str) -> Iterator[Tuple[str, str]]:
+    """Files that a config names."""
+    if path.endswith(".cfg") and os.path.isfile(path):
+        from ..config import read_sections
+
+        try:
+            sections = read_sections(path)
+        except ConfigError:  # Whoever uses it will say so.
+            return
+        for text in filter(os.path.isfile, _texts(sections)):
+            yield text, f"is named in {path}"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All strings within a value; within a list that an override gives as JSON, too."""
+    if isinstance(value, str):
+        yield value
+        if value.startswith("["):
+            with suppress(ValueError):
+                yield from _texts(json.loads(value))
+    elif isinstance(value, (dict, list, tuple)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
 
 
 def write_text(output: str, text: str, force: bool) -> None:

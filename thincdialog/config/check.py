@@ -7,7 +7,15 @@ from typing import Any, Dict, List, Optional, Set, Union
 
 import catalogue
 
-from ..contract import CodeError, is_users, one, place_in, told, wrong_value
+from ..contract import (
+    CodeError,
+    check_methods,
+    is_users,
+    one,
+    place_in,
+    told,
+    wrong_value,
+)
 from ..errors import ConfigError, DialogError, Problem
 from ..registry import registry
 from . import mixture
@@ -336,10 +344,11 @@ class Checker:
             problem = wrong_value(info.function, built, wanted)
             self.add(path, f"[{'.'.join(path)}] {info.name}: {problem}")
             return None
-        if not kind.watch or not is_users(info.function):
+        if not is_users(info.function):
             return built
         try:
-            return kind.watch(built, info.function)
+            check_methods(built)
+            return kind.watch(built, info.function) if kind.watch else built
         except CodeError as error:
             self.add(path, f"[{'.'.join(path)}] {info.name}: {error}")
             return None

@@ -128,6 +128,8 @@ def find_unfit(value: Any) -> Optional[Tuple[str, str]]:
             return f"is {shorten(str(part))}", f"write a number of at most {MAX_NUMBER:,}"
         if isinstance(part, str) and _SURROGATE.search(part):
             return "holds half of a character (a lone surrogate)", "correct or remove it"
+        if isinstance(part, str) and "\0" in part:
+            return "holds a NUL character", "remove it"
     return None
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..errors import DataError
 from .batch import Batch, gathered
+from .blocks import Block
 from .joined_store import JoinedStore
 from .order import NOTHING, Order, Place
 from .shares import Shares
-from .split import Block
 from .store import Store, Unit
 
 

@@ -1,7 +1,6 @@
 """One split of a task: reads its episodes, mutates and counts them, and cuts them into blocks."""
 
 import copy
-from bisect import bisect_left
 from functools import partial
 from itertools import chain, islice
 from typing import (
@@ -13,12 +12,9 @@ from typing import (
     Iterable,
     Iterator,
     List,
-    NamedTuple,
     Optional,
-    Protocol,
     Sequence,
     Tuple,
-    TypeVar,
     Union,
 )
 
@@ -32,67 +28,14 @@ from ..formats.text_file import check_readable
 from ..formats.tolerance import tolerance
 from ..formats.wording import short
 from ..messages import FIELDS, is_message
+from . import blocks
+from .blocks import BEGIN, Block, Shard, Start, behind
 from .mapped_store import MappedStore
 from .mutating import Episode, Source, mutated, own_mutator
-from .packed_store import PackedStore
-from .portion import Encoding, Portion, n_letters, pack_store
-from .reading import Read, Reading, Tasks
+from .portion import Encoding, n_letters
+from .read_ahead import ReadAhead, Readers, Watch
 from .sharded import ByNumber, ByPart, Sharded, sharded
 from .store import MemoryStore, Store, collection_paused
-
-T = TypeVar("T")
-# Where in a stream a part begins, as JSON values: the bookmark's ``mark``, how many episodes
-# the mutators make of what stands between it and the part (`skip`), the `episode`'s number
-# and the `part`'s.
-Start = Dict[str, Any]
-BEGIN: Start = {"skip": 0, "episode": 0, "part": 0}
-# Examples, and letters of their texts, that a shard has at most (and one episode more).
-SHARD_ROWS, SHARD_LETTERS = 1 << 16, 1 << 25
-# Its episodes, and where to begin for what follows them.
-Shard = Tuple[MemoryStore, Start]
-
-
-class Block(NamedTuple):
-    """Some episodes that are shown together.
-
-    store (Store): Holds the episodes.
-    order (np.ndarray): Their numbers in the store, in the order of the data, or in that of an
-        epoch; int64. Where all of a store are shuffled, a ``Shuffled``.
-    number (int): Place of the block in the data, from 0.
-    start (Optional[Start]): Where a stream is to be read from to get them again.
-    again (int): How often the data was shown whole before, within the epoch.
-    task (int): Number of the task, in a mixture.
-    """
-
-    store: Store
-    order: np.ndarray
-    number: int
-    start: Optional[Start] = None
-    again: int = 0
-    task: int = 0
-
-
-class Readers(Protocol):
-    """Others who read ahead (see ``loader.Readers``)."""
-
-    def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
-        """What comes of the tasks, in their order."""
-
-    def ahead(self, blocks: Iterator[T]) -> Iterator[T]:
-        """The same blocks, or shards; while one is in use, the next one is read."""
-
-    def watch(self, split: "Split") -> Optional["Watch"]:
-        """What sees whether reading is so slow that others should help; None if they do."""
-
-
-class Watch(Protocol):
-    """Looks on while one reads alone (see ``loader.Readers``)."""
-
-    def begin(self) -> None:
-        """Reading goes on."""
-
-    def wants_help(self) -> bool:
-        """Whether others are to help from now on."""
 
 
 class Split:
@@ -189,7 +132,11 @@ class Split:
     def files(self) -> List[str]:
         """The files it is read from, in their order, that of the fixed candidates last."""
         of_candidates = getattr(self.candidates, "path", None)
-        return [*getattr(self.source, "paths", ()), *([of_candidates] if of_candidates else [])]
+        return [*self.data_files(), *([of_candidates] if of_candidates else [])]
+
+    def data_files(self) -> List[str]:
+        """The same without that of the candidates."""
+        return list(getattr(self.source, "paths", ()))
 
     def bad_data(self) -> List[BadData]:
         """Of each file, what could not be read and was left out when it was read at last."""
@@ -259,7 +206,7 @@ class Split:
         if self._store is None:
             store = MemoryStore()
             with collection_paused():
-                if self._has_readers:
+                if self._ahead is not None:
                     for block in self._streamed(None, BEGIN):
                         store.extend(block.store)
                 else:
@@ -339,30 +286,35 @@ class Split:
     def _held(self, picked: Optional[np.ndarray]) -> Iterator[Block]:
         store = self.store()
         n = store.n_episodes if picked is None else len(picked)
-        window = self.window or SHARD_ROWS
+        window = self.window or blocks.SHARD_ROWS
         for number, first in enumerate(range(0, n, window)):
             members = slice(first, min(first + window, n))
             order = np.arange(members.start, members.stop) if picked is None else picked[members]
             yield Block(store, order, number)
 
     def _streamed(self, picked: Optional[np.ndarray], start: Start) -> Iterator[Block]:
-        if self.readers is None or not self._has_readers:
-            return self._streamed_here(picked, start, None)
-        watch = self.readers.watch(self)
+        ahead = self._ahead
+        if ahead is None:
+            return self._streamed_here(picked, start)
+        watch = ahead.watch()
         if watch is None:
-            return self.readers.ahead(self._streamed_ahead(picked, start))
-        return self._streamed_here(picked, start, watch)
+            return ahead.blocks(picked, start)
+        return self._streamed_here(picked, start, ahead, watch)
 
     @property
-    def _episodes_at_once(self) -> int:
+    def episodes_at_once(self) -> int:
         """Episodes in a block of what is read; of what is held, for no longer than that."""
-        return (self.window if self.streaming else 0) or SHARD_ROWS
+        return (self.window if self.streaming else 0) or blocks.SHARD_ROWS
 
     def _streamed_here(
-        self, picked: Optional[np.ndarray], start: Start, watch: Optional["Watch"]
+        self,
+        picked: Optional[np.ndarray],
+        start: Start,
+        ahead: Optional[ReadAhead] = None,
+        watch: Optional[Watch] = None,
     ) -> Iterator[Block]:
         """Blocks that this process reads, until it is seen that others should help."""
-        window = self._episodes_at_once
+        window = self.episodes_at_once
         wanted = None if picked is None else frozenset(picked.tolist())
         part = start["part"]
         store = MemoryStore(is_held=False)
@@ -370,8 +322,8 @@ class Split:
             if wanted is None or number in wanted:
                 if not store.n_episodes:
                     start = {**mark.mark(), "skip": n_before, "episode": number, "part": part}
-                if self.streaming and self._single_turn and len(episode) > 1:
-                    raise self._more_turns(episode[0]["id"])
+                if self.must_be_single and len(episode) > 1:
+                    raise self.more_turns(episode[0]["id"])
                 store.append(episode)
             if store.n_episodes == window:
                 yield Block(store, np.arange(store.n_episodes), part, start)
@@ -379,10 +331,9 @@ class Split:
                 part += 1
                 if watch is not None:
                     watch.begin()
-            if watch is not None and watch.wants_help():
-                here = _behind(mark, n_before, number, part)
-                ahead = self._streamed_ahead(picked, here, store, start)
-                yield from self.readers.ahead(ahead) if self.readers else ahead
+            if ahead is not None and watch is not None and watch.wants_help():
+                here = behind(mark, n_before, number, part)
+                yield from ahead.blocks(picked, here, store, start)
                 return
         if store.n_episodes:
             yield Block(store, np.arange(store.n_episodes), part, start)
@@ -394,30 +345,31 @@ class Split:
         start (Optional[Start]): Where to begin; None for the first episode.
         """
         start = start or BEGIN
-        watch = self.readers.watch(self) if self.readers and self._has_readers else None
-        if self.readers is None or not self._has_readers or watch is not None:
-            yield from self._shards_here(start, watch)
+        ahead = self._ahead
+        watch = None if ahead is None else ahead.watch()
+        if ahead is not None and watch is None:
+            yield from ahead.shards(start, MemoryStore(is_held=False), 0)
         else:
-            shards = self._shards_ahead(start, MemoryStore(is_held=False), 0)
-            yield from self.readers.ahead(shards)
+            yield from self._shards_here(start, ahead, watch)
 
-    def _shards_here(self, start: Start, watch: Optional["Watch"]) -> Generator[Shard, None, None]:
+    def _shards_here(
+        self, start: Start, ahead: Optional[ReadAhead], watch: Optional[Watch]
+    ) -> Generator[Shard, None, None]:
         """Shards that this process reads, until it is seen that others should help."""
         store, size = MemoryStore(is_held=False), 0
         for number, episode, mark, n_before in self._from(start):
             store.append(episode)
             size += sum(map(n_letters, episode))
-            if size > SHARD_LETTERS or store.n_examples >= SHARD_ROWS:
-                yield store, _behind(mark, n_before, number)
+            if size > blocks.SHARD_LETTERS or store.n_examples >= blocks.SHARD_ROWS:
+                yield store, behind(mark, n_before, number)
                 store, size = MemoryStore(is_held=False), 0
                 if watch is not None:
                     watch.begin()
-            if watch is not None and self.readers is not None and watch.wants_help():
-                behind = _behind(mark, n_before, number)
-                yield from self.readers.ahead(self._shards_ahead(behind, store, size))
+            if ahead is not None and watch is not None and watch.wants_help():
+                yield from ahead.shards(behind(mark, n_before, number), store, size)
                 return
         if store.n_episodes:
-            yield store, _behind(mark, n_before, number)
+            yield store, behind(mark, n_before, number)
 
     def _from(self, start: Start) -> Iterator[Tuple[int, Episode, Bookmark, int]]:
         """The episodes from a place on, by this process: number, messages, and where it is read
@@ -433,118 +385,23 @@ class Split:
             else:
                 yield number, episode, at, n_since - 1
 
-    def _more_turns(self, name: str) -> DataError:
+    def more_turns(self, name: str) -> DataError:
+        """The error for an episode of several turns where each must have one."""
         return DataError(self.origin, f"{short(name)} was to be a single turn, but has more")
 
-    # --- with others who read ahead --------------------------------------------------------
+    @property
+    def must_be_single(self) -> bool:
+        """Whether an episode of several turns is an error: a stream is what it was said to be."""
+        return self.streaming and self._single_turn
 
     @property
-    def _has_readers(self) -> bool:
-        """Whether others may read; not where all that is wrong is to be gathered here."""
+    def _ahead(self) -> Optional[ReadAhead]:
+        """How others help to read, if they may; not where all that is wrong is to be gathered
+        here."""
         is_store = isinstance(self.source, Store)
-        return self.readers is not None and not is_store and tolerance().bad_data is None
-
-    def _read_ahead(self, start: Start, encoding: Optional[Encoding]) -> Iterator[Read]:
-        """Portions of the episodes from a place on, which others may have read."""
-        assert self.readers is not None
-        self.fixed_candidates()
-        tasks = Tasks(self, start)
-        is_empty = start == BEGIN
-        reads = self.readers.read(tasks, tasks.reading(encoding))
-        try:
-            for read in reads:
-                tasks.note(read)
-                getattr(self.source, "bad", {}).update(read.bad)
-                if read.portion.n_episodes:
-                    is_empty = False
-                    yield read
-        except DataError:
-            if is_empty:  # Nothing could be read: what it says then is said here.
-                next(self.episodes(), None)
-            raise
-        finally:
-            reads.close()
-        if is_empty:
-            next(self.episodes(), None)
-
-    def _unpacked(self, portions: Sequence[Portion]) -> PackedStore:
-        fixed = self.fixed_candidates()
-        return PackedStore(portions, None if fixed is None else {"label_candidates": fixed})
-
-    def _streamed_ahead(
-        self,
-        picked: Optional[np.ndarray],
-        start: Start,
-        store: Optional[MemoryStore] = None,
-        place: Start = BEGIN,
-    ) -> Iterator[Block]:
-        """Blocks that others help to read.
-
-        store (Optional[MemoryStore]): Episodes before the start that belong to the first block.
-        place (Start): Where these begin.
-        """
-        wanted = None if picked is None else picked.tolist()
-        encoding = self.encoding() if self.streaming and wanted is None else None
-        window, part, skipped = self._episodes_at_once, start["part"], start["skip"]
-        number = origin = start["episode"] - skipped
-        n_waiting = 0 if store is None else store.n_episodes
-        waiting = [pack_store(store, encoding)] if store is not None and n_waiting else []
-        for read in self._read_ahead(start, encoding):
-            whole, first = read.portion, min(skipped, read.portion.n_episodes)
-            skipped -= first
-            is_single = self.streaming and self._single_turn
-            if is_single and (np.diff(whole.starts) > 1).any():
-                row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
-                (name,) = self._unpacked([whole]).cells("id", np.array([row]))
-                raise self._more_turns(name)
-            for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
-                first, last = begin - number, end - number
-                while first < last:
-                    if not n_waiting:
-                        since = first if read.mark else number - origin + first
-                        own = {"skip": since, "episode": number + first, "part": part}
-                        place = {**(read.mark or start), **own}
-                    n = min(last - first, window - n_waiting)
-                    waiting.append(whole.slice(first, first + n))
-                    first, n_waiting = first + n, n_waiting + n
-                    if n_waiting == window:
-                        yield Block(self._unpacked(waiting), np.arange(window), part, place)
-                        waiting, n_waiting, part = [], 0, part + 1
-            number += whole.n_episodes
-        if n_waiting:
-            yield Block(self._unpacked(waiting), np.arange(n_waiting), part, place)
-
-    def _shards_ahead(
-        self, start: Start, store: MemoryStore, size: int
-    ) -> Generator[Shard, None, None]:
-        """Shards that others help to read.
-
-        store (MemoryStore): Episodes before the start that belong to the first shard.
-        size (int): Letters in it.
-        """
-        skipped, behind = start["skip"], start
-        number = origin = start["episode"] - skipped
-        for read in self._read_ahead(start, None):
-            whole, first = read.portion, min(skipped, read.portion.n_episodes)
-            skipped -= first
-            letters, rows = whole.n_letters(), whole.starts
-            while first < whole.n_episodes:
-                n_letters_then = size + letters[first + 1 :] - letters[first]
-                n_rows_then = store.n_examples + rows[first + 1 :] - rows[first]
-                full = (n_letters_then > SHARD_LETTERS) | (n_rows_then >= SHARD_ROWS)
-                last = first + 1 + int(full.argmax()) if full.any() else whole.n_episodes
-                with collection_paused():
-                    store.extend(self._unpacked([whole.slice(first, last)]))
-                size += int(letters[last] - letters[first])
-                since = last if read.mark else number - origin + last
-                own = {"skip": since, "episode": number + last, "part": 0}
-                first, behind = last, {**(read.mark or start), **own}
-                if full.any():
-                    yield store, behind
-                    store, size = MemoryStore(is_held=False), 0
-            number += whole.n_episodes
-        if store.n_episodes:
-            yield store, behind
+        if self.readers is None or is_store or tolerance().bad_data is not None:
+            return None
+        return ReadAhead(self, self.readers)
 
     @property
     def can_begin_anywhere(self) -> bool:
@@ -595,17 +452,6 @@ class Split:
             message["label_candidates"] = fixed
 
 
-def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
-    """Of some numbers, those that are wanted (all if None), as runs.
-
-    wanted (Optional[List[int]]): Ascending.
-    """
-    if wanted is None:
-        return [(first, last)]
-    own = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
-    return [(number, number + 1) for number in own]
-
-
 def _nothing() -> None:
     return None
 
@@ -614,11 +460,6 @@ def _episodes_of(store: Store) -> Iterator[Episode]:
     starts = store.starts
     for number in range(store.n_episodes):
         yield [store.message(row) for row in range(starts[number], starts[number + 1])]
-
-
-def _behind(mark: Bookmark, n_before: int, number: int, part: int = 0) -> Start:
-    """Where to begin behind an episode, from what ``Split._from`` tells of it."""
-    return {**mark.mark(), "skip": n_before + 1, "episode": number + 1, "part": part}
 
 
 def _stays_single(mutators: Sequence[Any], is_single: bool) -> bool:

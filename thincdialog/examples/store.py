@@ -28,8 +28,9 @@ def _are_cells(cells: Any, name: str = "", rows: Any = None, *rest: Any) -> bool
         return False
     if rows is not None and len(cells) != len(rows):
         return False
-    kinds: Any = {"text": str, "id": str, "labels": (list, tuple)}.get(name)
-    return kinds is None or all(cell is None or isinstance(cell, kinds) for cell in cells)
+    nothing = type(None)  # Every row has an id.
+    known: Any = {"text": (str, nothing), "id": str, "labels": (list, tuple, nothing)}
+    return name not in known or all(isinstance(cell, known[name]) for cell in cells)
 
 
 class Store(Contract):

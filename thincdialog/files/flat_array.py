@@ -3,7 +3,6 @@
 import io
 import mmap
 import os
-import stat
 import struct
 from pathlib import Path
 from typing import Any, List, Tuple
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.lib.format import read_array_header_1_0
 
 from ..errors import DataError
+from .plain_file import open_plain, size_of
 
 # Bytes before the first value, as NumPy writes them for arrays of any length.
 HEADER = 128
@@ -92,27 +92,19 @@ class MappedFolder:
         """
         path = self.folder / f"{name}.npy"
         try:
-            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            with open_plain(path) as file:
+                dtype, shape = _header(path, file.read(HEADER))
+                n_bytes = dtype.itemsize
+                for size in shape:
+                    n_bytes *= size
+                is_good = dtype.kind in dtypes and shape[1:] == ((width,) if width else ())
+                if not is_good or size_of(file) != HEADER + n_bytes:
+                    raise damaged(path, f"{size_of(file):,} bytes of {dtype}, {shape}")
+                if not n_bytes:
+                    return np.zeros(shape, dtype=dtype)
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
-            raise DataError(path, f"cannot be read: {error.strerror}") from None
-        try:
-            facts = os.fstat(handle)
-            if not stat.S_ISREG(facts.st_mode):
-                raise DataError(path, "is no regular file")
-            dtype, shape = _header(path, os.read(handle, HEADER))
-            n_bytes = dtype.itemsize
-            for size in shape:
-                n_bytes *= size
-            is_good = dtype.kind in dtypes and shape[1:] == ((width,) if width else ())
-            if not is_good or facts.st_size != HEADER + n_bytes:
-                raise damaged(path, f"{facts.st_size:,} bytes of {dtype}, {shape}")
-            if not n_bytes:
-                return np.zeros(shape, dtype=dtype)
-            mapped = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
-        except OSError as error:
-            raise DataError(path, f"cannot be read: {error.strerror}") from None
-        finally:
-            os.close(handle)
+            raise damaged(path, error.strerror or str(error)) from None
         self._maps.append(mapped)
         # A plain array: indexing a np.memmap takes five times as long.
         return np.frombuffer(mapped, dtype=dtype, offset=HEADER).reshape(shape)

@@ -14,12 +14,13 @@ not compare that of config.cfg: it is there to be changed, for other data or ano
 is checked as every config is. A run that goes on compares it, too.
 """
 
+import os
 import time
 from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple, TypeVar, Union
 
 from .. import __version__
-from ..errors import ModelError
+from ..errors import DialogError, ModelError
 from .checksums import find_damage
 from .json_file import read_json
 from .plain_file import open_plain
@@ -37,7 +38,7 @@ T = TypeVar("T")
 def model_folder(path: Union[str, Path]) -> Path:
     """The folder of a saved model: this one, or the best model of the run that it holds."""
     folder = Path(path)
-    is_run = not (folder / META).is_file() and (folder / BEST / META).is_file()
+    is_run = not os.path.lexists(folder / META) and os.path.lexists(folder / BEST / META)
     return folder / BEST if is_run else folder
 
 
@@ -50,7 +51,7 @@ def read_meta(folder: Path) -> Dict[str, Any]:
     if not folder.is_dir():
         raise ModelError(f"{folder}  is not a folder. Give the folder of a saved model, "
                          "such as output/quickstart/model-best.")  # fmt: skip
-    if not path.is_file():
+    if not os.path.lexists(path):  # What else stands there is told when it is read.
         inside = next((name for name in (BEST, LAST) if (folder / name).is_dir()), "")
         hint = f" Did you mean {folder / inside}?" if inside else ""
         raise ModelError(f"{folder}  is not a saved model: it has no meta.json.{hint}")
@@ -114,7 +115,7 @@ def look_again(path: Union[str, Path], look: Callable[[], T]) -> T:
         before = _which(Path(path))
         try:
             found = look()
-        except (ModelError, OSError):
+        except (DialogError, LookupError, OSError):
             # Between two renames there is none.
             is_same = before == _which(Path(path)) and not _is_replaced(Path(path))
             if is_same or left == 1:

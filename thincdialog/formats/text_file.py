@@ -334,6 +334,8 @@ def _opened(
     try:
         file = io.FileIO(0, closefd=False) if str(path) == STDIN else io.FileIO(path)
         with io.BufferedReader(file, 1 << 18) as packed:
+            if stat.S_ISCHR(os.fstat(packed.fileno()).st_mode) and not packed.isatty():
+                raise DataError(path, "is a device: give a file or a pipe")
             if packed.peek(2)[:2] != GZIP_MAGIC:
                 yield _as_text(packed, path, at)
             else:

@@ -98,7 +98,9 @@ def _of_repeats(part: SplitReport, has_classes: bool, limits: Limits) -> Iterato
         text = f"{_share(part.contradictions, 'have')} an input that has another label elsewhere"
         hint = "correct one of the labels"
         yield "contradictions", f"{text}: {_names(part.contradictions)}", hint
-    if part.in_train.share > limits.max_overlap:
+    if part.shared:
+        yield "overlap", part.shared, "give each split its own file, or set dev_share"
+    elif part.in_train.share > limits.max_overlap:
         text = f"{_share(part.in_train, 'are')} in the training data as they are"
         hint = "scores on them tell of memory; take them out of one side"
         yield "overlap", f"{text}: {_names(part.in_train)}", hint

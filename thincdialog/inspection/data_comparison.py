@@ -5,6 +5,7 @@ from typing import Dict, Iterable, List, Sequence
 
 import numpy as np
 
+from ..evaluation.shared_file import shared_file
 from ..teachers import Teacher
 from .data_lengths import LengthSurvey
 from .data_report import SkippedSome, Some, SplitReport
@@ -95,6 +96,7 @@ def report_split(
         outside_examples=survey.faulty.get("outside", []),
         shared_ids=n_shared,
         held_out=teacher.about(split),
+        shared=shared_file(teacher, split),
         skipped=[
             SkippedSome(bad.path, bad.n_read, bad.n_skipped, list(map(str, bad.first)), bad.unit)
             for bad in teacher.bad_data(split)

@@ -67,6 +67,7 @@ class SplitReport:
     repeated_ids (Some): Whose id occurred before.
     shared_ids (int): Conversations that have their id from one that ended before.
     held_out (str): Which part of its files the split is; "" if all of them.
+    shared (str): What its file is, too (see ``shared_file``); "" if nothing.
     skipped (List[SkippedSome]): Of each file, what cannot be read and is left out.
     store (str): What ``[loader] store`` has of it; "" if the config names none.
     """
@@ -102,6 +103,7 @@ class SplitReport:
     repeated_ids: Some
     shared_ids: int
     held_out: str = ""
+    shared: str = ""
     skipped: List[SkippedSome] = field(default_factory=list)
     store: str = field(default="", init=False)
 

@@ -10,7 +10,7 @@ from ..config.functions import describe_function
 from ..contract import CodeError, called, check_attributes, is_users, place_in, told_of_code
 from ..errors import ConfigError, DataError, PlanError, Problem
 from ..examples.mutating import mutated, own_mutator
-from ..loggers.chain import PAIR
+from ..loggers.chain import DONE, PAIR
 from ..loggers.logger import LoggedRun
 from ..loggers.values import leaves
 from ..messages import Message
@@ -125,9 +125,9 @@ def _log(experiment: Experiment, build: Callable[[], Any]) -> None:
         run = LoggedRun(experiment.checked.interpolated, str(folder), total_steps=1)
         log_step, finalize = called(build(), PAIR, run, io.StringIO(), io.StringIO())
         for info in _log_rows(experiment):
-            log_step(info)
-            log_step(None)
-        finalize()
+            called(log_step, DONE, info)
+            called(log_step, DONE, None)
+        called(finalize, DONE)
 
 
 def _call_back(experiment: Experiment, build: Callable[[], Any]) -> None:

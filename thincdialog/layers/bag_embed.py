@@ -1,13 +1,15 @@
 """Embedding table, summed over each example's tokens."""
 
-from typing import Callable, Literal, Optional, Tuple, cast
+from typing import Any, Callable, Literal, Optional, Tuple, cast
 
+import numpy
 from thinc.api import Model, Ops
 from thinc.initializers import uniform_init
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d, Ragged
 from thinc.util import ArrayInfo, get_width, partial
 
 from ..ops.bags import row_gradients, split_bags, sum_bags
+from ..ops.known_numbers import derived
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
 
@@ -68,8 +70,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     # A bag for each example, or, one after another, for each (example, segment).
     ids, lengths = _bags(ops, X, segments, nS)  # (n_tokens,), (n_bags,)
     scale = _scale(ops, lengths, model.attrs["pooling"])  # (n_bags, 1)
-    pooled = sum_bags(ops, E, ids, lengths)  # (n_bags, width)
-    pooled *= scale
+    pooled = sum_bags(ops, E, ids, lengths, scale)  # (n_bags, width)
     if segments == "weight":
         w = cast(Floats1d, model.get_param("w"))
         by_segment = pooled.reshape((n_examples, nS, E.shape[1]))
@@ -86,7 +87,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         else:
             d_pooled = dY.reshape(pooled.shape)  # (n_bags, width)
         # The rows that occur, and what each gets: (n,), (n, width).
-        rows, values = row_gradients(ops, d_pooled * scale, ids, lengths)
+        rows, values = row_gradients(ops, d_pooled, ids, lengths, scale)
         model.attrs["touched_rows"].add(model, rows, values)
         return Ragged(ops.xp.zeros_like(X.dataXd), X.lengths)
 
@@ -112,16 +113,32 @@ def init(
 def _bags(ops: Ops, X: Ragged, segments: str, nS: int) -> Tuple[Ints1d, Ints1d]:
     """Rows of the table for all tokens, bag after bag, int32; how many each bag has."""
     tokens = cast(Ints2d, X.dataXd)
-    if segments == "tables":  # nS rows for each id.
-        return tokens[:, 0] * nS + ops.xp.minimum(tokens[:, 1], nS - 1), X.lengths
+    if segments == "tables":
+        (ids,) = derived(ops, _rows_of_tables, tokens, nS)
+        return ids, X.lengths
     if nS == 1:
-        return ops.xp.ascontiguousarray(tokens[:, 0]), X.lengths
+        (ids,) = derived(ops, _first_column, tokens)
+        return ids, X.lengths
     return split_bags(ops, tokens, X.lengths, nS)
+
+
+def _rows_of_tables(tokens: Any, nS: int) -> Tuple[Any, ...]:
+    """Of nS rows for each id."""
+    return (tokens[:, 0] * nS + numpy.minimum(tokens[:, 1], nS - 1),)
+
+
+def _first_column(tokens: Any) -> Tuple[Any, ...]:
+    return (numpy.ascontiguousarray(tokens[:, 0]),)
 
 
 def _scale(ops: Ops, lengths: Ints1d, pooling: str) -> Floats2d:
     """Factor of each bag's sum, shape (n_bags, 1)."""
-    n = ops.xp.maximum(lengths, 1).astype("f")[:, None]
+    (scale,) = derived(ops, _scale_of, lengths, pooling)
+    return scale
+
+
+def _scale_of(lengths: Any, pooling: str) -> Tuple[Any, ...]:
+    n = numpy.maximum(lengths, 1).astype("f")[:, None]
     if pooling == "sum":
-        return ops.xp.ones_like(n)
-    return 1 / n if pooling == "mean" else 1 / ops.xp.sqrt(n)
+        return (numpy.ones_like(n),)
+    return (1 / n if pooling == "mean" else 1 / numpy.sqrt(n),)

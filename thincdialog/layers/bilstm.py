@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, List, Optional, Tuple, cast
 
+import numpy
 from thinc.api import Model, Ops
 from thinc.initializers import glorot_uniform_init
 from thinc.types import Floats2d, Floats3d, Ints1d, Ragged
@@ -9,6 +10,7 @@ from thinc.util import ArrayInfo, get_width
 
 from ..ops.compiled_lstm import LSTMRun
 from ..ops.dialog_fast_ops import DialogFastOps
+from ..ops.known_numbers import derived, on_host
 from ..registry import registry
 
 InT = Ragged
@@ -53,7 +55,8 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     W = cast(Floats3d, model.get_param("W"))  # (2, 4 * nH, nI)
     U = cast(Floats3d, model.get_param("U"))  # (2, 4 * nH, nH)
     b = cast(Floats2d, model.get_param("b"))  # (2, 4 * nH)
-    sizes, orders = _steps(ops, Xr.lengths)  # n_steps numbers; 2 times (n_tokens,)
+    # n_steps numbers; 2 times (n_tokens,); (n_tokens - n_sequences,)
+    sizes, orders, previous = _steps(ops, Xr.lengths)
     # Kernels run all steps in one call; their products are never exact.
     kernels = ops if isinstance(ops, DialogFastOps) and not ops.has_exact_products else None
     half = _halves(ops, nH) if kernels is None else ops.xp.float32(1)
@@ -77,7 +80,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         for side, order in enumerate(orders):
             dH[side] = dY[order, side * nH : (side + 1) * nH]
         # (2, n_tokens, 4 * nH), (2, n_tokens, nH)
-        dG, before = _backward(ops, dH, U, run, sizes, kernels)
+        dG, before = _backward(ops, dH, U, run, sizes, previous, kernels)
         dW, dU = ops.xp.empty_like(W), ops.xp.empty_like(U)
         dX = ops.xp.zeros_like(X)
         for side, order in enumerate(orders):
@@ -110,20 +113,24 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     model.set_param("b", b)
 
 
-def _steps(ops: Ops, lengths: Ints1d) -> Tuple[List[int], List[Any]]:
-    """Sequences in each step, and for both directions the tokens in the order of steps
-    (within a step, longer sequences first)."""
-    xp = ops.xp
-    by_length = xp.argsort(-lengths, kind="stable")
-    longest = int(lengths.max())
-    steps = xp.arange(longest)[:, None]
+def _steps(ops: Ops, lengths: Ints1d) -> Tuple[List[int], List[Any], Any]:
+    """Sequences in each step, for both directions the tokens in the order of steps (within a
+    step, longer sequences first), and the row before of each row that has one."""
+    sizes, forwards, backwards, previous = derived(ops, _step_orders, lengths)
+    return on_host(ops, sizes).tolist(), [forwards, backwards], previous
+
+
+def _step_orders(lengths: Any) -> Tuple[Any, ...]:
+    by_length = numpy.argsort(-lengths, kind="stable")
+    steps = numpy.arange(lengths.max())[:, None]
     is_there = steps < lengths[by_length][None]  # (n_steps, n_sequences)
-    ends = xp.cumsum(lengths)
+    ends = numpy.cumsum(lengths)
     firsts = (ends - lengths)[by_length][None]
-    forwards = (firsts + steps)[is_there]
+    sizes = is_there.sum(axis=1)
+    # Of each row but those of the first step, the same sequence one step before.
+    previous = numpy.arange(sizes[0], sizes.sum()) - sizes[:-1].repeat(sizes[1:])
     backwards = (ends[by_length][None] - 1 - steps)[is_there]
-    sizes: List[int] = ops.to_numpy(is_there.sum(axis=1)).tolist()
-    return sizes, [forwards, backwards]
+    return sizes, (firsts + steps)[is_there], backwards, previous
 
 
 def _halves(ops: Ops, nH: int) -> Any:
@@ -161,7 +168,13 @@ def _forward(ops: Ops, G: Floats3d, U: Floats3d, sizes: List[int]) -> LSTMRun:
 
 
 def _backward(
-    ops: Ops, dH: Floats3d, U: Floats3d, run: LSTMRun, sizes: List[int], kernels: Any
+    ops: Ops,
+    dH: Floats3d,
+    U: Floats3d,
+    run: LSTMRun,
+    sizes: List[int],
+    previous: Any,
+    kernels: Any,
 ) -> Any:
     """Gradient before the gates' activation, and outputs of the step before; changes dH."""
     if kernels is not None:
@@ -169,9 +182,6 @@ def _backward(
         return zip(*map(kernels.backprop_lstm_steps, dH, U, [sizes] * 2, runs))
     xp, nH = ops.xp, U.shape[2]
     first = sizes[0]
-    # Of each row but those of the first step, the same sequence one step before.
-    back = xp.asarray(sizes[:-1], dtype="int64").repeat(sizes[1:])
-    previous = xp.arange(first, run.H.shape[1]) - back
     before = xp.zeros_like(run.H)
     before[:, first:] = run.H[:, previous]
     dG = xp.empty_like(run.G)

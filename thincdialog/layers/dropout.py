@@ -1,11 +1,14 @@
 """What is left out at random in training: cells, or whole tokens."""
 
-from typing import Callable, Tuple
+from typing import Any, Callable, Tuple
 
+import numpy
 from thinc.api import Dropout, Model
 from thinc.types import Ragged
 
 from ..ops.bags import bag_numbers
+from ..ops.dialog_cupy_ops import DialogCupyOps
+from ..ops.known_numbers import derived
 from ..registry import registry
 
 InT = Ragged
@@ -46,6 +49,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     rate = model.attrs["dropout_rate"]
     if not is_train or not rate or not n_tokens:
         return X, lambda dY: dY
+    if isinstance(model.ops, DialogCupyOps):
+        return _drop_on_device(model.ops, X, rate)
     xp, n_examples = model.ops.xp, X.lengths.shape[0]
     stays = model.ops.get_dropout_mask((n_tokens,), rate) > 0  # (n_tokens,)
     owners = bag_numbers(model.ops, X.lengths, n_tokens)  # (n_tokens,)
@@ -59,3 +64,25 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         return Ragged(dX, X.lengths)
 
     return Ragged(X.dataXd[stays], lengths), backprop  # (n_kept, 2)
+
+
+def _drop_on_device(ops: DialogCupyOps, X: Ragged, rate: float) -> Tuple[Ragged, Callable]:
+    """The host draws, so that it knows what stays."""
+    kept, tokens, lengths = derived(ops, _kept, X.dataXd, X.lengths, rate, ops.next_draws())
+
+    def backprop(dY: OutT) -> InT:
+        dX = ops.xp.zeros(X.dataXd.shape, dtype=dY.dataXd.dtype)
+        dX[kept] = dY.dataXd  # (n_tokens, 2) from (n_kept, 2)
+        return Ragged(dX, X.lengths)
+
+    return Ragged(tokens, lengths), backprop
+
+
+def _kept(tokens: Any, lengths: Any, rate: float, draws: Any) -> Tuple[Any, ...]:
+    """Numbers of the tokens that stay, these tokens, and how many of each example."""
+    stays = draws.random(len(tokens), dtype="f") >= rate
+    owners = numpy.arange(len(lengths)).repeat(lengths)
+    is_empty = numpy.bincount(owners[stays], minlength=len(lengths)) == 0
+    stays |= is_empty[owners]
+    left = numpy.bincount(owners[stays], minlength=len(lengths)).astype("int32")
+    return stays.nonzero()[0], tokens[stays], left

@@ -2,11 +2,12 @@
 
 from typing import Optional
 
-from thinc.api import LayerNorm, Linear, Model, Relu, chain, residual
+from thinc.api import Linear, Model, Relu, chain, residual
 from thinc.types import Floats2d
 
 from ..registry import registry
 from .dropout import CheckedDropout
+from .layer_norm import LayerNorm
 
 
 @registry.layers("thincdialog.ResidualFeedForward.v1")

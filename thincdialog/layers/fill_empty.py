@@ -1,11 +1,12 @@
 """A padding token for texts without tokens."""
 
-from typing import Callable, Tuple
+from typing import Any, Callable, Tuple
 
+import numpy
 from thinc.api import Model
 from thinc.types import Ragged
 
-from ..ops.bags import bag_numbers
+from ..ops.known_numbers import derived, on_host
 from ..registry import registry
 
 InT = Ragged
@@ -25,19 +26,23 @@ def fill_empty() -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, tokens = model.ops, X.dataXd
-    lengths = ops.xp.maximum(X.lengths, 1)  # (n_examples,)
-    n_tokens = int(lengths.sum())
-    if n_tokens == tokens.shape[0]:
+    if on_host(ops, X.lengths).all():
         return X, lambda dY: dY
-    # Old tokens go where their example now starts, at their old distance from its start.
-    owners = bag_numbers(ops, X.lengths, tokens.shape[0])  # (n_old_tokens,)
-    # (n_examples,)
-    moved = (ops.xp.cumsum(lengths) - lengths) - (ops.xp.cumsum(X.lengths) - X.lengths)
-    places = ops.xp.arange(tokens.shape[0]) + moved[owners]  # (n_old_tokens,)
-    filled = ops.xp.zeros((n_tokens, 2), dtype="int32")  # (n_tokens, 2)
-    filled[places] = tokens
+    # (n_tokens, 2), (n_examples,), (n_old_tokens,)
+    filled, lengths, places = derived(ops, _filled, tokens, X.lengths)
 
     def backprop(dY: OutT) -> InT:
         return Ragged(dY.dataXd[places], X.lengths)  # (n_old_tokens, 2)
 
     return Ragged(filled, lengths), backprop
+
+
+def _filled(tokens: Any, old: Any) -> Tuple[Any, ...]:
+    """The tokens with padding, the new lengths, and where the old tokens are now: where their
+    example starts, at their old distance from its start."""
+    lengths = numpy.maximum(old, 1)
+    moved = (numpy.cumsum(lengths) - lengths) - (numpy.cumsum(old) - old)  # (n_examples,)
+    places = numpy.arange(len(tokens)) + moved.repeat(old)
+    filled = numpy.zeros((int(lengths.sum()), 2), dtype="int32")
+    filled[places] = tokens
+    return filled, lengths, places

@@ -8,6 +8,7 @@ from thinc.layers.layernorm import init
 from thinc.types import Floats1d, Floats2d
 from thinc.util import ArrayInfo
 
+from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..registry import registry
 
@@ -17,7 +18,7 @@ OutT = Floats2d
 
 @registry.layers("thincdialog.LayerNorm.v1")
 def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
-    """Thinc's LayerNorm.v1, with the same weights; in one pass with ``DialogFastOps``.
+    """Thinc's LayerNorm.v1, with the same weights; in one pass with our kernels.
 
         Y = G (X - mean) / sqrt(variance + 1e-8) + b        of each row
 
@@ -32,7 +33,7 @@ def LayerNorm(nI: Optional[int] = None) -> Model[InT, OutT]:
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops = model.ops
-    if not isinstance(ops, DialogFastOps):
+    if not isinstance(ops, (DialogFastOps, DialogCupyOps)):
         return thinc_forward(model, X, is_train)
     G = cast(Floats1d, model.get_param("G"))
     Y, hat, scales = ops.layer_norm(X, G, model.get_param("b"))  # (nB, nI) twice, (nB,)

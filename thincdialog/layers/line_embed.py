@@ -1,13 +1,16 @@
 """Embedding of lines, aware of word order and of how long ago a line was."""
 
-from typing import Callable, Optional, Tuple, cast
+from typing import Any, Callable, Optional, Tuple, cast
 
-from thinc.api import Model, Ops
+import numpy
+from thinc.api import Model
 from thinc.initializers import uniform_init
-from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
+from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import bag_numbers, sum_by_key
+from ..ops.bags import sum_by_key
+from ..ops.known_numbers import derived
+from ..ops.slices import slice_places
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
 
@@ -58,12 +61,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     E = cast(Floats2d, model.get_param("E"))
     P = cast(Floats2d, model.get_param("P"))
     T = cast(Floats2d, model.get_param("T"))
-    # (n_tokens,), (n_lines,), (n_lines,), (n_examples,)
-    ids, segments, sizes, lines_of_examples = _lines(ops, X)
-    starts = xp.cumsum(sizes) - sizes
-    lines = bag_numbers(ops, sizes, ids.shape[0])  # (n_tokens,)
-    places = xp.minimum(xp.arange(ids.shape[0]) - starts[lines], P.shape[0] - 1)
-    segments = xp.minimum(segments, T.shape[0] - 1)
+    found = derived(ops, _lines, X.dataXd, X.lengths, P.shape[0], T.shape[0])
+    ids, lines, places = found[:3]  # (n_tokens,) each
+    segments, sizes, lines_of_examples = found[3:]  # (n_lines,) twice, (n_examples,)
     words, factors = E[ids], P[places]  # (n_tokens, nO) each
     Y = T[segments]  # (n_lines, nO)
     if ids.shape[0]:
@@ -96,20 +96,21 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     model.set_param("T", draw((model.get_dim("nS"), nO)))
 
 
-def _lines(ops: Ops, X: Ragged) -> Tuple[Ints1d, Ints1d, Ints1d, Ints1d]:
-    """Ids sorted by line; segment and number of tokens of each line; lines of each example."""
-    xp, n_examples = ops.xp, X.lengths.shape[0]
-    tokens = cast(Ints2d, X.dataXd)
+def _lines(tokens: Any, lengths: Any, n_positions: int, n_segments: int) -> Tuple[Any, ...]:
+    """Of the tokens, sorted by line: ids, lines, places in the line. Of the lines: segments,
+    and how many tokens. Lines of each example."""
     ids, segments = tokens[:, 0], tokens[:, 1].astype("int64")
     # A line's key orders by example, then from the oldest segment to the current one.
-    keys = bag_numbers(ops, X.lengths, ids.shape[0]) << 32 | (_OLDEST - segments)
-    current = xp.arange(n_examples, dtype="int64") << 32 | _OLDEST
-    distinct = xp.unique(xp.concatenate([keys, current]))
-    sizes = xp.bincount(xp.searchsorted(distinct, keys), minlength=distinct.shape[0])
-    n_lines = xp.bincount(distinct >> 32, minlength=n_examples)
+    examples = numpy.arange(len(lengths), dtype="int64")
+    keys = examples.repeat(lengths) << 32 | (_OLDEST - segments)
+    distinct = numpy.unique(numpy.concatenate([keys, examples << 32 | _OLDEST]))
+    sizes = numpy.bincount(numpy.searchsorted(distinct, keys), minlength=len(distinct))
+    places = slice_places(numpy.zeros_like(sizes), sizes)
     return (
-        ids[xp.argsort(keys, kind="stable")],
-        _OLDEST - (distinct & 0xFFFFFFFF),
+        ids[numpy.argsort(keys, kind="stable")],
+        numpy.arange(len(distinct)).repeat(sizes),
+        numpy.minimum(places, n_positions - 1),
+        numpy.minimum(_OLDEST - (distinct & 0xFFFFFFFF), n_segments - 1),
         sizes.astype("int32"),
-        n_lines.astype("int32"),
+        numpy.bincount(distinct >> 32, minlength=len(lengths)).astype("int32"),
     )

@@ -2,11 +2,12 @@
 
 from typing import Any, Callable, List, Optional, Tuple, cast
 
+import numpy
 from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ints1d, Ragged
 from thinc.util import ArrayInfo, get_width
 
-from ..ops.bags import bag_numbers
+from ..ops.known_numbers import derived
 from ..registry import registry
 
 InT = Ragged
@@ -43,14 +44,12 @@ def MemoryHops(nO: Optional[int] = None, *, n_hops: int = 3) -> Model[InT, OutT]
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, xp, n_hops = model.ops, model.ops.xp, model.attrs["n_hops"]
     rows = cast(Floats2d, X.dataXd)  # (n_rows, (n_hops + 1) * nO)
-    ends = xp.cumsum(X.lengths)
-    is_memory = xp.ones((rows.shape[0],), dtype=bool)
-    is_memory[ends - 1] = False
-    sizes = X.lengths - 1  # memories of each example
+    # Where memories and questions stand; of each example how many memories, and of each
+    # memory the example.
+    memory, question, sizes, owners = derived(ops, _memories, X.lengths)
     vectors: Any = rows.reshape((rows.shape[0], n_hops + 1, model.get_dim("nO")))
-    memories = vectors[is_memory]  # (n_memories, n_hops + 1, nO)
-    owners = bag_numbers(ops, sizes, memories.shape[0])  # (n_memories,)
-    u = vectors[ends - 1, 0]  # (n_examples, nO)
+    memories = vectors[memory]  # (n_memories, n_hops + 1, nO)
+    u = vectors[question, 0]  # (n_examples, nO)
     readings: List[Tuple[Any, Any]] = []
     for k in range(n_hops):
         logits = (u[owners] * memories[:, k]).sum(axis=1)  # (n_memories,)
@@ -73,8 +72,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
             d_memories[:, k] += d_logits * u[owners]
             du = du + _sum(ops, d_logits * memories[:, k], sizes)
         dX = xp.zeros_like(vectors)
-        dX[is_memory] = d_memories
-        dX[ends - 1, 0] += du
+        dX[memory] = d_memories
+        dX[question, 0] += du
         return Ragged(dX.reshape(rows.shape), X.lengths)
 
     return u, backprop
@@ -106,7 +105,19 @@ def _softmax(ops: Ops, logits: Any, owners: Ints1d, sizes: Ints1d) -> Any:
     """Softmax among the memories of each example."""
     if not logits.shape[0]:
         return logits
-    some = sizes[sizes > 0]
+    some, owners_among = derived(ops, _with_memories, sizes)
     highest = ops.reduce_max(logits[:, None], some)[0][:, 0]
-    P = ops.xp.exp(logits - highest[bag_numbers(ops, some, logits.shape[0])])
+    P = ops.xp.exp(logits - highest[owners_among])
     return P / _sum(ops, P[:, None], sizes)[owners, 0]
+
+
+def _memories(lengths: Any) -> Tuple[Any, ...]:
+    question, sizes = lengths.cumsum() - 1, lengths - 1
+    memory = numpy.delete(numpy.arange(lengths.sum()), question)
+    return memory, question, sizes, numpy.arange(len(sizes)).repeat(sizes)
+
+
+def _with_memories(sizes: Any) -> Tuple[Any, ...]:
+    """Memories of the examples that have some, and which of these each memory belongs to."""
+    some = sizes[sizes > 0]
+    return some, numpy.arange(len(some)).repeat(some)

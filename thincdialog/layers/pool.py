@@ -6,6 +6,7 @@ from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, get_width
 
+from ..ops.known_numbers import derived
 from ..registry import registry
 
 InT = Ragged
@@ -28,8 +29,7 @@ def pool(how: How = "max") -> Model[InT, OutT]:
 def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Callable]:
     ops, how = model.ops, model.attrs["how"]
     X = cast(Floats2d, Xr.dataXd)
-    is_full = Xr.lengths > 0
-    lengths = Xr.lengths[is_full]  # (n_full,)
+    full, lengths = derived(ops, _full_ones, Xr.lengths)  # (n_full,) each
     highest, means = X[:0], X[:0]  # (n_full, nI) each
     which: Any = None
     if "max" in how and X.shape[0]:
@@ -39,7 +39,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
     pooled = {"max": [highest], "mean": [means], "max+mean": [highest, means]}[how]
     width = X.shape[1]
     Y = ops.alloc2f(Xr.lengths.shape[0], width * len(pooled))  # (n_sequences, nO)
-    Y[is_full] = ops.xp.concatenate(pooled, axis=1)
+    Y[full] = ops.xp.concatenate(pooled, axis=1)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dY: OutT) -> InT:
@@ -47,7 +47,7 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
         dX = ops.alloc2f(*X.shape)  # (n_tokens, nI)
         if not X.shape[0]:
             return Ragged(dX, Xr.lengths)
-        d_full = dY[is_full]
+        d_full = dY[full]
         if "max" in how:
             d_highest = ops.as_contig(d_full[:, :width])
             dX += ops.backprop_reduce_max(d_highest, which, lengths)
@@ -63,3 +63,9 @@ def init(model: Model[InT, OutT], X: Optional[InT] = None, Y: Optional[OutT] = N
     if X is not None:
         model.set_dim("nI", get_width(X))
         model.set_dim("nO", get_width(X) * n_parts)
+
+
+def _full_ones(lengths: Any) -> Tuple[Any, ...]:
+    """Which sequences have tokens, and how many."""
+    full = lengths.nonzero()[0]
+    return full, lengths[full]

@@ -1,13 +1,15 @@
 """Embedding of each token and its segment."""
 
-from typing import Callable, Optional, Tuple, cast
+from typing import Any, Callable, Optional, Tuple, cast
 
+import numpy
 from thinc.api import Model
 from thinc.initializers import uniform_init
-from thinc.types import Floats2d, Ints2d, Ragged
+from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
 from ..ops.bags import sum_by_key
+from ..ops.known_numbers import derived
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
 
@@ -48,9 +50,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     ops, xp = model.ops, model.ops.xp
     E = cast(Floats2d, model.get_param("E"))
     S = cast(Floats2d, model.get_param("S"))
-    tokens = cast(Ints2d, X.dataXd)  # (n_tokens, 2)
-    ids = tokens[:, 0]
-    segments = xp.minimum(tokens[:, 1], S.shape[0] - 1)
+    # (n_tokens,) each
+    ids, segments = derived(ops, _ids_and_segments, X.dataXd, S.shape[0])
     Y = E[ids] + S[segments]  # (n_tokens, nO)
     info = ArrayInfo.from_array(Y)
 
@@ -73,3 +74,7 @@ def init(
     nO = model.get_dim("nO")
     model.set_param("E", init_E(model.ops, (model.get_dim("nV"), nO)))
     model.set_param("S", model.ops.alloc2f(model.get_dim("nS"), nO))
+
+
+def _ids_and_segments(tokens: Any, n_segments: int) -> Tuple[Any, ...]:
+    return tokens[:, 0], numpy.minimum(tokens[:, 1], n_segments - 1)

@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from multiprocessing import connection, reduction, resource_tracker
+from multiprocessing import connection, reduction
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from ..errors import WorkerError
 from .failure import Failure
+from .starting import leave_signals_to_parent, starting_processes, use_own_folder
 from .wire import new_slot, receive, send
 
 # Gives what carries out tasks; called once by each worker.
@@ -23,7 +24,6 @@ MakeWork = Callable[[], Callable[..., Any]]
 AT_ONCE = 2
 # What a worker says in place of an answer.
 READY = -1
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FEWER = "Set [loader] workers lower, or raise the limit (ulimit -a shows all)"
 
 
@@ -129,6 +129,8 @@ class _Process:
         starting = multiprocessing.get_context(start_method)
         self.slots: Tuple[int, ...] = ()
         try:
+            if start_method == "forkserver":
+                use_own_folder()
             self.slots = tuple(new_slot() for _ in range(AT_ONCE))
             self.pipe, theirs = starting.Pipe()
             is_fork = start_method == "fork"
@@ -210,13 +212,8 @@ class ProcessHands:
             raise
 
     def _start(self, number: int) -> _Process:
-        resource_tracker.ensure_running()  # As it starts, it would let signals through again.
-        # A process that starts has nothing to say to Ctrl-C before it can ignore it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
+        with starting_processes():
             return _Process(number, self._make_work, self._start_method)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     @property
     def _ready(self) -> List[_Process]:
@@ -317,9 +314,7 @@ def run_worker(pipe: Connection, slots: Tuple[int, ...], make_work: MakeWork, pa
 
     parent (int): Its number.
     """
-    for each in SIGNALS:  # They go to the whole group: the parent decides what they mean.
-        signal.signal(each, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    leave_signals_to_parent()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         send(pipe, slots, 0, READY, None)

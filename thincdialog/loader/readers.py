@@ -45,7 +45,8 @@ WAITING_SHARE = 0.5
 N_WAITING = 16
 # What a fork server imports once, so that no worker does.
 PRELOADED = [
-    f"thincdialog.{name}" for name in ("loader.hands", "teachers", "mutators", "data.tokenizers")
+    f"thincdialog.{name}"
+    for name in ("loader.untold", "loader.hands", "teachers", "mutators", "data.tokenizers")
 ]
 # How often a thread that reads ahead looks whether it is still wanted, and how long it is waited
 # for if not.

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Text
 
 from tqdm import tqdm
 
-from ..contract import Returned, called, told, told_of_code
+from ..contract import CodeError, Returned, called, has_run, told, told_of_code
 from ..registry import registry
 from .logger import Finalize, Log, LoggedRun, LogStep, Progress, Setup
 
@@ -14,6 +14,8 @@ def _is_pair(value: Any, *given: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(callable, value))
 
 
+# What its parts give.
+DONE = Returned("nothing, and not yield", has_run)
 # What ``setup`` gives.
 PAIR = Returned("the pair (log_step, finalize), as thincdialog.loggers.logger says", _is_pair)
 
@@ -70,8 +72,8 @@ def run_loggers(
     """
     log_step, finalize = Chain(*setups)(run, stdout, stderr)
 
-    def log_progress(progress: Progress, info: Optional[Dict[str, Any]]) -> None:
-        run.progress = progress
+    def log_progress(progress: Callable[[], Progress], info: Optional[Dict[str, Any]]) -> None:
+        run.progress_now = progress
         log_step(info)
 
     try:
@@ -92,12 +94,13 @@ def _guarded(log_step: LogStep, finalize: Finalize, stderr: TextIO) -> Tuple[Log
     def attempt(function: Callable, *given: Any) -> None:
         nonlocal has_failed
         try:
-            function(*given)
+            called(function, DONE, *given)
         except Exception as error:  # Whatever a network, a disk or a user's code comes up with.
             if has_failed:
                 return
             has_failed = True
-            reason = (told_of_code(error) or told(error))[:200]
+            reason = str(error) if isinstance(error, CodeError) else told_of_code(error)
+            reason = (reason or told(error))[:200]
             line = f"{name} has failed ({reason}). Training goes on; rows may be missing there."
             with suppress(OSError, ValueError):  # stderr may be gone as well.
                 tqdm.write(line, file=stderr)  # Above the progress bar, where there is one.

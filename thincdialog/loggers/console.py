@@ -92,11 +92,11 @@ class ConsoleLogger:
             self._look()
 
     def _look(self) -> None:
-        assert self.bar is not None and self.run.progress is not None
-        progress = self.run.progress
         now = time.perf_counter()
         if now - self._looked_at < REFRESH_SECONDS:
             return
+        progress = self.run.progress
+        assert self.bar is not None and progress is not None
         self._looked_at = now
         rate = (progress.examples - self._rate_examples) / max(now - self._rate_since, 1e-9)
         loss, unit = progress.loss

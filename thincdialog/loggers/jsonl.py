@@ -1,12 +1,22 @@
 """Rows as lines of JSON in a file, for plots and for programs."""
 
+from os.path import isfile, samefile
 from pathlib import Path
-from typing import Any, Dict, Optional, TextIO, Tuple
+from typing import Any, Dict, List, Optional, TextIO, Tuple
 
 from ..errors import OutputError
 from ..registry import registry
 from .logger import Finalize, LoggedRun, LogStep, Setup
 from .row_file import RowFile
+from .values import leaves
+
+# Sections that name files which are read.
+_READ = ("tasks.", "tokenizer.", "agent.")
+
+
+def _is_among(path: str, values: List[Any]) -> bool:
+    files = (value for value in values if isinstance(value, str) and isfile(value))
+    return isfile(path) and any(samefile(path, file) for file in files)
 
 
 @registry.loggers("thincdialog.JSONL.v1")
@@ -20,6 +30,13 @@ def JSONL(path: str) -> Setup:
     """
 
     def setup(run: LoggedRun, stdout: TextIO, stderr: TextIO) -> Tuple[LogStep, Finalize]:
+        for name, value in leaves(run.config):
+            values = value if isinstance(value, list) else [value]
+            if name.startswith(_READ) and _is_among(path, values):
+                raise OutputError(
+                    f"{path}: thincdialog.JSONL.v1 would add rows to what '{name}' names. Give it "
+                    "another 'path'."
+                )
         try:
             rows = RowFile(Path(path))
         except OSError as error:

@@ -61,8 +61,7 @@ from ..registry import registry
 
 class Progress(NamedTuple):
     """How far training is, after a step; as in a row. ``loss`` is the mean since the last row,
-    and per what: "example" or "token"; ``workers`` how several of them get on. Made anew at each
-    step, so it is small."""
+    and per what: "example" or "token"; ``workers`` how several of them get on."""
 
     step: int
     epoch: float
@@ -74,9 +73,8 @@ class Progress(NamedTuple):
 
 @dataclass(eq=False)
 class LoggedRun:
-    """The run that a logger tells of. ``progress`` (Optional[Progress]; None before the first
-    step) and ``error`` (Optional[BaseException]: what ended it, if anything did) change as
-    training goes on, the others do not.
+    """The run that a logger tells of. ``progress`` and ``error`` (Optional[BaseException]: what
+    ended it, if anything did) change as training goes on, the others do not.
 
     config (Mapping[str, Any]): The whole config as nested sections, variables filled in.
     output (Optional[str]): Folder of the run; None if it saves nothing.
@@ -85,22 +83,29 @@ class LoggedRun:
     total_steps (Optional[float]): Steps of the whole run; None if it is not known yet.
     place (Optional[str]): Where the run is written at first, if an earlier one is in ``output``
         still: what is written there comes into ``output`` with it.
+    progress_now (Callable[[], Optional[Progress]]): Gives ``progress``.
     """
 
     config: Mapping[str, Any]
     output: Optional[str] = None
     first_step: int = 0
     total_steps: Optional[float] = None
-    progress: Optional[Progress] = None
     error: Optional[BaseException] = None
     place: Optional[str] = None
+    progress_now: Callable[[], Optional[Progress]] = lambda: None
+
+    @property
+    def progress(self) -> Optional[Progress]:
+        """How far it is; None before the first step. Found when it is asked for: there are many
+        more steps than anybody looks at."""
+        return self.progress_now()
 
 
 LogStep = Callable[[Optional[Dict[str, Any]]], None]
 Finalize = Callable[[], None]
 # (run, stdout, stderr) -> (log_step, finalize)
 Setup = Callable[[LoggedRun, TextIO, TextIO], Tuple[LogStep, Finalize]]
-# (progress, row or None) -> None
-Log = Callable[[Progress, Optional[Dict[str, Any]]], None]
+# (what gives the progress, row or None) -> None
+Log = Callable[[Callable[[], Progress], Optional[Dict[str, Any]]], None]
 
 registry.loggers.makes(Setup)

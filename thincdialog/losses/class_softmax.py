@@ -3,8 +3,9 @@
 from typing import Any, Optional, Tuple
 
 from thinc.types import Floats1d, Floats2d, Ints1d
-from thinc.util import get_array_module
+from thinc.util import get_array_module, is_numpy_array
 
+from ..ops.gpu import kernels
 from ..registry import registry
 
 
@@ -38,6 +39,8 @@ class ClassSoftmax:
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the logits, and the (weighted) loss of each example in nats.
         """
+        if not is_numpy_array(logits):
+            return kernels.softmax_loss(logits, targets, None, weights, self.label_smoothing)
         xp: Any = get_array_module(logits)
         Z: Any = logits
         at = (xp.arange(Z.shape[0]), targets)

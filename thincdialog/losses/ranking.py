@@ -4,8 +4,9 @@ beat the others."""
 from typing import Any, Literal, Optional, Tuple
 
 from thinc.types import Array2d, Floats1d, Floats2d, Ints1d
-from thinc.util import get_array_module
+from thinc.util import get_array_module, is_numpy_array
 
+from ..ops.gpu import kernels
 from ..registry import registry
 
 
@@ -32,6 +33,8 @@ class RankingSoftmax:
         RETURNS (Tuple[Floats2d, Floats1d]): Gradient of the sum of the losses with
             respect to the scores, and the loss of each example in nats.
         """
+        if not is_numpy_array(scores):
+            return kernels.softmax_loss(scores, targets, allowed)
         xp: Any = get_array_module(scores)
         Z: Any = scores
         at = (xp.arange(Z.shape[0]), targets)

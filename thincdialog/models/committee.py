@@ -8,6 +8,8 @@ from thinc.api import Model, Ops
 from thinc.types import Array1d, Floats2d, Ints1d, Ragged
 
 from ..ops.bags import bag_numbers
+from ..ops.dialog_cupy_ops import DialogCupyOps
+from ..ops.known_numbers import derived
 from ..registry import registry
 
 InT = Any
@@ -39,6 +41,8 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         scores = reduce(add, (member.predict(X) for member in model.layers))
         return scores / len(model.layers), _no_backprop
     ops = model.ops
+    if isinstance(ops, DialogCupyOps) and isinstance(X, Ragged):
+        return _forward_on_device(model, ops, X)
     n_examples = (X.lengths if isinstance(X, Ragged) else X).shape[0]
     chosen = ops.alloc1i(n_examples)  # The member that each goes to, any as likely as another.
     for number in range(1, len(model.layers)):
@@ -89,3 +93,36 @@ def _take(ops: Ops, X: InT, rows: Ints1d) -> Tuple[InT, Array1d]:
 
 def _array(X: InT) -> Any:
     return X.dataXd if isinstance(X, Ragged) else X
+
+
+def _forward_on_device(model: Model[InT, OutT], ops: DialogCupyOps, X: Ragged) -> Tuple[Any, Any]:
+    """The host draws, so that it knows who gets what."""
+    tokens, n_members = X.dataXd, len(model.layers)
+    found = derived(ops, _drawn, tokens, X.lengths, n_members, ops.next_draws())
+    Y = ops.alloc2f(X.lengths.shape[0], model.get_dim("nO"))
+    parts: List[Tuple[Any, Any, Callable]] = []
+    for number, member in enumerate(model.layers):
+        rows, places, own, lengths = found[4 * number : 4 * number + 4]
+        if rows.shape[0]:
+            Y[rows], backprop_member = member(Ragged(own, lengths), True)  # (n_rows, nO)
+            parts.append((rows, places, backprop_member))
+
+    def backprop(dY: OutT) -> InT:
+        dX = ops.xp.zeros(tokens.shape, dtype=tokens.dtype)
+        for rows, places, backprop_member in parts:
+            dX[places] = _array(backprop_member(dY[rows]))
+        return Ragged(dX, X.lengths)
+
+    return Y, backprop
+
+
+def _drawn(tokens: Any, lengths: Any, n_members: int, draws: Any) -> Tuple[Any, ...]:
+    """Of each member the examples, the places of their tokens, these tokens, and how many each
+    example has."""
+    chosen = draws.integers(n_members, size=len(lengths))
+    of_tokens = chosen.repeat(lengths)
+    found: List[Any] = []
+    for number in range(n_members):
+        rows, places = ((each == number).nonzero()[0] for each in (chosen, of_tokens))
+        found += [rows, places, tokens[places], lengths[rows]]
+    return tuple(found)

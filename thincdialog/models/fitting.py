@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from ..errors import ModelError
+from ..files.array_file import n_numbers
 from ..files.json_file import read_json
 from ..files.saved_model import read_meta
 from .parameters import FlatParameters, Slot
-from .weights_file import read_slots, read_vector
+from .weights_file import WEIGHTS, read_slots, read_vector
 
 # Names that a line lists.
 N_NAMED = 4
@@ -46,9 +47,11 @@ def saved_agent(folder: Path) -> str:
 
 
 def saved_shapes(folder: Path) -> List[Tuple[int, ...]]:
-    """The shapes of a saved model's parameters."""
-    layout = read_json(folder / "layout.json")
-    return [tuple(map(int, each["shape"])) for each in layout["parameters"]]
+    """The shapes of a saved model's parameters.
+
+    RAISES (ModelError): If layout.json is missing or damaged.
+    """
+    return [slot.shape for slot in read_slots(folder, n_numbers(folder / WEIGHTS))]
 
 
 def fit_weights(folder: Path, parameters: FlatParameters, grown: Tuple[int, int]) -> Fit:

@@ -1,17 +1,19 @@
 """All parameters of a model in one vector, all gradients in another."""
 
 import math
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from thinc.api import Model, Optimizer, get_array_module
 from thinc.types import Floats1d
+from thinc.util import is_numpy_array
 
 from ..contract import show
 from ..errors import ModelError, TrainingError
 from ..layers.watched import look_at
 from ..ops.alignment import aligned_size, aligned_zeros
+from ..ops.later import Later, Number
 from ..ops.table_gradient import TableGradient, TouchedRows
-from ..optimizers.row_sparse import Part, Rows, RowSparseOptimizer, clipped_step
+from ..optimizers.row_sparse import Part, Rows, RowSparseOptimizer, clipped_step, step_on_device
 from ..optimizers.state import KEY
 
 
@@ -206,7 +208,12 @@ class FlatParameters:
                 "they belong to a model of another size."
             )
 
-    def update(self, optimizer: Optimizer, scale: float = 1.0) -> float:
+    def update(
+        self,
+        optimizer: Optimizer,
+        scale: float = 1.0,
+        error: Optional[Callable[[], Exception]] = None,
+    ) -> Number:
         """Apply the gradients once, advance the optimizer's schedules, clear the gradients.
 
         With a ``RowSparseOptimizer``, embedding tables cost only the rows that have a gradient.
@@ -214,19 +221,23 @@ class FlatParameters:
         optimizer (Optimizer): Thinc's, called once, on the whole vector: its
             ``grad_clip`` limits the norm of the whole gradient.
         scale (float): Factor of the gradients, such as 1 / number of examples.
-        RETURNS (float): Norm of the scaled gradient before clipping.
+        error (Optional[Callable]): Gives the error for a gradient on a device that is not
+            finite, which changes no weights, and is found when the norm is read.
+        RETURNS (Number): Norm of the scaled gradient before clipping.
         RAISES (TrainingError): If the gradient is not finite; nothing is changed then.
         """
         if isinstance(optimizer, RowSparseOptimizer):
             gradients, parts = self._gradients, self._parts()
         else:
             gradients, parts = self.gradients, [Part(0, self._gradients.shape[0])]
-        norm = clipped_step(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
-        if not math.isfinite(norm):
-            raise TrainingError(
-                "the gradient is not finite (NaN or infinity). Lower the learning rate, or set "
-                "training.optimizer.grad_clip."
-            )
+        norm: Number
+        if is_numpy_array(gradients):
+            norm = clipped_step(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
+            if not math.isfinite(norm):
+                raise _not_finite()
+        else:
+            found = step_on_device(optimizer, KEY, self.values, gradients, parts, scale, self.ops)
+            norm = Later(found, error or _not_finite)
         for part in parts:
             if part.rows is None:
                 gradients[part.start : part.stop].fill(0)
@@ -266,3 +277,10 @@ class FlatParameters:
             rows, d_rows = table.rows() if table is not None else (None, None)
             parts.append(part._replace(rows=rows, d_rows=d_rows))
         return parts
+
+
+def _not_finite() -> TrainingError:
+    return TrainingError(
+        "the gradient is not finite (NaN or infinity). Lower the learning rate, or set "
+        "training.optimizer.grad_clip."
+    )

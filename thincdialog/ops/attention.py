@@ -6,6 +6,8 @@ import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d, Floats3d, Ints1d
 
+from .known_numbers import derived
+
 # A group of sequences of one length: queries, keys, values and weights, and their rows.
 _Group = Tuple[Any, Any, Any, Any, Any]
 
@@ -106,12 +108,18 @@ def attend_with(
 def _by_length(ops: Ops, lengths: Ints1d) -> Iterator[Tuple[Any, Any]]:
     """Of each length above 0 that occurs, the numbers of the sequences that have it, shape
     (n_sequences,), and their rows, shape (n_sequences, length); int64."""
-    on_host = ops.to_numpy(lengths).astype(numpy.int64)
-    starts = on_host.cumsum() - on_host
-    order = on_host.argsort(kind="stable")
-    firsts = numpy.flatnonzero(numpy.diff(on_host[order], prepend=-1))
+    found = derived(ops, _members_and_rows, lengths)
+    return zip(found[::2], found[1::2])
+
+
+def _members_and_rows(lengths: Any) -> Tuple[Any, ...]:
+    lengths = lengths.astype(numpy.int64)
+    starts = lengths.cumsum() - lengths
+    order = lengths.argsort(kind="stable")
+    firsts = numpy.flatnonzero(numpy.diff(lengths[order], prepend=-1))
+    found: List[Any] = []
     for members in numpy.split(order, firsts[1:]):
-        length = on_host[members[0]] if len(members) else 0
+        length = lengths[members[0]] if len(members) else 0
         if length:
-            rows = starts[members][:, None] + numpy.arange(length)
-            yield ops.xp.asarray(members), ops.xp.asarray(rows)
+            found += [members, starts[members][:, None] + numpy.arange(length)]
+    return tuple(found)

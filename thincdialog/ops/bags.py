@@ -1,7 +1,7 @@
 """Kernels over bags of ids: sums of table rows, and the gradient of such sums.
 
-They run on stock ops, too, in blocks that stay in the CPU's cache (a GPU takes everything
-at once); on ``DialogFastOps`` they are compiled.
+They run on stock ops of the CPU, too, in blocks that stay in its cache; on ``DialogFastOps``
+they are compiled. On a GPU, the host says which rows there are, and kernels add them up.
 """
 
 from typing import Any, Iterator, Optional, Tuple
@@ -13,41 +13,62 @@ from thinc.util import is_numpy_array
 
 from .compiled import load_kernels
 from .dialog_fast_ops import DialogFastOps, beyond
+from .gpu import kernels
+from .known_numbers import derived
+from .slices import slice_places
 
 # Ids a block: 1,024 rows of 256 floats are 1 MB, one core's second-level cache.
 _BLOCK_IDS = 1024
+# Rows that one block of a GPU adds up: more are added in two phases.
+_CHUNK = 64
 
 
-def sum_bags(ops: Ops, table: Floats2d, ids: Ints1d, lengths: Ints1d) -> Floats2d:
+def sum_bags(
+    ops: Ops, table: Floats2d, ids: Ints1d, lengths: Ints1d, scale: Optional[Floats2d] = None
+) -> Floats2d:
     """Sum the table's rows of every bag.
 
     table (Floats2d): Shape (n_rows, width), float32.
     ids (Ints1d): Row numbers of all bags, one after another, int32.
     lengths (Ints1d): Ids of each bag, shape (n_bags,), int32; 0 is allowed.
+    scale (Optional[Floats2d]): Factor of each bag's sum, shape (n_bags, 1).
     RETURNS (Floats2d): Shape (n_bags, width); zeros for an empty bag.
     """
+    if not is_numpy_array(table):
+        (starts,) = derived(ops, _starts, lengths)
+        return kernels.sum_rows(table, ids, starts, factors=scale)
     Y = ops.alloc2f(lengths.shape[0], table.shape[1])
     if isinstance(ops, DialogFastOps):
         if not load_kernels("tables").sum_bags(table, _ints(ids), _ints(lengths), Y):
             raise beyond(table)
-        return Y
+        return Y if scale is None else _scaled(Y, scale)
     for bags, part in _blocks(lengths):
         if part.stop > part.start:
             rows = ops.xp.take(table, ids[part], axis=0)  # (n_ids in the block, width)
             Y[bags] = ops.reduce_sum(rows, lengths[bags])
-    return Y
+    return Y if scale is None else _scaled(Y, scale)
 
 
 def row_gradients(
-    ops: Ops, d_sums: Floats2d, ids: Ints1d, lengths: Ints1d
+    ops: Ops,
+    d_sums: Floats2d,
+    ids: Ints1d,
+    lengths: Ints1d,
+    scale: Optional[Floats2d] = None,
 ) -> Tuple[Ints1d, Floats2d]:
     """The gradient of ``sum_bags`` for the rows that occur, summed over occurrences.
 
     d_sums (Floats2d): Gradient of the sums, shape (n_bags, width).
-    ids, lengths (Ints1d): As for ``sum_bags``.
+    ids, lengths, scale: As for ``sum_bags``.
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, shape (n,),
         and the gradient of each, shape (n, width).
     """
+    if not is_numpy_array(d_sums):
+        rows, sources, chunks, groups = derived(ops, _bags_by_id, ids, lengths)
+        parts = kernels.sum_rows(d_sums, sources, chunks, weights=scale)
+        return rows, kernels.sum_rows(parts, None, groups)
+    if scale is not None:
+        d_sums = d_sums * scale
     return sum_by_key(ops, d_sums, ids, sources=bag_numbers(ops, lengths, ids.shape[0]))
 
 
@@ -64,7 +85,13 @@ def sum_by_key(
     RETURNS (Tuple[Ints1d, Floats2d]): The distinct keys, ascending, int32, shape
         (n_distinct,), and the sum for each, shape (n_distinct, width).
     """
-    xp, n = ops.xp, keys.shape[0]
+    if not is_numpy_array(values):
+        given = (keys,) if sources is None else (keys, sources)
+        rows, places, chunks, groups = derived(ops, _by_key, *given)
+        parts = kernels.sum_rows(values, places, chunks)
+        return rows, kernels.sum_rows(parts, None, groups)
+    xp: Any = ops.xp
+    n = keys.shape[0]
     if isinstance(ops, DialogFastOps):
         rows = xp.ascontiguousarray(xp.arange(n) if sources is None else sources, dtype="i8")
         values = xp.ascontiguousarray(values, dtype="f")
@@ -98,9 +125,8 @@ def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:
     if isinstance(ops, DialogFastOps):
         numbers: Any = numpy.arange(lengths.shape[0], dtype="i8").repeat(_ints(lengths))
         return numbers
-    ends = ops.xp.cumsum(lengths)
-    # An id's bag is the number of bags that end at or before it.
-    return ops.xp.cumsum(ops.xp.bincount(ends, minlength=n_ids + 1)[:n_ids])
+    (numbers,) = derived(ops, _bag_numbers, lengths)
+    return numbers
 
 
 def split_bags(ops: Ops, tokens: Ints2d, lengths: Ints1d, n_segments: int) -> Tuple[Ints1d, Ints1d]:
@@ -116,11 +142,49 @@ def split_bags(ops: Ops, tokens: Ints2d, lengths: Ints1d, n_segments: int) -> Tu
         ids, sizes = ops.alloc1i(tokens.shape[0]), ops.alloc1i(lengths.shape[0] * n_segments)
         load_kernels("tables").split_bags(_ints(tokens), _ints(lengths), n_segments, ids, sizes)
         return ids, sizes
-    segments = ops.xp.minimum(tokens[:, 1], n_segments - 1)
-    pools = bag_numbers(ops, lengths, tokens.shape[0]) * n_segments + segments
-    sizes = ops.xp.bincount(pools, minlength=lengths.shape[0] * n_segments)
-    order = ops.xp.argsort(pools, kind="stable")
+    ids, sizes = derived(ops, _split_bags, tokens, lengths, n_segments)
+    return ids, sizes
+
+
+def _split_bags(tokens: Any, lengths: Any, n_segments: int) -> Tuple[Any, ...]:
+    segments = numpy.minimum(tokens[:, 1], n_segments - 1)
+    pools = numpy.arange(len(lengths)).repeat(lengths) * n_segments + segments
+    sizes = numpy.bincount(pools, minlength=len(lengths) * n_segments)
+    order = numpy.argsort(pools, kind="stable")
     return tokens[order, 0], sizes.astype("int32")
+
+
+def _bag_numbers(lengths: Any) -> Tuple[Any, ...]:
+    return (numpy.arange(len(lengths)).repeat(lengths),)
+
+
+def _starts(lengths: Any) -> Tuple[Any, ...]:
+    return (numpy.concatenate(([0], lengths.cumsum())).astype("i"),)
+
+
+def _bags_by_id(ids: Any, lengths: Any) -> Tuple[Any, ...]:
+    return _by_key(ids, *_bag_numbers(lengths))
+
+
+def _by_key(keys: Any, sources: Any = None) -> Tuple[Any, ...]:
+    """Distinct keys, ascending; the sources in the order of their keys; where chunks of these
+    begin, none with two keys or more than ``_CHUNK``; and where the chunks of each key begin.
+    All int32."""
+    order = numpy.argsort(keys, kind="stable")
+    in_order = keys[order]
+    firsts = numpy.flatnonzero(numpy.diff(in_order, prepend=-1))
+    counts = numpy.diff(firsts, append=len(keys))
+    n_chunks = -(-counts // _CHUNK)
+    groups = numpy.concatenate(([0], n_chunks.cumsum()))
+    chunks = slice_places(numpy.zeros_like(n_chunks), n_chunks) * _CHUNK + firsts.repeat(n_chunks)
+    found: Tuple[Any, ...] = (in_order[firsts], order if sources is None else sources[order])
+    found += (numpy.append(chunks, len(keys)), groups)
+    return tuple(each.astype("i") for each in found)
+
+
+def _scaled(Y: Any, scale: Any) -> Any:
+    Y *= scale
+    return Y
 
 
 def _ints(array: Any) -> Any:
@@ -129,9 +193,6 @@ def _ints(array: Any) -> Any:
 
 def _blocks(lengths: Ints1d) -> Iterator[Tuple[slice, slice]]:
     """Cut bags into blocks of about ``_BLOCK_IDS`` ids: (bags, their ids)."""
-    if not is_numpy_array(lengths):
-        yield slice(0, lengths.shape[0]), slice(0, int(lengths.sum()))
-        return
     ends: Any = numpy.concatenate(([0], numpy.cumsum(numpy.asarray(lengths))))
     n_bags, first = lengths.shape[0], 0
     while first < n_bags:

@@ -1,6 +1,7 @@
 """Which ops a run uses: the CPU's or a GPU's."""
 
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, Iterator, Mapping, Union
 
 from thinc.api import Ops, get_current_ops, set_current_ops
@@ -8,8 +9,9 @@ from thinc.compat import has_cupy, has_cupy_gpu
 from thinc.util import set_active_gpu
 
 from ..errors import DialogError, MissingPackageError
+from .dialog_cupy_ops import DialogCupyOps
 from .dialog_fast_ops import DialogFastOps
-from .dialog_ops import DialogCupyOps, DialogNumpyOps
+from .dialog_ops import DialogNumpyOps
 
 DialogOps = Union[DialogNumpyOps, DialogCupyOps]
 
@@ -25,6 +27,11 @@ def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
     """
     if gpu_id < 0:
         return DialogFastOps() if ops == "fast" else DialogNumpyOps()
+    if not has_cupy and find_spec("cupy") is not None:
+        raise DialogError(
+            f"gpu_id = {gpu_id} asks for a GPU, and CuPy is installed, but does not work here: "
+            f"{_why_not()}. Check the driver with nvidia-smi, or use --gpu-id -1 for the CPU."
+        )
     if not has_cupy:
         raise DialogError(
             f"gpu_id = {gpu_id} asks for a GPU, but CuPy is not installed. Install it with: "
@@ -45,6 +52,19 @@ def get_dialog_ops(gpu_id: int = -1, ops: str = "numpy") -> DialogOps:
         )
     set_active_gpu(gpu_id)
     return DialogCupyOps(device_id=gpu_id)
+
+
+def _why_not() -> str:
+    """What an installed CuPy says that Thinc could not use."""
+    try:
+        import cupy
+        import cupy.cublas
+        import cupyx  # noqa: F401
+
+        cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:
+        return str(error).strip().partition("\n")[0] or type(error).__name__
+    return "its version is none that Thinc knows"
 
 
 def ops_to_train(system: Mapping[str, Any]) -> DialogOps:

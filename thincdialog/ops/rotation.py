@@ -7,9 +7,10 @@ import numpy
 from thinc.api import Ops
 from thinc.types import Floats2d, Ints1d
 
-from .bags import bag_numbers
 from .compiled import are_plain, load_kernels
 from .dialog_fast_ops import DialogFastOps
+from .known_numbers import derived
+from .slices import slice_places
 
 # Slowest turn: once in about this many tokens times two pi.
 _BASE = 10000.0
@@ -26,20 +27,17 @@ def rotate(ops: Ops, QKV: Floats2d, places: Any, n_heads: int) -> Callable[[Floa
     """
     n_tokens = QKV.shape[0]
     half = QKV.shape[1] // (6 * n_heads)
-    highest = int(places.max()) + 1 if n_tokens else 0
-    cos, sin = _tables(half, 1 << max(highest - 1, 0).bit_length())
-    is_fast = isinstance(ops, DialogFastOps)
 
     def turn(X: Any, direction: float) -> None:
-        if is_fast and are_plain(X, ndim=2):
+        if isinstance(ops, DialogFastOps) and are_plain(X, ndim=2):
+            cos, sin = _tables(half, _highest(places))
             load_kernels("rotation").rotate(X, places, cos, sin, n_heads, direction)
             return
         # Of queries and keys: (n_tokens, 2, n_heads, 2, half)
         points = X.reshape(n_tokens, 3, n_heads, 2, half)[:, :2]
         left, right = points[..., 0, :], points[..., 1, :]
-        # (n_tokens, 1, 1, half)
-        c, s = (ops.xp.asarray(table)[places][:, None, None] for table in (cos, sin))
-        s *= numpy.float32(direction)
+        c, s = derived(ops, _turns, places, half)  # (n_tokens, 1, 1, half)
+        s = s * numpy.float32(direction)
         turned = left * c - right * s
         points[..., 1, :] = left * s + right * c
         points[..., 0, :] = turned
@@ -50,8 +48,24 @@ def rotate(ops: Ops, QKV: Floats2d, places: Any, n_heads: int) -> Callable[[Floa
 
 def token_places(ops: Ops, lengths: Ints1d, n_tokens: int) -> Any:
     """The place of each token in its sequence, from 0; shape (n_tokens,), int64."""
-    starts = lengths.cumsum() - lengths
-    return ops.xp.arange(n_tokens) - starts[bag_numbers(ops, lengths, n_tokens)]
+    (places,) = derived(ops, _places, lengths)
+    return places
+
+
+def _places(lengths: Any) -> Tuple[Any, ...]:
+    return (slice_places(numpy.zeros(len(lengths), dtype="int64"), lengths.astype("int64")),)
+
+
+def _turns(places: Any, half: int) -> Tuple[Any, ...]:
+    """Cosine and sine of each token's turns."""
+    cos, sin = _tables(half, _highest(places))
+    return cos[places][:, None, None], sin[places][:, None, None]
+
+
+def _highest(places: Any) -> int:
+    """How many places tables have, at least as many as there are: a power of two."""
+    highest = int(places.max()) if len(places) else 0
+    return 1 << highest.bit_length()
 
 
 @lru_cache(maxsize=16)

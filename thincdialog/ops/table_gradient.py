@@ -2,10 +2,13 @@
 
 from typing import Any, Dict, List, Optional, Tuple
 
+import numpy
 from thinc.api import Model, Ops
 from thinc.types import Floats2d, Ints1d
+from thinc.util import is_numpy_array
 
 from .bags import sum_by_key
+from .known_numbers import derived
 
 
 class TableGradient:
@@ -33,7 +36,8 @@ class TableGradient:
         """
         self._kept.append((rows, values))
         self._n_kept += rows.shape[0]
-        if self._n_kept > self._dense.shape[0]:
+        # On a device it would have to be waited for which rows of the array are not zero.
+        if self._n_kept > self._dense.shape[0] and is_numpy_array(self._dense):
             self.write()
 
     def write(self) -> None:
@@ -47,8 +51,8 @@ class TableGradient:
         self._kept, self._n_kept = [], 0
 
     def rows(self) -> Tuple[Ints1d, Floats2d]:
-        """The rows added to since ``clear``, ascending, int64, shape (n,), and the gradient
-        of each, shape (n, width)."""
+        """The rows added to since ``clear``, ascending, int64 (on a device int32), shape (n,),
+        and the gradient of each, shape (n, width)."""
         xp = self.ops.xp
         if self._is_written is not None:
             self.write()
@@ -59,16 +63,23 @@ class TableGradient:
         rows: Any
         rows, values = self._kept[0]
         if len(self._kept) > 1:
-            keys = xp.concatenate([each for each, _ in self._kept])
+            (keys,) = derived(self.ops, _one_after_the_other, *(each for each, _ in self._kept))
             rows, values = sum_by_key(self.ops, xp.concatenate([v for _, v in self._kept]), keys)
-        return rows.astype("int64"), values
+        return (rows.astype("int64") if is_numpy_array(rows) else rows), values
 
     def clear(self) -> None:
         """The gradient is zero again."""
         if self._is_written is not None:
-            self._dense[self._is_written] = 0
+            if is_numpy_array(self._dense):
+                self._dense[self._is_written] = 0
+            else:  # Which these are would have to be waited for.
+                self._dense.fill(0)
             self._is_written = None
         self._kept, self._n_kept = [], 0
+
+
+def _one_after_the_other(*arrays: Any) -> Tuple[Any, ...]:
+    return (numpy.concatenate(arrays),)
 
 
 class TouchedRows:

@@ -7,6 +7,7 @@ from thinc.optimizers import ADAM_DEFAULTS, FloatOrSeq
 from thinc.types import Floats1d
 from thinc.util import get_array_module
 
+from ..ops.gpu import kernels
 from ..registry import registry
 from .moments import least_second_moment
 from .row_sparse import RowSparseOptimizer
@@ -65,6 +66,17 @@ class LazyAdam(RowSparseOptimizer):
         xp.divide(ahead, step, out=step)
         step *= xp.float32(self._rate(n_updates))
         return step
+
+    def _has_kernel(self) -> bool:
+        return self.L2_is_weight_decay or not self.L2
+
+    def _step_of_kernel(
+        self, views: List[Any], dW: Any, rows: Any, found: Any, n_updates: int
+    ) -> None:
+        _, *settings = self.kernel_settings(1.0, n_updates)
+        decay = float(self.learn_rate * self.L2)
+        W, mom1, mom2 = views
+        kernels.adam_rows(W, dW, mom1, mom2, rows, found, (*settings, decay))
 
     def kernel_settings(self, scale: float, n_updates: int) -> Tuple[float, ...]:
         moments = (scale, self.b1, self.b2, self._least(n_updates), self.eps)

@@ -11,7 +11,9 @@ from thinc.util import get_array_module, is_numpy_array
 from ..ops.alignment import address
 from ..ops.compiled import load_kernels
 from ..ops.dialog_fast_ops import DialogFastOps
+from ..ops.gpu import kernels
 from .state import Key
+from .watched import stepping
 
 # Numbers of a table's rows, ascending and distinct, int64, and a row of floats for each.
 Rows = Tuple[Any, Any]
@@ -25,7 +27,8 @@ class Part(NamedTuple):
     start (int): Where it begins.
     stop (int): Where it ends (exclusive).
     width (int): Floats in a row, if it is a table of rows; 0 if it is not.
-    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64; None for all of it.
+    rows (Optional[Ints1d]): Distinct rows that have a gradient, int64 (on a device int32);
+        None for all of it.
     d_rows (Optional[Floats2d]): The gradient of these rows, shape (n_rows, width), if it
         is not in the flat vector of gradients.
     """
@@ -129,7 +132,7 @@ class RowSparseOptimizer(Optimizer):
         gradients: Floats1d,
         parts: Sequence[Part],
         *,
-        scale: float = 1.0,
+        scale: Any = 1.0,
         ops: Optional[Ops] = None,
     ) -> None:
         """One step. Changes values in place, leaves the gradients as they are.
@@ -139,7 +142,8 @@ class RowSparseOptimizer(Optimizer):
         gradients (Floats1d): Their gradients, shape (n,), float32.
         parts (Sequence[Part]): What has a gradient; nothing else is touched.
         scale (float): The gradients are multiplied by this first; clipping by the
-            global norm is the caller's part of it (see ``clip_scale``).
+            global norm is the caller's part of it (see ``clip_scale``). On a device, what
+            ``clip_factor`` found there.
         ops (Optional[Ops]): Those of the model; if they are compiled, so is the step.
         """
         arrays: List[Any] = [values, *self.state_arrays(key, values)]
@@ -152,6 +156,9 @@ class RowSparseOptimizer(Optimizer):
             if is_compiled and (self.L2_is_weight_decay or not self.L2):
                 self._step_compiled(views, gradient, part.rows, scale, n_updates)
                 continue
+            if not isinstance(scale, float) and self._has_kernel():
+                self._step_of_kernel(views, gradient, part.rows, scale, n_updates)
+                continue
             for now in part.blocks(gradient):
                 index = now if part.rows is None else part.rows[now]
                 self._step(views, index, gradient[now], scale, n_updates)
@@ -163,12 +170,15 @@ class RowSparseOptimizer(Optimizer):
         views: List[Any],
         index: Union[slice, Ints1d],
         gradient: Any,
-        scale: float,
+        scale: Any,
         n_updates: int,
     ) -> None:
         weights, *arrays = views
         xp = get_array_module(weights)
-        dW = gradient * xp.float32(scale)
+        if isinstance(scale, float):
+            dW = gradient * xp.float32(scale)
+        else:
+            dW = scaled_on_device(xp, gradient, scale)
         if self.L2 and not self.L2_is_weight_decay:
             dW += xp.float32(self.L2) * _block(weights, index)
         is_view = isinstance(index, slice)
@@ -186,6 +196,15 @@ class RowSparseOptimizer(Optimizer):
             W *= xp.float32(1 - self.learn_rate * self.L2)
         if not is_view:
             weights[index] = W
+
+    def _has_kernel(self) -> bool:
+        """Whether there is a kernel of a GPU for the step."""
+        return False
+
+    def _step_of_kernel(
+        self, views: List[Any], dW: Any, rows: Optional[Ints1d], found: Any, n_updates: int
+    ) -> None:
+        raise NotImplementedError
 
     def _step_compiled(
         self, views: List[Any], dW: Any, rows: Optional[Ints1d], scale: float, n_updates: int
@@ -294,7 +313,43 @@ def clipped_step(
         return norm
     if scale != 1.0:
         gradients *= scale
-    stepped, _ = optimizer(key, values, gradients)
+    stepped, _ = stepping(optimizer)(key, values, gradients)
     if address(stepped) != address(values):  # an optimizer not in place
         values[:] = stepped
     return norm
+
+
+def step_on_device(
+    optimizer: Optimizer,
+    key: Key,
+    values: Floats1d,
+    gradients: Floats1d,
+    parts: Sequence[Part],
+    scale: float,
+    ops: Ops,
+) -> Any:
+    """``clipped_step`` where nobody waits: the norm and the factor of the gradient stay on the
+    device.
+
+    RETURNS (Floats1d): The norm, shape (1,); if it is not finite, the gradient counted as 0, and
+        Adam did nothing.
+    """
+    xp = get_array_module(values)
+    sums = xp.empty((len(parts), kernels.N_SUMS), dtype="f")
+    for place, part in enumerate(parts):
+        kernels.square_sums(sums[place], part.gradient(gradients))
+    is_ours = isinstance(optimizer, RowSparseOptimizer)
+    found = kernels.clip_factor(sums, scale, optimizer.grad_clip if is_ours else 0.0)
+    if isinstance(optimizer, RowSparseOptimizer):
+        optimizer.update_parts(key, values, gradients, parts, scale=found, ops=ops)
+        return found[:1]
+    gradients[:] = scaled_on_device(xp, gradients, found)
+    stepped, _ = optimizer(key, values, gradients)
+    if address(stepped) != address(values):  # an optimizer not in place
+        values[:] = stepped
+    return found[:1]
+
+
+def scaled_on_device(xp: Any, gradient: Any, found: Any) -> Any:
+    """A gradient times the factor that ``clip_factor`` found; zeros if that is 0."""
+    return xp.where(found[1] != 0, gradient * found[1], xp.float32(0))

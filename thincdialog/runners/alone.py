@@ -52,6 +52,8 @@ class Alone(Runner):
         return self.world.epoch_done()
 
     def take(self, step: int, room: float) -> List[StepReport]:
+        if self.world.epoch_done():
+            return []
         experiment = self.experiment
         report = one_step(
             self.learner,

@@ -3,25 +3,26 @@
 import math
 from typing import Any
 
-from ..contract import CodeError, is_users, place_of
+from ..contract import is_users, place_of
 from ..errors import TrainingError
+from ..ops.later import Later
 from ..protocol import Learner, StepReport
 from ..worlds import World
 
 
 def gather(agent: Learner, world: World, seed: int, step: int, n: int) -> None:
-    """Let an agent learn what one update needs: ``n`` microbatches, or as many as the epoch
-    still has.
+    """Let an agent learn what one update needs: ``n`` microbatches, or as many as the epoch,
+    which is not done, still has.
 
     agent (Learner): The world's; its random draws follow from seed, step and microbatch.
     step (int): Number of the update, from 1.
     n (int): Microbatches (parleys), 1 or more.
     """
-    number = 0
-    while number < n and not world.epoch_done():
+    for number in range(n):
+        if number and world.epoch_done():
+            break
         agent.begin_microbatch(seed, step, number)
         world.parley()
-        number += 1
 
 
 def one_step(
@@ -34,13 +35,9 @@ def one_step(
     """
     gather(agent, world, seed, step, n)
     learn_rate = getattr(optimizer, "learn_rate", None)
-    n_weights = agent.n_weights
     report = agent.update(optimizer)
-    if agent.n_weights != n_weights:
-        place = place_of(type(agent).update)
-        found = f"left {agent.n_weights:,} weights where there were {n_weights:,}"
-        raise CodeError(f"{place} {found}: it must change them in place")
-    if report.loss is not None and not math.isfinite(report.loss):
+    loss, norm = report.loss, report.gradient_norm
+    if loss is not None and not isinstance(loss, Later) and not math.isfinite(loss):
         own = type(agent).update
         where = f"{place_of(own)}: " if is_users(own) else ""
         text = f"{where}the loss of step {step} is {report.loss}: try a lower learn_rate"
@@ -48,7 +45,7 @@ def one_step(
     # A user's agent may count with NumPy's numbers, which JSON does not know.
     return report._replace(
         examples=int(report.examples),
-        loss=None if report.loss is None else float(report.loss),
-        gradient_norm=float(report.gradient_norm),
+        loss=loss if loss is None or isinstance(loss, Later) else float(loss),
+        gradient_norm=norm if isinstance(norm, Later) else float(norm),
         learn_rate=None if learn_rate is None else float(learn_rate),
     )

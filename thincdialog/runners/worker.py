@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from threadpoolctl import threadpool_limits
 
 from ..config import build_block
+from ..contract import is_users
 from ..errors import ProtocolError, TrainingError
 from ..ops.alignment import address
 from ..optimizers.shared_state import StepSettings, for_a_worker
@@ -51,7 +52,9 @@ class Worker:
         schedules = build_block(experiment.checked, "training.optimizer")
         self.settings = StepSettings(schedules, settings)
         self.world = experiment.make_world(teacher.share_of(number, n_workers), self.agent)
-        self._shared = address(self.agent.weights)
+        # Where they lie; agents of ours leave them there.
+        is_watched = is_users(type(self.agent).update)
+        self._shared = address(self.agent.weights) if is_watched else None
 
     def start_epoch(self, epoch: int) -> bool:
         """Begin a pass over the share.
@@ -102,7 +105,7 @@ class Worker:
         report = one_step(
             self.agent, self.world, optimizer, experiment.seed, number, n_microbatches
         )
-        if address(self.agent.weights) != self._shared:
+        if self._shared is not None and address(self.agent.weights) != self._shared:
             text = f"{type(self.agent).__name__}.update put another array in the place of weights"
             hint = "which workers share: change them in place (weights[:] = ...)"
             raise TrainingError(f"{text}, {hint}")

@@ -9,15 +9,14 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import connection, resource_tracker
+from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ConfigError, Problem, WorkerError
-from ..training.interruption import SIGNALS
+from ..loader.starting import leave_signals_to_parent, starting_processes
 from .crew import FEWER, Failure
 
-SAFE_PATH = "PYTHONSAFEPATH"
 GUARD = (
     "A worker that is a process imports the script that was started: put all that the script "
     'does under `if __name__ == "__main__":`, or set executor = "thread"'
@@ -55,8 +54,7 @@ class WorkerProcess:
                     name=f"worker {number}",
                     daemon=True,
                 )
-                with _safe_path():
-                    self._process.start()
+                self._process.start()
             self._pid = self._process.pid
         except OSError as error:
             text = f"its process could not be started: {error.strerror}"
@@ -136,35 +134,13 @@ def worker_processes(
     # At the end of the program, before multiprocessing waits for processes without limit.
     atexit.register(end)
     try:
-        with _safe_path():
-            resource_tracker.ensure_running()  # As it starts, it would let them through again.
-        # A process that starts inherits it; so it has nothing to say to Ctrl-C before it can
-        # ignore it. Here they wait.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        try:
+        with starting_processes():
             for number in range(n_workers):
                 workers.append(WorkerProcess(number, make_worker, arguments))
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield workers
     finally:
         end()
         atexit.unregister(end)
-
-
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """A stretch in which Python processes that start import nothing from the current folder
-    (Python 3.11 and later): it may be a stranger's."""
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[SAFE_PATH]
-        else:
-            os.environ[SAFE_PATH] = before
 
 
 def _end(workers: List[WorkerProcess]) -> None:
@@ -200,9 +176,7 @@ def run_worker(pipe: Connection, make_worker: Callable[[], Any]) -> None:
     pipe (Connection): Where calls come from, and answers go: (value, is_answer).
     make_worker (Callable[[], Worker]): Called first.
     """
-    for each in SIGNALS:  # They go to the whole group: the parent decides what they mean.
-        signal.signal(each, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    leave_signals_to_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     tell = partial(_send, pipe, is_answer=False)
     tell(None)  # Python has started, and has imported the parent's script.

@@ -40,5 +40,5 @@ def build(
         built = experiment.use_examples(stderr, "all")
         if experiment.agent.learns:
             experiment.initialize(experiment.training_split(), stderr)
-            built += experiment.use_tokens(stderr)
+            built += experiment.use_tokens(stderr, "all")
         return built

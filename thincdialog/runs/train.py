@@ -12,6 +12,7 @@ from ..errors import ConfigError, Problem, TrainingError
 from ..evaluation.evaluate_agent import evaluate_agent, sample_exchanges
 from ..evaluation.final_scores import score_split
 from ..evaluation.results import Result
+from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
 from ..files.held import AGENT, mend, temporary_folder
 from ..files.saved_model import BEST
@@ -169,6 +170,10 @@ class TrainingRun:
             experiment.initialize(self.teacher, self.stderr)
         experiment.use_tokens(self.stderr)
         self._read([teacher for teacher in (self.teacher, dev, test) if teacher is not None])
+        for name, task in experiment.tasks.items():
+            for split in task.splits:
+                if shared := shared_file(task, split):
+                    self._note(f"[tasks.{name}] {split}: {shared}.")
         if state is None:
             check_first_batches(experiment)
         self.note_bad_data()

@@ -1,11 +1,11 @@
 """Examples of any data set that Python knows: an iterable, an indexable, an Arrow file."""
 
 from functools import partial
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 import numpy as np
 
-from ..contract import wrong_value
+from ..contract import Returned, called, is_users, wrong_value
 from ..errors import DataError
 from ..formats.arrow_file import read_arrow
 from ..formats.wording import nearest, short
@@ -88,7 +88,7 @@ class DatasetSource:
         dataset = self.dataset
         if hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__"):
             # Some of PyTorch's can be indexed, and do not say where they end.
-            return (dataset[number] for number in range(len(dataset)))
+            return (dataset[number] for number in range(_length(dataset)))
         if not isinstance(dataset, Iterable):
             raise DataError(self.origin, f"is {short(dataset)}: expected an iterable of rows")
         if iter(dataset) is dataset:
@@ -104,14 +104,15 @@ class DatasetSource:
             wanted = f"a mapping or a pair (input, label) as row {number}"
             if isinstance(self.dataset, str):
                 raise DataError(self.origin, f"row {number} is {short(row)}")
-            raise wrong_value(type(self.dataset), row, wanted)
+            raise wrong_value(_giver(self.dataset), row, wanted)
         message = Message((str(name), _plain(value)) for name, value in row.items())
         text = message.pop(self.text_field, "")
         if not isinstance(text, str):
             raise self._error(number, f"'{self.text_field}' is {short(text)}, not a string")
         message["text"] = text
-        if self.label_field in message:
-            message["labels"] = _labels(message.pop(self.label_field))
+        label = message.pop(self.label_field, None)
+        if label is not None:
+            message["labels"] = _labels(label)
         if not text and len(message) <= ("labels" in message) + ("id" in message) + 1:
             names = [name for name in row if name not in (self.label_field, "id")]
             found = f"has no '{self.text_field}'{nearest(self.text_field, names)} and nothing else"
@@ -134,7 +135,7 @@ class NumberedRows:
         self.source, self.paths, self.origin = source, source.paths, source.origin
 
     def __len__(self) -> int:
-        return len(self.source.dataset)
+        return _length(self.source.dataset)
 
     def __getitem__(self, number: int) -> Episode:
         return self.source.episode(self.source.dataset[number], number)
@@ -146,6 +147,33 @@ def numbered(source: DatasetSource) -> Union[DatasetSource, NumberedRows]:
     is_indexable = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
     can_be = is_indexable and not isinstance(dataset, (str, Mapping))
     return NumberedRows(source) if can_be else source
+
+
+def _length(dataset: Any) -> int:
+    return called(type(dataset).__len__, _LENGTH, dataset)
+
+
+def _is_length(value: Any, *given: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+_LENGTH = Returned("a whole number, 0 or more", _is_length)
+
+
+def _giver(dataset: Any) -> Any:
+    """The method of a data set that gives its rows; its class, if that is no user's."""
+    methods = (getattr(type(dataset), name, None) for name in ("__getitem__", "__iter__"))
+    return next((each for each in methods if is_users(each)), type(dataset))
+
+
+def _look_at(dataset: Any, function: Callable) -> Any:
+    """See that a user's function has built a data set (or names a file of one)."""
+    if not isinstance(dataset, Iterable) and not hasattr(dataset, "__getitem__"):
+        raise wrong_value(function, dataset, "an iterable of rows, or their path")
+    return dataset
+
+
+registry.datasets.makes(Any, _look_at)
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
-from ..contract import place_of, users_line, wrong_value
+from ..contract import place_of, show, users_line, wrong_value
 from ..errors import DataError
 from ..formats.candidates import check_candidates
 from ..formats.wording import kind, short
@@ -66,7 +66,10 @@ class _Source:
         is_function = callable(self.episodes)
         episodes: Any = self.episodes() if is_function else self.episodes  # type: ignore[operator]
         if not isinstance(episodes, Iterable):
-            raise wrong_value(self.episodes, episodes, "an iterable of episodes")
+            wanted = "an iterable of episodes"
+            if is_function:
+                raise wrong_value(self.episodes, episodes, wanted)
+            raise DataError(self.origin, f"is {show(episodes)}: expected {wanted}{self.given_by}")
         for number, episode in enumerate(episodes):
             examples = [episode] if _is_example(episode) else episode
             if isinstance(examples, (str, bytes)) or not isinstance(examples, Iterable):

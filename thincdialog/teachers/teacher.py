@@ -11,8 +11,9 @@ from ..examples.batch import Batch
 from ..examples.mutating import Episode, Source
 from ..examples.order import NOTHING, Order, Place, as_shown
 from ..examples.portion import Encoding
+from ..examples.read_ahead import Readers
 from ..examples.sharded import ByNumber, ByPart
-from ..examples.split import Readers, Split
+from ..examples.split import Split
 from ..examples.store import Store
 from ..examples.windows import Measure, Windows
 from ..formats.bad_data import BadData
@@ -146,6 +147,10 @@ class Teacher(Agent):
         """The files that a split is read from, in their order, that of the fixed
         candidates last; none if it is made otherwise."""
         return self._data[split].files()
+
+    def data_files(self, split: str) -> List[str]:
+        """The same without that of the candidates."""
+        return self._data[split].data_files()
 
     def bad_data(self, split: str) -> List[BadData]:
         """What could not be read of a split's files and was left out, file by file, when they

@@ -36,6 +36,7 @@ from ..formats.tolerance import tolerating
 from ..loader.readers import Readers
 from ..metrics import ExampleMetric
 from ..metrics.class_f1 import ClassF1
+from ..models.fitting import saved_shapes
 from ..ops.choice import get_dialog_ops, ops_to_answer, ops_to_train, using_ops
 from ..ops.compiled import load_kernels
 from ..protocol import Agent, Learner
@@ -236,29 +237,48 @@ class Experiment:
         building (str): "none": a tokenizer that is built is not kept beside the stores.
         RAISES (DialogError): If ``[training] init_from`` is no model to begin with.
         """
-        folder = find_beginning(self.checked)
-        place = self._tokenizer_place() if folder is None else None
+        name = self.checked.interpolated["training"]["init_from"]
+        place = self._tokenizer_place() if name is None else None
+        shapes: List[Any] = []
         with reading_bar(stderr) as progress:
             known = {"tokenizer": self.tokenizer, "seed": self.seed, "progress": progress}
-            if folder is None:
+            if name is None:
                 is_kept = place is not None and find(self.tokenizer, place)
                 self.agent.initialize(teacher, **known)
                 check_attributes(self.agent)
                 if place is not None and not is_kept and building != "none":
                     keep(self.tokenizer, place)
-                lines = list(self.learner.beginning) if self.agent.learns else []
             else:
-                try:
-                    self.learner.initialize_from(folder, teacher, **known)
-                except (OSError, LookupError, ModelError) as error:
-                    problem = self._unlike(folder, error)
-                    if problem is None:
-                        raise
-                    raise problem from error
+                head = look_again(name, lambda: self._initialize_from(teacher, known, shapes))
                 check_attributes(self.agent)
-                head = f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
-                lines = [head, *(f"  {line}" for line in self.learner.beginning)]
+        lines = list(self.learner.beginning) if self.agent.learns else []
+        if name is not None:
+            lines = [head, *(f"  {line}" for line in lines)]
         stderr.writelines(f"{line}\n" for line in lines)
+
+    def _initialize_from(self, teacher: Teacher, known: Dict[str, Any], shapes: List[Any]) -> str:
+        """Let the agent begin with the saved model; once more, if that was replaced meanwhile.
+
+        shapes (List[Any]): Those of the weights in the models that it began with so far.
+        RETURNS (str): What it began with, as a line.
+        RAISES (DialogError): If that is no model to begin with.
+        """
+        folder = find_beginning(self.checked)
+        assert folder is not None
+        if (folder / "layout.json").exists():  # Learners of users may have none.
+            shapes.append(saved_shapes(folder))
+        if shapes[1:] and shapes[0] != shapes[-1]:
+            # The agent's weights are laid out by now.
+            text = "was replaced by a model of other sizes while it was read. Begin again."
+            raise ModelError(f"{folder}  {text}")
+        try:
+            self.learner.initialize_from(folder, teacher, **known)
+            return f"Beginning with {folder} ({read_meta(folder).get('agent')}):"
+        except (OSError, LookupError, ModelError) as error:
+            problem = self._unlike(folder, error)
+            if problem is None:
+                raise
+            raise problem from error
 
     def _tokenizer_place(self) -> Optional[Path]:
         """Where a tokenizer that must be built is kept, beside the stores that it is built of."""
@@ -325,6 +345,10 @@ class Experiment:
         known = {name: ", ".join(task.splits) or "none" for name, task in self.tasks.items()}
         paths = self.checked.interpolated["paths"]
         remedy = f"Give it with --paths.{split} FILE" if split in paths else "Set it there"
+        if self.meta:  # Who measures a model may choose.
+            others = {other for task in self.tasks.values() for other in task.splits}
+            ready = [f"--split {other}" for other in ("dev", "test", "train") if other in others]
+            remedy += f", or take {ready[0]}" if ready else ""
         if len(known) == 1:
             ((name, splits),) = known.items()
             raise DataError(f"[tasks.{name}]", f"has no {split} data (it has: {splits}). {remedy}.")

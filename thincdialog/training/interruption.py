@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Dict, Iterator, Optional
 
-# Windows has no SIGHUP.
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
+from ..loader.starting import SIGNALS
+
 # "Try again later", for schedulers that start a job anew; and as a shell says that a
 # signal ended a process.
 TEMPORARY = 75

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..data import Tokenizer
 from ..data.tokenizers.tokenizer import load_tokenizer
+from ..errors import DataError
 from ..files.checksums import checksums, find_damage
 from ..files.growing_folder import MANIFEST, read_manifest
 from ..files.whole_folder import written_whole
@@ -32,11 +33,11 @@ def find(tokenizer: Tokenizer, place: Path) -> bool:
 
     RETURNS (bool): Whether it was loaded.
     """
-    manifest = read_manifest(place)
     try:
+        manifest = read_manifest(place)
         if manifest is None or find_damage(place, manifest["files"]):
             return False
-    except (LookupError, ValueError, TypeError, AttributeError):
+    except (DataError, LookupError, ValueError, TypeError, AttributeError):
         return False
     load_tokenizer(tokenizer, place)
     tokenizer.needs_texts = False

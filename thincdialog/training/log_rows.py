@@ -3,15 +3,18 @@
 import math
 from array import array
 from collections import Counter
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..metrics import AverageMetric
 from ..metrics.exact import ExactSum, exact_sum
+from ..ops.later import Later, settle
 from ..protocol import StepReport
 from .progress import Position
 
 # Begins the names of counts of steps, by how many versions old their gradient was.
 STALENESS = "staleness/"
+# Numbers on a device, before they are waited for, whoever asks or not.
+MOST_WAITING = 4096
 
 
 class LogRows:
@@ -35,25 +38,50 @@ class LogRows:
         # Of single steps, and of those that are added up already.
         self._losses, self._before = array("d"), ExactSum()
         self._total, self._n_losses = 0.0, 0
+        # Losses and norms that are still on a device, and of how many losses.
+        self._waiting: List[Tuple[Later, bool]] = []
+        self._n_waiting = 0
         self._unit = "examples"
         self._counts: Counter = Counter()
 
     def count(self, report: StepReport) -> None:
         """Add a step."""
-        if report.loss is not None:
-            self._losses.append(report.loss)
-            self._total += report.loss
+        loss = report.loss
+        if isinstance(loss, Later):
+            self._waiting.append((loss, True))
+            self._n_waiting += report.n_losses
+            self._unit = report.unit
+        elif loss is not None:
+            self._losses.append(loss)
+            self._total += loss
             self._n_losses += report.n_losses
             self._unit = report.unit
+        if isinstance(report.gradient_norm, Later):
+            self._waiting.append((report.gradient_norm, False))
         self._counts.update(report.counts)
+        if len(self._waiting) >= MOST_WAITING:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Wait for the numbers that are still on a device.
+
+        RAISES (TrainingError): If one is not finite.
+        """
+        waiting, self._waiting = self._waiting, []
+        losses = [value for value, each in zip(settle([n for n, _ in waiting]), waiting) if each[1]]
+        self._losses.extend(losses)
+        self._total += sum(losses)
+        self._n_losses += self._n_waiting
+        self._n_waiting = 0
 
     def mean_loss(self) -> Tuple[float, str]:
-        """Since the last row, and per what: "example" or "token"."""
+        """Since the last row, as far as it is known here, and per what: "example" or "token"."""
         mean = self._total / self._n_losses if self._n_losses else math.nan
         return mean, self._unit.removesuffix("s")
 
     def _exact_loss(self) -> ExactSum:
         """The same as a sum that does not depend on the order of the steps."""
+        self._settle()
         self._before = self._before + exact_sum(self._losses)
         del self._losses[:]
         return self._before
@@ -73,6 +101,7 @@ class LogRows:
         report (Mapping[str, float]): What was measured on the dev data, if anything.
         **more (Any): What else stands in it.
         """
+        self._settle()
         examples, spent = position.examples - self._examples, seconds - self._seconds
         counts = self._counts
 
@@ -115,6 +144,7 @@ class LogRows:
 
     def state(self) -> Dict[str, Any]:
         """All of it, as JSON values."""
+        self._settle()
         return {
             "examples": self._examples,
             "seconds": self._seconds,

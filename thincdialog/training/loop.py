@@ -19,6 +19,7 @@ from ..callbacks.callback import shall_end
 from ..contract import CodeError, place_of
 from ..errors import ProtocolError
 from ..loggers.logger import Log, Progress
+from ..ops.later import Number
 from ..optimizers.scored_schedules import tell_schedules
 from ..optimizers.state import averages_of
 from ..protocol import StepReport
@@ -31,6 +32,7 @@ from .progress import Clock, Epochs, Every, Position, TrainingLimits
 from .random_state import random_state, set_random_state
 from .runner import Runner
 from .selection import Selection
+from .weights import check_weights
 
 UNITS = ("epochs", "steps", "seconds")
 # Without a step, after which a runner is taken for one that hangs.
@@ -81,7 +83,7 @@ class TrainingLoop:
         self.loss_rows = LogRows(training["score"])
         self.selection = Selection(training, has_dev=dev is not None)
         self.learn_rate: Optional[float] = None
-        self.gradient_norm: Optional[float] = None
+        self.gradient_norm: Optional[Number] = None
         self.asked_to_stop = ""  # Unlike limits, nothing in the config can change it.
         self.stopped_because = ""
         self._has_checkpoints = bool(
@@ -94,6 +96,7 @@ class TrainingLoop:
         self._must_save = self._has_checkpoints
         self._due_step = self._due_second = 0.0
         self._idle_since = time.perf_counter()
+        self._sign: Any = None  # Of life, of the runner, as it made no step.
 
     def run(self) -> str:
         """Train until a limit is reached.
@@ -116,13 +119,12 @@ class TrainingLoop:
                 self.epochs.begin(self.position)
                 self._look_ahead()
             room = self._due_step - self.position.step
-            sign = self.runner.sign_of_life()
             reports = self.runner.take(self.position.step, room)
             is_over = self.runner.epoch_done()
             if is_over or any(report.examples for report in reports):
-                self._idle_since = time.perf_counter()
+                self._idle_since, self._sign = time.perf_counter(), None
             else:
-                self._see_that_it_gets_on(sign)
+                self._see_that_it_gets_on()
             self._count(reports, is_over)
             if is_over:
                 self._count(self.runner.settle(), is_over)
@@ -131,17 +133,17 @@ class TrainingLoop:
             if is_over or self._may_be_due():
                 self._between_steps()
             if self._logged_step < self.position.step:
-                self.log(self._progress(), None)
+                self.log(self._progress, None)
 
-    def _see_that_it_gets_on(self, sign: Any) -> None:
+    def _see_that_it_gets_on(self) -> None:
         """No step was made.
 
-        sign (Any): Of life, of the runner, before it was asked for one.
-        RAISES (CodeError): If it has done nothing at all, as it would again; if nobody can tell,
-            after a while.
+        RAISES (CodeError): If it has done nothing at all since it made none the last time, as
+            it would again; if nobody can tell, after a while.
         """
         place = place_of(type(self.runner).take)
-        if sign is not None and self.runner.sign_of_life() is sign:
+        before, self._sign = self._sign, self.runner.sign_of_life()
+        if before is not None and self._sign is before:
             text = "made no step and no parley, but the epoch is not over: it would never end"
             raise CodeError(f"{place} {text}")
         if time.perf_counter() - self._idle_since > MAX_IDLE_SECONDS:
@@ -206,6 +208,7 @@ class TrainingLoop:
         self._evaluate_if_due()
         self.stopped_because = self.asked_to_stop or self.selection.reached() or limit or ""
         if self.stopped_because:
+            self.experiment.learner.check_learnt(position.step)
             self._must_evaluate |= self._evaluated_step < position.step
             self._evaluate_if_due()
             self._must_save |= self._has_checkpoints and self._saved_step < position.step
@@ -236,6 +239,7 @@ class TrainingLoop:
         """Evaluate with the averaged weights, if any; keep the best; log."""
         seconds = self.clock.seconds()
         started = time.perf_counter()
+        check_weights(self.experiment.learner, self.position.step)
         with self._weights_to_keep():
             with self.interruption.waiting(False):
                 report = self.runner.evaluate(self.dev) if self.dev is not None else {}
@@ -264,14 +268,14 @@ class TrainingLoop:
             is_best,
             is_evaluation=is_evaluation,
             learn_rate=self.learn_rate,
-            gradient_norm=self.gradient_norm,
+            gradient_norm=_float(self.gradient_norm),
             total_steps=self._total_steps(),
         )
         if is_evaluation:
             self.loss_rows.begin(self.position, seconds)
         self.every_row.done(self.position, seconds)
         self._logged_step = self.position.step
-        self.log(self._progress(), info)
+        self.log(self._progress, info)
         return info
 
     def _weights_to_keep(self) -> ContextManager[None]:
@@ -312,7 +316,10 @@ class TrainingLoop:
             "seconds": self.clock.seconds(),
             "parts": {name: part.state() for name, part in self._parts().items()},
             "callbacks": {name: part.state() for name, part in self._callbacks().items()},
-            "more": {name: getattr(self, name) for name in self._saved},
+            "more": {
+                **{name: getattr(self, name) for name in self._saved},
+                "gradient_norm": _float(self.gradient_norm),
+            },
             "evaluated_step": self._evaluated_step,
             "logged_step": self._logged_step,
             "random": random_state(),
@@ -354,3 +361,7 @@ class TrainingLoop:
         self._must_save = False
         self.every_checkpoint.done(self.position, state["seconds"])
         set_random_state(state["random"])
+
+
+def _float(number: Optional[Number]) -> Optional[float]:
+    return None if number is None else float(number)

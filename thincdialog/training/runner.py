@@ -107,7 +107,7 @@ class Runner(Contract):
 
     def status(self) -> str:
         """How workers get on, for the line that shows progress; "" if there is nothing to tell.
-        Asked for after each step."""
+        Asked for when somebody looks, also after ``end``."""
         return ""
 
     def state(self) -> Dict[str, Any]:

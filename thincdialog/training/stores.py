@@ -14,7 +14,7 @@ import shutil
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Literal, NamedTuple, Optional, TextIO, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Optional, TextIO, Tuple
 from urllib.parse import quote
 
 from ..data.text_encoder import TextEncoder
@@ -38,6 +38,8 @@ FORMAT = 1
 # A file may have changed without its time telling, if that is so new; nanoseconds.
 _NEW = 2_000_000_000
 _CHUNK = 1 << 20
+
+DAMAGED_MANIFEST = "its manifest is damaged"
 
 Building = Literal["none", "new", "all"]
 
@@ -110,13 +112,7 @@ class Stores:
         if data.endless:
             text = f"[tasks.{task}] has data without an end, of which no store can be made"
             raise ConfigError([Problem("", text, "leave [loader] store at null")])
-        damage = ""
-        try:
-            manifest = read_manifest(folder)
-        except DataError:
-            if building != "all":
-                raise
-            manifest, damage = None, "its manifest is damaged"
+        manifest, damage = _manifest_to_use(folder, building)
         wanted = self._fingerprint(task, split, data, manifest)
         reason = damage or self._why_stale(folder, manifest, wanted, building == "all")
         if reason and building == "none":
@@ -140,10 +136,7 @@ class Stores:
         different = _difference(manifest.get("fingerprint"), wanted)
         if different or not is_thorough:
             return different
-        try:
-            return find_damage(folder, manifest["files"])
-        except (LookupError, ValueError, TypeError, AttributeError):
-            return "its manifest is damaged"
+        return _damage(folder, manifest, lambda: open_store(folder, manifest))
 
     def _build(self, name: str, folder: Path, data: Split, wanted: Any, stderr: TextIO) -> None:
         facts = [_facts(path) for path in _files_of(data)]
@@ -258,39 +251,83 @@ class Stores:
         folder = store.folder.with_name(f"tokens-{encoder.key[:16]}")
         of_store = read_manifest(store.folder) or {}
         wanted = {"format": FORMAT, "examples": of_store.get("files"), "encoder": encoder.key}
-        manifest = read_manifest(folder)
-        reason = ""
-        if manifest is None or manifest.get("fingerprint") != wanted:
+        manifest, reason = _manifest_to_use(folder, building)
+        if not reason and (manifest is None or manifest.get("fingerprint") != wanted):
             if building == "none":
                 return None
             reason = "they are new" if manifest is None else "the examples are others"
+        elif not reason and building == "all":
+            found = manifest
+            reason = _damage(folder, found, lambda: _open_tokens(folder, found, store, encoder))
+        if reason:
             title = f"Tokenizing {name}"
             with writing(folder, "What was written is kept: begin again to go on."):
                 with reading_bar(stderr, title, "examples") as progress:
                     write_tokens(store, encoder, folder, wanted, progress)
             manifest = read_manifest(folder)
-        try:
-            tokens = MappedTokens(folder, manifest or {}, store.n_rows, len(store.label_texts))
-            if tokens.n_ids != encoder.tokenizer.n_ids:
-                raise ValueError
-        except (LookupError, ValueError, TypeError):
-            raise _damaged_manifest(folder) from None
-        tokens.check_numbers()
-        store.check_numbers()
+        tokens = _open_tokens(folder, manifest, store, encoder)
         store.tokens[encoder.key] = tokens
         return Built(f"{name} tokens", folder, reason, store.n_rows, _size(folder))
 
 
 def open_store(folder: Path, manifest: Optional[Dict[str, Any]]) -> MappedStore:
-    """The store in a folder.
+    """The store in a folder, whose numbers were looked at.
 
     manifest (Optional[Dict[str, Any]]): What its manifest says.
     RAISES (DataError): If it is damaged.
     """
     try:
-        return MappedStore(folder, manifest or {})
+        store = MappedStore(folder, manifest or {})
     except (LookupError, ValueError, TypeError, AttributeError):
         raise _damaged_manifest(folder) from None
+    store.check_numbers()
+    return store
+
+
+def _open_tokens(
+    folder: Path, manifest: Optional[Dict[str, Any]], store: MappedStore, encoder: TextEncoder
+) -> MappedTokens:
+    """The tokens of a store, whose numbers were looked at.
+
+    RAISES (DataError): If they are damaged.
+    """
+    try:
+        tokens = MappedTokens(folder, manifest or {}, store.n_rows, len(store.label_texts))
+        if tokens.n_ids != encoder.tokenizer.n_ids:
+            raise ValueError
+    except (LookupError, ValueError, TypeError):
+        raise _damaged_manifest(folder) from None
+    tokens.check_numbers()
+    return tokens
+
+
+def _manifest_to_use(folder: Path, building: Building) -> Tuple[Optional[Dict[str, Any]], str]:
+    """What a folder's manifest says, and why it is to be built anew although there is one.
+
+    RAISES (DataError): If the manifest is damaged, and what is damaged is not built anew.
+    """
+    try:
+        return read_manifest(folder), ""
+    except DataError:
+        if building != "all":
+            raise
+        return None, DAMAGED_MANIFEST
+
+
+def _damage(folder: Path, manifest: Optional[Dict[str, Any]], look: Callable[[], Any]) -> str:
+    """What is wrong with files that were built, or "".
+
+    look (Callable): Opens them.
+    """
+    try:
+        found = find_damage(folder, (manifest or {})["files"])
+        if not found:
+            look()
+        return found
+    except DataError as error:
+        return str(error)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return DAMAGED_MANIFEST
 
 
 def _damaged_manifest(folder: Path) -> DataError:
@@ -300,7 +337,7 @@ def _damaged_manifest(folder: Path) -> DataError:
 def _difference(before: Any, now: Dict[str, Any]) -> str:
     """What is not as it was, in words; "" if all is."""
     if not isinstance(before, dict):
-        return "its manifest is damaged"
+        return DAMAGED_MANIFEST
     if before.get("format") != now["format"]:
         return f"its format is {before.get('format')!r}, and this version writes {now['format']}"
     known, wanted = (dict(leaves(each.get("settings", {}))) for each in (before, now))

@@ -8,6 +8,7 @@ import numpy
 from ...ops.alignment import address
 from ...optimizers.row_sparse import Part, Rows, RowSparseOptimizer
 from ...optimizers.state import ARRAYS, Key
+from ...optimizers.watched import stepping
 from .gradient import Gradient, added_rows
 from .slots import additions
 
@@ -166,7 +167,7 @@ class Owned:
             gradient *= scale
         limit, optimizer.grad_clip = optimizer.grad_clip, 0.0
         try:
-            stepped, _ = optimizer(key, values, gradient)
+            stepped, _ = stepping(optimizer)(key, values, gradient)
         finally:
             optimizer.grad_clip = limit
         if address(stepped) != address(values):

@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ...errors import DialogError, MissingPackageError, WorkerError
-from ...training.interruption import SIGNALS, Interrupted, Interruption
+from ...loader.starting import SIGNALS
+from ...training.interruption import Interrupted, Interruption
 from ..crew import MAX_END_SECONDS, MAX_WAIT_SECONDS, Failure
 from .actor import WorkerActor
 

@@ -1,0 +1,32 @@
+"""Losses of users, and ours."""
+
+import numpy as np
+import pytest
+
+from thincdialog.agents.watched_loss import watched_loss
+from thincdialog.contract import CodeError, place_of
+from thincdialog.losses.ranking import RankingHinge
+
+
+def test_watched_loss_of_ours_is_called_as_it_is():
+    loss = RankingHinge()
+    assert watched_loss(loss) is loss
+
+
+class Own(RankingHinge):
+    """A loss of a user's, which is not given for each example."""
+
+    def __call__(self, scores, targets, allowed=None):
+        gradient, losses = super().__call__(scores, targets, allowed)
+        return gradient, losses if allowed is None else losses.mean()
+
+
+def test_watched_loss_of_a_users_says_where_it_gives_something_else():
+    scores, targets = np.eye(3, dtype="f"), np.array([0, 2, 1])
+    own = watched_loss(Own())
+    for found, known in zip(own(scores, targets), RankingHinge()(scores, targets)):
+        assert (found == known).all()
+    with pytest.raises(CodeError) as caught:
+        own(scores, targets, np.ones((3, 3), dtype=bool))
+    assert str(caught.value).startswith(f"{place_of(Own.__call__)} returned a tuple of 2")
+    assert "losses of shape (3,), one an example, in float32" in str(caught.value)

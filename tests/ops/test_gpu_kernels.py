@@ -1,0 +1,123 @@
+"""The kernels of a GPU: their very source, on whatever runs it, beside NumPy."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from thincdialog.losses.class_softmax import ClassSoftmax
+from thincdialog.losses.ranking import RankingSoftmax
+from thincdialog.ops.gpu import kernels
+from thincdialog.optimizers.lazy_adam import LazyAdam
+from thincdialog.optimizers.row_sparse import Part, step_on_device
+
+
+@pytest.fixture(params=[1, 7, 128])
+def xp(request, monkeypatch):
+    """CuPy; on the stand-in with so many threads in a block."""
+    cupy = pytest.importorskip("cupy")
+    if hasattr(cupy, "is_stand_in"):
+        monkeypatch.setattr(cupy._kernels, "threads_of_a_block", request.param)
+    return cupy
+
+
+def drawn(*shape):
+    return np.random.default_rng(0).normal(size=shape).astype("f")
+
+
+def close(device, host):
+    np.testing.assert_allclose(device.get(), host, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_sum_and_pool_groups(xp):
+    table, ids = drawn(9, 33), np.array([3, 3, 0, 8, 1, 1, 1], dtype="i")
+    lengths, weights = np.array([2, 0, 4, 1]), drawn(9)
+    starts = np.concatenate(([0], lengths.cumsum())).astype("i")
+    factors, on = drawn(4), [xp.asarray(each) for each in (table, ids, starts)]
+    own = np.split(weights[ids, None] * table[ids], starts[1:-1])
+    wanted = factors[:, None] * np.stack([each.sum(axis=0) for each in own])
+    more = {"factors": xp.asarray(factors), "weights": xp.asarray(weights)}
+    close(kernels.sum_rows(*on, **more), wanted)
+    X, full = drawn(7, 5), xp.asarray(np.array([0, 3, 7], dtype="i"))
+    highest, which = kernels.max_rows(xp.asarray(X), full)
+    close(highest, np.stack([X[:3].max(axis=0), X[3:].max(axis=0)]))
+    dX = kernels.backprop_max_rows(highest, which, full, 7)
+    mask = np.concatenate([X[:3] == X[:3].max(axis=0), X[3:] == X[3:].max(axis=0)])
+    close(dX, X * mask)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_gpu_kernels_losses_are_those_of_numpy(smoothing, xp):
+    Z, targets, weights = 5 * drawn(6, 41), np.array([0, 40, 3, 3, 7, 9]), abs(drawn(41))
+    loss = ClassSoftmax(smoothing)
+    wanted = loss(Z, targets, weights)
+    found = loss(*map(xp.asarray, (Z, targets, weights)))
+    allowed = drawn(6, 41) > 0
+    wanted += RankingSoftmax()(Z, targets, allowed)
+    found += RankingSoftmax()(*map(xp.asarray, (Z, targets, allowed)))
+    for each, of_numpy in zip(found, wanted):
+        close(each, of_numpy)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_gpu_kernels_step_equals_numpy_and_changes_nothing_if_it_is_not_finite(spoilt, xp, ops):
+    W, dW, rows = drawn(50), drawn(3, 5), np.array([1, 4, 9])
+    if spoilt:
+        dW[1, 1] = np.nan
+    found = []
+    for module in (np, xp):
+        optimizer = LazyAdam(0.1, L2=0.01, grad_clip=1.0)
+        on = module.asarray
+        part = Part(0, 50, 5, on(rows.astype("i")), on(dW))
+        values, key = on(W.copy()), (0, "W")
+        if module is np and not spoilt:
+            scale = 0.5 * optimizer.clip_scale(float(np.linalg.norm(0.5 * dW)))
+            optimizer.update_parts(key, values, values, [part], scale=scale)
+        elif module is xp:
+            norm = step_on_device(optimizer, key, values, values, [part], 0.5, ops)
+        found.append(values)
+    close(found[1], found[0])
+    assert np.isfinite(norm.get()).all() != spoilt
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_dropout_is_the_same_in_blocks_of_any_size(xp):
+    mask = kernels.dropout_mask((1001, 3), 0.3, seed=2**63 + 5, number=2).get()
+    assert set(np.unique(mask).tolist()) == {0.0, float(np.float32(1 / (1 - 0.3)))}
+    assert abs((mask == 0).mean() - 0.3) < 0.03
+    # By the paper's reference: counter and key of zeros give 6627e8d5 first.
+    first = kernels.dropout_mask((4,), 0x6627E8D5 / 2**32, seed=0, number=0).get()
+    assert first[0] > 0
+    assert kernels.dropout_mask((4,), 0x6627E8D6 / 2**32, seed=0, number=0).get()[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", ["80", "90", "120"])
+def test_gpu_kernels_compile_for_real_devices(architecture, tmp_path):
+    try:
+        import nvidia.cuda_nvrtc as package
+
+        (file,) = (p for each in package.__path__ for p in _libraries(each))
+    except (ImportError, ValueError):
+        if shutil.which("nvcc") is None:
+            pytest.skip("needs NVRTC (pip install nvidia-cuda-nvrtc-cu12) or nvcc")
+        source = tmp_path / "kernels.cu"
+        source.write_text(kernels.source())
+        out = ["-o", str(tmp_path / "kernels.cubin"), str(source)]
+        subprocess.run(["nvcc", "-cubin", f"-arch=sm_{architecture}", *out], check=True)
+        return
+    nvrtc, program = ctypes.CDLL(str(file)), ctypes.c_void_p()
+    text, name = kernels.source().encode(), b"kernels.cu"
+    assert not nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name, 0, None, None)
+    option = (ctypes.c_char_p * 1)(f"--gpu-architecture=sm_{architecture}".encode())
+    assert not nvrtc.nvrtcCompileProgram(program, 1, option)
+
+
+def _libraries(folder):
+    return sorted(Path(folder, "lib").glob("libnvrtc.so*"))[:1]

@@ -1,0 +1,300 @@
+"""The device array: it holds a NumPy array that nobody outside of this package may touch."""
+
+import operator
+
+import numpy as np
+
+from ._counts import IS_13, launched, uploaded, waited, waited_only
+
+SCALARS = (int, float, bool, complex, np.generic)
+
+
+class Pointer:
+    """MemoryPointer."""
+
+    def __init__(self, array):
+        self.ptr, self._array, self.device_id = array.ctypes.data, array, 0
+
+
+class ndarray:
+    """cupy.ndarray"""
+
+    __slots__ = ("_a", "base", "__weakref__")
+    __module__ = "cupy"
+    __hash__ = None
+    __array_priority__ = 100
+
+    def __new__(cls, shape=None, dtype=float, memptr=None, strides=None, order="C"):
+        return wrap(np.empty(shape, dtype=dtype, order=order))
+
+    dtype = property(lambda self: self._a.dtype)
+    ndim = property(lambda self: self._a.ndim)
+    size = property(lambda self: self._a.size)
+    nbytes = property(lambda self: self._a.nbytes)
+    itemsize = property(lambda self: self._a.itemsize)
+    strides = property(lambda self: self._a.strides)
+    flags = property(lambda self: self._a.flags)
+    data = property(lambda self: Pointer(self._a))
+    T = property(lambda self: view(self._a.T, self))
+
+    @property
+    def shape(self):
+        return self._a.shape
+
+    @shape.setter
+    def shape(self, shape):
+        self._a = (
+            self._a.reshape(shape, copy=False)
+            if np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+            else self._a.reshape(shape)
+        )
+
+    @property
+    def device(self):
+        from .cuda import Device
+
+        return Device(0)
+
+    def __len__(self):
+        return len(self._a)
+
+    def __iter__(self):
+        return (self[number] for number in range(len(self._a)))
+
+    # --- what waits ---------------------------------------------------------------
+
+    def get(self, stream=None, order="C", out=None, blocking=True):
+        waited("get")
+        return np.array(self._a, order=order)
+
+    def __reduce__(self):
+        waited("pickle")
+        return _unpickled, (np.array(self._a),)
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    # --- what is refused ------------------------------------------------------------
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "Implicit conversion to a NumPy array is not allowed. "
+            "Please use `.get()` to construct a NumPy array explicitly."
+        )
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(), **more):
+        import cupy
+
+        for each in (*inputs, *out):
+            if isinstance(each, np.ndarray):
+                raise TypeError(f"Unsupported type {type(each)}")
+        found = getattr(cupy, ufunc.__name__, None)
+        found = found if method == "__call__" else getattr(found, method, None)
+        if found is None:
+            return NotImplemented
+        return found(*inputs, **({"out": out[0]} if out else {}), **more)
+
+    def __array_function__(self, func, types, args, more):
+        import cupy
+
+        module = cupy.linalg if func.__module__ == "numpy.linalg" else cupy
+        found = getattr(module, func.__name__, None)
+        return NotImplemented if found is None else found(*args, **more)
+
+    # --- copies and views -----------------------------------------------------------
+
+    def copy(self, order="C"):
+        launched("copy", self.size > 0)
+        return wrap(np.array(self._a, order=order))
+
+    def flatten(self, order="C"):
+        launched("flatten", self.size > 0)
+        return wrap(self._a.flatten(order))
+
+    def astype(self, dtype, order="K", casting=None, subok=None, copy=True):
+        if not copy and self._a.dtype == np.dtype(dtype):
+            return self
+        launched("astype", self.size > 0)
+        return wrap(self._a.astype(dtype, order=order))
+
+    def view(self, dtype=None):
+        return view(self._a.view(*([] if dtype is None else [dtype])), self)
+
+    def reshape(self, *shape, order="C"):
+        return view_or_copy(self._a.reshape(*shape, order=order), self, "reshape")
+
+    def ravel(self, order="C"):
+        return view_or_copy(self._a.ravel(order), self, "ravel")
+
+    def transpose(self, *axes):
+        return view(self._a.transpose(*axes), self)
+
+    def swapaxes(self, one, other):
+        return view(self._a.swapaxes(one, other), self)
+
+    def squeeze(self, axis=None):
+        return view(self._a.squeeze(axis), self)
+
+    def fill(self, value):
+        launched("fill", self.size > 0)
+        self._a.fill(_one_value(value))
+
+    def set(self, array, stream=None):
+        if not isinstance(array, np.ndarray):
+            raise TypeError("Only numpy.ndarray can be set to cupy.ndarray")
+        uploaded("set", array.nbytes)
+        self._a[...] = array
+
+    # --- places -----------------------------------------------------------------------
+
+    def __getitem__(self, key):
+        index, n_arrays = _index(key)
+        if not n_arrays:  # ``...`` makes a view of a single cell, too.
+            whole = index if isinstance(index, tuple) else (index,)
+            return view(self._a[whole if Ellipsis in whole else (*whole, Ellipsis)], self)
+        found = np.array(self._a[index])
+        launched("place of arrays", 1 if n_arrays == 1 else 2 + n_arrays)
+        return wrap(found)
+
+    def __setitem__(self, key, value):
+        index, n_arrays = _index(key)
+        if not n_arrays:
+            target = self._a[index]
+            if isinstance(value, ndarray):
+                if np.ndim(target) and _is_same(target, value._a):
+                    return
+                self._a[index] = value._a
+            else:
+                self._a[index] = _one_value(value)
+            launched("set a slice", np.size(target) > 0)
+            return
+        if isinstance(value, ndarray):
+            launched("set places: astype", value.dtype != self.dtype and value.size > 0)
+        else:
+            value = wrap(np.asarray(_one_value(value), dtype=self.dtype))
+            launched("set places: value")
+        launched("set places", 1 if n_arrays == 1 else 2 + n_arrays)
+        self._a[index] = value._a
+
+    def take(self, indices, axis=None, out=None):
+        import cupy
+
+        return cupy.take(self, indices, axis, out)
+
+    def nonzero(self):
+        if self.size:
+            launched("nonzero", 2 + (self.dtype != bool))
+            waited("nonzero")
+        return tuple(map(wrap, self._a.nonzero()))
+
+    def scatter_add(self, slices, value):
+        index, _ = _index(slices)
+        launched("scatter_add")
+        np.add.at(self._a, index, value._a if isinstance(value, ndarray) else value)
+
+    def sort(self, axis=-1, kind=None):
+        launched("sort", self.size > 0)
+        sorted_by_thrust(self.size)
+        self._a.sort(axis=axis, kind="stable")
+
+    def argsort(self, axis=-1, kind=None):
+        if kind not in (None, "stable"):
+            raise ValueError("kind can only be None or 'stable'")
+        launched("argsort", 2 * (self.size > 0))
+        sorted_by_thrust(self.size)
+        return wrap(self._a.argsort(axis=axis, kind="stable"))
+
+
+def _waiting(name, of):
+    def method(self, *args):
+        waited(name)
+        return of(self._a, *args)
+
+    return method
+
+
+for _name, _of in {
+    "item": np.ndarray.item, "tolist": np.ndarray.tolist, "tobytes": np.ndarray.tobytes,
+    "__float__": float, "__int__": int, "__bool__": bool, "__complex__": complex,
+    "__index__": operator.index, "__repr__": repr, "__str__": str, "__format__": format,
+}.items():  # fmt: skip
+    setattr(ndarray, _name, _waiting(_name.strip("_"), _of))
+
+
+def sorted_by_thrust(size):
+    """CuPy 13's sorts wait for the device."""
+    if IS_13 and size > 1:
+        waited_only("sort (CuPy 13)")
+
+
+def wrap(array):
+    """A new device array of a result."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "?biufc" or array.itemsize > 8 + 8 * (array.dtype.kind == "c"):
+        raise ValueError(f"Unsupported dtype {array.dtype}")
+    return view(array, None)
+
+
+def view(array, base):
+    """A device array over the memory of another one."""
+    self = object.__new__(ndarray)
+    self._a, self.base = array, base if base is None or base.base is None else base.base
+    return self
+
+
+def view_or_copy(array, base, name):
+    if array.size and not np.may_share_memory(array, base._a):
+        launched(f"{name}: copy")
+        return wrap(array)
+    return view(array, base)
+
+
+def plain(value):
+    """The NumPy array behind a device array; scalars and shapes as they are; host data is
+    refused."""
+    if isinstance(value, ndarray):
+        return value._a
+    if isinstance(value, np.ndarray):
+        raise TypeError(f"Unsupported type {type(value)}")
+    return value
+
+
+def _one_value(value):
+    """What a device array is filled with."""
+    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0):
+        raise ValueError("non-scalar numpy.ndarray cannot be used for fill")
+    return value._a if isinstance(value, ndarray) else value
+
+
+def _index(key):
+    """The key for NumPy, and how many arrays it has; host data in it is copied to the device,
+    and masks are waited for."""
+    parts, n_arrays = list(key) if isinstance(key, tuple) else [key], 0
+    for at, part in enumerate(parts):
+        if isinstance(part, (list, np.ndarray)):
+            parts[at] = np.asarray(part)
+            uploaded("index", parts[at].nbytes)
+        elif isinstance(part, ndarray):
+            parts[at] = part._a
+        else:
+            continue
+        n_arrays += 1
+        if parts[at].dtype == bool:
+            launched("place of a mask: scan")
+            waited("place of a mask")
+    return tuple(parts) if isinstance(key, tuple) else parts[0], n_arrays
+
+
+def _is_same(one, other):
+    return (one.shape, one.strides, one.ctypes.data) == (
+        other.shape, other.strides, other.ctypes.data,
+    )  # fmt: skip
+
+
+def _unpickled(array):
+    import cupy
+
+    return cupy.array(array)

@@ -1,0 +1,81 @@
+"""What a device would have been asked to do, and by which line."""
+
+import os
+import sys
+from collections import Counter
+from contextlib import contextmanager
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+IS_13 = os.environ.get("CUPY_STAND_IN", "14") == "13"
+_listening = []
+
+
+class Counts:
+    """Of a stretch of code.
+
+    launches, waits, h2d, d2h (int): Kernels started, at least; how often the host waited for the
+        device; copies from the host, and to it.
+    h2d_bytes (int): What the copies from the host took.
+    lines (Counter): How often each of (kind, what, line of the project) was counted.
+    """
+
+    def __init__(self):
+        self.launches = self.waits = self.h2d = self.d2h = self.h2d_bytes = 0
+        self.lines = Counter()
+
+    def shown(self, *kinds):
+        """The lines that were counted, the most frequent first."""
+        found = [(n, *what) for what, n in self.lines.most_common() if what[0] in kinds]
+        return "\n".join(f"{n:5} {kind} {name}: {line}" for n, kind, name, line in found)
+
+
+@contextmanager
+def counted():
+    """A stretch in which all is counted; YIELDS the Counts."""
+    counts = Counts()
+    _listening.append(counts)
+    try:
+        yield counts
+    finally:
+        _listening.remove(counts)
+
+
+def _line():
+    frame, last = sys._getframe(3), ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(HERE):
+            last = last or f"{file}:{frame.f_lineno}"
+            if f"{os.sep}thincdialog{os.sep}" in file:
+                return f"{file.rsplit('thincdialog' + os.sep)[-1]}:{frame.f_lineno}"
+        frame = frame.f_back
+    return last
+
+
+def _count(kind, what, n, n_bytes=0):
+    if not _listening or not n:
+        return
+    line = _line()
+    for counts in _listening:
+        setattr(counts, kind, getattr(counts, kind) + n)
+        counts.lines[kind, what, line] += n
+        counts.h2d_bytes += n_bytes
+
+
+def launched(what, n=1):
+    _count("launches", what, int(n))
+
+
+def waited(what):
+    """The host waits for a value, which is copied to it."""
+    _count("waits", what, 1)
+    _count("d2h", what, 1)
+
+
+def waited_only(what):
+    """The host waits, and no copy is made."""
+    _count("waits", what, 1)
+
+
+def uploaded(what, n_bytes):
+    _count("h2d", what, 1, n_bytes)

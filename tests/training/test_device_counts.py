@@ -1,0 +1,133 @@
+"""What a step of training asks of a GPU, counted by the stand-in for CuPy (``make test-gpu``)."""
+
+import io
+import json
+import random
+from contextlib import contextmanager
+
+import pytest
+
+from thincdialog.runners.alone import Alone
+from thincdialog.training.experiment import Experiment
+
+pytestmark = pytest.mark.gpu
+ENCODER = "agent.model.encoder"
+# Of each config: its file, what is changed, and launches, waits and copies from the host of a
+# step between two log lines. A change may make them fewer.
+TABLE = {
+    "quickstart": ("quickstart", {}, 108, 0, 1),
+    "ranker": ("ranker", {}, 58, 0, 1),
+    "intent": ("intent", {}, 93, 0, 1),
+    "babi": ("babi", {}, 158, 0, 1),
+    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 184, 0, 1),
+    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 10772, 0, 1),
+    "MemoryReader": (
+        "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 221, 0, 1,
+    ),
+    "transformer": (
+        "quickstart", {ENCODER: {"@models": "thincdialog.TransformerEncoder.v1"}}, 8758, 0, 1,
+    ),
+}  # fmt: skip
+
+
+def text(rng, n_words):
+    return " ".join(f"w{int(300 * rng.random() ** 2)}" for _ in range(n_words))
+
+
+def write_data(folder, name, n_words=(1, 9), n=1200):
+    """Training data for a config's task; None if it makes its own."""
+    rng, path = random.Random(0), folder / f"{name}.jsonl"
+
+    def some():
+        return text(rng, rng.randint(*n_words))
+
+    if name == "ranker":
+        rows = [{"turns": [{"speaker": who, "text": some()} for who in "abab"]} for _ in range(n)]
+    elif name == "intent":
+        rows = [{"text": some(), "label": f"l{number % 7}"} for number in range(n)]
+    else:
+        lines = []
+        for story in range(n):
+            lines += [f"{line} {some()}." for line in range(1, 1 + rng.randint(1, 6))]
+            lines.append(f"{len(lines) and 9} where is {text(rng, 1)}?\tw{story % 5}\t1")
+        path.write_text("".join(f"{line}\n" for line in lines))
+        return path
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@contextmanager
+def training(root, folder, name, size=None, gpu_id=0, n_words=(1, 9), **more):
+    """The function that makes a step of a config's training and gives its report."""
+    file, changes, *_ = TABLE[name]
+    overrides = {**changes, "system.gpu_id": gpu_id, **more}
+    if file == "quickstart":
+        overrides["tasks.coffee.n_train"] = 1000
+    else:
+        overrides["paths.train"] = str(write_data(folder, file, n_words))
+    if size is not None:
+        overrides["world.batcher.size"] = size
+    config = root / "configs" / f"{file}.cfg"
+    experiment, runner, steps = Experiment.from_config(config, overrides), Alone(), [0]
+    with experiment.working():
+        teacher = experiment.training_split()
+        experiment.initialize(teacher, io.StringIO())
+        runner.begin(experiment, teacher, None, print)
+        runner.start_epoch(0)
+
+        def step():
+            while runner.epoch_done():
+                runner.start_epoch(steps[0])
+            (report,) = runner.take(steps[0], 1) or [None]
+            steps[0] += 1
+            return report
+
+        yield step
+
+
+def counts_of_a_step(cupy, *args, **settings):
+    with training(*args, **settings) as step:
+        for _ in range(3):
+            step()
+        with cupy.counted() as counts:
+            step()
+    return counts
+
+
+@pytest.fixture
+def cupy():
+    """The stand-in."""
+    cupy = pytest.importorskip("cupy")
+    if not hasattr(cupy, "is_stand_in"):
+        pytest.skip("needs the stand-in for CuPy, which counts")
+    return cupy
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_device_counts_of_a_step(name, root, tmp_path, cupy):
+    *_, launches, waits, h2d = TABLE[name]
+    counts = counts_of_a_step(cupy, root, tmp_path, name)
+    assert counts.waits <= waits, counts.shown("waits")
+    assert counts.d2h <= waits, counts.shown("d2h")
+    assert counts.h2d <= h2d, counts.shown("h2d")
+    assert counts.launches <= launches, counts.shown("launches")
+
+
+@pytest.mark.parametrize("name", ["ranker", "intent", "MemoryReader"])
+def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
+    found = [
+        counts_of_a_step(cupy, root, tmp_path, name, size=size, n_words=n_words)
+        for size, n_words in ((32, (1, 4)), (512, (1, 4)), (32, (20, 60)))
+    ]
+    assert len({counts.launches for counts in found}) == 1
+    assert {counts.waits for counts in found} == {0} and {counts.h2d for counts in found} == {1}
+
+
+@pytest.mark.parametrize("name", ["ranker", "quickstart"])
+def test_device_losses_are_those_of_the_cpu(name, root, tmp_path, cupy):
+    losses = []
+    for gpu_id in (-1, 0):
+        with training(root, tmp_path, name, size=32, gpu_id=gpu_id) as step:
+            reports = [step() for _ in range(50)]
+        losses.append([float(report.loss) / report.n_losses for report in reports])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)

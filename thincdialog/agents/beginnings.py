@@ -1,0 +1,70 @@
+"""How an agent begins with what another run has saved, in place of weights that are drawn."""
+
+from pathlib import Path
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..data import Tokenizer
+from ..data.tokenizers.tokenizer import load_tokenizer
+from ..files.json_file import read_state
+from ..layers.word_vectors import holds_rows
+from ..models.fitting import check_fitting, fit_weights, saved_shapes
+from ..teachers import Teacher
+
+
+class Carried(NamedTuple):
+    """What an agent has from another one, besides weights.
+
+    lines (Sequence[str]): For the user.
+    grown (Tuple[int, int]): How many classes that one had, which come first, and this one has.
+    """
+
+    lines: Sequence[str] = ()
+    grown: Tuple[int, int] = (0, 0)
+
+
+def begin_from(
+    folder: Path,
+    agent: Any,
+    train: Teacher,
+    tokenizer: Optional[Tokenizer],
+    seed: int,
+    progress: Optional[Callable[[int], None]],
+) -> List[str]:
+    """Let an agent take the tokenizer of a saved model of any agent, its classes or candidates
+    (``carry_over``), and the weights that fit.
+
+    folder (Path): Of the saved model.
+    agent (ModelAgent): Has no weights yet.
+    train, tokenizer, seed, progress: As for ``Agent.initialize``.
+    RETURNS (List[str]): What came of it, a line each.
+    RAISES (ConfigError): If text is to be read and there is no tokenizer.
+    RAISES (ModelError): If nothing fits.
+    """
+    check_fitting(folder, agent.id)
+    agent.survey(train)
+    has_state = (folder / "agent.json").is_file()
+    carried = read_state(folder, agent.carry_over) if has_state else agent.carry_over({})
+    agent.check_tokenizer(tokenizer)
+    lines = [*carried.lines]
+    if agent.needs_text and tokenizer is not None:
+        lines.append(_tokenizer_from(folder, train, tokenizer, progress))
+    rows = agent.draw_weights(train, tokenizer, seed, saved_shapes(folder))
+    fit = fit_weights(folder, agent.parameters, carried.grown)
+    wanted = [shape for _, shape in rows.unread]
+    if any(holds_rows(piece.shape, shape) for piece in fit.fresh for shape in wanted):
+        # A table that was to come did not fit.
+        rows = agent.draw_weights(train, tokenizer, seed)
+        fit = fit_weights(folder, agent.parameters, carried.grown)
+    for name in dict.fromkeys(name for name, _ in rows.unread):
+        lines.append(f"{name}: not read, as the model has vectors of these words")
+    agent.weights_changed()
+    return [*lines, *rows.lines, *fit.lines]
+
+
+def _tokenizer_from(folder: Path, train: Teacher, tokenizer: Tokenizer, progress: Any) -> str:
+    if (folder / "tokenizer").is_dir():
+        load_tokenizer(tokenizer, folder)
+        return f"tokenizer: its {tokenizer.n_ids:,} ids"
+    if tokenizer.needs_texts:
+        tokenizer.build(train.texts(), progress)
+    return "tokenizer: new, as the model has none"

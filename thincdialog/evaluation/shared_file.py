@@ -1,0 +1,36 @@
+"""Splits that hold the same examples, as they are read from the same file."""
+
+from os.path import realpath
+from typing import Any, Tuple
+
+from ..messages import Message
+from ..teachers import Teacher
+
+_SAYS = {
+    "train": "scores on it tell of memory",
+    "dev": "the best model is chosen by it, so scores on it are too good",
+}
+
+
+def shared_file(task: Teacher, split: str) -> str:
+    """See whether a split is read from a file of an earlier one.
+
+    task (Teacher): Of one task.
+    RETURNS (str): A line for the user, if it is; else "". What is held out of a file, and
+        splits that stand in a file one beside the other, are no such.
+    """
+    known = {realpath(path): path for path in task.data_files(split)}
+    for earlier, says in _SAYS.items():
+        if earlier == split:
+            break
+        if earlier not in task.splits or (task.about(earlier) and task.about(split)):
+            continue
+        common = known.keys() & {realpath(path) for path in task.data_files(earlier)}
+        if common and _first(task, earlier) == _first(task, split):
+            return f"{known[min(common)]} is the {earlier} data, too: {says}"
+    return ""
+
+
+def _first(task: Teacher, split: str) -> Tuple[Any, ...]:
+    first: Message = next(task.for_split(split).examples(), Message())
+    return first.get("id"), first.get("text")

@@ -1,0 +1,187 @@
+"""How others help to read a split: the same blocks and shards that one process would read."""
+
+from bisect import bisect_left
+from typing import (
+    Any,
+    Generator,
+    Iterator,
+    List,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
+
+import numpy as np
+
+from ..errors import DataError
+from . import blocks
+from .blocks import BEGIN, Block, Shard, Start
+from .packed_store import PackedStore
+from .portion import Encoding, Portion, pack_store
+from .reading import Read, Reading, Tasks
+from .store import MemoryStore, collection_paused
+
+T = TypeVar("T")
+
+
+class Readers(Protocol):
+    """Others who read ahead (see ``loader.Readers``)."""
+
+    def read(self, tasks: Tasks, reading: Reading) -> Generator[Read, None, None]:
+        """What comes of the tasks, in their order."""
+
+    def ahead(self, blocks: Iterator[T]) -> Iterator[T]:
+        """The same blocks, or shards; while one is in use, the next one is read."""
+
+    def watch(self, split: Any) -> Optional["Watch"]:
+        """What sees whether reading is so slow that others should help; None if they do."""
+
+
+class Watch(Protocol):
+    """Looks on while one reads alone (see ``loader.Readers``)."""
+
+    def begin(self) -> None:
+        """Reading goes on."""
+
+    def wants_help(self) -> bool:
+        """Whether others are to help from now on."""
+
+
+class ReadAhead:
+    """Reads a split from a place on, while others help.
+
+    split (Split): Its episodes are read.
+    readers (Readers): The others.
+    """
+
+    def __init__(self, split: Any, readers: Readers):
+        self.split, self.readers = split, readers
+
+    def watch(self) -> Optional[Watch]:
+        """What sees whether they should; None if they do."""
+        return self.readers.watch(self.split)
+
+    def _read(self, start: Start, encoding: Optional[Encoding]) -> Iterator[Read]:
+        """Portions of the episodes from a place on, which others may have read."""
+        split = self.split
+        split.fixed_candidates()
+        tasks = Tasks(split, start)
+        is_empty = start == BEGIN
+        reads = self.readers.read(tasks, tasks.reading(encoding))
+        try:
+            for read in reads:
+                tasks.note(read)
+                getattr(split.source, "bad", {}).update(read.bad)
+                if read.portion.n_episodes:
+                    is_empty = False
+                    yield read
+        except DataError:
+            if is_empty:  # Nothing could be read: what it says then is said here.
+                next(split.episodes(), None)
+            raise
+        finally:
+            reads.close()
+        if is_empty:
+            next(split.episodes(), None)
+
+    def _unpacked(self, portions: Sequence[Portion]) -> PackedStore:
+        fixed = self.split.fixed_candidates()
+        return PackedStore(portions, None if fixed is None else {"label_candidates": fixed})
+
+    def blocks(
+        self,
+        picked: Optional[np.ndarray],
+        start: Start,
+        store: Optional[MemoryStore] = None,
+        place: Start = BEGIN,
+    ) -> Iterator[Block]:
+        """See ``Split.blocks``.
+
+        store (Optional[MemoryStore]): Episodes before the start that belong to the first block.
+        place (Start): Where these begin.
+        """
+        return self.readers.ahead(self._blocks(picked, start, store, place))
+
+    def _blocks(
+        self,
+        picked: Optional[np.ndarray],
+        start: Start,
+        store: Optional[MemoryStore],
+        place: Start,
+    ) -> Iterator[Block]:
+        split = self.split
+        wanted = None if picked is None else picked.tolist()
+        encoding = split.encoding() if split.streaming and wanted is None else None
+        window, part, skipped = split.episodes_at_once, start["part"], start["skip"]
+        number = origin = start["episode"] - skipped
+        n_waiting = 0 if store is None else store.n_episodes
+        waiting = [pack_store(store, encoding)] if store is not None and n_waiting else []
+        for read in self._read(start, encoding):
+            whole, first = read.portion, min(skipped, read.portion.n_episodes)
+            skipped -= first
+            if split.must_be_single and (np.diff(whole.starts) > 1).any():
+                row = whole.starts[int((np.diff(whole.starts) > 1).argmax())]
+                (name,) = self._unpacked([whole]).cells("id", np.array([row]))
+                raise split.more_turns(name)
+            for begin, end in _runs(wanted, number + first, number + whole.n_episodes):
+                first, last = begin - number, end - number
+                while first < last:
+                    if not n_waiting:
+                        since = first if read.mark else number - origin + first
+                        own = {"skip": since, "episode": number + first, "part": part}
+                        place = {**(read.mark or start), **own}
+                    n = min(last - first, window - n_waiting)
+                    waiting.append(whole.slice(first, first + n))
+                    first, n_waiting = first + n, n_waiting + n
+                    if n_waiting == window:
+                        yield Block(self._unpacked(waiting), np.arange(window), part, place)
+                        waiting, n_waiting, part = [], 0, part + 1
+            number += whole.n_episodes
+        if n_waiting:
+            yield Block(self._unpacked(waiting), np.arange(n_waiting), part, place)
+
+    def shards(self, start: Start, store: MemoryStore, size: int) -> Iterator[Shard]:
+        """See ``Split.shards``.
+
+        store (MemoryStore): Episodes before the start that belong to the first shard.
+        size (int): Letters in it.
+        """
+        return self.readers.ahead(self._shards(start, store, size))
+
+    def _shards(self, start: Start, store: MemoryStore, size: int) -> Iterator[Shard]:
+        skipped, behind = start["skip"], start
+        number = origin = start["episode"] - skipped
+        for read in self._read(start, None):
+            whole, first = read.portion, min(skipped, read.portion.n_episodes)
+            skipped -= first
+            letters, rows = whole.n_letters(), whole.starts
+            while first < whole.n_episodes:
+                n_letters_then = size + letters[first + 1 :] - letters[first]
+                n_rows_then = store.n_examples + rows[first + 1 :] - rows[first]
+                full = (n_letters_then > blocks.SHARD_LETTERS) | (n_rows_then >= blocks.SHARD_ROWS)
+                last = first + 1 + int(full.argmax()) if full.any() else whole.n_episodes
+                with collection_paused():
+                    store.extend(self._unpacked([whole.slice(first, last)]))
+                size += int(letters[last] - letters[first])
+                since = last if read.mark else number - origin + last
+                own = {"skip": since, "episode": number + last, "part": 0}
+                first, behind = last, {**(read.mark or start), **own}
+                if full.any():
+                    yield store, behind
+                    store, size = MemoryStore(is_held=False), 0
+            number += whole.n_episodes
+        if store.n_episodes:
+            yield store, behind
+
+
+def _runs(wanted: Optional[List[int]], first: int, last: int) -> List[Tuple[int, int]]:
+    """Of some numbers, those that are wanted (all if None), as runs.
+
+    wanted (Optional[List[int]]): Ascending.
+    """
+    if wanted is None:
+        return [(first, last)]
+    own = wanted[bisect_left(wanted, first) : bisect_left(wanted, last)]
+    return [(number, number + 1) for number in own]

@@ -1,0 +1,63 @@
+"""Numbers that a device knows and the host does not yet."""
+
+import math
+from typing import Any, Callable, List, Sequence, Union
+
+Number = Union[float, "Later"]
+
+
+class Later:
+    """A number on a device, such as the loss of a step. Whoever needs it as a float waits for
+    it; ``settle`` waits for many at once.
+
+    value (Any): Device array of one number.
+    error (Callable[[], Exception]): The error to raise where it is not finite.
+    """
+
+    __slots__ = ("_value", "_error")
+
+    def __init__(self, value: Any, error: Callable[[], Exception]) -> None:
+        self._value, self._error = value, error
+
+    def __float__(self) -> float:
+        return settle([self])[0]
+
+    def __reduce__(self) -> Any:
+        return float, (float(self),)
+
+
+def settle(numbers: Sequence[Number]) -> List[float]:
+    """Numbers as floats: those on a device come in one copy.
+
+    RAISES (Exception): The error of the first one that is not finite.
+    """
+    waiting: List[Any] = [
+        each for each in numbers if isinstance(each, Later) and not isinstance(each._value, float)
+    ]
+    if waiting:
+        arrays = [each._value.reshape(()) for each in waiting]
+        together = arrays[0].reshape(1) if len(arrays) == 1 else _stacked(arrays)
+        for each, value in zip(waiting, together.get().tolist()):
+            each._value = value
+    for each in numbers:
+        if isinstance(each, Later) and not math.isfinite(each._value):
+            raise each._error()
+    return [each._value if isinstance(each, Later) else each for each in numbers]
+
+
+def add_up(numbers: Sequence[Number]) -> Number:
+    """Their sum: a ``Later`` if one of them is."""
+    later = [each for each in numbers if isinstance(each, Later)]
+    if not later:
+        return math.fsum(map(float, numbers))
+    if len(numbers) == 1:
+        return later[0]
+    values = [each._value if isinstance(each, Later) else each for each in numbers]
+    errors = [each._error for each in later]
+    return Later(sum(values), errors[-1])
+
+
+def _stacked(arrays: List[Any]) -> Any:
+    import cupy
+
+    return cupy.stack(arrays)
