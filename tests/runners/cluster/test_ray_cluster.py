@@ -109,12 +109,13 @@ def test_ray_cluster_a_signal_leaves_nothing_and_the_run_goes_on(number, ray_env
         time.sleep(0.1)
     # Of a terminal, Ctrl-C goes to all.
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    process.communicate(timeout=60)
-    # Agents of Ray look for its server for a minute, before they end.
+    process.wait(timeout=60)
+    # Agents of Ray may look for its server for a minute before they end, and hold the pipes.
     until = time.monotonic() + 150
     while of_ray(mark) and time.monotonic() < until:
         time.sleep(0.2)
     assert not of_ray(mark)
+    process.communicate()
     left = of_clusters() - before
     assert bool(left) == (number == signal.SIGKILL)
     for folder in left:
