@@ -12,10 +12,10 @@ quickstart: .venv/base ## Train a small dialogue model and talk to it (under 2 m
 	$(BIN)/python -m thincdialog train configs/quickstart.cfg --output output/quickstart --force
 
 test: .venv/test ## Run the tests
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 test-slow: .venv/test ## Run the slow tests
-	$(BIN)/python -m pytest -q -n auto -m slow
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
 
 test-gpu: .venv/test ## Run the tests of the GPU, on a stand-in for CuPy (needs a C++ compiler)
 	@for version in 14 13; do PYTHONPATH=tests/stand_in CUPY_STAND_IN=$$version \

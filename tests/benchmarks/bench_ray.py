@@ -35,6 +35,7 @@ from thincdialog.models.parameters import FlatParameters
 from thincdialog.runners.cluster.lone_plane import LonePlane
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.owned import Owned, pieces_of
+from thincdialog.runners.cluster.parcel import opened, parcel
 from thincdialog.runners.cluster.runner import build_ray
 from thincdialog.runners.cluster.shared_plane import SharedPlane, shared_layout
 from thincdialog.runners.cluster.slots import Slots
@@ -142,10 +143,10 @@ class Exchanging:
         self.owned = Owned(pieces, Adam(0.001), self.parameters.ops, self.plane.state)
 
     def _send(self, other: int, key: Any, message: Any) -> None:
-        self.peers[other].give.remote(key, message)
+        self.peers[other].give.options(num_returns=0).remote(key, *parcel(message))
 
-    def give(self, key: Any, message: Any) -> None:
-        self.mailbox.put(key, message)
+    def give(self, key: Any, *parts: Any) -> None:
+        self.mailbox.put(key, opened(parts))
 
     def exchange(self, n_steps: int) -> List[float]:
         """RETURNS (List[float]): Milliseconds of each step."""
@@ -255,13 +256,13 @@ def restart() -> None:
     take, steps = SyncRunner.take, [20, 60, 100]
 
     def killing(self: Any, step: int, room: float) -> Any:
-        if steps and step > steps[0]:
+        if steps and step > steps[0] and len(self.crew.team.actors) == 2:
             steps.pop(0)
             threading.Timer(0.1, os.kill, (self.crew.team.pids[-1], 9)).start()
         return take(self, step, room)
 
     SyncRunner.take = killing  # type: ignore[method-assign]
-    told, over = io.StringIO(), {"training.max_steps": 160, "training.n_samples": 0}
+    told, over = io.StringIO(), {"training.max_steps": 600, "training.n_samples": 0}
     over.update({"runner.snapshot_every": 20, "runner.num_workers": 2})
     over["runner.@runners"] = "thincdialog.Ray.v1"  # type: ignore[assignment]
     train(ROOT / "configs/quickstart.cfg", overrides=over, stdout=io.StringIO(), stderr=told)

@@ -48,7 +48,7 @@ class Peers:
         state = {**optimizer_state(self.optimizer)[0], "kept": kept}
         self.memory = MappedArrays(shared_layout(len(values), stretches, self.slots))
         self.memory.arrays["values"][:] = values
-        boxes = [Mailbox() for _ in self.peers]
+        boxes = self.boxes = [Mailbox() for _ in self.peers]
         for number, peer in enumerate(self.peers):
             plane: Any
             if n == 1:
@@ -87,6 +87,12 @@ class Peers:
             if isinstance(answer, BaseException):
                 raise answer
         return answers
+
+    def give_up(self) -> None:
+        """Nobody waits for another any more."""
+        abort(self.memory)
+        for box in self.boxes:
+            box.abandon()
 
     def run(self, n_steps: int) -> List[Any]:
         """Make some steps, or fewer at the end of the epoch."""

@@ -24,6 +24,8 @@ from tests.runners.resuming import (
     config,
 )
 from thincdialog.errors import TrainingError
+from thincdialog.runners.cluster.lone_plane import Aborted
+from thincdialog.runners.cluster.slots import Slots
 
 FAST = ("[system]\n", '[system]\nops = "fast"\n')
 L2_GRADIENT = ('"Adam.v1"\n', '"Adam.v1"\nL2 = 0.01\nL2_is_weight_decay = false\n')
@@ -150,3 +152,24 @@ def test_a_gradient_that_is_not_finite_ends_all_and_changes_nothing():
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite.*colours/"):
         peers.run(1)
     assert numpy.array_equal(peers.weights(), before)
+
+
+@pytest.mark.parametrize("plane", ["shm", "store"])
+@pytest.mark.parametrize("n_microbatches", [2, 4])
+def test_who_is_left_alone_within_a_step_begins_it_anew(plane, n_microbatches):
+    text = config(FIXED)
+    peers = Peers(text, 2, n_microbatches, plane)
+    peers.each("start_epoch", 0)
+    survivor, before = peers.peers[0], peers.weights()
+    place = survivor.place()
+    peers.give_up()
+    with pytest.raises(Aborted):
+        survivor.run(0, 1)
+    peers.peers, peers.slots = [survivor], Slots(n_microbatches, 1)
+    peers.join(before, {}, [])
+    survivor.go_to(place)
+    peers.run(1)
+    alone = Peers(text, 1, n_microbatches)
+    alone.each("start_epoch", 0)
+    alone.run(1)
+    assert numpy.array_equal(peers.weights(), alone.weights())

@@ -4,22 +4,24 @@ import io
 import json
 import os
 import pickle
+import socket
 import subprocess
 import sys
-import threading
-import warnings
 
 import pytest
 
 from tests.training.examples import RANKER, weights
 from thincdialog.api import train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
-from thincdialog.runners.cluster.async_runner import AsyncRunner
+from thincdialog.runners.cluster.async_runner import AsyncRunner, RemoteServer
+from thincdialog.runners.cluster.ray_cluster import Team, see_that_it_answers
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
-from thincdialog.runners.cluster.sync_runner import SyncRunner
+from thincdialog.runners.cluster.sync_runner import RemotePeers, SyncRunner
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
 
+# One of pytest's processes runs all of them: they share a cluster, which takes all cores.
+pytestmark = pytest.mark.xdist_group("ray")
 RAY = """
 [runner]
 @runners = "thincdialog.Ray.v1"
@@ -30,30 +32,6 @@ CONFIG = RANKER.replace("n_samples = 1", "n_samples = 0\neval_every_steps = 4") 
 # Texts that several read are counted by each of them.
 READ = ("tokens", "truncated_labels", "truncated_label_tokens", "padding_fraction")
 TIMES = ("seconds", "examples_per_second", "tokens_per_second")
-
-
-@pytest.fixture(scope="session")
-def cluster():
-    ray = pytest.importorskip("ray", reason="needs ray: pip install 'thincdialog[ray]'")
-    kept = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "PYTHONPATH")}
-    os.environ["RAY_AUTH_MODE"] = "disabled"
-    os.environ["PYTHONPATH"] = ":".join(path for path in sys.path if path)
-    ray.init(
-        address="local",
-        num_cpus=4,
-        num_gpus=0,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-        configure_logging=False,
-        object_store_memory=100 << 20,
-    )
-    yield ray
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ray.shutdown()
-    for name, value in kept.items():
-        os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
 
 
 def run(folder, overrides=(), config=CONFIG, **options):
@@ -76,7 +54,6 @@ def alone(tmp_path):
     return run(tmp_path / "alone", {"num_workers": 0})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plane", ["shm", "store"])
 def test_ray_workers_end_with_the_same_weights_scores_and_log(plane, cluster, tmp_path, alone):
     found = run(tmp_path / "two", {"plane": plane})
@@ -84,7 +61,6 @@ def test_ray_workers_end_with_the_same_weights_scores_and_log(plane, cluster, tm
     assert found[1] == alone[1] and len(alone[1]) > 3
 
 
-@pytest.mark.slow
 def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alone):
     steps = {"training.max_steps": 4, "training.checkpoint_every_steps": 2}
     run(tmp_path / "two", {**steps, "num_workers": 1})
@@ -92,36 +68,62 @@ def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alo
     assert run(tmp_path / "two", whole, resume=True)[0] == alone[0]
 
 
-def killing(monkeypatch, kind, steps, victim):
-    """Kill a process as some steps begin."""
-    steps, take = list(steps), kind.take
-
-    def killing_take(runner, step, room):
-        if steps and step >= steps[0]:
-            steps.pop(0)
-            threading.Timer(0.02, os.kill, (victim(runner), 9)).start()
-        return take(runner, step, min(room, 3))
-
-    monkeypatch.setattr(kind, "take", killing_take)
+def last_worker(crew):
+    return crew.team.pids[-1]
 
 
-@pytest.mark.slow
+def server(crew):
+    return crew.server_pid
+
+
+def killing(monkeypatch, crew_kind, kind, method, victims):
+    """Kill processes just before they are asked for something; all workers are there then.
+
+    victims: Pairs of what is asked for, and who dies.
+    """
+    left, ask, crews = list(victims), getattr(kind, method), []
+    begin = crew_kind.__init__
+
+    def beginning(crew, *given):
+        begin(crew, *given)
+        crews.append(crew)
+
+    def killing_ask(asked, name, *given):
+        if not crews:  # It has not begun.
+            return ask(asked, name, *given)
+        crew = crews[-1]
+        waits = [who for what, who in left if what == name]
+        # Whoever takes the place of the last one who died is there, and works, in bounded time.
+        crew.team.started(60.0)
+        if waits and len(crew.team.actors) == crew.runner.num_workers:
+            left.remove((name, waits[0]))
+            os.kill(waits[0](crew), 9)
+        return ask(asked, name, *given)
+
+    monkeypatch.setattr(crew_kind, "__init__", beginning)
+    monkeypatch.setattr(kind, method, killing_ask)
+    return left
+
+
 @pytest.mark.parametrize("plane", ["shm", "store"])
 def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatch):
-    long = {"training.max_epochs": 8.0, "snapshot_every": 5}
+    long = {"training.max_epochs": 4.0, "snapshot_every": 7, "max_restarts": 9}
     alone = run(tmp_path / "alone", {**long, "num_workers": 0})
-    killing(monkeypatch, SyncRunner, [10], lambda runner: runner.crew.team.pids[-1])
+    calls = ["start_epoch", "run", "evaluate", "place", *["pieces"] * (plane == "store")]
+    left = killing(monkeypatch, RemotePeers, Team, "each", [(name, last_worker) for name in calls])
+    take = SyncRunner.take
+    monkeypatch.setattr(SyncRunner, "take", lambda *given: take(*given[:2], min(given[2], 2)))
     found = run(tmp_path / "two", {**long, "plane": plane})
-    assert "worker 1 died: 1 go on from step" in found[2]
+    assert not left
+    assert found[2].count("worker 1 died: 1 go on from step") == len(calls)
     assert found[0] == alone[0]
     assert found[1] == alone[1]
 
 
-@pytest.mark.slow
 def test_ray_too_many_deaths_end_the_run(cluster, tmp_path, monkeypatch):
-    killing(monkeypatch, SyncRunner, [4], lambda runner: runner.crew.team.pids[-1])
+    killing(monkeypatch, RemotePeers, Team, "each", [("run", last_worker)])
     with pytest.raises(WorkerError, match="max_restarts = 0"):
-        run(tmp_path / "two", {"max_restarts": 0, "training.max_epochs": 50.0})
+        run(tmp_path / "two", {"max_restarts": 0})
 
 
 def staleness(rows):
@@ -132,18 +134,19 @@ def staleness(rows):
     return counts
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plane", ["shm", "store"])
-@pytest.mark.parametrize("victim", ["nobody", "worker", "server"])
-def test_ray_asynchronous_every_example_counts_once(plane, victim, cluster, tmp_path, monkeypatch):
-    if victim == "worker":
-        killing(monkeypatch, AsyncRunner, [10], lambda runner: runner.crew.team.pids[-1])
-    if victim == "server":
-        killing(monkeypatch, AsyncRunner, [10], lambda runner: runner.crew.server_pid)
+@pytest.mark.parametrize("dies", [False, True])
+def test_ray_asynchronous_every_example_counts_once(plane, dies, cluster, tmp_path, monkeypatch):
     given = {"mode": "async", "microbatches": 1, "plane": plane, "training.max_epochs": 6.0}
-    given.update({"snapshot_every": 5, "training.eval_every_steps": 0})
+    given.update({"snapshot_every": 5, "training.eval_every_steps": 0, "max_restarts": 9})
+    left = []
+    if dies:
+        calls = ["end_at", "take", "snapshot", "start_epoch"]
+        victims = [(name, server) for name in calls] + [("take", last_worker)]
+        left = killing(monkeypatch, RemoteServer, RemoteServer, "_ask", victims)
     _, rows, told = run(tmp_path / "two", given)
-    assert ("died" in told) == (victim != "nobody")
+    assert not left
+    assert told.count("the server died") == 4 * dies and told.count("worker 1 died") == dies
     last = rows[-1]
     # Six epochs, whatever was learnt anew.
     assert last["epoch"] == 6.0
@@ -154,13 +157,28 @@ def test_ray_asynchronous_every_example_counts_once(plane, victim, cluster, tmp_
     assert max(ages) <= 3
 
 
-@pytest.mark.slow
+def test_ray_asynchronous_a_server_dies_as_an_epoch_ends(cluster, tmp_path, monkeypatch):
+    """Another one begins anew, and does not know yet where the epoch ends."""
+    settle, dead = AsyncRunner.settle, []
+
+    def killing_settle(runner):
+        if runner.is_done and not dead:
+            dead.append(server(runner.crew))
+            os.kill(dead[0], 9)
+        return settle(runner)
+
+    monkeypatch.setattr(AsyncRunner, "settle", killing_settle)
+    given = {"mode": "async", "microbatches": 1, "training.max_epochs": 2.0}
+    given.update({"snapshot_every": 500, "training.eval_every_steps": 0})
+    _, rows, told = run(tmp_path / "two", given)
+    assert "the server died; another one goes on from step 0 " in told
+    alone = run(tmp_path / "alone", {**given, "num_workers": 0})[1]
+    assert [row["step"] for row in rows] == [row["step"] for row in alone]
+    assert rows[-1]["examples"] == alone[-1]["examples"]
+
+
 def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
     given = {"mode": "async", "microbatches": 1, "training.optimizer.grad_clip": 0.0}
-    whole = run(
-        tmp_path / "alone", given, CONFIG.replace("thincdialog.Ray.v1", "thincdialog.Ray.v1")
-    )
-    assert whole[1]
     none = run(tmp_path / "none", {**given, "num_workers": 0})
     one = run(tmp_path / "one", {**given, "num_workers": 1})
     plain = RANKER.replace("n_samples = 1", "n_samples = 0\neval_every_steps = 4")
@@ -172,12 +190,23 @@ def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
     assert one[0] == none[0] == weights(tmp_path / "plain")
 
 
-@pytest.mark.slow
 def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):
     with pytest.raises(DialogError, match="num_workers = 5 needs 5 CPUs.*cluster has 4"):
         run(tmp_path / "five", {"num_workers": 5})
     with pytest.raises(DialogError, match="num_workers = 2 needs 2 GPUs.*cluster has 0"):
         run(tmp_path / "gpus", {"num_gpus_per_worker": 1})
+
+
+def test_ray_an_address_where_nobody_listens_is_refused_at_once():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(DialogError, match=f"no cluster answers at '{address}': .*refused"):
+            see_that_it_answers(address)
+        listening.listen()
+        see_that_it_answers(address)
+    for address in ("auto", "ray://nowhere:10001"):  # Ray's to say.
+        see_that_it_answers(address)
 
 
 CODE = """
@@ -220,7 +249,6 @@ print([node.name for node in made.learner.model.walk()].count("fails") > 0)
 """
 
 
-@pytest.mark.slow
 def test_ray_an_error_in_a_worker_tells_its_place(cluster, tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(CODE)
@@ -272,7 +300,6 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
         make_experiment(recipe, "node7")
 
 
-@pytest.mark.slow
 def test_ray_code_comes_along(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(CODE.replace("fails_at_last", "comes_along"))

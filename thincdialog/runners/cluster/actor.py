@@ -2,7 +2,6 @@
 
 import os
 import socket
-import time
 from contextlib import ExitStack
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
@@ -16,6 +15,7 @@ from ..crew import Failure
 from .lone_plane import Aborted
 from .mapped_arrays import MappedArrays
 from .mapped_arrays import Mapping as MappedMemory
+from .parcel import opened, parcel
 from .peer import Peer
 from .recipe import Recipe, evaluate_share, make_experiment
 from .server_link import ServerLink
@@ -107,10 +107,10 @@ class WorkerActor:
         self.begin_peer()
         self.worker, self._era = worker, era
         self._mailbox = Mailbox()
-        others = list(others)
+        calls = [other.give.options(num_returns=0) for other in others]
 
         def send(other: int, key: Any, message: Any) -> None:
-            others[other].give.remote(era, key, message)
+            calls[other].remote(era, key, *parcel(message))
 
         stretches: Sequence[Part] = self.peer.stretches
         plane = StorePlane(weights, stretches, slots, worker, send, self._mailbox)
@@ -119,16 +119,15 @@ class WorkerActor:
         with self.peer.experiment.working():
             self.peer.join(plane, state)
 
-    def give(self, era: int, key: Any, message: Any) -> None:
+    def give(self, era: int, key: Any, *parts: Any) -> None:
         """Another worker has a message."""
-        while self._era < era:  # This one has not come so far.
-            time.sleep(0.001)
         if self._era == era:
-            self._mailbox.put(key, message)
+            self._mailbox.put(key, opened(parts))
 
-    def abandon(self) -> None:
-        """The others are gone."""
-        self._mailbox.abandon()
+    def abandon(self, era: int) -> None:
+        """Others of that time are gone."""
+        if self._era == era:
+            self._mailbox.abandon()
 
     def join_server(
         self, worker: int, server: Any, n_microbatches: int, memory: Optional[MappedMemory],

@@ -17,8 +17,9 @@ from ...training.interruption import Interruption
 from ...training.log_rows import STALENESS
 from ..crew import MAX_WAIT_SECONDS, Failure
 from ..stale_steps import describe_stale
+from .account import Account, steps_of
 from .evaluating import evaluate_alone, evaluate_together
-from .gradient_server import GradientServer, Told
+from .gradient_server import GradientServer, Made, Told
 from .mapped_arrays import MappedArrays
 from .pace import Pace
 from .ray_cluster import FREE_SECONDS, Died, RayCluster, Team
@@ -29,6 +30,7 @@ from .stateless_worker import StatelessWorker
 
 # How long steps are waited for, before the loop looks at the time.
 TAKE_SECONDS = 0.2
+NOTHING = Told([], 0, None, False)
 
 
 class AsyncRunner(RayRunner):
@@ -71,6 +73,7 @@ class AsyncRunner(RayRunner):
         arrays = {name: self._kept(name) for name in ARRAYS}
         return {
             "version": 0,
+            "untold": [],
             "ledger": {"first": 0, "next": 0, "end": None, "again": []},
             "weights": self.learner.weights,
             "arrays": {name: array for name, array in arrays.items() if array is not None},
@@ -97,10 +100,11 @@ class AsyncRunner(RayRunner):
 
     def _reports(self, told: Told) -> List[StepReport]:
         self.is_done = told.is_over
-        self._follow(len(told.reports))
-        if told.reports:
-            self.crew.tell(told.reports)
-        return [report for _, report in told.reports]
+        steps = steps_of(told.made)
+        self._follow(len(steps))
+        if steps:
+            self.crew.tell(steps)
+        return [step.report for step in steps]
 
     def settle(self) -> List[StepReport]:
         return self._reports(self.crew.settle())
@@ -145,7 +149,7 @@ class LoneServer:
         values, ops = experiment.learner.weights, experiment.learner.model.ops
         self.server = GradientServer(self.worker.stretches, optimizer, ops, values, runner.bound)
         first = runner.first_snapshot()
-        self.server.restore(first["ledger"], first["state"], first["arrays"], 0)
+        self.server.restore(first)
         self.pace = Pace()
 
     def start_epoch(self, epoch: int) -> Dict[str, Any]:
@@ -166,10 +170,10 @@ class LoneServer:
         self.server.end_at(self.server.version + self.pace.begin(room))
         self.worker.work(lambda learnt: self.server.exchange(0, learnt))
         told = self.server.take()
-        self.seconds = self.pace.end(len(told.reports))
+        self.seconds = self.pace.end(len(steps_of(told.made)))
         return told
 
-    def tell(self, reports: List[Tuple[int, StepReport]]) -> None:
+    def tell(self, steps: List[Made]) -> None:
         """Show the optimizer's state as it is."""
         self.runner._bind(self.server.plane.state, self.server.owned.kept())
         self.runner.learner.weights_changed()
@@ -208,8 +212,8 @@ class RemoteServer:
         self.busy: Dict[int, Any] = {}
         self.server: Any = None
         self.memory: Optional[MappedArrays] = None
-        self._saved = runner.first_snapshot()
-        self._limit, self._n_told, self._n_owed, self._heard = 0, 0, 0, time.monotonic()
+        self.account = Account(runner.first_snapshot())
+        self._heard = time.monotonic()
         self._examples: Dict[int, int] = {}
         self._stale = ""
         try:
@@ -217,9 +221,13 @@ class RemoteServer:
             self.recipe = self.ray.put(recipe_of(self.experiment, teacher))
             self.is_near = settings["plane"] != "store"
             self.team.start(runner.num_workers, self.recipe, self.is_near)
+            self._launch_server()  # Both take their time.
             if self.team.join(MAX_WAIT_SECONDS) == 0:
                 raise WorkerError(0, "no worker could begin: their processes died")
             self._set_up()
+        except Died as death:
+            self.end()
+            raise WorkerError(0, f"it could not begin: {death}") from None
         except BaseException:
             self.end()
             raise
@@ -235,34 +243,38 @@ class RemoteServer:
         n, n_workers = len(self.learner.weights), self.runner.num_workers
         layout = server_layout(n, parameters.stretches, n_workers)
         if len(nodes) > 1 or wanted == "store":
-            self._start_server()
+            self._begin_server()
             self._join(range(len(self.team.actors)))
             return
         for is_named in (False, True):
             self.memory = MappedArrays(layout, is_named)
-            if self._start_server() and self._join(range(len(self.team.actors))):
+            if self._begin_server() and self._join(range(len(self.team.actors))):
                 return
             self.memory.close()
         raise DialogError(
             '[runner] workers cannot open the memory of the run\'s process: set plane = "store"'
         )
 
-    def _start_server(self) -> bool:
+    def _launch_server(self) -> None:
         self.server = self.cluster.start(ServerActor, n_cpus=0, n_gpus=0, is_near=True, at_once=1)
+        self._made = self.server.make.remote(self.recipe)
+
+    def _begin_server(self) -> bool:
+        """RETURNS (bool): Whether it can open the memory."""
         mapping = None if self.memory is None else self.memory.mapping
         runner = self.runner
-        given = (self.recipe, self._saved, runner.bound, runner.num_workers, mapping)
-        made = self.server.make.remote(*given)
-        answer = self._sure(made)
-        if isinstance(answer, Failure):
-            raise WorkerError(0, f"the server could not begin: {answer.text}")
-        self.server_pid: int = answer or 0
-        return answer is not None
+        given = (*self.account.start(), runner.bound, runner.num_workers, mapping)
+        answers = [self._sure(self._made), self._sure(self.server.begin.remote(*given))]
+        for answer in answers:
+            if isinstance(answer, Failure):
+                raise WorkerError(0, f"the server could not begin: {answer.text}")
+        self.server_pid: int = answers[0]
+        return answers[1]
 
     def _join(self, numbers: Any) -> bool:
         """Let workers work for the server; RETURNS whether all can."""
         mapping = None if self.memory is None else self.memory.mapping
-        runner, first = self.runner, self._saved["ledger"]["first"]
+        runner, first = self.runner, self.account.saved["ledger"]["first"]
         given = (self.server, runner.n_microbatches, mapping, runner.origin, first)
         refs = {
             number: self.team.actors[number].call.remote("join_server", number, *given)
@@ -285,6 +297,8 @@ class RemoteServer:
 
         RAISES (Died): If it is gone.
         """
+        for _ in self.team.ended({answer: 0}):
+            pass
         try:
             return self.ray.get(answer)
         except self.ray.exceptions.RayError as error:
@@ -294,47 +308,48 @@ class RemoteServer:
 
     def start_epoch(self, epoch: int) -> Dict[str, Any]:
         """See ``StatelessWorker.start_epoch``."""
-        while True:
-            try:
-                first = self._ask("start_epoch")
-                origin = self.team.each("start_epoch", epoch, first)[0]
-                self.runner.origin = origin
-                self._saved = self._ask("snapshot")
-                return origin
-            except Died as death:
-                self._recover(death)
+
+        def attempt() -> Dict[str, Any]:
+            first = self._ask("start_epoch")
+            self.runner.origin = self.team.each("start_epoch", epoch, first)[0]
+            self.account.start_epoch(self._ask("snapshot"))
+            return self.runner.origin
+
+        return self._surely(attempt)
 
     def restore(self, ledger: Mapping[str, Any]) -> None:
         """Go on with these units."""
-        self._saved = {**self._saved, "ledger": dict(ledger)}
-        saved = self._saved
-        self._ask("restore", ledger, saved["state"], saved["arrays"], saved["version"])
-        self.team.each("go_to", self.runner.origin, ledger["first"])
+        saved = {**self.account.saved, "ledger": dict(ledger)}
+        self.account.save(saved)
+
+        def attempt() -> None:
+            self._ask("restore", saved)
+            self.team.each("go_to", self.runner.origin, ledger["first"])
+
+        self._surely(attempt)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """See ``GradientServer``."""
-        while True:
-            try:
-                self._ask("restore_schedules", states)
-                self._saved = self._ask("snapshot")
-                return
-            except Died as death:
-                self._recover(death)
+
+        def attempt() -> None:
+            self._ask("restore_schedules", states)
+            self._save()
+
+        self._surely(attempt)
 
     # --- steps ----------------------------------------------------------------------------
 
     def take(self, room: float) -> Told:
         """What has come of steps, after a while."""
-        self._limit = self._n_told + int(min(room, 1 << 40))
         try:
-            self._ask("end_at", self._limit)
+            self._ask("end_at", self.account.n_told + int(min(room, 1 << 40)))
             if not self.busy:
                 self._fill_up()
                 self._send_out()
             return self._listen(TAKE_SECONDS)
         except Died as death:
             self._recover(death)
-            return Told([], self._n_told, False)
+            return NOTHING
 
     def _send_out(self) -> None:
         for number, actor in enumerate(self.team.actors):
@@ -364,24 +379,24 @@ class RemoteServer:
         if died:
             raise Died(died, text)
         told: Told = self._ask("take")
-        if told.reports or done:
+        if told.made or done:
             self._heard = time.monotonic()
         elif time.monotonic() - self._heard > MAX_WAIT_SECONDS:
             text = f"no answer within {MAX_WAIT_SECONDS:g} seconds: it hangs, or is very slow"
             raise WorkerError(min(self.busy), text)
-        # Those that were told before the server died, and were made once more.
-        owed = min(self._n_owed, len(told.reports))
-        self._n_owed -= owed
-        told = told._replace(reports=told.reports[owed:])
-        self._n_told += len(told.reports)
-        if told.version - self._saved["version"] >= self.runner.settings["snapshot_every"]:
-            self._saved = self._surely("snapshot")
+        told = told._replace(made=self.account.new(told))
+        n_since = told.version - self.account.saved["version"]
+        if n_since >= self.runner.settings["snapshot_every"]:
+            self._surely(self._save)
         return told
 
-    def tell(self, reports: List[Tuple[int, StepReport]]) -> None:
+    def _save(self) -> None:
+        self.account.save(self._ask("snapshot"))
+
+    def tell(self, steps: List[Made]) -> None:
         """The live line."""
         now = time.monotonic()
-        for worker, report in reports:
+        for worker, _, report in steps:
             self._examples[worker] = self._examples.get(worker, 0) + report.examples
             for name in report.counts:
                 if name.startswith(STALENESS):
@@ -396,36 +411,36 @@ class RemoteServer:
 
     def settle(self) -> Told:
         """Wait until nobody is at work."""
-        reports: List[Tuple[int, StepReport]] = []
+        made: List[Made] = []
         is_over = self.runner.is_done
         while True:
             try:
-                # A server that died has steps to make again.
-                self._ask("end_at", self._n_told if self._n_owed else 0)
-                if self._n_owed and not self.busy:
+                self._ask("end_at", 0)
+                if self.account.owed and not self.busy:
+                    self._fill_up()
                     self._send_out()
-                if not self.busy and not self._n_owed:
-                    self._saved = self._ask("snapshot")
+                if not self.busy and not self.account.owed:
+                    self._save()
                     break
                 told = self._listen(TAKE_SECONDS)
-                reports += told.reports
+                made += told.made
                 is_over = told.is_over
             except Died as death:
                 self._recover(death)
-        self.runner.take_over(self._saved)
-        return Told(reports, self._n_told, is_over)
+        self.runner.take_over(self.account.saved)
+        return NOTHING._replace(made=made, is_over=is_over)
 
     # --- who dies -------------------------------------------------------------------------
 
     def snapshot(self) -> Dict[str, Any]:
         """The last one, which is how it is when nobody is at work."""
-        return self._saved
+        return self.account.saved
 
-    def _surely(self, name: str, *given: Any) -> Any:
-        """What a method of the server gives, in the end."""
+    def _surely(self, attempt: Callable[[], Any]) -> Any:
+        """What something gives, whoever dies meanwhile."""
         while True:
             try:
-                return self._ask(name, *given)
+                return attempt()
             except Died as death:
                 self._recover(death)
 
@@ -447,8 +462,6 @@ class RemoteServer:
             raise WorkerError(who, f"it died, and [runner] max_restarts = {most}: {death}")
         if death.workers:
             self.team.remove(death.workers)
-            for number in death.workers:
-                self.server.forget.remote(number)
             # Numbers of the others have changed.
             self._call_back()
             self._renumber()
@@ -456,10 +469,12 @@ class RemoteServer:
             what = f"worker {', '.join(map(str, death.workers))} died"
         else:
             self._call_back()
-            self._n_owed += self._n_told - self._saved["version"] - self._n_owed
-            self._start_server()
+            self.account.died()
+            self._launch_server()
+            self._begin_server()
             self._renumber()
-            what = f"the server died; another one goes on from step {self._saved['version']:,}"
+            version = self.account.saved["version"]
+            what = f"the server died; another one goes on from step {version:,}"
         seconds = time.monotonic() - began
         runner.note(f"[runner] {what} ({seconds:.1f} seconds; {runner.n_restarts} so far)")
 
@@ -469,8 +484,8 @@ class RemoteServer:
             self._ask("end_at", 0)
         except (Died, WorkerError):
             pass
-        refs = list(self.busy.values())
-        self.ray.wait(refs, num_returns=len(refs), timeout=MAX_WAIT_SECONDS) if refs else None
+        for _ in self.team.ended({ref: number for number, ref in self.busy.items()}):
+            pass
         self.busy = {}
 
     def _renumber(self) -> None:
@@ -502,15 +517,14 @@ class RemoteServer:
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         """See ``evaluate_together``."""
 
-        def attempt(split: str, shown: Any) -> List[Any]:
-            while True:
-                try:
-                    weights = self.ray.put(shown)
-                    return self.team.each("evaluate", split, len(self.team.actors), weights)
-                except Died as death:
-                    self._recover(death)
+        def ask(split: str, shown: Any) -> List[Any]:
+            def attempt() -> List[Any]:
+                weights = self.ray.put(shown)
+                return self.team.each("evaluate", split, len(self.team.actors), weights)
 
-        return evaluate_together(self.experiment, teacher, attempt)
+            return self._surely(attempt)
+
+        return evaluate_together(self.experiment, teacher, ask)
 
     def end(self) -> None:
         """Let all of them go."""

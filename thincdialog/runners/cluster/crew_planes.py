@@ -16,10 +16,7 @@ class Planes:
 
     runner (RayRunner): The run's.
     team (Team): The workers.
-    is_elsewhere (bool): Whether what workers change is seen here only after ``gather``.
     """
-
-    is_elsewhere = False
 
     def __init__(self, runner: Any, team: Any, slots: Slots, stretches: Sequence[Part]):
         self.runner, self.team, self.slots, self.stretches = runner, team, slots, stretches
@@ -103,7 +100,6 @@ class SharedPlanes(Planes):
 class StorePlanes(Planes):
     """On several machines: what workers see goes to them, and comes back when it is wanted."""
 
-    is_elsewhere = True
     _eras = 0
 
     def __init__(self, *given: Any):
@@ -123,12 +119,14 @@ class StorePlanes(Planes):
         ray, team = self.team.ray, self.team
         if self.weights is not self.runner.learner.weights:
             self.runner.learner.weights[:] = self.weights
+        # What is gathered goes into them: a snapshot stays as it is.
+        self.arrays = {name: array.copy() for name, array in self.arrays.items()}
         self.runner._bind(self.arrays, list(self.arrays))
         weights, arrays = ray.put(self.weights), ray.put(self.arrays)
         numbers = list(range(self.slots.n_workers))
         self._actors = list(team.actors)
         others = ray.put(self._actors)
-        era = StorePlanes._eras
+        era = self._era = StorePlanes._eras
         team.each("join_store", numbers, self.slots, others, era, state, weights, arrays)
 
     def made(self, kept: List[str]) -> None:
@@ -156,7 +154,7 @@ class StorePlanes(Planes):
 
     def abort(self) -> None:
         for actor in self._actors:
-            actor.call.remote("abandon")
+            actor.call.remote("abandon", self._era)
 
 
 def make_planes(runner: Any, team: Any, slots: Slots, stretches: Sequence[Part]) -> Planes:

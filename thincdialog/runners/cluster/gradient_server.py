@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -41,16 +41,29 @@ class Learnt(NamedTuple):
     gradient: Optional[Gradient]
 
 
+class Made(NamedTuple):
+    """What came of a unit.
+
+    report (StepReport): Of its step; without examples there was none.
+    """
+
+    worker: int
+    unit: int
+    report: StepReport
+
+
 class Told(NamedTuple):
     """What has come of units since the last time.
 
-    reports (List[Tuple[int, StepReport]]): Of steps, each with its worker.
+    made (List[Made]): In the order of steps.
     version (int): Steps made so far.
+    end (Optional[int]): Of the units of the epoch, if it is known.
     is_over (bool): Whether the epoch is.
     """
 
-    reports: List[Tuple[int, StepReport]]
+    made: List[Made]
     version: int
+    end: Optional[int]
     is_over: bool
 
 
@@ -82,21 +95,20 @@ class GradientServer:
         self.ledger = Ledger()
         self._sums = numpy.zeros(n_blocks_of(stretches))
         self.version = self._limit = self._n_dropped = 0
-        self._reports: List[Tuple[int, StepReport]] = []
+        self._made: List[Made] = []
 
-    def restore(
-        self, ledger: Mapping[str, Any], state: Mapping[str, Any], arrays: Mapping[str, Any],
-        version: int,
-    ) -> None:  # fmt: skip
+    def restore(self, saved: Mapping[str, Any], owed: Collection[int] = ()) -> None:
         """Go on from somewhere.
 
-        state (Mapping[str, Any]): Of the optimizer, without arrays.
+        saved (Mapping[str, Any]): From ``snapshot``; the weights are there.
+        owed (Collection[int]): Units that were made since, and told: see ``Ledger``.
         """
-        for name, array in arrays.items():
+        for name, array in saved["arrays"].items():
             self.plane.state[name][:] = array
-        restore_pieces(self.optimizer, self.owned.pieces, state, self.plane)
-        self.ledger.restore(ledger)
-        self.version = self._limit = version
+        restore_pieces(self.optimizer, self.owned.pieces, saved["state"], self.plane)
+        self.ledger.restore(saved["ledger"], owed)
+        self.version = self._limit = saved["version"]
+        self._made = list(saved["untold"])
 
     def start_epoch(self) -> int:
         """RETURNS (int): The first unit."""
@@ -104,7 +116,7 @@ class GradientServer:
         return self.ledger.first
 
     def end_at(self, version: float) -> None:
-        """Make no more steps than up to there; those that are at workers come before."""
+        """Make no more steps than up to there, but for those that are at workers or owed."""
         self._limit = int(min(version, 1 << 62))
 
     def exchange(self, worker: int, learnt: Optional[Learnt]) -> Optional[Tuple[int, int]]:
@@ -116,9 +128,8 @@ class GradientServer:
         """
         if learnt is not None and self.ledger.is_wanted(worker, learnt.unit):
             self._take_in(worker, learnt)
-        if self.version + self.ledger.n_out >= self._limit:
-            return None
-        unit = self.ledger.hand_out(worker)
+        is_full = self.version + self.ledger.n_out >= self._limit
+        unit = self.ledger.hand_out(worker, is_full)
         return None if unit is None else (unit, self.version)
 
     def _take_in(self, worker: int, learnt: Learnt) -> None:
@@ -134,7 +145,7 @@ class GradientServer:
         if report.examples:
             assert learnt.gradient is not None
             report = self._apply(learnt, learnt.gradient, report, staleness)
-            self._reports.append((worker, report))
+        self._made.append(Made(worker, learnt.unit, report))
         self.ledger.done(worker)
 
     def _apply(
@@ -176,18 +187,20 @@ class GradientServer:
 
     def take(self) -> Told:
         """What has come since the last time."""
-        reports, self._reports = self._reports, []
-        return Told(reports, self.version, self.ledger.is_over)
+        made, self._made = self._made, []
+        return Told(made, self.version, self.ledger.end, self.ledger.is_over)
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
         restore_schedules(self.optimizer, states)
 
     def snapshot(self) -> Dict[str, Any]:
-        """All that another server needs to go on from here; copies."""
+        """All that another server needs to go on from here, also what was not told yet;
+        copies."""
         kept = self.owned.kept()
         return {
             "version": self.version,
+            "untold": list(self._made),
             "ledger": self.ledger.state(),
             "weights": self.values.copy(),
             "arrays": {name: self.plane.state[name].copy() for name in ARRAYS if name in kept},

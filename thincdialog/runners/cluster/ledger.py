@@ -1,6 +1,6 @@
 """Which units of work are handed out, done, or to be done anew: each counts once."""
 
-from typing import Any, Dict, List, Mapping, Optional, Set
+from typing import Any, Collection, Dict, List, Mapping, Optional, Set
 
 
 class Ledger:
@@ -9,11 +9,14 @@ class Ledger:
 
     first (int): Of this epoch.
     end (Optional[int]): Of the next epoch, as soon as that is known.
+    owed (Set[int]): Units that were done before a server died, and are to be done anew: they
+        come before all others.
     """
 
     def __init__(self) -> None:
         self.first = self._next = 0
         self.end: Optional[int] = None
+        self.owed: Set[int] = set()
         self._again: List[int] = []
         self._at: Dict[int, int] = {}  # Worker to unit.
         self._done: Set[int] = set()
@@ -22,12 +25,20 @@ class Ledger:
         """All units of the last one are done."""
         if self.end is not None:
             self.first = self._next = self.end
-        self.end, self._again, self._done = None, [], set()
+        self.end, self.owed, self._again, self._done = None, set(), [], set()
 
-    def hand_out(self, worker: int) -> Optional[int]:
-        """A unit for a worker; None if there is none now."""
-        if self._again:
-            unit = self._again.pop(0)
+    def hand_out(self, worker: int, is_full: bool = False) -> Optional[int]:
+        """A unit for a worker; None if there is none now.
+
+        is_full (bool): Whether only what is owed shall be done.
+        """
+        again = [unit for unit in self._again if unit in self.owed]
+        again = again or ([] if is_full else self._again)
+        if again:
+            unit = again[0]
+            self._again.remove(unit)
+        elif is_full:
+            return None
         elif self.end is None or self._next < self.end:
             unit = self._next
             self._next += 1
@@ -42,7 +53,9 @@ class Ledger:
 
     def done(self, worker: int) -> None:
         """What a worker has is done."""
-        self._done.add(self._at.pop(worker))
+        unit = self._at.pop(worker)
+        self._done.add(unit)
+        self.owed.discard(unit)
 
     def back(self, worker: int) -> None:
         """What a worker has, if anything, is to be done anew."""
@@ -75,10 +88,14 @@ class Ledger:
             "again": sorted([*self._again, *self._at.values()]),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to where ``state`` was taken."""
-        self.first, self._next, self.end = state["first"], state["next"], state["end"]
-        self._again, self._at = list(state["again"]), {}
-        self._done = set(range(self.first, self._next)) - set(self._again)
+    def restore(self, state: Mapping[str, Any], owed: Collection[int] = ()) -> None:
+        """Go back to where ``state`` was taken.
+
+        owed (Collection[int]): Units that were done since.
+        """
+        self.first, self.end, self.owed = state["first"], state["end"], set(owed)
+        self._next = max([state["next"], *(unit + 1 for unit in owed)])
+        self._again = sorted({*state["again"], *range(state["next"], self._next)})
+        self._at, self._done = {}, set(range(self.first, self._next)) - set(self._again)
         if self.end is not None:
             self._done = {unit for unit in self._done if unit < self.end}

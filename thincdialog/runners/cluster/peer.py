@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from ...config import build_block
 from ...errors import TrainingError
+from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Rows
 from ...optimizers.scored_schedules import restore_schedules
 from ...optimizers.state import KEY, restore_optimizer
@@ -79,8 +80,10 @@ class Peer:
         own = self.slots.own(plane.worker)
         # The last one's gradient is where the model puts it.
         self._bound = own[-1] if own and self.slots.size == 1 else None
-        if self._bound is not None:
-            self.parameters.move_gradients(plane.vectors[self._bound])
+        # Zero: who was left alone within a step has gradients of it where they were.
+        vector = None if self._bound is None else plane.vectors[self._bound]
+        vector = aligned_zeros(len(plane.values)) if vector is None else vector
+        self.parameters.move_gradients(vector)
         self.learner.weights_changed()
 
     # --- steps ----------------------------------------------------------------------------

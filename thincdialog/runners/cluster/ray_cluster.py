@@ -3,20 +3,23 @@
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import time
 from contextlib import suppress
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from ...errors import DialogError, MissingPackageError, WorkerError
 from ...loader.starting import SIGNALS
-from ...training.interruption import Interruption
-from ..crew import MAX_WAIT_SECONDS, Failure
+from ...training.interruption import Interrupted, Interruption
+from ..crew import MAX_END_SECONDS, MAX_WAIT_SECONDS, Failure
 from .actor import WorkerActor
 
 # How often one looks, while waiting, whether the run is to end; and for how long one waits for
 # processors that others are about to give back.
 LOOK_SECONDS, FREE_SECONDS = 0.5, 10.0
+# How long a cluster may take to answer at all.
+CONNECT_SECONDS = 10.0
 # Ray says much that no user of ours can use.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -51,6 +54,21 @@ def import_ray() -> Any:
     return ray
 
 
+def see_that_it_answers(address: str) -> None:
+    """Ray itself would try for minutes, without a word.
+
+    address (str): Of a cluster; whatever is not HOST:PORT is left to Ray.
+    RAISES (DialogError): If nobody listens there.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise DialogError(f"[runner] no cluster answers at {address!r}: {error}") from None
+
+
 class RayCluster:
     """The cluster at an address; without one, that of this process, or a new one, which is
     gone with it.
@@ -74,7 +92,9 @@ class RayCluster:
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
         options: Dict[str, Any] = {"address": address}
-        if address is None:
+        if address is not None:
+            see_that_it_answers(address)
+        else:
             # Its own folder, short, as sockets lie there, which goes with the run.
             self._folder = tempfile.mkdtemp(prefix="td-ray-", dir="/tmp")
             options = {"address": "local", "num_cpus": num_cpus, "_temp_dir": self._folder}
@@ -282,28 +302,45 @@ class Team:
         answers: Dict[int, Any] = {}
         died: Dict[int, str] = {}
         failed: List[WorkerError] = []
-        pending, heard = list(whose), time.monotonic()
-        while pending:
-            done, pending = self.ray.wait(pending, num_returns=1, timeout=LOOK_SECONDS)
-            for ref in done:
-                heard, number = time.monotonic(), whose[ref]
-                try:
-                    answers[number] = self.ray.get(ref)
-                except self.ray.exceptions.RayError as error:
-                    died[number] = " ".join(str(error).split())
-                if isinstance(answers.get(number), Failure):
-                    failed.append(answers[number].error(number))
+        for ref in self.ended(whose):
+            number = whose[ref]
+            try:
+                answers[number] = self.ray.get(ref)
+            except self.ray.exceptions.RayError as error:
+                died[number] = " ".join(str(error).split())
+            if isinstance(answers.get(number), Failure):
+                failed.append(answers[number].error(number))
             if died or failed:
                 self.abort()
-            if time.monotonic() - heard > MAX_WAIT_SECONDS:
-                numbers = sorted(whose[ref] for ref in pending)
-                text = f"no answer within {MAX_WAIT_SECONDS:g} seconds: it hangs, or is very slow"
-                raise WorkerError(numbers[0], text)
         if died:
             raise Died(sorted(died), died[min(died)])
         if failed:
             raise failed[0]
         return answers
+
+    def ended(self, whose: Mapping[Any, int]) -> Iterator[Any]:
+        """Calls as they end. Whoever waits for one waits here, in bounded time.
+
+        whose (Mapping[ObjectRef, int]): The worker of each.
+        RAISES (WorkerError): If none ends in time.
+        RAISES (Interrupted): If none ends in time after a signal.
+        """
+        pending, heard, end = list(whose), time.monotonic(), float("inf")
+        while pending:
+            done, pending = self.ray.wait(pending, num_returns=1, timeout=LOOK_SECONDS)
+            yield from done
+            now = time.monotonic()
+            if done or not pending:
+                heard = now
+                continue
+            number = self.interruption.received
+            if number is not None:
+                end = min(end, now + MAX_END_SECONDS)
+                if now >= end:
+                    raise Interrupted(number)
+            if now - heard > MAX_WAIT_SECONDS:
+                text = f"no answer within {MAX_WAIT_SECONDS:g} seconds: it hangs, or is very slow"
+                raise WorkerError(min(whose[ref] for ref in pending), text)
 
     def remove(self, numbers: Sequence[int]) -> None:
         """Forget those that are gone."""

@@ -96,20 +96,31 @@ class ServerActor:
     def __init__(self) -> None:
         self.memory: Optional[MappedArrays] = None
 
-    def make(self, recipe: Recipe, saved: Any, bound: int, n_workers: int, memory: Any) -> Any:
-        """Build the server.
+    def make(self, recipe: Recipe) -> Any:
+        """Build what it works with.
 
-        saved (Dict[str, Any]): From ``GradientServer.snapshot``.
-        memory (Optional[Mapping]): Of the machine that all are on; None if there is none.
-        RETURNS (Any): The id of its process; None if the memory cannot be opened from here; or
-            a ``Failure``.
+        RETURNS (Any): The id of its process; or a ``Failure``.
         """
         try:
-            experiment, _ = make_experiment(recipe, "of the server", with_data=False)
+            self.experiment, _ = make_experiment(recipe, "of the server", with_data=False)
+        except BaseException as error:
+            return Failure.of(error)._replace(cause=None)
+        return os.getpid()
+
+    def begin(self, saved: Any, owed: List[int], bound: int, n_workers: int, memory: Any) -> Any:
+        """Be a server.
+
+        saved (Dict[str, Any]): From ``GradientServer.snapshot``.
+        owed (List[int]): Units that were made since, and told.
+        memory (Optional[Mapping]): Of the machine that all are on; None if there is none.
+        RETURNS (Any): Whether the memory can be opened from here; or a ``Failure``.
+        """
+        try:
+            experiment = self.experiment
             try:
                 self.memory = None if memory is None else MappedArrays.open(memory)
             except OSError:
-                return None
+                return False
             parameters: Any = experiment.learner.parameters  # type: ignore[attr-defined]
             values = aligned_zeros(len(saved["weights"]))
             values[:] = saved["weights"]
@@ -117,12 +128,11 @@ class ServerActor:
             stretches = self.stretches = parameters.stretches
             ops = experiment.learner.model.ops
             self.server = GradientServer(stretches, optimizer, ops, values, bound, n_workers)
-            given = (saved["ledger"], saved["state"], saved["arrays"], saved["version"])
-            self.server.restore(*given)
+            self.server.restore(saved, owed)
             self._scratch = aligned_zeros(len(values))
         except BaseException as error:
             return Failure.of(error)._replace(cause=None)
-        return os.getpid()
+        return True
 
     def call(self, name: str, *given: Any) -> Any:
         """A method of the server."""

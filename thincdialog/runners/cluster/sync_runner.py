@@ -157,6 +157,7 @@ class RemotePeers:
         self.experiment, self.learner = runner.experiment, runner.learner
         self.n_gpus: float = settings["num_gpus_per_worker"]
         self.calls: List[Call] = []
+        self._kept: List[str] = []
         self.step = self.saved_step = 0
         names = ("address", "num_cpus", "object_store_memory")
         self.cluster = RayCluster(*(settings[name] for name in names))
@@ -170,6 +171,7 @@ class RemotePeers:
             self._join()
             self.stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
             self._form()
+            self._snapshot()
         except Died as death:
             self.end()
             raise WorkerError(death.workers[0], f"it could not begin: {death}") from None
@@ -177,7 +179,6 @@ class RemotePeers:
             self.end()
             raise
         self._told_schedules = schedule_states(self.experiment.optimizer)
-        self._snapshot()
 
     def _start(self, n_workers: int) -> None:
         is_near = self.runner.settings["plane"] != "store"
@@ -236,6 +237,9 @@ class RemotePeers:
                 self._go_back()
                 for call in self.calls:
                     self.team.each(*call)
+                # This process sees what it saw.
+                self.planes.made(self._kept)
+                self.planes.gather()
                 break
             except Died as another:
                 death = another
@@ -275,7 +279,7 @@ class RemotePeers:
 
     def made(self, step: int, kept: List[str]) -> None:
         """Steps were made."""
-        self.step = step
+        self.step, self._kept = step, kept
         self.planes.made(kept)
         if len(self.team.actors) < self.runner.num_workers:
             self._surviving(self._take_in)
@@ -293,7 +297,7 @@ class RemotePeers:
 
     def _snapshot(self) -> None:
         place = self.team.each("place")[0]
-        self.gather()
+        self.planes.gather()
         arrays = {name: self.runner._kept(name) for name in ARRAYS}
         self._saved = {
             "place": place,
@@ -309,7 +313,7 @@ class RemotePeers:
 
     def gather(self) -> None:
         """Let this process see weights and state as they are."""
-        self._surviving(self.planes.gather) if self.planes.is_elsewhere else None
+        self._surviving(lambda: self.planes.gather())  # Of those who are there by then.
 
     # --- evaluation -----------------------------------------------------------------------
 

@@ -1,0 +1,54 @@
+"""A real Ray cluster on this machine, which all tests of this folder share."""
+
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+
+import pytest
+
+NEEDS_RAY = "needs ray: pip install 'thincdialog[ray]'"
+
+
+@pytest.fixture(scope="session")
+def ray_environment():
+    """What processes of Ray get: their own path, and no token in the user's folder."""
+    pytest.importorskip("ray", reason=NEEDS_RAY)
+    path = ":".join(path for path in sys.path if path)
+    given = {"RAY_AUTH_MODE": "disabled", "PYTHONPATH": path}
+    kept = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    yield dict(os.environ)
+    for name, value in kept.items():
+        os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+@pytest.fixture(scope="session")
+def ray_folder():
+    """For what Ray leaves; its path is short, as sockets lie there."""
+    folder = tempfile.mkdtemp(prefix="td-test-ray-", dir="/tmp")
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(ray_environment, ray_folder):
+    """The package ray, with a cluster of four processors."""
+    import ray
+
+    ray.init(
+        address="local",
+        num_cpus=4,
+        num_gpus=0,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        configure_logging=False,
+        object_store_memory=100 << 20,
+        _temp_dir=ray_folder,
+    )
+    yield ray
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.shutdown()

@@ -1,0 +1,129 @@
+"""Each unit is told once, and each step is in the weights, whenever a server dies."""
+
+import pickle
+
+import numpy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thinc.api import SGD, NumpyOps
+
+from thincdialog.ops.alignment import aligned_zeros
+from thincdialog.optimizers.row_sparse import Part
+from thincdialog.protocol import StepReport
+from thincdialog.runners.cluster.account import Account, steps_of
+from thincdialog.runners.cluster.gradient import Gradient
+from thincdialog.runners.cluster.gradient_server import GradientServer, Learnt
+
+FIRST = {
+    "version": 0,
+    "untold": [],
+    "ledger": {"first": 0, "next": 0, "end": None, "again": []},
+    "weights": numpy.zeros(8, "f"),
+    "arrays": {},
+    "state": {"kept": [], "settings": {}, "schedules": {}, "nr_update": []},
+}
+
+
+class Run:
+    """A server that may die at any moment, its workers, and the run that asks it for steps. The
+    gradient of each unit is 1, and so each step makes all weights less by 1."""
+
+    def __init__(self, n_units, without_examples, n_workers):
+        self.n_units, self.without_examples = n_units, without_examples
+        self.account, self.held = Account(FIRST), dict.fromkeys(range(n_workers))
+        self.told = []
+        self.start()
+
+    def start(self):
+        saved, owed = pickle.loads(pickle.dumps(self.account.start()))
+        values = aligned_zeros(8)
+        values[:] = saved["weights"]
+        optimizer = SGD(1.0, L2=0.0, grad_clip=0.0)
+        self.server = GradientServer([Part(0, 8)], optimizer, NumpyOps(), values, 2)
+        saved["state"].update(settings={}, schedules={})
+        self.server.restore(saved, owed)
+        self.held = dict.fromkeys(self.held)
+
+    def die(self):
+        self.account.died()
+        self.start()
+
+    def work(self, worker, at_end):
+        """One call of a worker; RETURNS whether it has got something to do."""
+        learnt = None
+        if self.held[worker] is not None:
+            unit, version = self.held[worker]
+            report = StepReport(0 if unit in self.without_examples else 1, 0.0)
+            vector = aligned_zeros(8)
+            vector[:] = 1
+            report = None if unit >= at_end else report
+            learnt = Learnt(unit, version, report, Gradient(vector, []))
+        self.held[worker] = self.server.exchange(worker, learnt)
+        return self.held[worker] is not None
+
+    def take(self):
+        told = self.server.take()
+        self.told += self.account.new(told)
+        return told.is_over
+
+    def settle(self):
+        self.server.end_at(0)
+        for _ in range(100):
+            busy = [worker for worker in self.held if self.held[worker] is not None]
+            if not busy and not self.account.owed:
+                break
+            for worker in busy or self.held:
+                self.work(worker, self.at_end)
+            self.is_over = self.take()
+        assert not self.account.owed
+        self.account.save(self.server.snapshot())
+
+
+MOVES = st.sampled_from(["work", "work", "work", "work", "take", "save", "die", "forget"])
+
+
+@settings(max_examples=60)
+@given(st.data(), st.integers(1, 9), st.sets(st.integers(0, 17)), st.integers(1, 3))
+def test_account_each_unit_is_told_and_made_once(data, n_units, without_examples, n_workers):
+    run = Run(n_units, without_examples, n_workers)
+    for epoch in range(2):
+        first, run.is_over = run.server.start_epoch(), False
+        assert first == epoch * n_units
+        run.at_end = first + n_units
+        run.account.start_epoch(run.server.snapshot())
+        n_deaths = due = 0
+        for _ in range(60):
+            due = max(due, run.account.n_told + data.draw(st.integers(1, 4)))
+            run.server.end_at(due)
+            for _ in range(data.draw(st.integers(1, 6))):
+                move, worker = data.draw(MOVES), data.draw(st.integers(0, n_workers - 1))
+                if move == "work":
+                    run.work(worker, run.at_end)
+                elif move == "take":
+                    run.is_over = run.take()
+                elif move == "save":
+                    run.account.save(run.server.snapshot())
+                elif move == "forget":
+                    run.server.forget(worker)
+                    run.held[worker] = None
+                elif n_deaths < 4:
+                    n_deaths += 1
+                    run.is_over = False
+                    run.die()
+                    run.server.end_at(due)
+            for worker in run.held:
+                run.work(worker, run.at_end)
+            run.is_over = run.take()
+            assert run.account.n_told <= due
+            if data.draw(st.booleans()) or run.is_over:
+                if n_deaths < 4 and data.draw(st.booleans()):
+                    run.die()
+                run.settle()
+                made = len(steps_of(run.told))
+                assert made == run.account.n_told == run.server.version
+                assert (run.server.values == -made).all()
+                if run.is_over:
+                    break
+        assert run.is_over
+        units = sorted(each.unit for each in run.told)
+        assert units == list(range(run.at_end))
