@@ -339,9 +339,10 @@ def _in_place(update: Callable) -> Callable:
 
     @functools.wraps(update)
     def updated(self: "Learner", *given: Any, **named: Any) -> StepReport:
-        n_weights = self.n_weights
+        # In a loop written by hand, an agent may do without any.
+        n_weights = self.n_weights if hasattr(self, "weights") else 0
         report: StepReport = update(self, *given, **named)
-        if self.n_weights != n_weights:
+        if n_weights and self.n_weights != n_weights:
             found = f"left {self.n_weights:,} weights where there were {n_weights:,}"
             raise CodeError(f"{place_of(update)} {found}: it must change them in place")
         return report

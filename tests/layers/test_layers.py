@@ -14,6 +14,7 @@ from thincdialog.layers.dropout import drop_tokens
 from thincdialog.layers.feed_forward import ResidualFeedForward
 from thincdialog.layers.fill_empty import fill_empty
 from thincdialog.layers.flatten import Flatten
+from thincdialog.layers.joined_pairs import JoinedPairs
 from thincdialog.layers.l2_normalise import L2Normalise
 from thincdialog.layers.layer_norm import LayerNorm
 from thincdialog.layers.learned_positions import LearnedPositions
@@ -76,6 +77,18 @@ def codes_and_candidates():
     return Model("codes", forward)
 
 
+def each_with_a_reply():
+    """Conversations, replies that are always the same, and the second of them for each."""
+
+    def forward(model, X, is_train):
+        ops = model.ops
+        replies = Ragged(ops.asarray2i([[1, 0], [2, 0], [3, 0]]), ops.asarray1i([1, 2]))
+        pairs = ops.asarray2i([[row, 1] for row in range(len(X.lengths))]).reshape(-1, 2)
+        return (X, replies, pairs), lambda dX: dX[0]
+
+    return Model("each_with_a_reply", forward)
+
+
 # Registered name: (builds it, its input, more for check_layer), for each way to use it.
 LAYERS = {
     "thincdialog.BagEmbed.v1": [
@@ -95,6 +108,7 @@ LAYERS = {
         (lambda: chain(codes_and_candidates(), CodeScores()), matrix, {}),
     ],
     "thincdialog.Flatten.v1": [(Flatten, matrix, {}), (Flatten, pictures, {})],
+    "thincdialog.JoinedPairs.v1": [(lambda: chain(each_with_a_reply(), JoinedPairs()), tokens, {})],
     "thincdialog.L2Normalise.v1": [(L2Normalise, matrix, {})],
     "thincdialog.LayerNorm.v1": [(LayerNorm, matrix, {})],
     "thincdialog.LearnedPositions.v1": [

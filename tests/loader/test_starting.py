@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -72,20 +74,31 @@ if __name__ == "__main__":
 
 def test_what_a_killed_process_has_left_of_a_fork_server_goes_at_the_next_start(tmp_path, root):
     (tmp_path / "working.py").write_text(WORKING)
-    place = tmp_path / "t"
-    place.mkdir()
-    given = {**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(place)}
+    given = {**os.environ, "PYTHONPATH": str(root)}
 
     def run(how):
         command = [sys.executable, "working.py", how]
         return subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True)
 
-    killed = run("killed")
-    assert killed.returncode == -signal.SIGKILL and len(killed.stdout.split()) == 1
-    assert [path.name for path in place.iterdir()] == killed.stdout.split()
-    again = run("not")
-    assert (again.returncode, again.stderr) == (0, "") and len(again.stdout.split()) == 1
-    assert again.stdout != killed.stdout and list(place.iterdir()) == []
+    # The path of a socket must be short, and that of ``tmp_path`` is not.
+    with TemporaryDirectory(dir="/tmp") as name:
+        given["TMPDIR"], place = name, Path(name)
+        killed = run("killed")
+        assert killed.returncode == -signal.SIGKILL and len(killed.stdout.split()) == 1
+        assert [path.name for path in place.iterdir()] == killed.stdout.split()
+        again = run("not")
+        assert (again.returncode, again.stderr) == (0, "") and len(again.stdout.split()) == 1
+        assert again.stdout != killed.stdout and list(place.iterdir()) == []
+
+
+def test_a_temporary_folder_with_too_long_a_name_is_told_of(tmp_path, root):
+    place = tmp_path / ("x" * 100)
+    place.mkdir()
+    (tmp_path / "working.py").write_text(WORKING)
+    given = {**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(place)}
+    command = [sys.executable, "working.py", "not"]
+    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True)
+    assert done.returncode == 1 and "could not be started: AF_UNIX path too long" in done.stderr
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])

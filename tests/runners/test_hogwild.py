@@ -157,8 +157,8 @@ EPOCHS = {
     "columns of a stream, Words": (config(WORDS, STREAM, flat=True, tasks=1), COLOURS, 3),
     "conversations, own replies": (config(FIXED, MODEL_REPLIES, tasks=1), COLOURS, 2),
     "partner": (config(PARTNER, tasks=1), COLOURS, 2),
-    "more workers than examples": (config(FIXED, flat=True, tasks=1), COLOURS, 17),
-    "more workers than episodes": (config(LIVE, tasks=1), COLOURS, 9),
+    "more workers than examples": (config(FIXED, AMONG_ALL, flat=True, tasks=1), COLOURS, 17),
+    "more workers than episodes": (config(LIVE, AMONG_ALL, tasks=1), COLOURS, 9),
     "some labels missing": (config(FIXED, NO_LABELS, tasks=1), LABELLED, 2),
     "accumulated": (config(WORDS, ACCUMULATE, flat=True), BOTH, 2),
     "sizes by a schedule": (config(FIXED, SIZES, flat=True), BOTH, 4),
@@ -518,7 +518,8 @@ def test_optimizers_that_may_keep_something_of_their_own_are_refused(base, own, 
 def test_pipes_are_read_by_one(tmp_path, changes, is_refused):
     pipe = tmp_path / "talk.jsonl"
     os.mkfifo(pipe)
-    given = {"paths.train": str(pipe), "runner.@runners": RUNNER, **changes}
+    given = {"paths.train": str(pipe), "runner.@runners": RUNNER, "agent.candidates": "fixed"}
+    given.update(changes)
     writer = threading.Thread(target=lambda: pipe.write_text((TALK + OTHER) * 2), daemon=True)
     if is_refused:
         with pytest.raises(ConfigError) as refused:

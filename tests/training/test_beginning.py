@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.training.examples import RANKER, quietly_train
-from thincdialog.agents import model_agent
+from thincdialog.agents import beginnings
 from thincdialog.api import ConfigError, ModelError, evaluate, load
 from thincdialog.files.whole_folder import written_whole
 
@@ -304,7 +304,7 @@ def test_init_from_another_width_is_told_of(begin):
 
 def replaced(monkeypatch, place, *models):
     """Models take a place one after the other, each when the one before has been read half."""
-    real, waiting = model_agent.load_tokenizer, list(models)
+    real, waiting = beginnings.load_tokenizer, list(models)
 
     def replacing(tokenizer, folder):
         if waiting:
@@ -312,7 +312,7 @@ def replaced(monkeypatch, place, *models):
                 shutil.copytree(waiting.pop(0), beside, dirs_exist_ok=True)
         real(tokenizer, folder)
 
-    monkeypatch.setattr(model_agent, "load_tokenizer", replacing)
+    monkeypatch.setattr(beginnings, "load_tokenizer", replacing)
 
 
 def test_init_from_a_model_that_is_replaced_meanwhile_reads_it_anew(firsts, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 from thinc.api import Model
 from thinc.types import Ints2d, Ragged
 
+from ..ops.known_numbers import derived
 from ..ops.slices import slice_places
 from ..registry import registry
 
@@ -28,19 +29,21 @@ def JoinedPairs() -> Model[InT, OutT]:
 
 
 def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
-    ops = model.ops
     contexts, replies, pairs = X
-    rows: Any = ops.to_numpy(pairs)  # (n_pairs, 2)
-    lengths = [ops.to_numpy(each.lengths).astype(np.int64) for each in (contexts, replies)]
+    arrays = (contexts.dataXd, contexts.lengths, replies.dataXd, replies.lengths, pairs)
+    tokens, lengths = derived(model.ops, _joined, *arrays)  # (n_joined_tokens, 2), (n_pairs,)
+    return Ragged(tokens, lengths), lambda dY: X
+
+
+def _joined(contexts: Any, n_own: Any, replies: Any, n_reply: Any, pairs: Any) -> Tuple[Any, ...]:
+    """The tokens of each pair, and how many it has."""
+    lengths = [each.astype(np.int64) for each in (n_own, n_reply)]
     starts = [each.cumsum() - each for each in lengths]
-    starts[1] += contexts.dataXd.shape[0]  # Replies lie behind all conversations.
+    starts[1] += len(contexts)  # Replies lie behind all conversations.
     # A slice of a conversation and one of a reply in turn: (n_pairs, 2) each.
     firsts, sizes = (
-        np.stack([of[0][rows[:, 0]], of[1][rows[:, 1]]], axis=1) for of in (starts, lengths)
+        np.stack([of[0][pairs[:, 0]], of[1][pairs[:, 1]]], axis=1) for of in (starts, lengths)
     )
-    places: Any = slice_places(firsts.ravel(), sizes.ravel())  # (n_joined_tokens,)
-    shift = ops.asarray2i([[0, 1]])
-    tokens: Any = ops.xp.concatenate([contexts.dataXd + shift, replies.dataXd])  # (n_tokens, 2)
-    n_joined: Any = sizes.sum(axis=1)  # (n_pairs,)
-    Y = Ragged(tokens[ops.asarray1i(places)], ops.asarray1i(n_joined))
-    return Y, lambda dY: X
+    places = slice_places(firsts.ravel(), sizes.ravel())  # (n_joined_tokens,)
+    tokens = np.concatenate([contexts + np.array([0, 1], dtype="i"), replies])  # (n_tokens, 2)
+    return tokens[places], sizes.sum(axis=1).astype("i")

@@ -145,7 +145,7 @@ class _Process:
                 self.process.start()
         except OSError as error:
             self._close_slots()
-            text = f"its process could not be started: {error.strerror}"
+            text = f"its process could not be started: {error.strerror or error}"
             raise WorkerError(number, f"{text}. {FEWER}") from None
 
     def give(self, task: int, value: Any) -> None:

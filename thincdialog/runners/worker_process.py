@@ -57,7 +57,7 @@ class WorkerProcess:
                 self._process.start()
             self._pid = self._process.pid
         except OSError as error:
-            text = f"its process could not be started: {error.strerror}"
+            text = f"its process could not be started: {error.strerror or error}"
             raise WorkerError(number, f"{text}. {FEWER}") from None
 
     def begin(self) -> Any:
