@@ -202,11 +202,15 @@ class ProcessHands:
         self._make_work, self._start_method, self._note = make_work, start_method, note
         self._workers: List[_Process] = []
         self._has_died = False
+        # Held while processes are started and while all end: the program may end while a thread
+        # of it puts one in the place of another.
+        self._starting, self._is_over = threading.RLock(), False
         # At the end of the program, before multiprocessing waits for processes without limit.
         atexit.register(self.end)
         try:
             for number in range(n_workers):
-                self._workers.append(self._start(number))
+                with self._starting:
+                    self._workers.append(self._start(number))
         except BaseException:
             self.end()
             raise
@@ -282,18 +286,23 @@ class ProcessHands:
         if self._has_died or not was_ready:
             raise WorkerError(number, text)
         self._has_died = True
+        with self._starting:
+            if self._is_over:
+                raise WorkerError(number, text)
+            worker.end()
+            self._workers[number] = self._start(number)
         self._note(f"Loader worker {number}: {text}. Another one takes its place.")
-        worker.end()
-        self._workers[number] = self._start(number)
         for task, (_, value) in sorted(tasks.items()):
             self._workers[number].give(task, value)
 
     def end(self) -> None:
         """End them, whatever they are at."""
         atexit.unregister(self.end)
-        for worker in self._workers:
-            worker.end()
-        self._workers.clear()
+        with self._starting:
+            self._is_over = True
+            for worker in self._workers:
+                worker.end()
+            self._workers.clear()
 
 
 def _how_it_ended(code: Any) -> str:
