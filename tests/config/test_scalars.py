@@ -10,7 +10,7 @@ import pytest
 
 from tests.processes import little_memory, no_longer_than, slow
 from thincdialog.api import ConfigError, DialogError, Experiment, check_config, train
-from thincdialog.config import load_config, shipped_configs
+from thincdialog.config import load_code, load_config, shipped_configs
 
 ODD = {
     "null": None, "list": [], "list of null": [None], "list of sections": [{}], "section": {"a": 1},
@@ -51,6 +51,9 @@ def put(config, path, value):
 
 def whole(name, overrides=None):
     """A config that comes along, with all defaults written out."""
+    code = shipped_configs()[name].with_suffix(".py")
+    if code.is_file():
+        load_code(code)
     return json.loads(json.dumps(load_config(shipped_configs()[name], overrides or {}).config))
 
 
