@@ -1,6 +1,7 @@
 """Files of word vectors in all their forms, whole and damaged."""
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -100,6 +101,13 @@ def test_word_vectors_damaged_is_one_clear_error(tmp_path, case):
     data, expected = DAMAGED[case]
     with pytest.raises(DataError, match=expected):
         read(tmp_path / "vectors", data)
+
+
+def test_word_vectors_in_a_pipe_or_a_folder_are_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(DataError, match="is no plain file"):
+            list(read_word_vectors(str(path), set(), 6))
 
 
 def test_word_vectors_without_a_file_is_one_clear_error(tmp_path):

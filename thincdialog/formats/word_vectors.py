@@ -9,6 +9,7 @@ In the binary form of word2vec, numbers are float32, little endian.
 
 import gzip
 import io
+import os
 import zlib
 from functools import partial
 from itertools import count
@@ -52,6 +53,8 @@ def read_word_vectors(path: str, wanted: Container[bytes], width: int) -> Iterat
 
 
 def _opened(path: str) -> Any:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise DataError(path, "is no plain file: save the vectors as one, which is read twice")
     with Path(path).open("rb") as file:
         is_packed = file.read(2) == b"\x1f\x8b"
     return io.BufferedReader(gzip.open(path), _CHUNK) if is_packed else Path(path).open("rb")
