@@ -12,6 +12,10 @@ from thincdialog.training.experiment import Experiment
 
 pytestmark = pytest.mark.gpu
 ENCODER = "agent.model.encoder"
+TRANSFORMER = {
+    "@models": "thincdialog.TransformerEncoder.v1",
+    "tokens": {"@models": "thincdialog.TransformerTokens.v1"},
+}
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
@@ -25,7 +29,7 @@ TABLE = {
         "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 221, 0, 1,
     ),
     "transformer": (
-        "quickstart", {ENCODER: {"@models": "thincdialog.TransformerEncoder.v1"}}, 8758, 0, 1,
+        "quickstart", {ENCODER: TRANSFORMER}, 8758, 0, 1,
     ),
 }  # fmt: skip
 
