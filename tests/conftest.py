@@ -10,7 +10,7 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 
 # The machine may be busy with other work; a slow example is no failure. Slow tests try more.
-settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("quick", deadline=None, max_examples=15)
 settings.register_profile("slow", deadline=None)
 settings.load_profile("quick")
 

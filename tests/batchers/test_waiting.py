@@ -90,6 +90,7 @@ def waits(buffer, lengths, goes_on):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     unlike_rows(),

@@ -169,6 +169,7 @@ def test_encoder_agrees_with_the_obvious_way(is_compiled, tokenizer, options, ba
     assert encoder.counts == expected_counts
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     TOKENIZERS,

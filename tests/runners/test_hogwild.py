@@ -356,6 +356,7 @@ def learner(optimizer: str) -> str:
     return text.replace("n_train = 40", "n_train = 320")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, executor",
     [
@@ -444,6 +445,7 @@ def test_resume_with_other_workers_is_refused(make):
 # --- what is shared, and what is not ---------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tokenizer",
     ['HashNgrams.v1"\nngrams = 2\nn_rows = 5000', slow('Words.v1"'), slow('Bytes.v1"')],

@@ -210,6 +210,7 @@ def has_hung(notes):
     return any("mischief" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_signals_end_the_steps_under_way_and_save(runs):
     """In a process of its own; the signal goes to the workers, too, as from a terminal."""
     process = runs.start("process")

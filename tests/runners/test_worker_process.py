@@ -213,6 +213,7 @@ def test_exits_by_a_signal_leave_nothing(root, script, number, to_group):
     assert "leaked" not in err and "Exception ignored" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "is_file, said",
     [

@@ -447,7 +447,7 @@ if multiprocessing.parent_process() is not None:
 """
 
 
-@pytest.mark.parametrize("config", [FILES, slow(IN_BATCH)], ids=["classifier", "ranker"])
+@pytest.mark.parametrize("config", [slow(FILES), slow(IN_BATCH)], ids=["classifier", "ranker"])
 def test_workers_in_processes_tokenise_nothing_of_a_store(config, files, monkeypatch):
     log = files / "log"
     monkeypatch.setenv("TOKENIZED", str(log))
