@@ -36,6 +36,16 @@ class Died(Exception):
         super().__init__(text)
         self.workers = list(workers)
 
+    @property
+    def first(self) -> int:
+        """The number to blame, if one is needed."""
+        return self.workers[0] if self.workers else 0
+
+    @property
+    def names(self) -> str:
+        """Their numbers, to read."""
+        return ", ".join(map(str, self.workers))
+
 
 def missing_ray() -> MissingPackageError:
     """The error where the package is not installed."""
