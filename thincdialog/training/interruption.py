@@ -91,3 +91,16 @@ class Interruption:
             yield
         finally:
             self._waits = before
+
+    @contextmanager
+    def shielding(self) -> Iterator[None]:
+        """A stretch that a signal must not leave half done: it waits, and raises behind it, if
+        signals do not wait around it.
+
+        RAISES (Interrupted): If a signal came that shall not wait.
+        """
+        waits = self._waits
+        with self.waiting():
+            yield
+        if self.received is not None and not waits:
+            raise Interrupted(self.received)

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
+from thincdialog.training.interruption import Interrupted
 
 # One of pytest's processes runs all of them: they share a cluster, which takes all cores.
 pytestmark = pytest.mark.xdist_group("ray")
@@ -120,6 +122,28 @@ def test_ray_a_killed_worker_changes_no_bit(plane, cluster, tmp_path, monkeypatc
     assert found[2].count("worker 1 died: 1 go on from step") == len(calls)
     assert found[0] == alone[0]
     assert found[1] == alone[1]
+
+
+def test_ray_a_signal_within_a_recovery_saves_nothing_half_done(
+    cluster, tmp_path, monkeypatch, alone
+):
+    ask, asked, signals = Team.each, [], [signal.SIGTERM]
+
+    def each(team, name, *given):
+        asked.append(name)
+        if asked.count("evaluate") == 2 and signals:  # While the run may be interrupted anywhere.
+            if name == "evaluate":
+                os.kill(team.pids[-1], 9)
+            if name == "go_to":  # Workers are back at the snapshot.
+                signal.raise_signal(signals.pop())
+        return ask(team, name, *given)
+
+    monkeypatch.setattr(Team, "each", each)
+    given = {"training.checkpoint_every_steps": 3, "snapshot_every": 3}
+    with pytest.raises(Interrupted) as caught:
+        run(tmp_path / "two", given)
+    assert not signals and caught.value.saved
+    assert run(tmp_path / "two", given, resume=True)[0] == alone[0]
 
 
 def test_ray_too_many_deaths_end_the_run(cluster, tmp_path, monkeypatch):

@@ -60,6 +60,11 @@ class RemoteCrew:
 
     def recover(self, death: Died) -> None:
         """Put others in the place of the dead, until nobody dies meanwhile."""
+        # What is half recovered must not be saved.
+        with self.runner.interruption.shielding():
+            self._recover(death)
+
+    def _recover(self, death: Died) -> None:
         runner, began = self.runner, time.monotonic()
         most = runner.settings["max_restarts"]
         while True:
