@@ -72,6 +72,33 @@ def test_ray_a_run_goes_on_with_another_number_of_workers(cluster, tmp_path, alo
     assert run(tmp_path / "two", whole, resume=True)[0] == alone[0]
 
 
+UNSAVED = """
+from functools import partial
+from thincdialog.api import Batcher, BatchWorld, World, registry
+
+
+class Unsaved(BatchWorld):
+    _state = World._state
+
+
+@registry.worlds("unsaved_batches.v1")
+def build_unsaved(batcher: Batcher):
+    return partial(Unsaved, batcher=batcher)
+"""
+
+
+def test_ray_a_world_that_cannot_tell_where_it_is_is_saved_within_an_epoch(cluster, tmp_path):
+    code = tmp_path / "unsaved.py"
+    code.write_text(UNSAVED)
+    config = CONFIG.replace("thincdialog.BatchWorld.v1", "unsaved_batches.v1")
+    whole = run(tmp_path / "alone", {"num_workers": 0}, config, code=code)
+    steps = {"training.max_steps": 3, "training.checkpoint_every_steps": 3}
+    run(tmp_path / "two", steps, config, code=code)
+    assert (tmp_path / "two" / "checkpoint-3").is_dir()
+    rest = {**steps, "training.max_steps": 0, "num_workers": 0}
+    assert run(tmp_path / "two", rest, config, resume=True, code=code)[0] == whole[0]
+
+
 def last_worker(crew):
     return crew.team.pids[-1]
 

@@ -43,9 +43,9 @@ class LonePeer:
         """As one process does."""
         return evaluate_alone(self.runner.experiment, teacher)
 
-    def state(self) -> Dict[str, Any]:
-        """Of the world."""
-        return self.peer.state()
+    def place(self) -> Dict[str, Any]:
+        """See ``Peer``."""
+        return self.peer.place()
 
     def end(self) -> None:
         """Let go of it."""

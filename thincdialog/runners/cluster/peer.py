@@ -172,14 +172,10 @@ class Peer:
         self.walk.start_epoch(epoch)
         return self.walk.done()
 
-    def restore(self, state: Mapping[str, Any]) -> bool:
-        """Go to where a world was; see ``start_epoch``."""
-        self.walk.restore(state)
-        return self.walk.done()
-
-    def go_to(self, place: Mapping[str, Any]) -> None:
-        """Go to a place of another worker's walk."""
+    def go_to(self, place: Mapping[str, Any]) -> bool:
+        """Go to a place of any worker's walk; see ``start_epoch``."""
         self.walk.go_to(place)
+        return self.walk.done()
 
     def restore_schedules(self, states: Mapping[str, Any]) -> None:
         """Evaluations have changed schedules of the run's optimizer (``schedule_states``)."""
@@ -188,13 +184,6 @@ class Peer:
     def place(self) -> Dict[str, Any]:
         """Where the walk is, for ``go_to``."""
         return self.walk.place()
-
-    def state(self) -> Dict[str, Any]:
-        """Of the world.
-
-        RAISES (ProtocolError): If it cannot be told within an epoch.
-        """
-        return self.walk.world.state()
 
 
 def restore_pieces(

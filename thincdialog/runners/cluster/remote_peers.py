@@ -111,9 +111,9 @@ class RemotePeers(RemoteCrew):
         self.learner.weights_changed()
         return self.planes.to_evaluate(weights)
 
-    def state(self) -> Dict[str, Any]:
-        """Of the world."""
-        return self.surely(lambda: self.team.each("state"))[0]
+    def place(self) -> Dict[str, Any]:
+        """See ``Peer``: the same of all."""
+        return self.surely(lambda: self.team.each("place"))[0]
 
     def end(self) -> None:
         self.team.end()

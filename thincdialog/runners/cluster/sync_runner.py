@@ -79,14 +79,14 @@ class SyncRunner(RayRunner):
         return self.crew.evaluate(teacher)
 
     def state(self) -> Dict[str, Any]:
-        return {"world": self.crew.state(), "microbatches": self.n_microbatches}
+        return {"place": self.crew.place(), "microbatches": self.n_microbatches}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         there = state.get("microbatches")
         if there != self.n_microbatches:
             text = f"[runner] a step has {self.n_microbatches} microbatches, but had {there}"
             raise ConfigError([Problem("", text, f"set microbatches = {there}, or start anew")])
-        self.is_done = self._do("restore", state["world"])[0]
+        self.is_done = self._do("go_to", state["place"])[0]
 
 
 def _joined(parts: Sequence[Part]) -> StepReport:

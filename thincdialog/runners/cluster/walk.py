@@ -16,7 +16,8 @@ class Walk:
     world (World): Of the whole training data and the learner.
     learner (Learner): Learns where the walk does not ``skip``.
     seed (int): Of the run.
-    n_before (int): Microbatches behind it, since the last ``start_epoch`` or ``restore``.
+    origin (Dict[str, Any]): Where it was when an epoch began, or ``go_to`` went there.
+    n_before (int): Microbatches behind it, since then.
     """
 
     def __init__(self, world: World, learner: Learner, seed: int):
@@ -34,14 +35,9 @@ class Walk:
         self.origin, self.n_before = {"epoch": epoch, "before": before}, 0
         self.world.start_epoch(epoch, self.seed)
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go to where a world was."""
-        self.origin, self.n_before = {"world": dict(state)}, 0
-        self.world.restore(state)
-
     def done(self) -> bool:
-        """Whether the epoch is over."""
-        return self.world.epoch_done()
+        """Whether the epoch is over, or none has begun."""
+        return not self.origin or self.world.epoch_done()
 
     def learn(self) -> None:
         """Learn the next microbatch."""
@@ -59,7 +55,8 @@ class Walk:
         self.n_before += 1
 
     def place(self) -> Dict[str, Any]:
-        """Where it is, for ``go_to``, as JSON values."""
+        """Where it is, for ``go_to``, as JSON values. In a world that cannot tell it is where the
+        epoch began, and how far it has come."""
         try:
             return {"origin": {"world": self.world.state()}, "n_before": 0}
         except ProtocolError:
@@ -70,7 +67,7 @@ class Walk:
         origin = place["origin"]
         if origin != self.origin or place["n_before"] < self.n_before:
             if "world" in origin:
-                self.restore(origin["world"])
+                self.world.restore(origin["world"])
             elif origin:
                 if origin["before"] is not None:
                     self.world.restore(origin["before"])
