@@ -7,6 +7,8 @@ import sys
 import numpy
 import pytest
 
+from tests.processes import limited
+from thincdialog.errors import DialogError
 from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 
 LAYOUT = [("a", (3,), "<f4"), ("b", (2, 2), "<i8"), ("large", (1 << 40,), "<f4")]
@@ -37,6 +39,16 @@ def test_mapped_arrays_of_another_process_are_the_same(is_named, tmp_path, monke
     assert mapped.arrays["a"][0] == 1
     mapped.close()
     assert mapped.arrays["a"][0] == 1  # As long as somebody holds it.
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_mapped_arrays_that_cannot_be_say_why(is_named, tmp_path, monkeypatch):
+    with limited("RLIMIT_NOFILE", 0), pytest.raises(DialogError, match="Too many open files"):
+        MappedArrays(LAYOUT[:2], is_named)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with limited("RLIMIT_FSIZE", 100), pytest.raises(DialogError, match="File too large.*TMPDIR"):
+        MappedArrays(LAYOUT[:2], is_named)
+    assert not list(tmp_path.iterdir())
 
 
 def test_mapped_arrays_nothing_else_is_taken_for_them(tmp_path):

@@ -45,13 +45,13 @@ class MappedArrays:
 
     def __init__(self, layout: Layout, is_named: bool = not hasattr(os, "memfd_create")):
         size = ALIGNMENT + sum(_size(shape, dtype) for _, shape, dtype in layout)
-        self._path = ""
+        self._path, self._handle = "", -1
         try:
             if is_named:
-                handle, self._path = tempfile.mkstemp(prefix="thincdialog-")
+                self._handle, self._path = tempfile.mkstemp(prefix="thincdialog-")
             else:
-                handle = os.memfd_create("thincdialog")
-            self._handle = handle
+                self._handle = os.memfd_create("thincdialog")
+            handle = self._handle
             os.ftruncate(handle, size)
             path = self._path or f"/proc/{os.getpid()}/fd/{handle}"
             self.mapping = Mapping(path, size, os.urandom(32), layout)
