@@ -102,7 +102,7 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
     with worker_processes(1, toys.make_toy, {}) as workers:
         crew = toys.crew_of(workers)
         crew.each("begin")
-        pids, crew.max_wait = crew.each("process"), 0.5
+        pids, crew.patience.max_wait = crew.each("process"), 0.5
         os.kill(pids[0], signal.SIGSTOP)
         began = time.monotonic()
         with pytest.raises(WorkerError, match="^Worker 0: no answer within 0.5 seconds"):

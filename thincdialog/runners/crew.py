@@ -11,12 +11,9 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from ..contract import place_in
 from ..errors import DialogError, WorkerError
-from ..training.interruption import Interrupted, Interruption
+from ..training.interruption import Interruption
+from .patience import LOOK_SECONDS, Patience
 
-# How often one looks, while waiting, whether the run is to end.
-LOOK_SECONDS = 0.5
-# After which silent workers are taken for dead, and for which they are waited for at the end.
-MAX_WAIT_SECONDS, MAX_END_SECONDS = 600.0, 25.0
 # What helps where the system gives no more threads or processes.
 FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
 
@@ -86,10 +83,7 @@ class Crew:
     stop (Callable[[], None]): Makes workers come back from ``run``.
     interruption (Interruption): Knows whether the run is to end, as after a signal.
     note (Callable[[str], None]): Told in a line what the user should know.
-    max_wait (float): Seconds without a word of anybody, while one is due, that are taken for
-        a failure.
-    end_seconds (float): How long workers are waited for, all in all, once the run is to end:
-        schedulers kill some 30 seconds after SIGTERM.
+    times (float): See ``Patience``.
     """
 
     def __init__(
@@ -98,19 +92,15 @@ class Crew:
         stop: Callable[[], None],
         interruption: Interruption,
         note: Callable[[str], None],
-        *,
-        max_wait: float = MAX_WAIT_SECONDS,
-        end_seconds: float = MAX_END_SECONDS,
+        **times: float,
     ):
-        self.workers, self.stop = workers, stop
-        self.interruption, self.note = interruption, note
-        self.max_wait, self.end_seconds = max_wait, end_seconds
+        self.workers, self.stop, self.interruption = workers, stop, interruption
+        self.patience = Patience(interruption, note, **times)
         # Workers whose answer is due.
         self.busy: List[int] = []
         self._told: "SimpleQueue[Told]" = SimpleQueue()
         self._threads: List[threading.Thread] = []
         self._heard = time.monotonic()  # When somebody said something, or was asked.
-        self._end = float("inf")  # Till when workers are waited for.
 
     def ask(self, worker: int, call: str, *arguments: Any) -> None:
         """Have a method of a worker called, which is not busy; ``listen`` tells what comes of
@@ -162,27 +152,11 @@ class Crew:
                 raise each.value.error(each.worker)
             if each.is_answer:
                 self.busy.remove(each.worker)
-        now = time.monotonic()
         if told or not self.busy:
-            self._heard = now
-        elif self._end == float("inf") and self.interruption.received is not None:
-            self._end = now + self.end_seconds
-        elif now > min(self._end, self._heard + self.max_wait):
-            self._give_up(is_ending=now > self._end)
+            self._heard = time.monotonic()
+        else:
+            self.patience.check(self.busy, self._heard)
         return told
-
-    def _give_up(self, is_ending: bool) -> None:
-        first, *others = sorted(self.busy)
-        more = f" (nor from {', '.join(map(str, others))})" if others else ""
-        when = f"within {self.max_wait:g} seconds"
-        if is_ending:
-            when = f"{self.end_seconds:g} seconds after the run was to end"
-        error = WorkerError(first, f"no answer {when}{more}: it hangs, or is very slow")
-        number = self.interruption.received
-        if not is_ending or number is None:
-            raise error
-        self.note(f"{error}. Nothing more can be saved.")
-        raise Interrupted(number)
 
     def each(self, call: str, *arguments: Any) -> List[Any]:
         """Call a method of every worker; nobody is busy.

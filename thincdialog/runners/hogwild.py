@@ -26,8 +26,9 @@ from ..training.interruption import Interruption
 from ..training.runner import Runner
 from ..worlds import World
 from .alone import Alone
-from .crew import LOOK_SECONDS, Crew
+from .crew import Crew
 from .hogwild_processes import folder_of, make_process_worker, share_with_processes
+from .patience import LOOK_SECONDS
 from .stale_steps import describe_stale
 from .step_numbers import StepNumbers
 from .worker import Tell, Worker

@@ -15,11 +15,12 @@ from tests.training.examples import RANKER, weights
 from thincdialog.api import train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
 from thincdialog.runners.cluster.async_runner import AsyncRunner
-from thincdialog.runners.cluster.ray_cluster import Team, see_that_it_answers
+from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
 from thincdialog.runners.cluster.remote_peers import RemotePeers
 from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
+from thincdialog.runners.cluster.team import Team
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
 from thincdialog.training.interruption import Interrupted
@@ -107,6 +108,13 @@ def server(crew):
     return crew.server_pid
 
 
+def wait_for_starts(team):
+    """Until whoever is about to start has started."""
+    refs = list(team._starting)
+    if refs:
+        team.ray.wait(refs, num_returns=len(refs), timeout=60.0)
+
+
 def killing(monkeypatch, crew_kind, kind, method, victims):
     """Kill processes just before they are asked for something; all workers are there then.
 
@@ -125,7 +133,7 @@ def killing(monkeypatch, crew_kind, kind, method, victims):
         crew = crews[-1]
         waits = [who for what, who in left if what == name]
         # Whoever takes the place of the last one who died is there, and works, in bounded time.
-        crew.team.started(60.0)
+        wait_for_starts(crew.team)
         if waits and len(crew.team.actors) == crew.runner.num_workers:
             left.remove((name, waits[0]))
             os.kill(waits[0](crew), 9)

@@ -12,13 +12,14 @@ from ...optimizers.row_sparse import Part
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..crew import Failure
+from .evaluating import evaluate_share
 from .lone_plane import Aborted
 from .mapped_arrays import MappedArrays
 from .mapped_arrays import Mapping as MappedMemory
 from .parcel import opened, parcel
 from .peer import Peer
-from .recipe import Recipe, evaluate_share, make_experiment
-from .server_link import ServerLink
+from .recipe import Recipe, make_experiment
+from .server_link import ServerDied, ServerLink
 from .shared_plane import SharedPlane
 from .slots import Slots
 from .stateless_worker import StatelessWorker
@@ -153,9 +154,16 @@ class WorkerActor:
             self.peer.go_to(origin, first)
         return True
 
-    def work(self) -> None:
-        """Learn as long as there is something to do."""
-        self.peer.work(self.link.exchange)
+    def work(self) -> bool:
+        """Learn as long as there is something to do.
+
+        RETURNS (bool): Whether the server is there still.
+        """
+        try:
+            self.peer.work(self.link.exchange)
+        except ServerDied:
+            return False
+        return True
 
     def pieces(self) -> List[Any]:
         """What this worker owns: where each piece begins and ends, its values, and what the

@@ -6,7 +6,6 @@ from ...errors import ConfigError, Problem
 from ...optimizers.lazy_adam import LazyAdam
 from ...optimizers.scored_schedules import schedule_states
 from ...optimizers.shared_state import settings_of
-from ...optimizers.state import ARRAYS
 from ...protocol import StepReport
 from ...teachers import Teacher
 from ...training.experiment import Experiment
@@ -53,15 +52,8 @@ class AsyncRunner(RayRunner):
 
     def first_snapshot(self) -> Dict[str, Any]:
         """What a server begins with."""
-        arrays = {name: self.kept(name) for name in ARRAYS}
-        return {
-            "version": 0,
-            "untold": [],
-            "ledger": {"first": 0, "next": 0, "end": None, "again": []},
-            "weights": self.learner.weights,
-            "arrays": {name: array for name, array in arrays.items() if array is not None},
-            "state": self.optimizer_state(),
-        }
+        ledger: Dict[str, Any] = {"first": 0, "next": 0, "end": None, "again": []}
+        return {"version": 0, "untold": [], "ledger": ledger, **self.snapshot()}
 
     def end(self) -> None:
         self.crew.end()
@@ -96,8 +88,8 @@ class AsyncRunner(RayRunner):
         return self.crew.evaluate(teacher)
 
     def state(self) -> Dict[str, Any]:
-        ledger = self.crew.snapshot()["ledger"]
-        return {"origin": self.crew.origin, "ledger": ledger, "unit": self.n_microbatches}
+        place = {"origin": self.crew.origin, "ledger": self.crew.ledger()}
+        return {**place, "unit": self.n_microbatches}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         if state.get("unit") != self.n_microbatches:

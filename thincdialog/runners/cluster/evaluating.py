@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, List
 
 from ...evaluation.evaluate_agent import evaluate_agent, evaluate_by
 from ...metrics import Metric, merge_reports
+from ...protocol import Learner
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 
@@ -32,3 +33,24 @@ def evaluate_together(
         return merge_reports(*(reports[name] for reports in found))
 
     return evaluate_by(measure, experiment.agent, teacher)
+
+
+def evaluate_share(
+    experiment: Experiment, teacher: Teacher, worker: int, n_workers: int
+) -> Dict[str, Dict[str, Metric]]:
+    """What an agent reaches on its share of data to evaluate on, for each task."""
+    reports: Dict[str, Dict[str, Metric]] = {}
+    agent: Learner = experiment.learner
+    make_world: Any = experiment.evaluation["world"]
+
+    def measure(name: str, task: Teacher) -> Dict[str, Metric]:
+        share = task.share_of(worker, n_workers)
+        with make_world(share, agent) as world:
+            world.start_epoch(0, 0)
+            while not world.epoch_done():
+                world.parley()
+            reports[name] = dict(world.report())
+        return reports[name]
+
+    evaluate_by(measure, agent, teacher)
+    return reports

@@ -36,6 +36,11 @@ def added_rows(left: Rows, right: Rows) -> Rows:
     return rows, values
 
 
+def dense_slices(stretches: Sequence[Part]) -> List[slice]:
+    """Where the dense parts lie in a vector."""
+    return [slice(part.start, part.stop) for part in stretches if not part.width]
+
+
 class GradientSum:
     """Gradients of microbatches one after the other, summed in the tree of ``GradientTree``.
 
@@ -43,7 +48,7 @@ class GradientSum:
     """
 
     def __init__(self, stretches: Sequence[Part]):
-        self.dense = [slice(part.start, part.stop) for part in stretches if not part.width]
+        self.dense = dense_slices(stretches)
         self._partial: List[Tuple[int, Gradient]] = []
 
     def add(self, vector: Any, tables: List[Rows]) -> None:

@@ -60,6 +60,3 @@ class LonePlane:
         rows (Mapping[int, array]): Of tables by their numbers: rows of the piece that alone
             have changed.
         """
-
-    def leave(self) -> None:
-        """It is over: let go of what is shared."""

@@ -51,7 +51,7 @@ class LoneServer:
         self.server.end_at(self.server.version + self.pace.begin(room))
         self.worker.work(lambda learnt: self.server.exchange(0, learnt))
         told = self.server.take()
-        self.seconds = self.pace.end(len(steps_of(told.made)))
+        self.pace.end(len(steps_of(told.made)))
         return told
 
     def tell(self, steps: List[Made]) -> None:
@@ -63,9 +63,9 @@ class LoneServer:
         """Nothing is under way."""
         return self.server.take()
 
-    def snapshot(self) -> Dict[str, Any]:
-        """See ``GradientServer``."""
-        return self.server.snapshot()
+    def ledger(self) -> Dict[str, Any]:
+        """Of the server, as it is."""
+        return self.server.ledger.state()
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
         """As one process does."""

@@ -3,8 +3,8 @@
 import math
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from ...agents.counters import not_finite
 from ...config import build_block
-from ...errors import TrainingError
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Rows
 from ...optimizers.scored_schedules import restore_schedules
@@ -16,9 +16,6 @@ from .gradient import GradientSum
 from .lone_plane import LonePlane
 from .owned import Owned, pieces_of
 from .walk import Walk
-
-# Ids of examples in an error.
-SHOWN = 64
 
 
 class Part(NamedTuple):
@@ -119,13 +116,7 @@ class Peer:
         self.owned.add_up(gradients, sums, 1.0 / total)
         norm = self.owned.norm(plane.all_sums(sums), 1.0 / total)
         if not math.isfinite(norm):
-            shown = [str(id) for each in ids for id in each()]
-            more = f", ... ({len(shown)} in all)" * (len(shown) > SHOWN)
-            raise TrainingError(
-                f"The gradient of step {number} is not finite; training stopped. Examples of "
-                f"this worker: {', '.join(shown[:SHOWN])}{more}. Try a lower learn_rate, a smaller "
-                "grad_clip, or look at these examples."
-            )
+            raise not_finite(f"gradient of step {number}", [id for each in ids for id in each()])
         rate = getattr(self.optimizer, "learn_rate", None)
         changed = self.owned.changed_rows()
         self.owned.step(plane.values, gradients[0].vector, 1.0 / total, norm)

@@ -24,7 +24,6 @@ class RayRunner(Runner):
     """Base of both modes: settings, what does not go with them, and the driver's view of
     weights and optimizer. See ``build_ray`` for the settings.
 
-    n (int): Workers that compute: 1 if there is none but this process.
     n_microbatches (int): Of a step.
     n_restarts (int): Workers that were started again.
     """
@@ -37,7 +36,7 @@ class RayRunner(Runner):
     def __init__(self, **settings: Any):
         self.settings = settings
         self.num_workers: int = settings["num_workers"]
-        self.n_workers = 1
+        self.n_workers = max(1, self.num_workers)
         self.n_restarts = 0
         self._line = ""
 
@@ -104,11 +103,22 @@ class RayRunner(Runner):
             if known is not None and known.get(KEY) is not arrays[name]:
                 known[KEY] = arrays[name]
 
-    def take_over(self, snapshot: Mapping[str, Any]) -> None:
-        """Let this process see weights and optimizer as they are elsewhere."""
+    def snapshot(self) -> Dict[str, Any]:
+        """Weights and optimizer as this process sees them, for workers to go on with; copies."""
+        arrays = {name: self.kept(name) for name in ARRAYS}
+        return {
+            "weights": self.learner.weights.copy(),
+            "arrays": {name: array.copy() for name, array in arrays.items() if array is not None},
+            "state": self.optimizer_state(),
+        }
+
+    def take_over(self, snapshot: Mapping[str, Any], own: Dict[str, Any]) -> None:
+        """Let this process see weights and optimizer as they are elsewhere.
+
+        own (Dict[str, Floats1d]): Gets copies of what the optimizer keeps.
+        """
         self.learner.weights[:] = snapshot["weights"]
         self.learner.weights_changed()
-        own = {}
         for name, array in snapshot["arrays"].items():
             own[name] = aligned_zeros(len(array))
             own[name][:] = array

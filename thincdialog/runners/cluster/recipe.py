@@ -4,13 +4,10 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from ...config import write_config
 from ...errors import ConfigError, DataError, DialogError
-from ...evaluation.evaluate_agent import evaluate_by
-from ...metrics import Metric
-from ...protocol import Learner
 from ...teachers import Teacher
 from ...training.experiment import Experiment
 from ..hogwild_processes import data_prints
@@ -108,24 +105,3 @@ def _training_data(experiment: Experiment, data: Mapping[str, str], node: str) -
         )
         raise DataError(teacher.by_task()[name].data_name, text)
     return teacher
-
-
-def evaluate_share(
-    experiment: Experiment, teacher: Teacher, worker: int, n_workers: int
-) -> Dict[str, Dict[str, Metric]]:
-    """What an agent reaches on its share of data to evaluate on, for each task."""
-    reports: Dict[str, Dict[str, Metric]] = {}
-    agent: Learner = experiment.learner
-    make_world: Any = experiment.evaluation["world"]
-
-    def measure(name: str, task: Teacher) -> Dict[str, Metric]:
-        share = task.share_of(worker, n_workers)
-        with make_world(share, agent) as world:
-            world.start_epoch(0, 0)
-            while not world.epoch_done():
-                world.parley()
-            reports[name] = dict(world.report())
-        return reports[name]
-
-    evaluate_by(measure, agent, teacher)
-    return reports

@@ -1,15 +1,17 @@
 """Workers in processes that Ray watches: how they begin, and who takes the place of the dead."""
 
 import time
+from contextlib import ExitStack
 from typing import Any, Callable, Dict, List
 
 from ...errors import WorkerError
 from ...teachers import Teacher
-from ..crew import MAX_WAIT_SECONDS
+from ..patience import Patience
 from .evaluating import evaluate_together
-from .ray_cluster import FREE_SECONDS, Died, RayCluster, Team
+from .ray_cluster import FREE_SECONDS, RayCluster
 from .ray_runner import RayRunner
 from .recipe import recipe_of
+from .team import Died, Team
 
 
 class RemoteCrew:
@@ -24,19 +26,19 @@ class RemoteCrew:
         self.runner, settings = runner, runner.settings
         self.experiment, self.learner = runner.experiment, runner.learner
         self.n_gpus: float = settings["num_gpus_per_worker"]
-        self.is_near = settings["plane"] != "store"
-        names = ("address", "num_cpus", "object_store_memory")
+        names = ("address", "num_cpus", "object_store_memory", "plane")
         self.cluster = RayCluster(*(settings[name] for name in names))
         self.ray = self.cluster.ray
-        self.team = Team(self.cluster, runner.interruption, runner.num_workers, self.n_gpus)
+        patience = Patience(runner.interruption, runner.note)
+        self.team = Team(self.cluster, patience, runner.num_workers, self.n_gpus)
         try:
             self.cluster.check_room(runner.num_workers, self.n_gpus)
             self.recipe = self.ray.put(recipe_of(self.experiment, teacher))
-            self.team.start(runner.num_workers, self.recipe, self.is_near)
+            self.team.start(runner.num_workers, self.recipe)
             self._begin()
         except Died as death:
             self.end()
-            raise WorkerError(death.first, f"it could not begin: {death}") from None
+            raise WorkerError(0, f"{death.who} died as it began: {death}") from None
         except BaseException:
             self.end()
             raise
@@ -47,8 +49,7 @@ class RemoteCrew:
 
     def _join(self) -> None:
         """Wait until all have started."""
-        if self.team.join(MAX_WAIT_SECONDS) == 0:
-            raise WorkerError(0, "no worker could begin: their processes died")
+        self.team.join(self.runner.num_workers)
 
     def surely(self, attempt: Callable[[], Any]) -> Any:
         """What something gives in the end, whoever dies meanwhile."""
@@ -70,8 +71,8 @@ class RemoteCrew:
         while True:
             runner.n_restarts += max(1, len(death.workers))
             if runner.n_restarts > most:
-                text = f"it died, and [runner] max_restarts = {most}: {death}"
-                raise WorkerError(death.first, text)
+                text = f"{death.who} died, and [runner] max_restarts = {most}: {death}"
+                raise WorkerError(min(death.workers, default=0), text)
             try:
                 what = self._replace(death)
                 break
@@ -98,8 +99,8 @@ class RemoteCrew:
                 if time.monotonic() >= until:
                     break
                 time.sleep(0.05)
-            team.start(room, self.recipe, self.is_near)
-        if not team.actors and not (team.n_starting and team.join(MAX_WAIT_SECONDS)):
+            team.start(room, self.recipe)
+        if not team.actors and not team.join(at_least=1):
             raise WorkerError(0, "it was the last, and died; no other one could begin")
 
     def evaluate(self, teacher: Teacher) -> Dict[str, float]:
@@ -118,7 +119,12 @@ class RemoteCrew:
         """How these weights reach workers."""
         raise NotImplementedError
 
+    def _close(self) -> None:
+        """Let go of what they have in common."""
+
     def end(self) -> None:
         """Let all of them go."""
-        self.team.end()
-        self.cluster.close()
+        with ExitStack() as stack:
+            stack.callback(self.cluster.close)
+            stack.callback(self._close)
+            self.team.end()

@@ -2,13 +2,11 @@
 
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ...optimizers.state import ARRAYS
 from ...teachers import Teacher
 from .crew_planes import make_planes
-from .ray_cluster import Died
 from .ray_runner import RayRunner
 from .remote_crew import RemoteCrew
-from .slots import Slots
+from .team import Died
 
 # A call of workers that changes where they are: its name and what it is given.
 Call = Tuple[Any, ...]
@@ -28,24 +26,18 @@ class RemotePeers(RemoteCrew):
     def _begin(self) -> None:
         self._join()
         self.stretches = self.learner.parameters.stretches  # type: ignore[attr-defined]
-        self._form()
+        self._weave(self.runner.snapshot())
         self._snapshot()
 
-    def _form(self) -> None:
-        """All that are there work together from here on, with the weights and the state that
-        this process sees."""
-        self._weave(self.runner.optimizer_state(), {})
-
-    def _weave(self, state: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
+    def _weave(self, snapshot: Mapping[str, Any]) -> None:
+        """All that are there work together from here on."""
         old = self.planes
-        slots = Slots(self.runner.n_microbatches, len(self.team.actors))
-        self.planes = make_planes(self.runner, self.team, slots, self.stretches)
-        self.team.abort = self.planes.abort
-        if saved:
-            self.planes.fill(saved["weights"], saved["arrays"])
-        self.planes.join(state)
-        if old is not None:
-            old.close()
+        try:
+            self.planes = make_planes(self.runner, self.team, self.stretches, snapshot)
+            self.team.abort = self.planes.abort
+        finally:
+            if old is not None:
+                old.close()
 
     # --- calls, which are repeated if somebody dies ----------------------------------------
 
@@ -60,7 +52,7 @@ class RemotePeers(RemoteCrew):
         started meanwhile."""
         self.team.remove(death.workers)
         self._fill_up()
-        self._weave(self._saved["state"], self._saved)
+        self._weave(self._saved)
         self.team.each("go_to", self._saved["place"])
         for call in self.calls:
             self.team.each(*call)
@@ -68,7 +60,7 @@ class RemotePeers(RemoteCrew):
         self.planes.made(self._kept)
         self.planes.gather()
         n = len(self.team.actors)
-        return f"worker {death.names} died: {n} go on from step {self.saved_step:,}"
+        return f"{death.who} died: {n} go on from step {self.saved_step:,}"
 
     # --- snapshots ------------------------------------------------------------------------
 
@@ -83,23 +75,17 @@ class RemotePeers(RemoteCrew):
 
     def _take_in(self) -> None:
         """Let those work with the others that have started again."""
-        if self.team.started():
+        if self.team.has_started():
             self._snapshot()
             if self.team.join():
-                self._form()
+                self._weave(self._saved)
                 self.team.each("go_to", self._saved["place"])
         self._fill_up()
 
     def _snapshot(self) -> None:
         place = self.team.each("place")[0]
         self.planes.gather()
-        arrays = {name: self.runner.kept(name) for name in ARRAYS}
-        self._saved = {
-            "place": place,
-            "weights": self.learner.weights.copy(),
-            "arrays": {name: array.copy() for name, array in arrays.items() if array is not None},
-            "state": self.runner.optimizer_state(),
-        }
+        self._saved = {"place": place, **self.runner.snapshot()}
         self.saved_step, self.calls = self.step, []
 
     def gather(self) -> None:
@@ -115,8 +101,6 @@ class RemotePeers(RemoteCrew):
         """See ``Peer``: the same of all."""
         return self.surely(lambda: self.team.each("place"))[0]
 
-    def end(self) -> None:
-        self.team.end()
+    def _close(self) -> None:
         if self.planes is not None:
             self.planes.close()
-        self.cluster.close()

@@ -1,19 +1,19 @@
 """A server of gradients, and workers that bring them one after the other."""
 
 import time
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ...errors import ConfigError, DialogError, Problem, WorkerError
 from ...teachers import Teacher
 from ...training.log_rows import STALENESS
-from ..crew import MAX_WAIT_SECONDS, Failure
 from .account import Account
 from .gradient_server import Made, Told
 from .mapped_arrays import MappedArrays
-from .ray_cluster import Died
 from .ray_runner import RayRunner
 from .remote_crew import RemoteCrew
-from .server_link import ServerActor, server_layout
+from .server_actor import ServerActor
+from .server_link import server_layout
+from .shared_memory import shared_memory
+from .team import Died
 
 # How long steps are waited for, before the loop looks at the time.
 TAKE_SECONDS = 0.2
@@ -26,13 +26,14 @@ class RemoteServer(RemoteCrew):
 
     bound (int): Versions that a gradient may be old.
     first (Mapping[str, Any]): Snapshot that the server begins with.
-    busy (Dict[int, ObjectRef]): Of workers that have not come back.
+    busy (Dict[ObjectRef, int]): Calls of workers that have not come back, and their numbers.
     """
 
     def __init__(self, runner: RayRunner, teacher: Teacher, bound: int, first: Dict[str, Any]):
         self.bound, self.account = bound, Account(first)
-        self.busy: Dict[int, Any] = {}
+        self.busy: Dict[Any, int] = {}
         self.server: Any = None
+        self._is_set_up = False
         self.memory: Optional[MappedArrays] = None
         # Where the walk of the epoch began.
         self.origin: Dict[str, Any] = {}
@@ -47,64 +48,53 @@ class RemoteServer(RemoteCrew):
         self._join()
         self._set_up()
 
+    def _launch_server(self) -> None:
+        self.server = self.cluster.start(ServerActor, n_cpus=0, n_gpus=0, at_once=1)
+        self._made = self.server.call.remote("make", self.recipe)
+
     def _set_up(self) -> None:
-        """Server and workers find each other."""
-        wanted = self.runner.settings["plane"]
-        nodes = {*self.team.each("node"), self.cluster.node}
-        if wanted == "shm" and len(nodes) > 1:
-            text = f'[runner] plane = "shm" is for one machine, but workers are on {len(nodes)}'
-            raise ConfigError([Problem("", text, 'set "auto" or "store"')])
+        """A server that has nothing yet begins where the account is, and all work for it."""
         parameters: Any = self.learner.parameters  # type: ignore[attr-defined]
         n, n_workers = len(self.learner.weights), self.runner.num_workers
         layout = server_layout(n, parameters.stretches, n_workers)
-        if len(nodes) > 1 or wanted == "store":
-            self._begin_server()
-            self._let_in(range(len(self.team.actors)))
-            return
-        for is_named in (False, True):
-            self.memory = MappedArrays(layout, is_named)
-            if self._begin_server() and self._let_in(range(len(self.team.actors))):
-                return
-            self.memory.close()
-        raise DialogError(
-            '[runner] workers cannot open the memory of the run\'s process: set plane = "store"'
-        )
+        self._is_set_up = False
+        self.server_pid: int = self._sure(self._made)
+        self._close()
+        plane = self.runner.settings["plane"]
+        self.memory = shared_memory(plane, self.team, layout, self._meet)
+        if self.memory is None:
+            self._meet(None)
+        self._is_set_up = True
 
-    def _launch_server(self) -> None:
-        self.server = self.cluster.start(ServerActor, n_cpus=0, n_gpus=0, is_near=True, at_once=1)
-        self._made = self.server.make.remote(self.recipe)
-
-    def _begin_server(self) -> bool:
-        """RETURNS (bool): Whether it can open the memory."""
-        mapping = None if self.memory is None else self.memory.mapping
+    def _meet(self, memory: Optional[MappedArrays]) -> bool:
+        """Server and workers find each other; RETURNS whether all can open the memory."""
+        mapping = None if memory is None else memory.mapping
         given = (*self.account.start(), self.bound, self.runner.num_workers, mapping)
-        answers = [self._sure(self._made), self._sure(self.server.begin.remote(*given))]
-        for answer in answers:
-            if isinstance(answer, Failure):
-                raise WorkerError(0, f"the server could not begin: {answer.text}")
-        self.server_pid: int = answers[0]
-        return answers[1]
+        numbers = range(len(self.team.actors))
+        return self._ask("begin", *given) and self._can_join(numbers, memory)
 
-    def _let_in(self, numbers: Any) -> bool:
-        """Let workers work for the server; RETURNS whether all can."""
-        mapping = None if self.memory is None else self.memory.mapping
+    def _can_join(self, numbers: Sequence[int], memory: Optional[MappedArrays]) -> bool:
+        mapping = None if memory is None else memory.mapping
         first = self.account.saved["ledger"]["first"]
         given = (self.server, self.runner.n_microbatches, mapping, self.origin, first)
-        refs = {
-            number: self.team.actors[number].call.remote("join_server", number, *given)
-            for number in numbers
-        }
+        actors = self.team.actors
+        refs = {actors[n].call.remote("join_server", n, *given): n for n in numbers}
         return all(self.team.wait(refs).values())
+
+    def _let_in(self, numbers: Sequence[int]) -> None:
+        """Let workers work for the server. If one cannot open the memory, as it is on another
+        node, all begin anew with what goes there."""
+        if not self._can_join(numbers, self.memory):
+            self._call_back()
+            self._save()
+            self._set_up()
 
     def _ask(self, name: str, *given: Any) -> Any:
         """What a method of the server gives.
 
         RAISES (Died): If it is gone.
         """
-        answer = self._sure(self.server.call.remote(name, *given))
-        if isinstance(answer, Failure):
-            raise answer.error(0)
-        return answer
+        return self._sure(self.server.call.remote(name, *given))
 
     def _sure(self, answer: Any) -> Any:
         """What the server answers.
@@ -113,10 +103,7 @@ class RemoteServer(RemoteCrew):
         """
         for _ in self.team.ended({answer: 0}):
             pass
-        try:
-            return self.ray.get(answer)
-        except self.ray.exceptions.RayError as error:
-            raise Died([], str(error)) from None
+        return self.team.answer(answer, 0, is_server=True)
 
     # --- epochs ---------------------------------------------------------------------------
 
@@ -159,7 +146,7 @@ class RemoteServer(RemoteCrew):
         """What has come of steps, after a while."""
         try:
             self._ask("end_at", self.account.n_told + int(min(room, 1 << 40)))
-            if not self.busy:
+            if not self.busy or self.team.has_started():
                 self._take_in()
                 self._send_out()
             return self._listen(TAKE_SECONDS)
@@ -170,37 +157,20 @@ class RemoteServer(RemoteCrew):
 
     def _send_out(self) -> None:
         for number, actor in enumerate(self.team.actors):
-            if number not in self.busy:
-                self.busy[number] = actor.call.remote("work")
+            if number not in self.busy.values():
+                self.busy[actor.call.remote("work")] = number
         self._heard = time.monotonic()
 
     def _listen(self, seconds: float) -> Told:
         """What has come; those that came back are no longer busy."""
-        refs = {ref: number for number, ref in self.busy.items()}
-        done, _ = self.ray.wait(list(refs), num_returns=len(refs), timeout=seconds)
-        died: List[int] = []
-        text = ""
+        done = self.team.look(self.busy, self._heard, seconds)
         for ref in done:
-            number = refs[ref]
-            del self.busy[number]
-            try:
-                answer = self.ray.get(ref)
-            except self.ray.exceptions.RayError as error:
-                died.append(number)
-                text = str(error)
-                continue
-            if isinstance(answer, Failure):
-                if answer.text.startswith("ServerDied"):
-                    raise Died([], "the server died")
-                raise answer.error(number)
-        if died:
-            raise Died(died, text)
+            number = self.busy.pop(ref)
+            if not self.team.answer(ref, number):
+                raise Died([], "no worker reaches it", is_server=True)
         told: Told = self._ask("take")
         if told.made or done:
             self._heard = time.monotonic()
-        elif time.monotonic() - self._heard > MAX_WAIT_SECONDS:
-            text = f"no answer within {MAX_WAIT_SECONDS:g} seconds: it hangs, or is very slow"
-            raise WorkerError(min(self.busy), text)
         told = told._replace(made=self.account.new(told))
         self._is_over = told.is_over
         n_since = told.version - self.account.saved["version"]
@@ -242,46 +212,47 @@ class RemoteServer(RemoteCrew):
                 made += self._listen(TAKE_SECONDS).made
             except Died as death:
                 self.recover(death)
-        self.runner.take_over(self.account.saved)
+        self.runner.take_over(self.account.saved, {})
         return NOTHING._replace(made=made, is_over=self._is_over)
 
     # --- who dies -------------------------------------------------------------------------
 
-    def snapshot(self) -> Dict[str, Any]:
-        """The last one, which is how it is when nobody is at work."""
-        return self.account.saved
+    def ledger(self) -> Dict[str, Any]:
+        """Of the last snapshot, which is how it is when nobody is at work."""
+        ledger: Dict[str, Any] = self.account.saved["ledger"]
+        return ledger
 
     def _replace(self, death: Died) -> str:
-        if death.workers:
-            self.team.remove(death.workers)
+        if death.is_server:
+            self.team.kill(self.server)  # It may be no more than out of reach.
+            self._come_back()
+            self.account.died()
+            self._launch_server()
+            self._set_up()
+            version = self.account.saved["version"]
+            return f"the server died; another one goes on from step {version:,}"
+        self.team.remove(death.workers)
+        if self._is_set_up:
             # Numbers of the others have changed.
             self._call_back()
-            self._renumber()
-            self._take_in()
-            return f"worker {death.names} died"
-        self._call_back()
-        self.account.died()
-        self._launch_server()
-        self._begin_server()
-        self._renumber()
-        version = self.account.saved["version"]
-        return f"the server died; another one goes on from step {version:,}"
+            for number in range(self.runner.num_workers):
+                self._ask("forget", number)
+            self._let_in(range(len(self.team.actors)))
+        else:
+            self._set_up()
+        self._take_in()
+        return f"{death.who} died"
 
     def _call_back(self) -> None:
-        """Nobody works any more, whatever has become of it."""
-        try:
-            self._ask("end_at", 0)
-        except (Died, WorkerError):
-            pass
-        for _ in self.team.ended({ref: number for number, ref in self.busy.items()}):
+        """Nobody works any more."""
+        self._ask("end_at", 0)
+        self._come_back()
+
+    def _come_back(self) -> None:
+        """Wait for those at work, whatever has become of them."""
+        for _ in self.team.ended(self.busy):
             pass
         self.busy = {}
-
-    def _renumber(self) -> None:
-        for number in range(self.runner.num_workers):
-            self._sure(self.server.forget.remote(number))
-        if self.team.actors:
-            self._let_in(range(len(self.team.actors)))
 
     def _take_in(self) -> None:
         """Let in those that have started, and start those that are missing."""
@@ -296,10 +267,11 @@ class RemoteServer(RemoteCrew):
     def _to_evaluate(self, weights: Any) -> Any:
         return self.ray.put(weights)
 
-    def end(self) -> None:
-        self.team.end()
-        if self.server is not None:
-            self.ray.kill(self.server)
+    def _close(self) -> None:
         if self.memory is not None:
             self.memory.close()
-        self.cluster.close()
+            self.memory = None
+
+    def end(self) -> None:
+        self.team.kill(self.server)
+        super().end()

@@ -43,6 +43,24 @@ def shared_layout(n: int, stretches: Sequence[Part], slots: Slots) -> Layout:
     return layout
 
 
+def write_rows(arrays: Mapping[str, Any], slot: int, tables: Sequence[Rows]) -> None:
+    """Put gradients of tables where others find them."""
+    for table, (rows, values) in enumerate(tables):
+        n_rows = len(rows)
+        arrays[f"rows {slot} {table}"][:n_rows] = rows
+        arrays[f"d rows {slot} {table}"][:n_rows] = values
+        arrays[f"n rows {slot} {table}"][0] = n_rows
+
+
+def read_rows(arrays: Mapping[str, Any], slot: int, n_tables: int) -> List[Rows]:
+    """Those that somebody has put there, where they are."""
+    tables: List[Rows] = []
+    for table in range(n_tables):
+        now = slice(int(arrays[f"n rows {slot} {table}"][0]))
+        tables.append((arrays[f"rows {slot} {table}"][now], arrays[f"d rows {slot} {table}"][now]))
+    return tables
+
+
 class SharedPlane(LonePlane):
     """Gradients are computed where all can read them, and each changes its pieces of the
     parameters in place: nothing is copied.
@@ -67,22 +85,14 @@ class SharedPlane(LonePlane):
     ) -> Tuple[int, List[Gradient]]:
         arrays = self._arrays
         for slot, of_slot in tables.items():
-            for table, (rows, values) in enumerate(of_slot):
-                n_rows = len(rows)
-                arrays[f"rows {slot} {table}"][:n_rows] = rows
-                arrays[f"d rows {slot} {table}"][:n_rows] = values
-                arrays[f"n rows {slot} {table}"][0] = n_rows
+            write_rows(arrays, slot, of_slot)
         arrays[EXAMPLES][self.worker, 0] = n_examples
         self._meet()
         total = int(arrays[EXAMPLES][:, 0].sum())
         return total, [self._gradient(slot) for slot in range(n_slots)]
 
     def _gradient(self, slot: int) -> Gradient:
-        tables: List[Rows] = []
-        for table in range(self._n_tables):
-            now = slice(int(self._arrays[f"n rows {slot} {table}"][0]))
-            rows = self._arrays[f"rows {slot} {table}"][now]
-            tables.append((rows, self._arrays[f"d rows {slot} {table}"][now]))
+        tables = read_rows(self._arrays, slot, self._n_tables)
         return Gradient(self._all_vectors[slot], tables)
 
     def sums(self) -> Any:
@@ -120,9 +130,6 @@ class SharedPlane(LonePlane):
                 time.sleep(SLEEP_SECONDS)
         with self._lock:
             pass
-
-    def leave(self) -> None:
-        self._arrays = {}
 
 
 def abort(memory: MappedArrays) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from ...agents.counters import not_finite
 from ...errors import TrainingError
 from ...ops.alignment import aligned_zeros
 from ...protocol import Learner, StepReport
@@ -12,8 +13,6 @@ from .gradient_server import Learnt
 from .joined_reports import joined_reports
 from .walk import Walk
 
-# Ids of examples in errors.
-SHOWN = 64
 # Gives the server what was learnt, and gets what to learn next.
 Exchange = Callable[[Optional[Learnt]], Optional[Tuple[int, int]]]
 
@@ -69,11 +68,9 @@ class StatelessWorker:
             while True:
                 try:
                     given = exchange(learnt)
-                except TrainingError as error:
-                    raise TrainingError(
-                        f"{error} Examples of the batch: {self._shown()}. Try a lower learn_rate, "
-                        "a smaller grad_clip, or look at these examples."
-                    ) from None
+                except TrainingError:
+                    ids = [id for each in self._ids for id in each()]
+                    raise not_finite("gradient", ids) from None
                 if given is None:
                     return
                 learnt = self._learn(*given)
@@ -104,8 +101,3 @@ class StatelessWorker:
         else:
             tables = self.parameters.take_rows()
         return Learnt(unit, version, joined_reports(reports), Gradient(vector, tables))
-
-    def _shown(self) -> str:
-        """Ids of the examples of the last unit."""
-        ids = [str(id) for each in self._ids for id in each()]
-        return ", ".join(ids[:SHOWN]) + f", ... ({len(ids)} in all)" * (len(ids) > SHOWN)

@@ -138,9 +138,6 @@ class StorePlane(LonePlane):
                 vector[piece.start : piece.stop] = part
         return Gradient(vector, tables)
 
-    def sums(self) -> Any:
-        return numpy.zeros(self.n_blocks)
-
     def all_sums(self, sums: Any) -> Any:
         # Each has those of its own blocks, and zeros elsewhere.
         total = sums.copy()
@@ -164,6 +161,3 @@ class StorePlane(LonePlane):
                     view[:] = values
                 else:
                     view.reshape(-1, piece.width)[own] = values
-
-    def leave(self) -> None:
-        self._mailbox.abandon()

@@ -1,0 +1,37 @@
+"""Memory that a run's process and its workers have in common, where that goes."""
+
+from typing import Any, Callable, Optional
+
+from ...errors import ConfigError, Problem
+from .mapped_arrays import Layout, MappedArrays
+from .team import Team
+
+
+def shared_memory(
+    plane: str, team: Team, layout: Layout, join: Callable[[MappedArrays], Any]
+) -> Optional[MappedArrays]:
+    """Memory that all have opened; None if what they exchange has to travel.
+
+    plane (str): As it is set: "store" wants none, "shm" nothing else.
+    team (Team): The workers.
+    join (Callable[[MappedArrays], bool]): Has others open it; whether all can.
+    RAISES (ConfigError): If it does not go, and plane is "shm".
+    """
+    if plane == "store":
+        return None
+    nodes = {*team.each("node"), team.cluster.node}
+    reason = f"is for one machine, but workers are on {len(nodes)}"
+    if len(nodes) == 1:
+        reason = "does not go: workers cannot open the memory of the run's process"
+        for is_named in (False, True):
+            memory, is_open = MappedArrays(layout, is_named), False
+            try:
+                is_open = join(memory)
+            finally:
+                memory.forget() if is_open else memory.close()
+            if is_open:
+                return memory
+    if plane == "shm":
+        text = f'[runner] plane = "shm" {reason}'
+        raise ConfigError([Problem("", text, 'set "auto" or "store"')])
+    return None

@@ -1,0 +1,209 @@
+"""Workers that Ray runs: started, asked all at once, waited for in bounded time, and missed when
+they die."""
+
+import time
+from contextlib import suppress
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
+
+from ...errors import DialogError, WorkerError
+from ..crew import Failure
+from ..patience import LOOK_SECONDS, Patience
+from .actor import WorkerActor
+from .ray_cluster import RayCluster
+
+
+class Died(Exception):
+    """Processes are gone.
+
+    workers (Sequence[int]): The numbers of workers; none if one died as it started.
+    is_server (bool): Whether it is a server, and no worker.
+    """
+
+    def __init__(self, workers: Sequence[int], text: str, is_server: bool = False):
+        super().__init__(" ".join(text.split()))
+        self.workers, self.is_server = list(workers), is_server
+
+    @property
+    def who(self) -> str:
+        """To read."""
+        if self.is_server:
+            return "the server"
+        if not self.workers:
+            return "a worker that was about to start"
+        return f"worker {', '.join(map(str, self.workers))}"
+
+
+class Team:
+    """Actors, one for each worker, which are asked all at once.
+
+    cluster (RayCluster): Where they are.
+    patience (Patience): How long they are waited for.
+    n_workers (int): There will be at most.
+    n_gpus (float): Of each.
+    """
+
+    def __init__(self, cluster: RayCluster, patience: Patience, n_workers: int, n_gpus: float):
+        self.cluster, self.ray, self.patience = cluster, cluster.ray, patience
+        self.n_gpus = n_gpus
+        # All others may have a message before a worker has joined them.
+        self._at_once = n_workers + 8
+        self.actors: List[Any] = []
+        self.pids: List[int] = []
+        # By the calls that make them.
+        self._starting: Dict[Any, Any] = {}
+        # Called when one of them is gone, or fails, so that the others do not wait for it.
+        self.abort: Any = lambda: None
+        errors = self.ray.exceptions
+        self._deaths = (
+            errors.RayActorError, errors.NodeDiedError, errors.ObjectLostError,
+            errors.OutOfMemoryError, errors.WorkerCrashedError,
+        )  # fmt: skip
+
+    # --- who is there -----------------------------------------------------------------------
+
+    def start(self, n_workers: int, recipe: Any) -> None:
+        """Begin to start workers, to stand beside those that are there.
+
+        recipe (ObjectRef): Of a ``Recipe``.
+        """
+        for _ in range(n_workers):
+            actor = self.cluster.start(
+                WorkerActor, n_cpus=1, n_gpus=self.n_gpus, at_once=self._at_once
+            )
+            self._starting[actor.call.remote("make", recipe)] = actor
+
+    @property
+    def n_starting(self) -> int:
+        """How many are about to start."""
+        return len(self._starting)
+
+    def has_started(self) -> bool:
+        """Whether ``join`` finds somebody."""
+        refs = list(self._starting)
+        return bool(refs and self.ray.wait(refs, num_returns=1, timeout=0)[0])
+
+    def join(self, at_least: int = 0) -> int:
+        """Let those stand beside the others that have started.
+
+        at_least (int): How many to wait for, if there are so many that start.
+        RETURNS (int): How many.
+        RAISES (Died): If one has died as it started.
+        RAISES (DialogError): If one cannot begin.
+        """
+        n_before, heard = len(self.actors), time.monotonic()
+        while self._starting and (len(self.actors) < n_before + at_least or self.has_started()):
+            n = len(self.actors)
+            numbers = {ref: n + place for place, ref in enumerate(self._starting)}
+            for ref in self.look(numbers, heard):
+                heard, actor = time.monotonic(), self._starting.pop(ref)
+                try:
+                    pid = self.answer(ref, numbers[ref])
+                except BaseException as error:
+                    self.kill(actor)
+                    if isinstance(error, Died):
+                        raise Died([], str(error)) from None
+                    raise
+                self.actors.append(actor)
+                self.pids.append(pid)
+        return len(self.actors) - n_before
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Forget those that are gone."""
+        for number in sorted(numbers, reverse=True):
+            self.kill(self.actors.pop(number))
+            self.pids.pop(number)
+
+    def kill(self, actor: Any) -> None:
+        """Let one go, also a server, whatever has become of it."""
+        with suppress(Exception):
+            self.ray.kill(actor, no_restart=True)
+
+    def end(self) -> None:
+        """Let all of them go."""
+        with suppress(Exception):  # Ray may be gone.
+            self.abort()
+        for actor in (*self.actors, *self._starting.values()):
+            self.kill(actor)
+        self.actors, self._starting = [], {}
+
+    # --- what they are asked ----------------------------------------------------------------
+
+    def each(self, call: str, *given: Any) -> List[Any]:
+        """Call a method of every worker.
+
+        given (Any): For all of them; a list has one for each worker.
+        RETURNS (List[Any]): What each gave.
+        RAISES (Died): If a process of theirs is gone.
+        RAISES (DialogError): If one fails.
+        """
+        refs = {}
+        for number, actor in enumerate(self.actors):
+            own = [each[number] if isinstance(each, list) else each for each in given]
+            refs[actor.call.remote(call, *own)] = number
+        answers = self.wait(refs)
+        return [answers[number] for number in range(len(self.actors))]
+
+    def wait(self, refs: Mapping[Any, int]) -> Dict[int, Any]:
+        """What calls give.
+
+        refs (Mapping[ObjectRef, int]): The worker of each.
+        """
+        answers: Dict[int, Any] = {}
+        died: Dict[int, str] = {}
+        failed: List[DialogError] = []
+        for ref in self.ended(refs):
+            number = refs[ref]
+            try:
+                answers[number] = self.answer(ref, number)
+            except Died as death:
+                died[number] = str(death)
+            except DialogError as error:
+                failed.append(error)
+            if died or failed:
+                self.abort()
+        if died:
+            raise Died(sorted(died), died[min(died)])
+        if failed:
+            raise failed[0]
+        return answers
+
+    def ended(self, refs: Mapping[Any, int]) -> Iterator[Any]:
+        """Calls as they end."""
+        pending, heard = dict(refs), time.monotonic()
+        while pending:
+            for ref in self.look(pending, heard):
+                heard = time.monotonic()
+                del pending[ref]
+                yield ref
+
+    def look(
+        self, refs: Mapping[Any, int], heard: float, seconds: float = LOOK_SECONDS
+    ) -> List[Any]:
+        """One of these calls that has ended, if one has. Whoever waits for calls waits here, in
+        bounded time.
+
+        heard (float): When something was heard of them last, or they were asked.
+        seconds (float): How long to wait.
+        RAISES (WorkerError): If that was too long ago.
+        RAISES (Interrupted): If none ends in time after a signal.
+        """
+        done: List[Any] = self.ray.wait(list(refs), num_returns=1, timeout=seconds)[0]
+        if not done:
+            self.patience.check(set(refs.values()), heard)
+        return done
+
+    def answer(self, ref: Any, worker: int, is_server: bool = False) -> Any:
+        """What a call that has ended gives.
+
+        RAISES (Died): If who was asked is gone.
+        RAISES (DialogError): If it fails.
+        """
+        try:
+            answer = self.ray.get(ref)
+        except self._deaths as error:
+            raise Died([] if is_server else [worker], str(error), is_server) from None
+        except self.ray.exceptions.RayError as error:
+            raise WorkerError(worker, " ".join(str(error).split())) from None
+        if isinstance(answer, Failure):
+            raise answer.error(worker)
+        return answer
