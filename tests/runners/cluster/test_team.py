@@ -1,0 +1,108 @@
+"""Actors that start, answer, fail, hang and die: whoever waits for them hears of it."""
+
+import io
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from thincdialog.errors import DialogError, WorkerError
+from thincdialog.runners.cluster import ray_cluster, team
+from thincdialog.runners.cluster.ray_cluster import RayCluster
+from thincdialog.runners.cluster.team import Died, Team
+from thincdialog.runners.patience import Patience
+from thincdialog.training.interruption import Interrupted, Interruption
+
+pytestmark = pytest.mark.xdist_group("ray")
+
+
+def toy():
+    """A class that Ray gets by value."""
+
+    class Toy:
+        def call(self, name, how="", *_):
+            if how == "die":
+                os._exit(1)
+            if how == "hang":
+                time.sleep(600)
+            return threading.Lock() if how == "lock" else os.getpid()
+
+    return Toy
+
+
+@pytest.fixture
+def started(cluster, monkeypatch):
+    """A function: starts toys that do this as they begin."""
+    monkeypatch.setattr(team, "WorkerActor", toy())
+    teams = []
+
+    def start(*how, received=None, **times):
+        interruption, told = Interruption(), io.StringIO()
+        interruption.received = received
+        made = Team(RayCluster(None, None, None), Patience(interruption, told.write, **times), 2, 0)
+        made.told = told
+        for each in how:
+            made.start(1, each)
+        teams.append(made)
+        return made
+
+    yield start
+    for each in teams:
+        each.end()
+
+
+def test_team_waits_for_as_many_as_it_needs(started):
+    made = started("hang", "")
+    assert made.join(at_least=1) == 1
+    assert (len(made.actors), made.n_starting, made.has_started()) == (1, 1, False)
+    assert made.join() == 0
+    assert made.each("work") == made.pids
+
+
+def test_team_a_start_that_dies_is_told(started):
+    made = started("die", "")
+    with pytest.raises(Died) as caught:
+        made.join(at_least=2)
+    assert (caught.value.workers, caught.value.is_server) == ([], False)
+    assert caught.value.who == "a worker that was about to start"
+    assert len(made.actors) + made.join(at_least=1) >= 1 and len(made.actors) == 1
+
+
+def test_team_waits_no_longer_than_it_may(started):
+    with pytest.raises(WorkerError, match="no answer within 0.1 seconds"):
+        started("hang", max_wait=0.1).join(at_least=1)
+    made = started("hang", received=signal.SIGTERM, end_seconds=0.1)
+    with pytest.raises(Interrupted):
+        made.join(at_least=1)
+    assert "0.1 seconds after the run was to end" in made.told.getvalue()
+    assert "Nothing more can be saved" in made.told.getvalue()
+
+
+def test_team_only_who_is_gone_has_died(started):
+    made = started("", "")
+    made.join(at_least=2)
+    with pytest.raises(WorkerError, match="^Worker 1: .*pickle.*lock"):
+        made.each("work", ["", "lock"])
+    with pytest.raises(Died) as caught:
+        made.each("work", ["", "die"])
+    assert (caught.value.workers, caught.value.who) == ([1], "worker 1")
+    made.remove(caught.value.workers)
+    assert made.each("work") == made.pids and len(made.pids) == 1
+
+
+def test_ray_cluster_room_is_counted_for_each_node(cluster, monkeypatch):
+    found = RayCluster(None, None, None)
+    nodes = {"a": {"CPU": 3.0}, "b": {"CPU": 1.0, "GPU": 2.0}, found.node: {"CPU": 2.0, "GPU": 0.5}}
+    assert [found._places(nodes, n_gpus) for n_gpus in (0, 0.5, 1, 2, 3)] == [6, 2, 1, 1, 0]
+    here = RayCluster(None, None, None, plane="shm")
+    assert [here._places(nodes, n_gpus) for n_gpus in (0, 0.5, 1)] == [2, 1, 0]
+    with pytest.raises(DialogError, match="num_workers = 5 needs 5 CPUs, but this node has 4"):
+        here.check_room(5, 0)
+    holding = cluster.remote(toy()).options(num_cpus=3).remote()
+    cluster.get(holding.call.remote("hold"))
+    monkeypatch.setattr(ray_cluster, "FREE_SECONDS", 0.1)
+    with pytest.raises(DialogError, match="num_workers = 2, but only 1 find 1 CPU and 0 GPUs"):
+        found.check_room(2, 0)
+    cluster.kill(holding)
