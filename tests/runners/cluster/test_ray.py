@@ -4,23 +4,29 @@ import io
 import json
 import os
 import pickle
+import re
 import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
+from tests.processes import no_longer_than
 from tests.training.examples import RANKER, weights
 from thincdialog.api import train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
+from thincdialog.runners.cluster import ray_runner, remote_crew, shared_memory
 from thincdialog.runners.cluster.async_runner import AsyncRunner
+from thincdialog.runners.cluster.mapped_arrays import MappedArrays
 from thincdialog.runners.cluster.ray_cluster import see_that_it_answers
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
 from thincdialog.runners.cluster.remote_peers import RemotePeers
 from thincdialog.runners.cluster.remote_server import RemoteServer
 from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runners.cluster.team import Team
+from thincdialog.runners.patience import Patience
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
 from thincdialog.training.interruption import Interrupted
@@ -249,6 +255,109 @@ def test_ray_asynchronous_alone_is_as_one_process(cluster, tmp_path):
         stdout=told, stderr=told,
     )  # fmt: skip
     assert one[0] == none[0] == weights(tmp_path / "plain")
+
+
+def test_ray_asynchronous_a_worker_that_takes_a_dead_ones_place_works_at_once(
+    cluster, tmp_path, monkeypatch
+):
+    """It cannot open the memory that the others have, as if it were on another node: all get
+    another one."""
+
+    def named(layout, is_named):
+        return MappedArrays(layout, True)
+
+    monkeypatch.setattr(shared_memory, "MappedArrays", named)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    listen, tell, seen = RemoteServer._listen, RemoteServer.tell, []
+
+    def killing_listen(crew, seconds):
+        if "killed" not in seen:
+            os.kill(crew.team.pids[1], 9)
+            seen.append("killed")
+        wait_for_starts(crew.team)
+        return listen(crew, seconds)
+
+    def seeing_tell(crew, steps):
+        seen.extend(step.worker for step in steps)
+        tell(crew, steps)
+        seen.append(crew.runner.status())
+        assert not list(tmp_path.glob("thincdialog-*"))  # Whatever kills the run, no file is left.
+
+    monkeypatch.setattr(RemoteServer, "_listen", killing_listen)
+    monkeypatch.setattr(RemoteServer, "tell", seeing_tell)
+    monkeypatch.setattr(RemoteServer, "evaluate", lambda *_: {"hits@1": seen.append("evaluated")})
+    given = {"mode": "async", "microbatches": 1, "training.max_epochs": 30.0}
+    given.update({"training.eval_every_epochs": 0, "training.eval_every_steps": 0})
+    _, rows, told = run(tmp_path / "two", given)
+    assert told.count("worker 1 died") == 1
+    began = seen.index("killed")
+    at_work = seen[began : seen.index("evaluated", began)]
+    assert {0, 1} <= set(at_work)
+    lines = [each for each in at_work if isinstance(each, str)]
+    pattern = r"workers [\d,]+\+[\d,]+/s, staleness \d, 1 started again"
+    assert any(re.fullmatch(pattern, line) for line in lines), lines
+    assert rows[-1]["epoch"] == 30.0
+
+
+def interrupting(monkeypatch, act):
+    """Have the run told to end as workers are at work; ``act`` is called with these before."""
+    listen, signals = RemoteServer._listen, [signal.SIGTERM]
+
+    def signalling_listen(crew, seconds):
+        told = listen(crew, seconds)
+        if told.made and signals:
+            act(crew)
+            signal.raise_signal(signals.pop())
+        return told
+
+    monkeypatch.setattr(RemoteServer, "_listen", signalling_listen)
+
+
+def test_ray_asynchronous_a_signal_ends_it_and_it_goes_on(cluster, tmp_path, monkeypatch):
+    given = {"mode": "async", "microbatches": 1, "training.checkpoint_every_steps": 1000}
+    interrupting(monkeypatch, lambda crew: None)
+    with pytest.raises(Interrupted) as caught:
+        run(tmp_path / "two", given)
+    assert caught.value.saved
+    rows = run(tmp_path / "two", {**given, "num_workers": 0}, resume=True)[1]
+    alone = run(tmp_path / "alone", {**given, "num_workers": 0})[1]
+    counts = [(rows[-1][name], alone[-1][name]) for name in ("step", "examples", "epoch")]
+    assert all(found == expected for found, expected in counts), counts
+
+
+def test_ray_asynchronous_a_worker_that_hangs_after_a_signal_holds_nobody(
+    cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(remote_crew, "Patience", partial(Patience, end_seconds=0.5))
+    stopped = []
+
+    def stop(crew):
+        stopped.extend(crew.team.pids)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+
+    interrupting(monkeypatch, stop)
+    with no_longer_than(90), pytest.raises(Interrupted):
+        run(tmp_path / "two", {"mode": "async", "microbatches": 1, "training.max_epochs": 50.0})
+    assert len(stopped) == 2
+    for pid in stopped:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_ray_fewer_examples_than_workers(cluster, tmp_path):
+    few = {"tasks.coffee.n_train": 1, "tasks.coffee.n_dev": 1, "microbatches": 4}
+    few.update({"world.batcher.size": 1, "training.max_epochs": 1.0})
+    alone = run(tmp_path / "alone", {**few, "num_workers": 0})
+    assert run(tmp_path / "four", {**few, "num_workers": 4}) == alone
+    late = {**few, "mode": "async", "microbatches": 1, "num_workers": 4}
+    assert run(tmp_path / "late", late)[1][-1]["examples"] == alone[1][-1]["examples"]
+
+
+def test_ray_that_is_not_installed_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_runner, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"'ray', which is not installed.*thincdialog\[ray\]"):
+        run(tmp_path / "run")
+    run(tmp_path / "alone", {"num_workers": 0, "training.max_steps": 1})
 
 
 def test_ray_too_few_processors_names_both_numbers(cluster, tmp_path):

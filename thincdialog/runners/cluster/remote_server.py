@@ -38,7 +38,7 @@ class RemoteServer(RemoteCrew):
         # Where the walk of the epoch began.
         self.origin: Dict[str, Any] = {}
         self._is_over = True
-        self._heard = time.monotonic()
+        self._heard = self._told_at = time.monotonic()
         self._examples: Dict[int, int] = {}
         self._stale = ""
         super().__init__(runner, teacher)
@@ -189,7 +189,7 @@ class RemoteServer(RemoteCrew):
             for name in report.counts:
                 if name.startswith(STALENESS):
                     self._stale = f"staleness {name[len(STALENESS) :]}"
-        since = now - getattr(self, "_told_at", now - TAKE_SECONDS)
+        since = now - self._told_at
         if since < TAKE_SECONDS:
             return
         numbers = range(len(self.team.actors))
