@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.runners.toys import Toy, crew_of, run
-from thincdialog.errors import WorkerError
+from thincdialog.errors import DataError, WorkerError
 from thincdialog.training.interruption import Interrupted
 
 
@@ -56,7 +56,6 @@ def test_crew_works_at_the_same_time_in_the_context_of_who_asks():
     "how, text",
     [
         ("raise", "ZeroDivisionError: nothing is left"),
-        ("data", "days.txt:7  the sky is 'green', expected blue or grey"),
         ("interrupt", "KeyboardInterrupt"),
         ("leave", "SystemExit: 4"),
     ],
@@ -71,13 +70,20 @@ def test_crew_an_error_of_any_kind_names_worker_examples_and_place(how, text):
     error = caught.value
     first, *lines = str(error).splitlines()
     assert (error.worker, first) == (1, f"Worker 1: {text}")
-    if how == "data":  # What a user can mend has no traceback.
-        assert lines == [] and (error.examples, error.traceback) == ([], "")
-        return
     assert error.examples == ["20/0"] and lines[0] == "Examples at hand: 20/0"
     assert lines[1] == "Traceback (most recent call last):"
     assert "\n".join(lines[1:]) == error.traceback and "in go_wrong" in error.traceback
     assert type(error.__cause__).__name__ == text.partition(":")[0]
+
+
+def test_crew_what_is_wrong_with_data_stays_an_error_of_data():
+    crew = crew_of([Toy(0, most=10**6, delay=0.001), Toy(1, wrong="data")])
+    with pytest.raises(DataError) as caught:
+        run(crew)
+    crew.end()
+    text = "days.txt:7  the sky is 'green', expected blue or grey (read by worker 1)"
+    assert str(caught.value) == text  # What a user can mend has no traceback.
+    assert (caught.value.path, caught.value.line) == ("days.txt", 7)
 
 
 def test_crew_an_error_in_what_says_which_examples_are_at_hand_hides_nothing():

@@ -14,7 +14,7 @@ import pytest
 
 from tests.processes import limited, slow
 from tests.runners import toys
-from thincdialog.errors import WorkerError
+from thincdialog.errors import DataError, WorkerError
 from thincdialog.runners.worker_process import worker_processes
 
 
@@ -62,14 +62,15 @@ def test_worker_processes_do_what_workers_do(crew):
     "call, arguments, text",
     [
         ("fail", ["raise"], "ZeroDivisionError: nothing is left\nTraceback"),
-        ("fail", ["data"], "days.txt:7  the sky is 'green', expected blue or grey$"),
+        ("fail", ["data"], "days.txt:7  the sky .* .read by worker 1.$"),
         ("fail", ["leave"], "SystemExit: 4"),
         ("unspeakable", [], "(AttributeError|PicklingError): Can't .*lambda"),
     ],
 )
 def test_worker_processes_an_error_of_any_kind_comes_back(crew, call, arguments, text):
     crew.ask(1, call, *arguments)
-    with pytest.raises(WorkerError, match=f"^Worker 1: {text}"):
+    kind, who = (DataError, "") if arguments == ["data"] else (WorkerError, "Worker 1: ")
+    with pytest.raises(kind, match=f"^{who}{text}"):
         while crew.busy:
             crew.listen()
     crew.busy.clear()
@@ -114,7 +115,7 @@ def test_worker_processes_that_stand_still_are_given_up_and_killed():
 
 def test_worker_processes_that_cannot_be_made():
     with worker_processes(1, toys.broken_toy, {"how": "data"}) as workers:
-        with pytest.raises(WorkerError, match="^Worker 0: days.txt:7  the sky is 'green', expec"):
+        with pytest.raises(DataError, match="^days.txt:7  the sky .* .read by worker 0.$"):
             toys.crew_of(workers).each("begin")
 
 

@@ -1,7 +1,7 @@
 """An error of a worker, told where its work is waited for."""
 
 import traceback
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Sequence
 
 from ..contract import place_in
 from ..errors import DataError, DialogError, WorkerError
@@ -13,6 +13,7 @@ class Failure(NamedTuple):
     text (str): What it says.
     path, line: Of a ``DataError``.
     traceback (str): Where it came from; "" if a user can mend it.
+    examples (Sequence[str]): Ids of those at hand.
     place (str): The line of a user's that it came from, if it did.
     cause (Optional[BaseException]): Itself, in the same process.
     """
@@ -21,26 +22,35 @@ class Failure(NamedTuple):
     path: Optional[str] = None
     line: Optional[int] = None
     traceback: str = ""
+    examples: Sequence[str] = ()
     place: str = ""
     cause: Optional[BaseException] = None
 
     @classmethod
-    def of(cls, error: BaseException) -> "Failure":
-        """An error that was raised."""
+    def of(cls, error: BaseException, world: Any = None) -> "Failure":
+        """An error that was raised, in a world's parley or somewhere else."""
         if isinstance(error, DataError):
             return cls(str(error), error.path, error.line, cause=error)
         if isinstance(error, DialogError):
             return cls(str(error), cause=error)
+        try:
+            examples: Sequence[str] = [] if world is None else world.at_hand()
+        except Exception:  # What it has at hand may be what is broken.
+            examples = []
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        return cls(text, None, None, trace.rstrip("\n"), place_in(error), error)
+        return cls(text, None, None, trace.rstrip("\n"), examples, place_in(error), error)
 
     def error(self, worker: int) -> DialogError:
         """As it is raised where the work is waited for: what is wrong with data says so as ever,
         and who read it."""
         if self.path is None:
             error: DialogError = WorkerError(
-                worker, self.text, traceback=self.traceback, place=self.place
+                worker,
+                self.text,
+                traceback=self.traceback,
+                examples=self.examples,
+                place=self.place,
             )
         else:
             error = DataError(self.path, "", self.line)

@@ -4,60 +4,17 @@ for them waits in bounded time."""
 import contextvars
 import threading
 import time
-import traceback
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, NamedTuple, Sequence
 
-from ..contract import place_in
-from ..errors import DialogError, WorkerError
+from ..errors import WorkerError
+from ..loader.failure import Failure
 from ..training.interruption import Interruption
 from .patience import LOOK_SECONDS, Patience
 
 # What helps where the system gives no more threads or processes.
 FEWER = "Set [runner] workers lower, or raise the limit (ulimit -a shows all)"
-
-
-class Failure(NamedTuple):
-    """An error of a worker in words, so that it can come from another process.
-
-    text (str): What it says.
-    traceback (str): Where it came from; "" if a user can mend it.
-    examples (Sequence[str]): Ids of those at hand.
-    place (str): The line of a user's that it came from, if it did.
-    cause (Optional[BaseException]): Itself, in the same process.
-    """
-
-    text: str
-    traceback: str = ""
-    examples: Sequence[str] = ()
-    place: str = ""
-    cause: Optional[BaseException] = None
-
-    @classmethod
-    def of(cls, error: BaseException, world: Any = None) -> "Failure":
-        """An error that was raised, in a world's parley or somewhere else."""
-        if isinstance(error, DialogError):
-            return cls(str(error), cause=error)
-        try:
-            examples: Sequence[str] = [] if world is None else world.at_hand()
-        except Exception:  # What it has at hand may be what is broken.
-            examples = []
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        return cls(text, trace.rstrip("\n"), examples, place_in(error), error)
-
-    def error(self, worker: int) -> WorkerError:
-        """As it is raised where the worker is waited for."""
-        error = WorkerError(
-            worker,
-            self.text,
-            traceback=self.traceback,
-            examples=self.examples,
-            place=self.place,
-        )
-        error.__cause__ = self.cause
-        return error
 
 
 class Told(NamedTuple):

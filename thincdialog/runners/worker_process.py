@@ -14,8 +14,9 @@ from multiprocessing.connection import Connection
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ..errors import ConfigError, Problem, WorkerError
+from ..loader.failure import Failure
 from ..loader.starting import leave_signals_to_parent, starting_processes
-from .crew import FEWER, Failure
+from .crew import FEWER
 
 GUARD = (
     "A worker that is a process imports the script that was started: put all that the script "

@@ -473,15 +473,19 @@ def test_ray_data_that_a_node_lacks_is_named(tmp_path):
 def test_ray_code_comes_along(tmp_path):
     code = tmp_path / "mine.py"
     code.write_text(CODE.replace("fails_at_last", "comes_along"))
+    another = tmp_path / "another" / "mine.py"  # Of the same name.
+    another.parent.mkdir()
+    another.write_text("import math\n")
     begin, end = CONFIG.index("[agent.model.encoder]"), CONFIG.index("[world]")
     config = CONFIG[:begin] + BEFORE.replace("fails_at_last", "comes_along")
     config += CONFIG[end + len("[world]") :]
-    experiment = Experiment.from_config(config, code=code)
+    experiment = Experiment.from_config(config, code=[code, another])
     with experiment.working():
         teacher = experiment.training_split()
         experiment.agent.initialize(teacher, tokenizer=experiment.tokenizer)
         recipe = recipe_of(experiment, teacher)
     code.unlink()
+    another.unlink()
     (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
     command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "recipe")]
     env = {**os.environ, "PYTHONPATH": ":".join(path for path in sys.path if path)}

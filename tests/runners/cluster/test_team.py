@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from thincdialog.errors import DialogError, WorkerError
+from thincdialog.errors import DataError, DialogError, WorkerError
+from thincdialog.loader.failure import Failure
 from thincdialog.runners.cluster import ray_cluster, team
 from thincdialog.runners.cluster.ray_cluster import RayCluster
 from thincdialog.runners.cluster.team import Died, Team
@@ -27,6 +28,9 @@ def toy():
                 os._exit(1)
             if how == "hang":
                 time.sleep(600)
+            if how == "data":
+                error = DataError("tea.jsonl", "the cup is empty", 7)
+                return Failure.of(error)._replace(cause=None)
             return threading.Lock() if how == "lock" else os.getpid()
 
     return Toy
@@ -85,6 +89,8 @@ def test_team_only_who_is_gone_has_died(started):
     made.join(at_least=2)
     with pytest.raises(WorkerError, match="^Worker 1: .*pickle.*lock"):
         made.each("work", ["", "lock"])
+    with pytest.raises(DataError, match="^tea.jsonl:7  the cup is empty .read by worker 1.$"):
+        made.each("work", ["", "data"])
     with pytest.raises(Died) as caught:
         made.each("work", ["", "die"])
     assert (caught.value.workers, caught.value.who) == ([1], "worker 1")

@@ -7,11 +7,11 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from threadpoolctl import threadpool_limits
 
+from ...loader.failure import Failure
 from ...metrics import Metric
 from ...optimizers.row_sparse import Part
 from ...teachers import Teacher
 from ...training.experiment import Experiment
-from ..crew import Failure
 from .evaluating import evaluate_share
 from .lone_plane import Aborted
 from .mapped_arrays import MappedArrays

@@ -58,7 +58,7 @@ def make_experiment(
         os.chdir(recipe.folder)
     with tempfile.TemporaryDirectory(prefix="thincdialog-") as name:
         folder = Path(name)
-        code = [_file_of(folder, *file) for file in recipe.code]
+        code = [_file_of(folder / str(n), *file) for n, file in enumerate(recipe.code)]
         try:
             experiment = Experiment.from_config(recipe.config, code=code)
         except ConfigError as error:
@@ -80,11 +80,13 @@ def make_experiment(
 
 
 def _file_of(folder: Path, path: str, content: bytes) -> str:
-    """The file where it was, if it is there, too; else one of the same name."""
+    """The file where it was, if it is there, too; else one of the same name in a folder of its
+    own."""
     known = Path(path)
     if known.is_file() and known.read_bytes() == content:
         return path
     here = folder / known.name
+    folder.mkdir()
     here.write_bytes(content)
     return str(here)
 

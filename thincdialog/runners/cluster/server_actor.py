@@ -4,8 +4,8 @@ import os
 from typing import Any, List, Optional
 
 from ...config import build_block
+from ...loader.failure import Failure
 from ...ops.alignment import aligned_zeros
-from ..crew import Failure
 from .gradient import Gradient, dense_slices
 from .gradient_server import GradientServer, Learnt
 from .mapped_arrays import MappedArrays

@@ -3,9 +3,9 @@
 from typing import Any, Optional, Sequence, Tuple
 
 from ...errors import DialogError, TrainingError
+from ...loader.failure import Failure
 from ...ops.alignment import aligned_zeros
 from ...optimizers.row_sparse import Part
-from ..crew import Failure
 from .gradient import Gradient, dense_slices
 from .gradient_server import Learnt
 from .mapped_arrays import Layout, MappedArrays

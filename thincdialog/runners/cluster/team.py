@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from ...errors import DialogError, WorkerError
-from ..crew import Failure
+from ...loader.failure import Failure
 from ..patience import LOOK_SECONDS, Patience
 from .actor import WorkerActor
 from .ray_cluster import RayCluster
