@@ -1,7 +1,7 @@
 """Messages as arguments of one call: Ray sends small ones with the call itself."""
 
 import pickle
-from typing import Any, List, Sequence
+from typing import Any, Iterator, List, Sequence
 
 # Ray puts arguments above 100,000 bytes, and what exceeds 10 MiB in a call, into its object
 # store: that takes two nodes some ten milliseconds, which pays for large messages alone.
@@ -18,9 +18,20 @@ def parcel(message: Any) -> List[Any]:
     views = [buffer.raw() for buffer in buffers]
     if len(head) > PART_BYTES or sum(view.nbytes for view in views) > MOST_BYTES:
         return [message]
-    parts: List[Any] = [head, [view.nbytes for view in views]]
-    content = b"".join(views)
-    return parts + [content[at : at + PART_BYTES] for at in range(0, len(content), PART_BYTES)]
+    return [head, [view.nbytes for view in views], *_parts(views)]
+
+
+def _parts(views: Sequence[memoryview]) -> Iterator[bytes]:
+    """What lies in several places, one after the other, copied once."""
+    part: List[memoryview] = []
+    room = PART_BYTES
+    for view in views:
+        while view.nbytes >= room:
+            yield b"".join((*part, view[:room]))
+            view, part, room = view[room:], [], PART_BYTES
+        part.append(view)
+        room -= view.nbytes
+    yield b"".join(part)
 
 
 def opened(parts: Sequence[Any]) -> Any:
