@@ -90,7 +90,7 @@ class Work:
     ):
         self.experiment, self.runner = Experiment.from_config(config, overrides, code), runner
         self.off = off
-        self.n_steps = self.n_epochs = 0
+        self.n_steps = self.n_epochs = self.n_examples = 0
         self.by_cpu: List[float] = []  # Of each burst, examples a second of the CPU's time.
         with without(self.off), self.experiment.working():
             teacher = self.experiment.training_split()
@@ -113,6 +113,7 @@ class Work:
             wall, cpu = time.perf_counter() - began, time.process_time() - cpu
         self.n_steps += len(reports)
         n_examples = sum(report.examples for report in reports)
+        self.n_examples += n_examples
         self.by_cpu.append(n_examples / cpu)
         return n_examples / wall
 

@@ -3,7 +3,9 @@
     python tests/benchmarks/bench_ray.py [speed] [exchange] [nodes] [restart] [paper] [scores]
 
     speed     examples a second with 2 workers over one process (num_workers = 0), and the same of
-              pure computing, which nothing can beat; bursts that take turns, as in bench_hogwild
+              pure computing, which nothing can beat; bursts that take turns, as in bench_hogwild.
+              Then the same by the time of processors, of the worker that took more: what two idle
+              cores come to, whatever else the machine does, but for waiting
     exchange  milliseconds from gradients that are ready to new parameters that all see, with
               Thinc's Adam, 2 workers of one machine; its ceiling is Adam alone on halves
     nodes     the same between two raylets, through the object store
@@ -26,7 +28,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy
-from bench_hogwild import N_ROUNDS, Spin, Work, data, rounds
+from bench_hogwild import N_ROUNDS, SECONDS, Spin, Work, data, rounds
 from measuring import DATA, ROOT, has_data
 from thinc.api import Adam, Model, NumpyOps
 
@@ -87,9 +89,43 @@ def trainings(folder: Path) -> Any:
     yield "BiLSTM", bilstm, over, None, 2
 
 
+def cpu_seconds(pid: int) -> float:
+    """Time of processors that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Busy:
+    """What training has done with the time of processors since this was made."""
+
+    def __init__(self, work: Work):
+        crew = work.runner.crew
+        self.work, self.pids = work, crew.team.pids if work.runner.num_workers else [os.getpid()]
+        self.n, self.seconds = work.n_examples, [cpu_seconds(pid) for pid in self.pids]
+
+    def rate(self) -> float:
+        """Examples a second of the worker that took most."""
+        taken = [cpu_seconds(pid) - began for pid, began in zip(self.pids, self.seconds)]
+        return (self.work.n_examples - self.n) / max(taken)
+
+
+def by_processors(one: Work, two: Work) -> float:
+    """How many times as fast two workers are as one process, where each has a core."""
+    rates = []
+    for work in (one, two):
+        busy = Busy(work)
+        while work.n_examples - busy.n < 20 * 512:
+            work.burst(SECONDS)
+        rates.append(busy.rate())
+    return rates[1] / rates[0]
+
+
 def speed() -> None:
     start_ray()
-    print(f"{'model':12}{'one, ex/s':>12}{'2 workers':>11}{'ceiling':>9}{'part of it':>12}")
+    columns = (
+        f"{'one, ex/s':>12}{'2 workers':>11}{'ceiling':>9}{'part of it':>12}{'by CPU time':>13}"
+    )
+    print(f"{'model':12}{columns}")
     with tempfile.TemporaryDirectory() as name:
         for what, config, over, code, k in trainings(Path(name)):
             works: Dict[Any, Any] = {}
@@ -103,7 +139,9 @@ def speed() -> None:
                 for kind in ("work", "spin")
             )
             one = statistics.median(found["work", 0])
-            print(f"{what:12}{one:12,.0f}{work:11.2f}{spin:9.2f}{work / spin:12.2f}", flush=True)
+            cpu = by_processors(works["work", 0], works["work", 2])
+            shown = f"{one:12,.0f}{work:11.2f}{spin:9.2f}{work / spin:12.2f}{cpu:13.2f}"
+            print(f"{what:12}{shown}", flush=True)
             for n in (0, 2):
                 works["work", n].runner.end()
 
