@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import (
     Any,
     Callable,
+    Collection,
     ContextManager,
     Dict,
     Iterator,
@@ -37,6 +38,10 @@ from .registry import registry
 
 AgentT = TypeVar("AgentT", bound="Agent")
 _EACH = "a list of Messages, one for each"
+
+
+def _are_texts_or_none(value: Any, *given: Any) -> bool:
+    return value is None or (isinstance(value, Collection) and not isinstance(value, str))
 
 
 class Agent(Contract):
@@ -77,6 +82,7 @@ class Agent(Contract):
         "share": Returned("a dict", is_mapping),
         "clone": Returned("an Agent", lambda value: isinstance(value, Agent)),
         "replica": Returned("an Agent", lambda value: isinstance(value, Agent)),
+        "reachable": Returned("None, or texts: a list or a set", _are_texts_or_none),
         "report": Returned('metrics by their names: {"name": AverageMetric(3, 4)}', holds(Metric)),
     }
     id: str = "agent"
@@ -85,8 +91,9 @@ class Agent(Contract):
     # Whether it is a ``Learner``.
     learns: bool = False
     can_truncate: bool = False
-    # Whether its replies are names of classes.
+    # Whether its replies are names of classes; and these names, as far as they are known.
     has_classes: bool = False
+    classes: Sequence[str] = ()
     # Whether in an evaluation it chooses from what messages bring as ``label_candidates``.
     heeds_candidates: bool = True
     # Whether its replies in an evaluation depend on what else is in a batch.
@@ -198,10 +205,17 @@ class Agent(Contract):
         None if there is none, or not yet."""
         return None
 
-    @property
-    def choices(self) -> Optional[Sequence[str]]:
-        """All that it can say where a message brings no ``label_candidates``. Of these, one that
-        has classes heeds those that are classes, if some are; None if it is not bound to any."""
+    def survey(self, train: Any) -> None:
+        """Take from the training data what there is to answer with (classes, candidates), as
+        ``initialize`` does before anything else; no weights.
+
+        train (Teacher): Of the training split.
+        RAISES (DataError): If nothing can be learnt from such data.
+        """
+
+    def reachable(self, example: Message) -> Optional[Collection[str]]:
+        """All that it can answer an example of an evaluation with; None if that cannot be
+        told. (A label that is not among it is wrong whatever is learnt.)"""
         return None
 
     def check_optimizer(self, optimizer: Any) -> None:
@@ -272,8 +286,6 @@ class ReadingOptions(NamedTuple):
     n_features (Optional[int]): Numbers of `features` that it reads in the place of text; 0 if it
         reads text; None if it does not say.
     other_fields (bool): Whether it reads fields of messages besides text and `features`.
-    repeats_training (bool): Whether it says nothing but labels of the training data where a
-        message brings no ``label_candidates``.
     """
 
     history_size: int = -1
@@ -284,7 +296,6 @@ class ReadingOptions(NamedTuple):
     outside_labels: bool = False
     n_features: Optional[int] = None
     other_fields: bool = False
-    repeats_training: bool = False
 
 
 class StepReport(NamedTuple):

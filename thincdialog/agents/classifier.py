@@ -3,6 +3,7 @@
 from typing import (
     Any,
     Callable,
+    Collection,
     Dict,
     List,
     Literal,
@@ -126,9 +127,10 @@ class ClassifierAgent(ModelAgent):
         """Whether the input is text: not if the data brings ``features``."""
         return self.n_features is None
 
-    @property
-    def choices(self) -> Sequence[str]:
-        return self.classes
+    def reachable(self, example: Message) -> Collection[str]:
+        own = [text for text in example.get("label_candidates") or () if text in self._index]
+        rejected = [] if self.reject_class is None else [self.reject_class]
+        return [*(own or self.classes), *rejected]
 
     def reading(self) -> ReadingOptions:
         options = super().reading()._replace(has_classes=True, labels=self.given_classes)

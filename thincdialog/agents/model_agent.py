@@ -310,10 +310,6 @@ class ModelAgent(ConversationAgent, Learner):
             self._parameters = self._parameters.replica(self.model)
         self.set_tokenizer(state["_text"])
 
-    def survey(self, train: Teacher) -> None:
-        """Take from the training data what is not weights (classes, candidates)."""
-        raise NotImplementedError
-
     def sample(self) -> Sequence[Any]:
         """Arguments for ``model.initialize``: a tiny input (and output)."""
         raise NotImplementedError

@@ -158,16 +158,17 @@ class RankerAgent(ModelAgent):
     def reading(self) -> ReadingOptions:
         path = self.fixed_path
         options = super().reading()._replace(outside_labels=self.ignore_bad_candidates)
-        if path is not None:
-            # A saved model knows them: the file may be gone.
-            return options._replace(labels=self.fixed or read_list(path))
-        from_training = self.eval_candidates in (None, "inline", "fixed")
-        is_fixed = from_training and self.candidates != "vocab"
-        return options._replace(repeats_training=is_fixed)
+        # A saved model knows them: the file may be gone.
+        return options if path is None else options._replace(labels=self.fixed or read_list(path))
 
-    @property
-    def choices(self) -> Sequence[str]:
-        return self.fixed
+    def reachable(self, example: Message) -> Optional[Collection[str]]:
+        own: Optional[Sequence[str]] = example.get("label_candidates")
+        source = self.eval_candidates
+        if source in ("batch", "batch_all"):
+            return None  # Others in the batch bring them.
+        if source == "inline" or (source is None and own):
+            return own
+        return self._numbers(self.words if source == "vocab" else self.fixed) or None
 
     def choosing(self, batch: Batch) -> Sequence[Message]:
         if self.candidates not in ("batch", "batch_all"):
@@ -188,7 +189,8 @@ class RankerAgent(ModelAgent):
             found = train.frequent_labels(self.max_fixed_candidates)
             if not found:
                 raise no_labels(train)
-        self.fixed = found[: self.max_fixed_candidates]
+        # Words come with the tokenizer.
+        self.fixed = [] if self.candidates == "vocab" else found[: self.max_fixed_candidates]
         self.blocks_repeats = shall_block(self.block_repeats, train)
 
     def _check_labels(self, train: Teacher) -> None:

@@ -137,7 +137,7 @@ class Answers:
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
         agent = experiment.agent
-        classes = frozenset(agent.choices or ()) if agent.has_classes else None
+        classes = frozenset(agent.classes) if agent.has_classes else None
         self.reading = own._replace(
             taken=self._added_names(),
             n_features=agent.reading().n_features,

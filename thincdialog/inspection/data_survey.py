@@ -17,7 +17,7 @@ from ..protocol import ReadingOptions
 from ..teachers import Teacher
 
 LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens")
-PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "candidates", "conversations")
+PRINTS = ("inputs", "pairs", "texts", "answers", "ids", "conversations")
 # Fingerprint of the label that is not there.
 UNLABELLED = hash(None)
 # What is no input, or was looked at already.
@@ -41,8 +41,7 @@ class Reading:
     options (ReadingOptions): As the agent says.
     tokenizer (Optional[Tokenizer]): Built already.
 
-    history_size (int), use_reply (str), has_classes, repeats_training, other_fields (bool): As
-        in ``options``.
+    history_size (int), use_reply (str), has_classes, other_fields (bool): As in ``options``.
     encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
@@ -54,7 +53,6 @@ class Reading:
     def __init__(self, options: ReadingOptions, tokenizer: Optional[Tokenizer]):
         self.history_size, self.use_reply = options.history_size, options.use_reply
         self.has_classes, labels = options.has_classes, options.labels
-        self.repeats_training = options.repeats_training
         self.other_fields = options.other_fields
         self.max_context: int = options.encoder.get("max_context", 0)
         self.max_label: int = 0 if self.has_classes else options.encoder.get("max_label", 0)
@@ -73,7 +71,7 @@ class Reading:
 
 
 class Survey:
-    """What was counted in one split. Memory: 56 bytes an example; different words and labels.
+    """What was counted in one split. Memory: 48 bytes an example; different words and labels.
 
     reading (Reading): How the agent reads.
     known (Optional[Mapping[str, int]]): The vocabulary; None to gather it here.
@@ -95,9 +93,9 @@ class Survey:
         self.labels: Counter[str] = Counter()
         self.outside: Counter[str] = Counter()
         # Fingerprints (Python's hashes of 64 bits) of each example, in order: what the agent
-        # reads, that and the labels, the current text, the first label, the id, whether it has
-        # candidates; and of each conversation its name. Different things have the same one by
-        # chance in less than one of a million data sets of ten million examples.
+        # reads, that and the labels, the current text, the first label, the id; and of each
+        # conversation its name. Different things have the same one by chance in less than one of
+        # a million data sets of ten million examples.
         self._prints: Dict[str, "array[int]"] = {name: array("q") for name in PRINTS}
         self._conversation: Optional[str] = None
         self._candidates: Any = None
@@ -157,8 +155,7 @@ class Survey:
         name = str(message.get("id", self.n_examples))
         read = hash(read)
         found = (read, (read, tuple(labels)), read if said is None else said)
-        has_candidates = message.get("label_candidates") is not None
-        values = (*found, labels[0] if labels else None, name, has_candidates)
+        values = (*found, labels[0] if labels else None, name)
         for place, value in zip(PRINTS, values):
             self._prints[place].append(hash(value))
         conversation = both_sides(name.rpartition("/")[0])

@@ -173,7 +173,7 @@ def _check(top: Optional[int], threshold: float) -> None:
 
 
 def _check_classes(agent: Agent, candidates: Optional[Sequence[str]]) -> None:
-    classes = agent.choices if agent.has_classes else None
+    classes = agent.classes
     if candidates and classes and set(candidates).isdisjoint(classes):
         given, found = (
             ", ".join(map(short, texts[:3])) + (", ..." if len(texts) > 3 else "")
