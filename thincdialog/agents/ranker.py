@@ -264,7 +264,18 @@ class RankerAgent(ModelAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def n_choices(self, batch: Batch) -> int:
+    @property
+    def has_looked(self) -> bool:
+        return self.lone_replies.is_over
+
+    def look(self, batch: Batch) -> bool:
+        good = self._good_rows(batch)
+        batch = batch if good is None else batch.take(good)
+        if len(batch.rows):
+            self.lone_replies.see(self._n_choices(batch))
+        return len(batch.rows) > 0
+
+    def _n_choices(self, batch: Batch) -> int:
         """Most candidates that a label of the batch is told from, itself among them."""
         if self.candidates == "batch":
             return len(np.unique(batch.label_ids))
@@ -282,13 +293,14 @@ class RankerAgent(ModelAgent):
             raise lone.error("all")
 
     def learn(self, batch: Batch) -> Optional[Sequence[Message]]:
-        n_rows, good = len(batch.rows), self._with_good_candidates(batch)
+        n_rows, good = len(batch.rows), self._good_rows(batch)
         if good is not None:
+            self.counters.counts["ignored_examples"] += n_rows - len(good)
             batch = batch.take(good)
         if not len(batch.rows):
             return None
-        if not self.lone_replies.is_over:
-            self.lone_replies.see(self.n_choices(batch))
+        if not self.has_looked:
+            self.lone_replies.see(self._n_choices(batch))
         ops = self.model.ops
         X, texts, targets, mask = self._training_input(batch)
         n_candidates = X[1].lengths.shape[0]
@@ -331,7 +343,7 @@ class RankerAgent(ModelAgent):
         X = (self.collated(batch, tokens), replies)
         return X, lambda: among, targets, mask[0] if mask else None
 
-    def _with_good_candidates(self, batch: Batch) -> Optional[np.ndarray]:
+    def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
 
         RAISES (DataError): If a label is not, and such ones are not to be ignored.
@@ -346,7 +358,6 @@ class RankerAgent(ModelAgent):
         if is_good.all():
             return None
         if self.ignore_bad_candidates:
-            self.counters.counts["ignored_examples"] += int((~is_good).sum())
             return np.flatnonzero(is_good)
         at = int(is_good.argmin())
         found = f"has the label {labels[at]!r}, which is not among its" if known[at] else "has no"
