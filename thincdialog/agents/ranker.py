@@ -28,7 +28,7 @@ from ..examples.store import NO_LABEL
 from ..files.json_file import texts_in
 from ..formats.candidates import read_list
 from ..losses.ranking import RankingSoftmax
-from ..messages import SELF, Message, MessageBatch
+from ..messages import Message, MessageBatch
 from ..models.re_ranker import SECOND, best_pairs
 from ..protocol import Observations, ReadingOptions, in_their_places
 from ..registry import registry
@@ -79,8 +79,9 @@ class RankerAgent(ModelAgent):
         reply, its own where that is unknown), "model" (its own; nothing in training,
         where it only learns) or "none".
     block_repeats (Optional[bool]): Whether candidates that equal the message or an earlier
-        turn of the conversation, or a line of one, come behind all others, in a chat and in
-        an evaluation; if None, only where fewer than one in fifty training labels do.
+        turn of the conversation, or a line of one, come behind all others, in a chat, in
+        ``predict`` and in an evaluation, whatever history_size; if None, only where fewer than
+        one in fifty training labels do.
     collate (Optional[Callable]): A registered function that puts together what the context
         encoder reads of a batch, such as texts and images; if None, texts. The model has a
         ``candidate_encoder`` of its own then.
@@ -377,7 +378,7 @@ class RankerAgent(ModelAgent):
         eval_labels = batch.column("eval_labels")
         names = ("text", "text_candidates", "candidate_scores", "candidate_probabilities", "loss")
         columns: Dict[str, Any] = {name: [] for name in names}
-        said = self._said(batch)
+        said = batch.said() if self.blocks_repeats else [set[str]()] * len(lists)
         all_scores = self._scores(vectors, lists, pools)
         if self.model.has_ref(SECOND):
             self._look_again(inputs, lists, all_scores)
@@ -488,20 +489,6 @@ class RankerAgent(ModelAgent):
         # (n_candidates_of_all, width) each: one product a candidate, no padding.
         products = ops.to_numpy((candidates * contexts[owner]).sum(axis=1))
         return np.split(products, ends[:-1])
-
-    def _said(self, batch: Batch) -> List[Collection[str]]:
-        """What each row is not to be answered with, if there is anything else."""
-        if self.blocks_repeats:
-            return list(batch.said())
-        labels = zip(batch.column("labels"), batch.column("eval_labels"))
-        is_chat = [not (known or right) for known, right in labels]
-        if not any(is_chat):
-            return [()] * len(is_chat)
-        # In a chat nothing of its own is said twice.
-        return [
-            {text for role, text in turns if role == SELF} if alone else ()
-            for turns, alone in zip(batch.turns(self.history_size), is_chat)
-        ]
 
     def _repeats(self, texts: Sequence[str], said: Collection[str]) -> Any:
         """Which of a row's candidates were said; shape (n_candidates,), bool."""
