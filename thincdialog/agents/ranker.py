@@ -435,15 +435,16 @@ class RankerAgent(ModelAgent):
         inline = [row for row, texts in enumerate(lists) if not any(texts is p for p in pools)]
         if inline:
             sizes = [len(lists[row]) for row in inline]
-            at = ops.asarray1i(known.rows([t for row in inline for t in lists[row]], version))
-            own = self._score_own(vectors[ops.asarray1i(inline)], known.vectors[at], sizes)
+            candidates = known.of([text for row in inline for text in lists[row]], version)
+            own = self._score_own(vectors[ops.asarray1i(inline)], candidates, sizes)
             for row, products in zip(inline, own):
                 scores[row] = products
         for pool in pools:
             rows = [row for row, texts in enumerate(lists) if texts is pool]
             if rows and scores[rows[0]] is None:
-                at = ops.asarray1i(known.rows(pool, version))
-                products = self._score_all(vectors[ops.asarray1i(rows)], known.vectors[at])
+                is_lasting = pool is self.fixed or pool is self.words
+                candidates = (known.of_lasting if is_lasting else known.of)(pool, version)
+                products = self._score_all(vectors[ops.asarray1i(rows)], candidates)
                 for row, of_row in zip(rows, ops.to_numpy(products)):
                     scores[row] = of_row
         return scores

@@ -1,6 +1,5 @@
 """``predict``: a saved model's replies or classes for what nobody has labelled."""
 
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
@@ -160,14 +159,9 @@ class Answers:
             rows = read_inputs(self.source, self.reading, self._at)
         else:
             rows = given_inputs(self.source, self.reading, self._at)
-        with ExitStack() as stack:
+        with self.experiment.agent.evaluating():
             while chunk := list(islice(self._counted(rows), N_ROWS)):
-                # Agents remember the candidates of an evaluation: a file may have any number.
                 messages = [one.message for one in chunk if one.message is not None]
-                has_own = any("label_candidates" in message for message in messages)
-                if has_own or not self.bad.n_answered:
-                    stack.close()
-                    stack.enter_context(self.experiment.agent.evaluating())
                 replies = iter(self._replies(messages))
                 self.bad.n_answered += len(messages)
                 for row, message in chunk:
