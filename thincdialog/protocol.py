@@ -20,6 +20,7 @@ from typing import (
     TypeVar,
 )
 
+from .batchers import Lengths, count_words
 from .contract import (
     CodeError,
     Contract,
@@ -47,22 +48,14 @@ def _are_texts_or_none(value: Any, *given: Any) -> bool:
 
 class Agent(Contract):
     """Anything that can observe a message and act. A subclass gives ``act``, which
-    answers ``self.observation``; one that gives ``observe``, too, calls
+    answers ``self.observation``, or ``batch_act``; one that gives ``observe``, too, calls
     ``super().observe(message)`` in it.
 
-    Optional: ``batch_act(observations) -> Sequence[Message]`` answers many
-    observations at once. Batching worlds use it whenever it is there and
-    ``use_batch_act`` is not False, on the original, never on a copy. An agent that
-    ``takes_batches`` keeps nothing of a conversation but what stands in each example
-    (`context`, `text`): single-turn data then reaches it in whole batches
-    (``examples.Batch``), which it has not observed, and no copies are made.
-
-    Optional, for batchers: ``batch_lengths(observations) -> Lengths``
-    (``thincdialog.batchers``) gives the tokens that the agent will really encode for
-    each observation, after history and truncation: one column for each field that it
-    lays out by itself (context, label), always the same ones, 0 where a row has nothing
-    to encode there. Cheap, without effect on metrics, and called on the original.
-    Where it is missing, words are counted.
+    Batching worlds use ``batch_act`` whenever it is given and ``use_batch_act`` is not
+    False, on the original, never on a copy. An agent that ``takes_batches`` keeps nothing
+    of a conversation but what stands in each example (`context`, `text`): single-turn data
+    then reaches it in whole batches (``examples.Batch``), which it has not observed, and
+    no copies are made.
 
     An agent with ``can_truncate`` obeys the field ``max_tokens`` of an observation: None
     (or missing), or a tuple of one int of 0 or more for each field of ``batch_lengths``.
@@ -92,6 +85,8 @@ class Agent(Contract):
     # Whether it is a ``Learner``.
     learns: bool = False
     can_truncate: bool = False
+    # Whether it makes a rectangle of each field of ``batch_lengths``, and so pays for padding.
+    padded: Tuple[bool, ...] = ()
     # Whether its replies are names of classes; and these names, as far as they are known.
     has_classes: bool = False
     classes: Sequence[str] = ()
@@ -135,12 +130,32 @@ class Agent(Contract):
                 f"{self.id}.act() was called twice: call self_observe() with the reply, and "
                 "observe() before the next act()."
             )
-        batch_act = getattr(self, "batch_act", None)
-        if batch_act is None:
-            raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
-        reply = batch_act([self.observation])[0]
+        reply = self.batch_act([self.observation])[0]
         self.has_acted = True
         return reply
+
+    def batch_act(self, observations: Any) -> Sequence[Message]:
+        """Answer many observations at once.
+
+        observations (Sequence[Message]): Of the original and of copies.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has neither act() nor batch_act()")
+
+    @property
+    def can_batch(self) -> bool:
+        """Whether batching worlds shall use ``batch_act``."""
+        return self.use_batch_act is not False and type(self).batch_act is not Agent.batch_act
+
+    def batch_lengths(self, observations: Any) -> Lengths:
+        """The tokens that it will really encode for each observation, after history and
+        truncation; here, the words. Without effect on metrics, cheap, and asked of the
+        original.
+
+        observations (Sequence[Message]): Of the original and of copies.
+        RETURNS (Lengths): One column for each field that it lays out by itself (context,
+            label), always the same ones, 0 where a row has nothing to encode there.
+        """
+        return count_words(observations)
 
     def self_observe(self, message: Message) -> None:
         """Take note of the agent's own act; ends its turn.
@@ -556,11 +571,6 @@ def in_their_places(
 
 
 registry.agents.makes(Agent)
-
-
-def can_batch(agent: Agent) -> bool:
-    """Whether batching worlds shall use the agent's ``batch_act``."""
-    return agent.use_batch_act is not False and hasattr(agent, "batch_act")
 
 
 Observations = Sequence[Message]

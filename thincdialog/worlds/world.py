@@ -111,7 +111,7 @@ class World(Contract):
 
         RAISES (ProtocolError): If there is not one for each.
         """
-        replies: Sequence[Message] = agent.batch_act(observations)  # type: ignore[attr-defined]
+        replies: Sequence[Message] = agent.batch_act(observations)
         if len(replies) != n:
             raise ProtocolError(
                 f"{agent.id}.batch_act() gave {len(replies)} replies to {n} observations."
