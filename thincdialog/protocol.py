@@ -90,6 +90,9 @@ class Agent(Contract):
     # Whether its replies are names of classes; and these names, as far as they are known.
     has_classes: bool = False
     classes: Sequence[str] = ()
+    # Whether it learns nothing from examples whose label is not among their candidates, and so
+    # may get some.
+    ignore_bad_candidates: bool = False
     # Whether in an evaluation it chooses from what messages bring as ``label_candidates``.
     heeds_candidates: bool = True
     # Whether its replies in an evaluation depend on what else is in a batch.
@@ -295,10 +298,8 @@ class ReadingOptions(NamedTuple):
 
     history_size (int): Turns of a context that it reads; -1 for all.
     use_reply (str): What becomes of its own turns: "label", "model" or "none".
-    has_classes (bool): Whether labels are names of classes; else they are texts, too.
     labels (Optional[Sequence[str]]): All that there may be, if its config lists them.
     encoder (Mapping[str, Any]): Arguments of its ``TextEncoder``.
-    outside_labels (bool): Whether labels may stand outside their candidates.
     n_features (Optional[int]): Numbers of `features` that it reads in the place of text; 0 if it
         reads text; None if it does not say.
     other_fields (bool): Whether it reads fields of messages besides text and `features`.
@@ -306,10 +307,8 @@ class ReadingOptions(NamedTuple):
 
     history_size: int = -1
     use_reply: str = "label"
-    has_classes: bool = False
     labels: Optional[Sequence[str]] = None
     encoder: Mapping[str, Any] = {}
-    outside_labels: bool = False
     n_features: Optional[int] = None
     other_fields: bool = False
 

@@ -140,7 +140,7 @@ class ClassifierAgent(ModelAgent):
         return [*(own or self.classes), *rejected]
 
     def reading(self) -> ReadingOptions:
-        options = super().reading()._replace(has_classes=True, labels=self.given_classes)
+        options = super().reading()._replace(labels=self.given_classes)
         if self.collate is not None:
             return options
         return options._replace(n_features=self.n_features or 0)

@@ -157,8 +157,7 @@ class RankerAgent(ModelAgent):
         return replica
 
     def reading(self) -> ReadingOptions:
-        path = self.fixed_path
-        options = super().reading()._replace(outside_labels=self.ignore_bad_candidates)
+        path, options = self.fixed_path, super().reading()
         # A saved model knows them: the file may be gone.
         return options if path is None else options._replace(labels=self.fixed or read_list(path))
 

@@ -135,13 +135,12 @@ class Answers:
         )
         form = format_of(self.source, own) if isinstance(self.source, str) else None
         self.form = form if form in TABLES else "jsonl"
-        agent = experiment.agent
-        classes = frozenset(agent.classes) if agent.has_classes else None
+        agent, reads = experiment.agent, experiment.agent.reading()
         self.reading = own._replace(
             taken=self._added_names(),
-            n_features=agent.reading().n_features,
-            other_fields=agent.reading().other_fields,
-            classes=classes or None,
+            n_features=reads.n_features,
+            other_fields=reads.other_fields,
+            classes=frozenset(agent.classes) or None,
         )
         if isinstance(self.source, str):
             check_format(self.source, form, self.reading)

@@ -13,7 +13,7 @@ from ..data.tokenizers.vocabulary_tokenizer import VocabularyTokenizer
 from ..data.words import normalise, split_words
 from ..evaluation.predictions import both_sides
 from ..messages import SILENCE, Message
-from ..protocol import ReadingOptions
+from ..protocol import Agent
 from ..teachers import Teacher
 
 LENGTHS = ("turns", "text words", "label words", "context tokens", "label tokens")
@@ -38,10 +38,11 @@ _Cut = Callable[[str], List[str]]
 class Reading:
     """How the agent of a config reads its data, with a tokenizer.
 
-    options (ReadingOptions): As the agent says.
+    agent (Agent): Need not have seen any data.
     tokenizer (Optional[Tokenizer]): Built already.
 
-    history_size (int), use_reply (str), has_classes, other_fields (bool): As in ``options``.
+    history_size (int), use_reply (str), other_fields (bool): As in its ``ReadingOptions``.
+    has_classes (bool): Whether labels are names of classes; else they are texts, too.
     encoder (Optional[TextEncoder]): Its own, but it cuts nothing; None if it reads no text.
     max_context (int): Tokens of a context that it keeps; 0 for all.
     max_label (int): Tokens of a label that it keeps; 0 for all.
@@ -50,13 +51,13 @@ class Reading:
     allowed (Optional[FrozenSet[str]]): The labels that the agent's config lists, if any.
     """
 
-    def __init__(self, options: ReadingOptions, tokenizer: Optional[Tokenizer]):
+    def __init__(self, agent: Agent, tokenizer: Optional[Tokenizer]):
+        options, self.has_classes = agent.reading(), agent.has_classes
         self.history_size, self.use_reply = options.history_size, options.use_reply
-        self.has_classes, labels = options.has_classes, options.labels
         self.other_fields = options.other_fields
         self.max_context: int = options.encoder.get("max_context", 0)
         self.max_label: int = 0 if self.has_classes else options.encoder.get("max_label", 0)
-        self.allowed = None if labels is None else frozenset(labels)
+        self.allowed = None if options.labels is None else frozenset(options.labels)
         lower = getattr(tokenizer, "lower", True)
         self.words: _Cut = lambda text: split_words(normalise(text, "NFC", lower))
         self.pieces: Optional[_Cut] = None

@@ -69,7 +69,7 @@ def _report(
     if tokenizer is not None and tokenizer.needs_texts:
         with reading_bar(stream) as progress:
             tokenizer.build(experiment.training_split().texts(), progress)
-    reading = Reading(agent.reading(), tokenizer)
+    reading = Reading(agent, tokenizer)
     known = None
     if isinstance(tokenizer, VocabularyTokenizer):
         vocabulary = tokenizer.vocabulary
@@ -111,7 +111,7 @@ def _report(
     if "train" in wanted:
         limits_of = {"max_context": reading.max_context, "max_label": reading.max_label}
         # Of the survey's, the encoder knows these texts already.
-        encoder = Reading(agent.reading(), tokenizer).encoder
+        encoder = Reading(agent, tokenizer).encoder
         sizes = {part.task: part.n_examples for part in reports if part.split == "train"}
         report.costs = batching_costs(experiment, encoder, limits_of, sizes)
     return report

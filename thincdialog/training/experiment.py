@@ -106,7 +106,7 @@ class Experiment:
         self.stores: Optional[Stores] = None
         if root is not None:
             settings = checked.interpolated["tasks"]
-            outside = self.agent.reading().outside_labels
+            outside = self.agent.ignore_bad_candidates
             self.stores = Stores(Path(root), self.tasks, settings, self.code, outside)
         self.scratch = temporary_folder()
 
@@ -185,7 +185,7 @@ class Experiment:
         # Overflow ends in an error that names the examples; NumPy's warning would only come
         # before it.
         errors = numpy.errstate(over="ignore", invalid="ignore", divide="ignore")
-        reading = tolerating(outside_labels=self.agent.reading().outside_labels)
+        reading = tolerating(outside_labels=self.agent.ignore_bad_candidates)
         with using_ops(self.ops), errors, reading, self.naming_tasks():
             try:
                 yield
