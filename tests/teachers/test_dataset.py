@@ -75,6 +75,15 @@ def test_dataset_of_unlabelled_rows():
     assert [row.get("eval_labels") for row in shown(rows)] == [None, ["x"]]
 
 
+def test_dataset_labels_come_in_many_forms():
+    labels = [np.array([0, 2]), np.int64(3), 4, 0.5, ("a", 1)]
+    rows = [{"text": "a", "label": label} for label in labels]
+    said = [row["eval_labels"] for row in shown(rows)]
+    assert said == [["0", "2"], ["3"], ["4"], ["0.5"], ["a", "1"]]
+    (row,) = shown([{"text": "a", "labels": "x", "label_candidates": "x"}])
+    assert row["eval_labels"] == ["x"] == row["label_candidates"]
+
+
 def test_dataset_fields_have_other_names():
     rows = [{"question": "who?", "answer": 2, "label": "kept"}]
     assert shown(rows, text_field="question", label_field="answer") == [
@@ -90,6 +99,14 @@ def test_dataset_fields_have_other_names():
         ([], DataError, "has no examples"),
         ([{"text": 3}], DataError, "row 0 'text' is '3', not a string"),
         ([{"txet": "a", "label": "x"}], None, ""),
+        (
+            [{"text": "a", "labels": 3}],
+            DataError,
+            "'labels' of row 0 .* set label_field = 'labels'",
+        ),
+        ([{"text": "a", "labels": [3]}], DataError, "'labels' of row 0 must be strings, found"),
+        ([{"text": "a", "label": {"x": 1}}], DataError, "'labels' of row 0 must be strings"),
+        ([{"text": "a", "label": "x", "label_candidates": ["y"]}], DataError, "'x' is not among"),
         ([{"label": "x"}], DataError, "row 0 has no 'text'"),
         (Indexed([7]), CodeError, r"test_dataset.py:\d+  Indexed.__getitem__\(\) returned an int"),
         (Endless(None), CodeError, r"test_dataset.py:\d+  Endless.__len__\(\) returned None"),

@@ -8,6 +8,7 @@ import numpy as np
 from ..contract import Returned, called, is_users, wrong_value
 from ..errors import DataError
 from ..formats.arrow_file import read_arrow
+from ..formats.candidates import list_texts
 from ..formats.wording import nearest, short
 from ..messages import Episode, Message
 from ..registry import registry
@@ -110,9 +111,12 @@ class DatasetSource:
         if not isinstance(text, str):
             raise self._error(number, f"'{self.text_field}' is {short(text)}, not a string")
         message["text"] = text
-        label = message.pop(self.label_field, None)
+        label, hint = message.pop(self.label_field, None), ""
         if label is not None:
-            message["labels"] = _labels(label)
+            message["labels"] = _texts(label)
+        elif "labels" in message:
+            hint = ": if these are the labels, set label_field = 'labels'"
+        list_texts(message, self.origin, f"row {number}", hint)
         if not text and len(message) <= ("labels" in message) + ("id" in message) + 1:
             names = [name for name in row if name not in (self.label_field, "id")]
             found = f"has no '{self.text_field}'{nearest(self.text_field, names)} and nothing else"
@@ -188,6 +192,8 @@ def _plain(value: Any) -> Any:
     return array.astype("float32", copy=False) if array.dtype.kind == "f" else array
 
 
-def _labels(value: Any) -> List[str]:
+def _texts(value: Any) -> List[Any]:
+    """Labels as a list, numbers among them as strings."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     several = value if isinstance(value, (list, tuple)) else [value]
-    return [label if isinstance(label, str) else str(label) for label in several]
+    return [str(label) if isinstance(label, (int, float)) else label for label in several]

@@ -14,7 +14,19 @@ import shutil
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Literal, NamedTuple, Optional, TextIO, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Literal,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TextIO,
+    Tuple,
+)
 from urllib.parse import quote
 
 from ..data.text_encoder import TextEncoder
@@ -155,7 +167,7 @@ class Stores:
                 writer.finish({"facts": facts, "hashed": time.time_ns()})
             finally:
                 writer.files.close()
-        for path in [*folder.parent.glob("tokens-*"), *self.root.glob("tokenizer-*")]:
+        for path in folder.parent.glob("tokens-*"):
             shutil.rmtree(path, ignore_errors=True)
 
     def _fingerprint(
@@ -207,13 +219,13 @@ class Stores:
 
     # --- tokens ---------------------------------------------------------------------------
 
-    def tokenizer_place(self, settings: Any) -> Optional[Path]:
+    def tokenizer_place(self, settings: Any, names: Sequence[str]) -> Optional[Path]:
         """Where the tokenizer lies that is built of the training data; None if not all of these
         are shown from stores.
 
         settings (Any): ``[tokenizer]``, as JSON.
+        names (Sequence[str]): Of the tasks that are shown in training.
         """
-        names = [task for task, teacher in self.tasks.items() if "train" in teacher.splits]
         if not all((task, "train") in self._opened for task in names):
             return None
         manifests = [read_manifest(self._opened[task, "train"].folder) or {} for task in names]
