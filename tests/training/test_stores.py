@@ -258,6 +258,32 @@ def test_a_kept_tokenizer_is_of_the_tasks_that_are_shown(tmp_path):
     assert tokenizers < set((tmp_path / "store").glob("tokenizer-*"))
 
 
+OPENING = """
+from pathlib import Path
+from thincdialog.api import IterableTeacher, registry
+
+@registry.teachers("tests.opening.v1")
+def opening(where):
+    def rows():
+        return [(text, text[-1]) for text in Path(where, "rows.txt").read_text().split()]
+
+    return IterableTeacher({"train": rows})
+"""
+
+
+def test_files_that_a_users_reader_opens_itself_are_looked_at(files):
+    (files / "mine").mkdir()
+    (files / "mine" / "rows.txt").write_text("xa yb za")
+    (files / "opening.py").write_text(OPENING)
+    task = FILES[FILES.index("[tasks.intent]") : FILES.index("[tokenizer]")]
+    config = FILES.replace(task, '[tasks.intent]\n@teachers = "tests.opening.v1"\nwhere = "mine"\n')
+    config = config.replace("[training]", "[training]\neval_every_epochs = 0")
+    made(config, code="opening.py")
+    (files / "mine" / "rows.txt").write_text("xa yb zb")
+    with pytest.raises(DialogError, match="its file rows.txt has changed"):
+        quietly_train(config, code="opening.py", **STORED)
+
+
 def test_files_that_are_only_newer_are_the_same(files):
     made()
     os.utime(files / "train.csv", ns=(1, 1))

@@ -133,7 +133,7 @@ class Stores:
             text = f"was built of something else: {reason}"
             raise DataError(folder, f"{text}. Build it again: the command build, with this config")
         if reason:
-            self._build(name, folder, data, wanted, stderr)
+            self._build(task, split, folder, data, wanted, stderr)
             manifest = read_manifest(folder)
         store = self._opened[task, split] = open_store(folder, manifest)
         data.use(store)
@@ -150,19 +150,22 @@ class Stores:
             return different
         return _damage(folder, manifest, lambda: open_store(folder, manifest))
 
-    def _build(self, name: str, folder: Path, data: Split, wanted: Any, stderr: TextIO) -> None:
-        facts = [_facts(path) for path in _files_of(data)]
+    def _build(
+        self, task: str, split: str, folder: Path, data: Split, wanted: Any, stderr: TextIO
+    ) -> None:
+        settings = self._settings(task, split)
+        facts = [_facts(path) for path in _files_of(data, settings)]
         with writing(folder, "What was written is kept: begin again to go on."):
             writer = StoreWriter(folder, wanted)
             try:
-                title = f"Building {name}"
+                title = f"Building {task}/{split}"
                 bar = reading_bar(stderr, title, "examples")
                 with bar as progress, closing(data.shards(writer.next)) as shards:
                     for shard, after in shards:
                         writer.add(shard, after)
                         if progress is not None:
                             progress(writer.n_rows)
-                if facts != [_facts(path) for path in _files_of(data)]:
+                if facts != [_facts(path) for path in _files_of(data, settings)]:
                     raise DataError(folder, "its data changed while it was built: build it again")
                 writer.finish({"facts": facts, "hashed": time.time_ns()})
             finally:
@@ -174,31 +177,32 @@ class Stores:
         self, task: str, split: str, data: Split, manifest: Optional[Dict[str, Any]]
     ) -> Dict[str, Any]:
         """What a store is made of, as JSON."""
-        block = {
-            name: value
-            for name, value in self.settings[task].items()
-            if name not in SPLITS or name == split
-        }
+        settings = self._settings(task, split)
         found = {
             "format": FORMAT,
-            "settings": block,
-            "files": self._hashes(data, manifest),
+            "settings": settings,
+            "files": self._hashes(_files_of(data, settings), manifest),
             "code": [[Path(path).name, _hash(path)] for path in self.code],
             "outside_labels": self.outside_labels,
         }
         # As it will be read from the manifest.
         return dict(json.loads(json.dumps(found)))
 
-    def _hashes(self, data: Split, manifest: Optional[Dict[str, Any]]) -> List[Any]:
+    def _settings(self, task: str, split: str) -> Dict[str, Any]:
+        """Those of a task that decide on a split."""
+        own = self.settings[task]
+        return {name: own[name] for name in own if name not in SPLITS or name == split}
+
+    def _hashes(self, paths: List[str], manifest: Optional[Dict[str, Any]]) -> List[Any]:
         """Name and hash of each file; one that is as it was is not read again."""
-        facts = [_facts(path) for path in _files_of(data)]
+        facts = [_facts(path) for path in paths]
         try:
             if manifest is not None and manifest["facts"] == facts:
                 if all(each[2] < manifest["hashed"] - _NEW for each in facts):
                     return list(manifest["fingerprint"]["files"])
         except (LookupError, TypeError):
             pass
-        return [[Path(path).name, _hash(path)] for path in _files_of(data)]
+        return [[Path(path).name, _hash(path)] for path in paths]
 
     def about(self, task: str, split: str) -> str:
         """What is on disk of a split, and whether training would read it, in words."""
@@ -364,13 +368,20 @@ def _difference(before: Any, now: Dict[str, Any]) -> str:
     return "" if before == now else "labels outside the candidates are read another way"
 
 
-def _files_of(data: Split) -> List[str]:
-    """The files that a split is read from; of a folder, all that are in it."""
+def _files_of(data: Split, settings: Dict[str, Any]) -> List[str]:
+    """The files that a split is read from; of a folder, all that are in it. A user's reader may
+    not tell its files: then they are those that settings of the task name."""
     found: List[str] = []
-    for path in data.files():
+    named = [each for _, each in leaves(settings) if isinstance(each, str) and _is_data(each)]
+    for path in data.files() if data.data_files() else [*data.files(), *named]:
         inside = sorted(each for each in Path(path).rglob("*") if each.is_file())
         found += map(str, inside) if os.path.isdir(path) else [path]
     return found
+
+
+def _is_data(name: str) -> bool:
+    """Whether a setting names a file or a folder, and not by chance ("/", ".") one around all."""
+    return os.path.exists(name) and not Path.cwd().is_relative_to(Path(name).resolve())
 
 
 def _facts(path: str) -> List[Any]:
