@@ -13,7 +13,7 @@ from .wording import short
 def check_candidates(message: Message, path: object, line: Optional[int] = None) -> None:
     """See that a message's labels are among its candidates, if it has any.
 
-    RAISES (DataError): If one is not, and such ones are not tolerated.
+    RAISES (DataError): If one is not, and that is not tolerated.
     """
     if "label_candidates" in message:
         candidates = message["label_candidates"]
