@@ -194,6 +194,11 @@ class Split:
         bare._fixed = self._fixed
         return bare
 
+    def in_common(self) -> Dict[str, Any]:
+        """Fields with a value that all examples share."""
+        fixed = self.fixed_candidates()
+        return {} if fixed is None else {"label_candidates": fixed}
+
     def fixed_candidates(self) -> Optional[List[str]]:
         """The one list of candidates of all messages, if there is one."""
         if self.candidates is not None and self._fixed is None:
