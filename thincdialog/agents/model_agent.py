@@ -351,7 +351,7 @@ class ModelAgent(ConversationAgent, Learner):
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
-            # What a layer of a user's that lost rows leads to is found elsewhere.
+            # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
             lost, place = changed_rows(self.model), look_at(self.model)
@@ -392,7 +392,7 @@ class ModelAgent(ConversationAgent, Learner):
             total = float(total)
             if total - total != 0.0:  # inf and nan
                 raise not_finite("loss", batch.ids())
-        else:  # Nobody waits for a device; who reads the loss is told.
+        else:  # The device is not waited for: the error comes when the loss is read.
             total = Later(total, lambda: not_finite("loss", batch.ids()))
         self.counters.learn(batch)
         self.counters.add_loss(total, len(batch.rows))
@@ -433,7 +433,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.parameters.clear_gradients()
 
     def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
-        """An error for numbers that are not finite, with the function of a user's that gave
+        """An error for numbers that are not finite, with the user's function that gave
         them first, if one did: what was learnt is learnt once more, and looked at.
 
         batches (Sequence[Batch]): Of the step.

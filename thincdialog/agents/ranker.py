@@ -346,7 +346,7 @@ class RankerAgent(ModelAgent):
     def _good_rows(self, batch: Batch) -> Optional[np.ndarray]:
         """The rows of a batch whose labels are among their candidates; None if all are.
 
-        RAISES (DataError): If a label is not, and such ones are not to be ignored.
+        RAISES (DataError): If a label is not, and that is an error.
         """
         if self.candidates == "batch":
             return None

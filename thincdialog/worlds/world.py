@@ -85,7 +85,7 @@ class World(Contract):
     def _see_that_it_ends(self) -> None:
         """See that not many more parleys were made in the epoch than there are examples.
 
-        RAISES (CodeError): If a world of a user's never ends.
+        RAISES (CodeError): If a user's world never ends.
         """
         teachers = [agent for agent in self.agents if isinstance(agent, Teacher)]
         sizes = [teacher.n_examples for teacher in teachers]
