@@ -9,6 +9,7 @@ from ..config import build_block
 from ..config.functions import describe_function
 from ..contract import CodeError, called, check_attributes, is_users, place_in, told_of_code
 from ..errors import ConfigError, DataError, PlanError, Problem
+from ..evaluation.unreachable import find_unreachable
 from ..examples.mutating import mutated, own_mutator
 from ..loggers.chain import DONE, PAIR
 from ..loggers.logger import LoggedRun
@@ -184,3 +185,4 @@ def _learn_and_answer(experiment: Experiment) -> None:
                 if agent.learns and each is train:
                     agent.update(experiment.optimizer)
             report_values(world.report())
+    find_unreachable(agent, dev)
