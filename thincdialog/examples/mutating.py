@@ -74,7 +74,8 @@ def _error(
     mutator: Any, made: Any, given: Union[str, Episode], origin: str, part: str = ""
 ) -> DataError:
     where = place_of(mutator if callable(mutator) else mutator.rewrite)
-    is_split = isinstance(given, str)
-    of = f"the split '{given}'" if is_split else f"the episode of {short(given[0]['id'])}"
+    of = f"the split '{given}'"
+    if not isinstance(given, str):
+        of = f"the episode of {short(given[0]['id'])}"
     what = f"gave {part}{short(made)} ({type(made).__name__}) for {of}"
     return DataError(origin, f"the mutator {where} {what}: expected {_WANTED}")
