@@ -9,7 +9,7 @@ from ..contract import Returned, called, is_users, wrong_value
 from ..errors import DataError
 from ..formats.arrow_file import read_arrow
 from ..formats.wording import nearest, short
-from ..messages import Episode, Message
+from ..messages import Episode, Message, wrong_list
 from ..registry import registry
 from .teacher import Teacher
 
@@ -117,6 +117,11 @@ class DatasetSource:
             names = [name for name in row if name not in (self.label_field, "id")]
             found = f"has no '{self.text_field}'{nearest(self.text_field, names)} and nothing else"
             raise self._error(number, f"{found}: set text_field")
+        wrong = wrong_list(message)
+        if wrong:
+            found = f"'{wrong}' is {short(message[wrong])}, not a list of strings"
+            hint = f'set label_field = "{wrong}" if it is the label, or else rename it'
+            raise self._error(number, f"{found}: {hint}")
         message["id"] = str(message["id"]) if "id" in message else f"{number}/0"
         return message
 
