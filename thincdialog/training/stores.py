@@ -26,6 +26,7 @@ from ..examples.split import Split
 from ..examples.store_writer import StoreWriter
 from ..files.checksums import find_damage
 from ..files.growing_folder import read_manifest
+from ..files.plain_file import check_whole
 from ..files.whole_file import writing
 from ..loggers.values import leaves
 from ..messages import SPLITS
@@ -372,6 +373,10 @@ def _hash(path: str) -> str:
         raise DataError(path, "is no regular file, so no store can be made of it")
     found = hashlib.sha256()
     with open(path, "rb") as file:
+        try:
+            check_whole(path, file)
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror}") from None
         while chunk := file.read(_CHUNK):
             found.update(chunk)
     return found.hexdigest()
