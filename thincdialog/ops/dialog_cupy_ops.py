@@ -1,6 +1,6 @@
 """Thinc's ops of a GPU, with kernels of our own that never let the host wait."""
 
-from typing import Any, Optional, Tuple, cast
+from typing import Any, Callable, Dict, Optional, Tuple, cast
 
 import numpy
 from thinc.api import CupyOps
@@ -11,7 +11,12 @@ from .dialog_ops import ExactProducts, stream_seed
 from .gpu import kernels
 from .known_numbers import Draws, KnownNumbers, derived, on_host
 
-_LEAST_VARIANCE = 1e-8
+LEAST_VARIANCE = 1e-8
+# Slowest turn of ``ops.rotation``: once in about this many tokens times two pi.
+BASE = 10000.0
+# Tables of turns have so many places at least: few batches need larger ones.
+_FEWEST_PLACES = 1024
+_NO_PLACES: Any = numpy.zeros((0, 0), dtype="f")
 
 
 @registry.ops("thincdialog_cupy")
@@ -29,6 +34,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
     def __init__(self, device_type: DeviceTypes = "gpu", device_id: int = 0, **kwargs: Any) -> None:
         super().__init__(device_type, device_id, **kwargs)
         self.known_numbers = KnownNumbers(self.xp, self._entropy)
+        self._turns: Dict[int, Tuple[Any, Any]] = {}
         self.seed(0)
 
     def __reduce__(self) -> Tuple[Any, ...]:  # A copy knows nothing.
@@ -59,11 +65,15 @@ class DialogCupyOps(ExactProducts, CupyOps):
             return cast(FloatsXd, self.xp.ones(shape, dtype="f"))
         if drop >= 1:
             return cast(FloatsXd, self.xp.zeros(shape, dtype="f"))
+        return cast(FloatsXd, kernels.dropout_mask(shape, *self.next_mask(drop)))
+
+    def next_mask(self, drop: float) -> kernels.Mask:
+        """Of the mask that is drawn next, the rate, the seed and its number."""
         if self._seed is None:
             state = stream_seed(*self._stream).generate_state(1, numpy.uint64)
             self._seed = int(state[0])
         self._n_draws += 1
-        return cast(FloatsXd, kernels.dropout_mask(shape, drop, self._seed, self._n_draws))
+        return drop, self._seed, self._n_draws
 
     # --- groups of rows -----------------------------------------------------------
 
@@ -114,10 +124,31 @@ class DialogCupyOps(ExactProducts, CupyOps):
         return kernels.backprop_l2_normalise(dY, Y, lengths, shortest)
 
     def layer_norm(self, X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
-        return kernels.layer_norm(X, G, b, _LEAST_VARIANCE)
+        return kernels.layer_norm(X, G, b, LEAST_VARIANCE)
 
     def backprop_layer_norm(self, dY: Any, G: Any, hat: Any, scales: Any) -> Tuple[Any, Any, Any]:
         return kernels.backprop_layer_norm(dY, G, hat, scales)
+
+    # --- attention --------------------------------------------------------------------
+
+    def attend(self, QKV: Any, lengths: Any, n_heads: int) -> Tuple[Any, Callable[[Any], Any]]:
+        """See ``ops.attention.attend``."""
+        (bounds,) = derived(self, _bounds, lengths)
+        Y, logs = kernels.attend(QKV, bounds, n_heads)
+        return Y, lambda dY: kernels.backprop_attend(dY, Y, logs, QKV, bounds)
+
+    def turns(self, places: Any, half: int) -> Tuple[Any, Any, Any]:
+        """For kernels that rotate: the places, int64, and cosine and sine of their turns.
+
+        half (int): Of the width of a head.
+        """
+        highest = int(on_host(self, places).max(initial=0))
+        cosines, sines = self._turns.get(half, (_NO_PLACES, _NO_PLACES))
+        if cosines.shape[0] <= highest:
+            n_places = max(_FEWEST_PLACES, 1 << highest.bit_length())
+            cosines, sines = kernels.rotation_tables(n_places, half, BASE)
+            self._turns[half] = cosines, sines
+        return places, cosines, sines
 
 
 def _starts(lengths: Any) -> Tuple[Any, ...]:
