@@ -12,6 +12,7 @@ from ..ops.bags import row_gradients, split_bags, sum_bags
 from ..ops.known_numbers import derived
 from ..ops.table_gradient import TouchedRows
 from ..registry import registry
+from .gradients import no_gradient
 
 InT = Ragged
 OutT = Floats2d
@@ -89,7 +90,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
         # The rows that occur, and what each gets: (n,), (n, width).
         rows, values = row_gradients(ops, d_pooled, ids, lengths, scale)
         model.attrs["touched_rows"].add(model, rows, values)
-        return Ragged(ops.xp.zeros_like(X.dataXd), X.lengths)
+        return Ragged(no_gradient(ops, X.dataXd), X.lengths)
 
     return Y, backprop
 

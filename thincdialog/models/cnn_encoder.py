@@ -2,7 +2,7 @@
 
 from typing import Callable, List, Literal, Optional, cast
 
-from thinc.api import Linear, Model, chain
+from thinc.api import Model, chain
 from thinc.types import Floats2d, Ragged
 
 from ..layers.dropout import CheckedDropout, drop_tokens
@@ -10,6 +10,7 @@ from ..layers.fill_empty import fill_empty
 from ..layers.pool import pool
 from ..layers.token_embed import TokenEmbed
 from ..layers.window_block import WindowBlock
+from ..layers.linear import Linear
 from ..registry import registry
 from .depth import check_depth
 

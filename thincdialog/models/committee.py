@@ -4,6 +4,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Callable, List, Optional, Tuple
 
+import numpy
 from thinc.api import Model, Ops
 from thinc.types import Array1d, Floats2d, Ints1d, Ragged
 
@@ -99,30 +100,38 @@ def _forward_on_device(model: Model[InT, OutT], ops: DialogCupyOps, X: Ragged) -
     """The host draws, so that it knows who gets what."""
     tokens, n_members = X.dataXd, len(model.layers)
     found = derived(ops, _drawn, tokens, X.lengths, n_members, ops.next_draws())
-    Y = ops.alloc2f(X.lengths.shape[0], model.get_dim("nO"))
-    parts: List[Tuple[Any, Any, Callable]] = []
+    in_order, places, *of_members = found  # (n_examples,) twice
+    scores: List[Any] = []
+    backprops: List[Callable] = []
     for number, member in enumerate(model.layers):
-        rows, places, own, lengths = found[4 * number : 4 * number + 4]
-        if rows.shape[0]:
-            Y[rows], backprop_member = member(Ragged(own, lengths), True)  # (n_rows, nO)
-            parts.append((rows, places, backprop_member))
+        part = Ragged(*of_members[2 * number : 2 * number + 2])
+        if part.lengths.shape[0]:
+            of_member, backprop_member = member(part, True)  # (n_rows, nO)
+            scores.append(of_member)
+            backprops.append(backprop_member)
+    if not scores:
+        empty = ops.alloc2f(0, model.get_dim("nO"))
+        return empty, lambda dY: Ragged(ops.no_gradient(tokens), X.lengths)
+    Y = ops.xp.concatenate(scores).take(places, axis=0)  # (n_examples, nO)
 
     def backprop(dY: OutT) -> InT:
-        dX = ops.xp.zeros(tokens.shape, dtype=tokens.dtype)
-        for rows, places, backprop_member in parts:
-            dX[places] = _array(backprop_member(dY[rows]))
-        return Ragged(dX, X.lengths)
+        d_parts: Any = dY.take(in_order, axis=0)
+        start = 0
+        for each, backprop_member in zip(scores, backprops):
+            backprop_member(d_parts[start : start + each.shape[0]])
+            start += each.shape[0]
+        return Ragged(ops.no_gradient(tokens), X.lengths)  # Of ids nothing is learnt.
 
     return Y, backprop
 
 
 def _drawn(tokens: Any, lengths: Any, n_members: int, draws: Any) -> Tuple[Any, ...]:
-    """Of each member the examples, the places of their tokens, these tokens, and how many each
-    example has."""
+    """The examples in the order of their members, the place of each among these; and of each
+    member the tokens, and how many each of its examples has."""
     chosen = draws.integers(n_members, size=len(lengths))
     of_tokens = chosen.repeat(lengths)
-    found: List[Any] = []
+    in_order = numpy.argsort(chosen, kind="stable")
+    found: List[Any] = [in_order, numpy.argsort(in_order, kind="stable")]
     for number in range(n_members):
-        rows, places = ((each == number).nonzero()[0] for each in (chosen, of_tokens))
-        found += [rows, places, tokens[places], lengths[rows]]
+        found += [tokens[of_tokens == number], lengths[chosen == number]]
     return tuple(found)
