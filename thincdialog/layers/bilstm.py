@@ -102,13 +102,13 @@ def forward(model: Model[InT, OutT], Xr: InT, is_train: bool) -> Tuple[OutT, Cal
 def _forward_on_device(
     model: Model[InT, OutT], ops: DialogCupyOps, X: Floats2d, lengths: Ints1d
 ) -> Tuple[OutT, Callable]:
-    weights = map(model.get_param, model.param_names)
-    Y, backprop_steps = ops.bilstm(X, *weights, lengths)  # (n_tokens, nO)
+    W, U, b = map(model.get_param, ("W", "U", "b"))
+    Y, backprop_steps = ops.bilstm(X, W, U, b, lengths)  # (n_tokens, nO)
     info = ArrayInfo.from_array(Y)
 
     def backprop(dYr: OutT) -> InT:
         info.check_consistency(dYr.dataXd)
-        gradients = (gradient(model, name) for name in model.param_names)
+        gradients = (gradient(model, name) for name in ("W", "U", "b"))
         return Ragged(backprop_steps(dYr.dataXd, *gradients), lengths)
 
     return Ragged(Y, lengths), backprop

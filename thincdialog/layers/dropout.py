@@ -11,6 +11,7 @@ from ..ops.bags import bag_numbers
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived
 from ..registry import registry
+from .gradients import gradient_of_rows
 
 InT = Ragged
 OutT = Ragged
@@ -80,15 +81,19 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
 
 def _drop_on_device(ops: DialogCupyOps, X: Ragged, rate: float) -> Tuple[Ragged, Callable]:
     """The host draws, so that it knows what stays."""
-    tokens, lengths = derived(ops, _kept, X.dataXd, X.lengths, rate, ops.next_draws())
-    return Ragged(tokens, lengths), lambda dY: Ragged(ops.no_gradient(X.dataXd), X.lengths)
+    kept, tokens, lengths = derived(ops, _kept, X.dataXd, X.lengths, rate, ops.next_draws())
+
+    def backprop(dY: OutT) -> InT:
+        return Ragged(gradient_of_rows(ops, X.dataXd, [(kept, dY.dataXd)]), X.lengths)
+
+    return Ragged(tokens, lengths), backprop
 
 
 def _kept(tokens: Any, lengths: Any, rate: float, draws: Any) -> Tuple[Any, ...]:
-    """The tokens that stay, and how many of each example."""
+    """Numbers of the tokens that stay, these tokens, and how many of each example."""
     stays = draws.random(len(tokens), dtype="f") >= rate
     owners = numpy.arange(len(lengths)).repeat(lengths)
     is_empty = numpy.bincount(owners[stays], minlength=len(lengths)) == 0
     stays |= is_empty[owners]
     left = numpy.bincount(owners[stays], minlength=len(lengths)).astype("int32")
-    return tokens[stays], left
+    return stays.nonzero()[0], tokens[stays], left

@@ -33,7 +33,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     filled, lengths, places = derived(ops, _filled, tokens, X.lengths)
 
     def backprop(dY: OutT) -> InT:
-        if isinstance(ops, DialogCupyOps):  # Of ids nothing is learnt.
+        if isinstance(ops, DialogCupyOps) and ops.is_no_gradient(dY.dataXd):
             return Ragged(ops.no_gradient(tokens), X.lengths)
         return Ragged(dY.dataXd[places], X.lengths)  # (n_old_tokens, 2)
 

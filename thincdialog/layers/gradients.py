@@ -1,6 +1,6 @@
 """Gradients that layers add to, and those that nobody needs."""
 
-from typing import Any
+from typing import Any, Sequence, Tuple
 
 from thinc.api import Model, Ops
 
@@ -30,6 +30,19 @@ def add_rows(model: Model, param: str, rows: Any, values: Any) -> None:
         whole = model.ops.xp.zeros_like(model.get_param(param))
         whole[rows] = values
         model.inc_grad(param, whole)
+
+
+def gradient_of_rows(ops: DialogCupyOps, X: Any, parts: Sequence[Tuple[Any, Any]]) -> Any:
+    """The gradient of X on a device, of which some rows were used.
+
+    parts (Sequence[Tuple]): Numbers of rows, each in one part at most, and their gradient.
+    """
+    if all(ops.is_no_gradient(d_rows) for _, d_rows in parts):
+        return ops.no_gradient(X)
+    dX = ops.xp.zeros(X.shape, dtype=parts[0][1].dtype)
+    for rows, d_rows in parts:
+        dX[rows] = d_rows
+    return dX
 
 
 def no_gradient(ops: Ops, X: Any) -> Any:

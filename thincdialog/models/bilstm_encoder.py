@@ -8,9 +8,9 @@ from thinc.types import Floats2d, Ragged
 from ..layers.bilstm import BiLSTM
 from ..layers.dropout import CheckedDropout, drop_tokens
 from ..layers.fill_empty import fill_empty
+from ..layers.linear import Linear
 from ..layers.pool import pool
 from ..layers.token_embed import TokenEmbed
-from ..layers.linear import Linear
 from ..registry import registry
 from .depth import check_depth
 

@@ -8,6 +8,7 @@ import numpy
 from thinc.api import Model, Ops
 from thinc.types import Array1d, Floats2d, Ints1d, Ragged
 
+from ..layers.gradients import gradient_of_rows
 from ..ops.bags import bag_numbers
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.known_numbers import derived
@@ -100,38 +101,41 @@ def _forward_on_device(model: Model[InT, OutT], ops: DialogCupyOps, X: Ragged) -
     """The host draws, so that it knows who gets what."""
     tokens, n_members = X.dataXd, len(model.layers)
     found = derived(ops, _drawn, tokens, X.lengths, n_members, ops.next_draws())
-    in_order, places, *of_members = found  # (n_examples,) twice
+    in_order, places, *of_members = found  # (n_examples,) twice; and of each member
     scores: List[Any] = []
-    backprops: List[Callable] = []
+    parts: List[Tuple[Any, Callable]] = []
     for number, member in enumerate(model.layers):
-        part = Ragged(*of_members[2 * number : 2 * number + 2])
-        if part.lengths.shape[0]:
-            of_member, backprop_member = member(part, True)  # (n_rows, nO)
+        rows, own, lengths = of_members[3 * number : 3 * number + 3]
+        if lengths.shape[0]:
+            of_member, backprop_member = member(Ragged(own, lengths), True)  # (n_rows, nO)
             scores.append(of_member)
-            backprops.append(backprop_member)
+            parts.append((rows, backprop_member))
     if not scores:
         empty = ops.alloc2f(0, model.get_dim("nO"))
         return empty, lambda dY: Ragged(ops.no_gradient(tokens), X.lengths)
-    Y = ops.xp.concatenate(scores).take(places, axis=0)  # (n_examples, nO)
+    Y: Any = ops.xp.concatenate(scores).take(places, axis=0)  # (n_examples, nO)
 
     def backprop(dY: OutT) -> InT:
-        d_parts: Any = dY.take(in_order, axis=0)
+        d_parts = ops.xp.take(dY, in_order, axis=0)
         start = 0
-        for each, backprop_member in zip(scores, backprops):
-            backprop_member(d_parts[start : start + each.shape[0]])
+        gradients = []
+        for each, (rows, backprop_member) in zip(scores, parts):
+            d_part = backprop_member(d_parts[start : start + each.shape[0]])
+            gradients.append((rows, d_part.dataXd))
             start += each.shape[0]
-        return Ragged(ops.no_gradient(tokens), X.lengths)  # Of ids nothing is learnt.
+        return Ragged(gradient_of_rows(ops, tokens, gradients), X.lengths)
 
     return Y, backprop
 
 
 def _drawn(tokens: Any, lengths: Any, n_members: int, draws: Any) -> Tuple[Any, ...]:
     """The examples in the order of their members, the place of each among these; and of each
-    member the tokens, and how many each of its examples has."""
+    member the places of its tokens, these tokens, and how many each of its examples has."""
     chosen = draws.integers(n_members, size=len(lengths))
     of_tokens = chosen.repeat(lengths)
     in_order = numpy.argsort(chosen, kind="stable")
     found: List[Any] = [in_order, numpy.argsort(in_order, kind="stable")]
     for number in range(n_members):
-        found += [tokens[of_tokens == number], lengths[chosen == number]]
+        own = (of_tokens == number).nonzero()[0]
+        found += [own, tokens[own], lengths[chosen == number]]
     return tuple(found)

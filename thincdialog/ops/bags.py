@@ -60,16 +60,29 @@ def row_gradients(
 
     d_sums (Floats2d): Gradient of the sums, shape (n_bags, width).
     ids, lengths, scale: As for ``sum_bags``.
-    RETURNS (Tuple[Ints1d, Floats2d]): The rows, ascending, int32, shape (n,), and the gradient
-        of each, shape (n, width). On the CPU they are distinct; on a device, a row that occurs
-        often has its gradient in parts, and who needs all rows' adds these up (``sum_parts``).
+    RETURNS (Tuple[Ints1d, Floats2d]): The distinct rows, ascending, int32, shape (n,),
+        and the gradient of each, shape (n, width).
     """
     if not is_numpy_array(d_sums):
-        rows, sources, chunks = derived(ops, _bags_by_id, ids, lengths)
-        return rows, kernels.sum_rows(d_sums, sources, chunks, weights=scale)
+        return sum_parts(ops, [parts_by_row(ops, d_sums, ids, lengths, scale)])
     if scale is not None:
         d_sums = d_sums * scale
     return sum_by_key(ops, d_sums, ids, sources=bag_numbers(ops, lengths, ids.shape[0]))
+
+
+def parts_by_row(
+    ops: Ops,
+    d_sums: Floats2d,
+    ids: Ints1d,
+    lengths: Ints1d,
+    scale: Optional[Floats2d] = None,
+) -> Tuple[Ints1d, Floats2d]:
+    """``row_gradients``, but on a device, the gradient of a row that occurs often stays in parts.
+    Who needs those of several batches adds all up at once (``sum_parts``)."""
+    if is_numpy_array(d_sums):
+        return row_gradients(ops, d_sums, ids, lengths, scale)
+    rows, sources, chunks = derived(ops, _bags_by_id, ids, lengths)
+    return rows, kernels.sum_rows(d_sums, sources, chunks, weights=scale)
 
 
 def sum_by_key(
@@ -86,9 +99,7 @@ def sum_by_key(
         (n_distinct,), and the sum for each, shape (n_distinct, width).
     """
     if not is_numpy_array(values):
-        given = (keys,) if sources is None else (keys, sources)
-        rows, places, chunks = derived(ops, _by_key, *given)
-        return sum_parts(ops, [(rows, kernels.sum_rows(values, places, chunks))])
+        return sum_parts(ops, [parts_by_key(ops, values, keys, sources)])
     xp: Any = ops.xp
     n = keys.shape[0]
     if isinstance(ops, DialogFastOps):
@@ -114,12 +125,27 @@ def sum_by_key(
     return in_order[firsts], sums
 
 
-def parts_by_key(ops: Ops, values: Floats2d, keys: Ints1d) -> Tuple[Ints1d, Floats2d]:
-    """``sum_by_key``, but a device leaves the sums in parts, as in ``row_gradients``."""
+def parts_by_key(
+    ops: Ops, values: Floats2d, keys: Ints1d, sources: Optional[Ints1d] = None
+) -> Tuple[Ints1d, Floats2d]:
+    """``sum_by_key``, but a device leaves the sums in parts, as in ``parts_by_row``."""
     if is_numpy_array(values):
-        return sum_by_key(ops, values, keys)
-    rows, places, chunks = derived(ops, _by_key, keys)
+        return sum_by_key(ops, values, keys, sources)
+    given = (keys,) if sources is None else (keys, sources)
+    rows, places, chunks = derived(ops, _by_key, *given)
     return rows, kernels.sum_rows(values, places, chunks)
+
+
+def products_by_key(
+    ops: Ops, keys: Ints1d, A: Floats2d, a: Ints1d, B: Floats2d, b: Ints1d
+) -> Tuple[Ints1d, Floats2d]:
+    """Of a device: the products of rows of A and B, by their numbers, summed in parts (see
+    ``parts_by_row``) of one key each.
+
+    keys, a, b (Ints1d): Of each product, shape (n,), int32.
+    """
+    rows, of_A, of_B, chunks = derived(ops, _by_key, keys, a, b)
+    return rows, kernels.sum_products(A, of_A, B, of_B, chunks)
 
 
 def bag_numbers(ops: Ops, lengths: Ints1d, n_ids: int) -> Ints1d:
@@ -191,23 +217,23 @@ def sum_parts(
     return rows, kernels.sum_rows(together, places, starts, **more)
 
 
-def add_to_rows(
-    ops: Ops, gradient: Floats2d, parts: Sequence[Tuple[Ints1d, Floats2d]]
-) -> Ints1d:
+def add_to_rows(ops: Ops, gradient: Floats2d, parts: Sequence[Tuple[Ints1d, Floats2d]]) -> Ints1d:
     """``sum_parts`` into a gradient; RETURNS (Ints1d): The rows that were added to."""
     return sum_parts(ops, parts, gradient)[0]
 
 
-def _by_key(keys: Any, sources: Any = None) -> Tuple[Any, ...]:
-    """The sources in the order of their keys, cut into chunks, none with two keys or more than
-    ``_CHUNK``: of each chunk its key, the sources, and where the chunks begin. All int32."""
+def _by_key(keys: Any, *sources: Any) -> Tuple[Any, ...]:
+    """The sources, or the places of the keys, in the order of their keys, cut into chunks, none
+    with two keys or more than ``_CHUNK``: of each chunk its key, the sources, and where the
+    chunks begin. All int32."""
     order, in_order, firsts = _sorted(keys)
     counts = numpy.diff(firsts, append=len(keys))
     n_chunks = -(-counts // _CHUNK)
     chunks = slice_places(numpy.zeros_like(n_chunks), n_chunks) * _CHUNK + firsts.repeat(n_chunks)
     of_chunks = in_order[firsts].repeat(n_chunks)
-    found = (of_chunks, order if sources is None else sources[order])
-    return tuple(each.astype("i") for each in (*found, numpy.append(chunks, len(keys))))
+    in_chunks = [each[order] for each in sources] or [order]
+    found = (of_chunks, *in_chunks, numpy.append(chunks, len(keys)))
+    return tuple(each.astype("i") for each in found)
 
 
 def _rows_of_parts(*rows: Any) -> Tuple[Any, ...]:

@@ -87,6 +87,11 @@ class DialogCupyOps(ExactProducts, CupyOps):
             zeros = self._zeros[X.dtype] = self.xp.zeros((2 * X.size,), dtype=X.dtype)
         return zeros[: X.size].reshape(X.shape)
 
+    def is_no_gradient(self, X: Any) -> bool:
+        """Whether it comes from ``no_gradient``."""
+        zeros = self._zeros.get(X.dtype)
+        return zeros is not None and X.base is zeros
+
     # --- products -----------------------------------------------------------------
 
     def add_product(self, out: Any, x: Any, y: Any, *, trans1: bool = False) -> Any:
@@ -110,6 +115,23 @@ class DialogCupyOps(ExactProducts, CupyOps):
         dY = kernels.backprop_bias(dY, db, Y)
         self.add_product(dW, dY, X, trans1=True)
         return self.gemm(dY, W)
+
+    def memory_hops(self, X: Any, lengths: Any, n_hops: int) -> Tuple[Any, Callable]:
+        """Readings of memories, led by the last row of each example; see ``MemoryHops``.
+
+        X (Floats2d): Shape (n_rows, (n_hops + 1) * width).
+        lengths (Ints1d): Rows of each example, one or more.
+        RETURNS (Tuple[Floats2d, Callable]): What is known in the end, shape (n_examples, width);
+            and what gives the gradient of X for its gradient.
+        """
+        X = self.as_contig(X)
+        (starts,) = derived(self, _starts, lengths)
+        U, P = kernels.memory_hops(X, starts, n_hops)
+
+        def backprop(dY: Any) -> Any:
+            return kernels.backprop_memory_hops(dY, X, U, P, starts)
+
+        return U[:, n_hops], backprop
 
     def bilstm(self, X: Any, W: Any, U: Any, b: Any, lengths: Any) -> Tuple[Any, Callable]:
         """An LSTM over each sequence from either end: all steps of both in one kernel.

@@ -14,7 +14,9 @@ def nrm2(x, out=None):
 def gemm(transa, transb, a, b, out=None, alpha=1.0, beta=0.0):
     if not all(each is None or each.flags.c_contiguous for each in (a, b, out)):
         raise NotImplementedError("copies of strided matrices")
-    one, two = (each._a.T if trans == "T" else each._a for trans, each in ((transa, a), (transb, b)))
+    one, two = (
+        each._a.T if trans == "T" else each._a for trans, each in ((transa, a), (transb, b))
+    )
     launched("product")
     product = np.float32(alpha) * (one @ two)
     if out is None:

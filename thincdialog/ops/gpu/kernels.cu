@@ -297,6 +297,111 @@ extern "C" __global__ void add_rows(float* Y, const float* A, const int* a, cons
     }
 }
 
+// Sums of products: out[g] = base[b[g]] + sum over j from starts[g] to starts[g + 1] of
+// A[at[j]] * B[bt[j]]; without a base that is 0.
+extern "C" __global__ void sum_products(float* out, const float* base, const int* b,
+        const float* A, const int* at, const float* B, const int* bt, const int* starts,
+        int n_groups, int width) {
+    for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float total = 0;
+            for (int j = starts[g]; j < starts[g + 1]; j++) {
+                total += A[(long long)at[j] * width + c] * B[(long long)bt[j] * width + c];
+            }
+            if (base) total += base[(long long)b[g] * width + c];
+            out[(long long)g * width + c] = total;
+        }
+    }
+}
+
+// Readings of memories, a block for each example; see layers/memory_hops.py. The vectors of a row
+// of X stand side by side. U gets what was read before each hop and after the last, P each
+// memory's share in each hop.
+extern "C" __global__ void memory_hops(float* U, float* P, const float* X, const int* starts,
+        int n_examples, int width, int n_hops) {
+    __shared__ float part[1024];
+    long long all = (long long)(n_hops + 1) * width;
+    for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
+        int first = starts[e], last = starts[e + 1] - 1;
+        float* u = U + e * all;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) u[c] = X[last * all + c];
+        __syncthreads();
+        for (int hop = 0; hop < n_hops; hop++, u += width) {
+            float own = __int_as_float(0xff800000), sum = 0;  // -infinity
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                const float* key = X + i * all + hop * width;
+                float logit = 0;
+                for (int c = 0; c < width; c++) logit += u[c] * key[c];
+                P[(long long)i * n_hops + hop] = logit;
+                if (logit > own) own = logit;
+            }
+            float highest = block_max(own, part);
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                float power = expf(P[(long long)i * n_hops + hop] - highest);
+                P[(long long)i * n_hops + hop] = power;
+                sum += power;
+            }
+            sum = block_sum(sum, part);
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                P[(long long)i * n_hops + hop] /= sum;
+            }
+            __syncthreads();
+            for (int c = threadIdx.x; c < width; c += blockDim.x) {
+                float total = 0;
+                for (int i = first; i < last; i++) {
+                    total += P[(long long)i * n_hops + hop] * X[i * all + (hop + 1) * width + c];
+                }
+                u[width + c] = u[c] + total;
+            }
+            __syncthreads();
+        }
+    }
+}
+
+// du (n_examples, width) is the gradient of what was read in the end, and is changed; dl has room
+// for a number of each row.
+extern "C" __global__ void backprop_memory_hops(float* dX, float* du, float* dl, const float* X,
+        const float* U, const float* P, const int* starts, int n_examples, int width,
+        int n_hops) {
+    __shared__ float part[1024];
+    long long all = (long long)(n_hops + 1) * width;
+    for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
+        int first = starts[e], last = starts[e + 1] - 1;
+        float* d = du + (long long)e * width;
+        for (int hop = n_hops - 1; hop >= 0; hop--) {
+            const float* u = U + e * all + hop * width;
+            float own = 0;
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                const float* value = X + i * all + (hop + 1) * width;
+                float dp = 0;
+                for (int c = 0; c < width; c++) dp += d[c] * value[c];
+                dl[i] = dp;
+                own += P[(long long)i * n_hops + hop] * dp;
+            }
+            float mean = block_sum(own, part);
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                dl[i] = P[(long long)i * n_hops + hop] * (dl[i] - mean);
+            }
+            __syncthreads();
+            for (int c = threadIdx.x; c < width; c += blockDim.x) {
+                float total = 0;
+                for (int i = first; i < last; i++) {
+                    float* key = dX + i * all + hop * width + c;
+                    float of_value = P[(long long)i * n_hops + hop] * d[c];
+                    key[width] = hop == n_hops - 1 ? of_value : key[width] + of_value;
+                    key[0] = dl[i] * u[c];
+                    total += dl[i] * X[i * all + hop * width + c];
+                }
+                d[c] += total;
+            }
+            __syncthreads();
+        }
+        for (int c = threadIdx.x; c < all; c += blockDim.x) {
+            dX[last * all + c] = c < width ? d[c] : 0.0f;
+        }
+    }
+}
+
 // --- recurrence: a block for each sequence and direction, through all of its steps. Gates i, f,
 // o, g lie side by side; of each row first those of the direction from the beginning.
 

@@ -233,6 +233,53 @@ def add_rows(A: Any, a: Any, B: Any, b: Any) -> Any:
     return Y
 
 
+def sum_products(
+    A: Any, a: Any, B: Any, b: Any, starts: Any, base: Any = None, base_rows: Any = None
+) -> Any:
+    """Of each group the sum of products of rows of A and B, by their numbers.
+
+    starts (Ints1d): Where each group begins in these, and the end of the last.
+    base (Optional[Floats2d]): Rows of it, one for each group, are added.
+    RETURNS (Floats2d): Shape (n_groups, width).
+    """
+    import cupy
+
+    out = cupy.empty((starts.shape[0] - 1, A.shape[1]), dtype="f")
+    given = (base, base_rows, _floats(A), a, _floats(B), b, starts)
+    _start("sum_products", out.shape[0], out, *given, *map(_int, out.shape))
+    return out
+
+
+def memory_hops(X: Any, starts: Any, n_hops: int) -> Tuple[Any, Any]:
+    """All readings of memories; see ``MemoryHops``.
+
+    X (Floats2d): Shape (n_rows, (n_hops + 1) * width).
+    starts (Ints1d): Where each example's rows begin, of which the last is its question, and the
+        end of the last.
+    RETURNS (Tuple[Floats3d, Floats2d]): What was read before each hop and after the last, shape
+        (n_examples, n_hops + 1, width); the share of each row in each hop.
+    """
+    import cupy
+
+    n, width = starts.shape[0] - 1, X.shape[1] // (n_hops + 1)
+    U = cupy.empty((n, n_hops + 1, width), dtype="f")
+    P = cupy.empty((X.shape[0], n_hops), dtype="f")
+    _start("memory_hops", n, U, P, _floats(X), starts, _int(n), _int(width), _int(n_hops))
+    return U, P
+
+
+def backprop_memory_hops(dY: Any, X: Any, U: Any, P: Any, starts: Any) -> Any:
+    """The gradient of X; U and P as ``memory_hops`` gave them."""
+    import cupy
+
+    n, n_vectors, width = U.shape
+    dX, dl = cupy.empty_like(X), cupy.empty((X.shape[0],), dtype="f")
+    sizes = (_int(n), _int(width), _int(n_vectors - 1))
+    du = _floats(dY).copy()
+    _start("backprop_memory_hops", n, dX, du, dl, _floats(X), U, P, starts, *sizes)
+    return dX
+
+
 def lstm(G: Any, U: Any, b: Any, order: Any, starts: Any) -> Tuple[Any, Any]:
     """Both directions of an LSTM over sequences: all steps in one kernel.
 
