@@ -56,8 +56,9 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
+from ..ops.gpu import kernels
 from ..ops.known_numbers import put
-from ..ops.later import Later
+from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
     Learner,
@@ -412,9 +413,14 @@ class ModelAgent(ConversationAgent, Learner):
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
         losses (Floats1d): Of the examples.
         """
-        best: Any = scores.argmax(axis=1)
-        n_right = (best == targets).sum()
-        self.counters.judge(int(n_right) if is_numpy_array(best) else n_right, len(best))
+        n_right: Number
+        if is_numpy_array(scores):
+            best: Any = scores.argmax(axis=1)
+            n_right = int((best == targets).sum())
+        else:
+            best, found = kernels.judge(scores, targets)
+            n_right = Later(found, ValueError)
+        self.counters.judge(n_right, len(best))
 
         def replied() -> Sequence[str]:
             among = texts()

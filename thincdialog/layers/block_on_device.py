@@ -9,6 +9,7 @@ from thinc.util import ArrayInfo
 from ..ops.dialog_cupy_ops import LEAST_VARIANCE, DialogCupyOps
 from ..ops.gpu import kernels
 from ..ops.rotation import token_places
+from .gradients import gradient
 
 _NO_MASK: kernels.Mask = (0.0, 0, 0)
 
@@ -53,28 +54,21 @@ def forward_on_device(model: Model, Xr: Ragged, is_train: bool) -> Tuple[Ragged,
     def backprop(dYr: Ragged) -> Ragged:
         dY: Any = dYr.dataXd
         info.check_consistency(dY)
-        d_added = kernels.backprop_add_dropped(dY, gathered(out, "b"), mask_net)
+        d_added = kernels.backprop_add_dropped(dY, gradient(out, "b"), mask_net)
         dA = _backprop_product(out, d_added, A)
-        dZ = kernels.backprop_activate(dA, Z, gathered(hidden, "b"), is_gelu)
+        dZ = kernels.backprop_activate(dA, Z, gradient(hidden, "b"), is_gelu)
         d_normal = _backprop_product(hidden, dZ, normal_net)
-        gradients = (gathered(normalise_net, "G"), gathered(normalise_net, "b"))
+        gradients = (gradient(normalise_net, "G"), gradient(normalise_net, "b"))
         dH, *_ = kernels.backprop_layer_norm(d_normal, G_net, hat_net, scales_net, *gradients, dY)
-        d_mixed = kernels.backprop_add_dropped(dH, gathered(mix, "b"), mask)
+        d_mixed = kernels.backprop_add_dropped(dH, gradient(mix, "b"), mask)
         d_turned = backprop_attend(_backprop_product(mix, d_mixed, attended))
-        dQKV = kernels.backprop_rotate(d_turned, gathered(project, "b"), turns, half)
+        dQKV = kernels.backprop_rotate(d_turned, gradient(project, "b"), turns, half)
         d_normal = _backprop_product(project, dQKV, normal)
-        gradients = (gathered(normalise, "G"), gathered(normalise, "b"))
+        gradients = (gradient(normalise, "G"), gradient(normalise, "b"))
         dX, *_ = kernels.backprop_layer_norm(d_normal, G, hat, scales, *gradients, dH)
         return Ragged(dX, lengths)
 
     return Ragged(Y, lengths), backprop
-
-
-def gathered(layer: Model, name: str) -> Any:
-    """The array in which a gradient is gathered; new zeros if there is none yet."""
-    if not layer.has_grad(name):
-        layer.set_grad(name, layer.ops.xp.zeros_like(layer.get_param(name)))
-    return layer.get_grad(name)
 
 
 def _of(layer: Model, *names: str) -> Tuple[Any, ...]:
@@ -88,5 +82,5 @@ def _mask(ops: DialogCupyOps, layer: Model, is_train: bool) -> kernels.Mask:
 
 def _backprop_product(layer: Model, dY: Any, X: Any) -> Any:
     """The gradient of X in X Wᵀ; that of W is gathered."""
-    kernels.add_product(gathered(layer, "W"), dY, X)
+    layer.ops.add_product(gradient(layer, "W"), dY, X, trans1=True)
     return layer.ops.gemm(dY, layer.get_param("W"))

@@ -2,12 +2,13 @@
 
 from typing import Optional
 
-from thinc.api import Linear, Model, Relu, chain, residual
+from thinc.api import Model, chain, residual
 from thinc.types import Floats2d
 
 from ..registry import registry
 from .dropout import CheckedDropout
 from .layer_norm import LayerNorm
+from .linear import Linear, Relu
 
 
 @registry.layers("thincdialog.ResidualFeedForward.v1")

@@ -2,13 +2,14 @@
 
 from typing import Callable, Optional, Tuple, cast
 
-from thinc.api import Maxout, Model, chain
+from thinc.api import Model, chain
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo
 
 from ..registry import registry
 from .dropout import CheckedDropout
 from .layer_norm import LayerNorm
+from .maxout import Maxout
 
 InT = Ragged
 OutT = Ragged

@@ -35,6 +35,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
         super().__init__(device_type, device_id, **kwargs)
         self.known_numbers = KnownNumbers(self.xp, self._entropy)
         self._turns: Dict[int, Tuple[Any, Any]] = {}
+        self._zeros: Dict[Any, Any] = {}
         self.seed(0)
 
     def __reduce__(self) -> Tuple[Any, ...]:  # A copy knows nothing.
@@ -53,6 +54,23 @@ class DialogCupyOps(ExactProducts, CupyOps):
         self._n_draws += 1
         return Draws(self._n_draws)
 
+    def _next_mask(self) -> Tuple[int, int]:
+        """Seed and number of a mask that was not there yet."""
+        if self._seed is None:
+            state = stream_seed(*self._stream).generate_state(1, numpy.uint64)
+            self._seed = int(state[0])
+        self._n_draws += 1
+        return self._seed, self._n_draws
+
+    def dropout(self, X: Any, rate: float) -> Tuple[Any, Callable]:
+        """X times a mask, and what multiplies another array by the same mask, which is drawn
+        again and never kept.
+
+        rate (float): Above 0 and below 1.
+        """
+        place = self._next_mask()
+        return kernels.dropout(X, rate, *place), lambda dY: kernels.dropout(dY, rate, *place)
+
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
         """Factors for dropout: 0 with probability ``drop``, else 1 / (1 - drop). The same on
         every GPU.
@@ -65,15 +83,87 @@ class DialogCupyOps(ExactProducts, CupyOps):
             return cast(FloatsXd, self.xp.ones(shape, dtype="f"))
         if drop >= 1:
             return cast(FloatsXd, self.xp.zeros(shape, dtype="f"))
-        return cast(FloatsXd, kernels.dropout_mask(shape, *self.next_mask(drop)))
+        return cast(FloatsXd, kernels.dropout_mask(shape, drop, *self._next_mask()))
 
     def next_mask(self, drop: float) -> kernels.Mask:
         """Of the mask that is drawn next, the rate, the seed and its number."""
-        if self._seed is None:
-            state = stream_seed(*self._stream).generate_state(1, numpy.uint64)
-            self._seed = int(state[0])
-        self._n_draws += 1
-        return drop, self._seed, self._n_draws
+        return (drop, *self._next_mask())
+
+    def no_gradient(self, X: Any) -> Any:
+        """Zeros like X, for what cannot be learnt, such as ids. Nobody may write to them: they
+        are made once, and again where X is larger than all before."""
+        zeros = self._zeros.get(X.dtype)
+        if zeros is None or zeros.size < X.size:
+            zeros = self._zeros[X.dtype] = self.xp.zeros((2 * X.size,), dtype=X.dtype)
+        return zeros[: X.size].reshape(X.shape)
+
+    def is_no_gradient(self, X: Any) -> bool:
+        """Whether it comes from ``no_gradient``."""
+        zeros = self._zeros.get(X.dtype)
+        return zeros is not None and X.base is zeros
+
+    # --- products -----------------------------------------------------------------
+
+    def add_product(self, out: Any, x: Any, y: Any, *, trans1: bool = False) -> Any:
+        """The product of x, transposed if wanted, and y is added to ``out`` in place, which is
+        contiguous."""
+        if x.size and y.size:
+            of_x = "T" if trans1 else "N"
+            x, y = (self.xp.ascontiguousarray(each, dtype="f") for each in (x, y))
+            self.xp.cublas.gemm(of_x, "N", x, y, out, 1.0, 1.0)
+        return out
+
+    def linear(self, X: Any, W: Any, b: Any, *, is_cut: bool = False) -> Any:
+        """Rows of X times the rows of W, plus b; what is below 0 becomes 0 if it is cut."""
+        return kernels.add_bias(self.gemm(X, W, trans2=True), b, is_cut=is_cut)
+
+    def backprop_linear(self, dY: Any, X: Any, W: Any, dW: Any, db: Any, Y: Any = None) -> Any:
+        """The gradient of X; those of W and b are added to dW and db.
+
+        Y (Optional[Floats2d]): Of ``linear``, if it was cut.
+        """
+        dY = kernels.backprop_bias(dY, db, Y)
+        self.add_product(dW, dY, X, trans1=True)
+        return self.gemm(dY, W)
+
+    def memory_hops(self, X: Any, lengths: Any, n_hops: int) -> Tuple[Any, Callable]:
+        """Readings of memories, led by the last row of each example; see ``MemoryHops``.
+
+        X (Floats2d): Shape (n_rows, (n_hops + 1) * width).
+        lengths (Ints1d): Rows of each example, one or more.
+        RETURNS (Tuple[Floats2d, Callable]): What is known in the end, shape (n_examples, width);
+            and what gives the gradient of X for its gradient.
+        """
+        X = self.as_contig(X)
+        (starts,) = derived(self, _starts, lengths)
+        U, P = kernels.memory_hops(X, starts, n_hops)
+
+        def backprop(dY: Any) -> Any:
+            return kernels.backprop_memory_hops(dY, X, U, P, starts)
+
+        return U[:, n_hops], backprop
+
+    def bilstm(self, X: Any, W: Any, U: Any, b: Any, lengths: Any) -> Tuple[Any, Callable]:
+        """An LSTM over each sequence from either end: all steps of both in one kernel.
+
+        X (Floats2d): Of all sequences, one after the other, shape (n_rows, nI).
+        W, U, b: Shapes (2, 4 nH, nI), (2, 4 nH, nH) and (2, 4 nH); gates i, f, o, g.
+        lengths (Ints1d): Rows of each sequence.
+        RETURNS (Tuple[Floats2d, Callable]): The outputs of both side by side, shape
+            (n_rows, 2 nH); and what gives the gradient of X for theirs, and adds to those of
+            W, U and b: ``backprop(dY, dW, dU, db)``.
+        """
+        sequences = derived(self, _longest_first, lengths)
+        weights = W.reshape((-1, W.shape[2]))
+        G = self.gemm(X, weights, trans2=True)  # (n_rows, 8 nH)
+        C, H = kernels.lstm(G, U, b, *sequences)
+
+        def backprop(dY: Any, dW: Any, dU: Any, db: Any) -> Any:
+            dG, Z = kernels.backprop_lstm(dY, X, (G, C, H), U, *sequences)
+            kernels.add_lstm_gradients(self.gemm(dG, Z, trans1=True), dW, dU, db)
+            return self.gemm(dG, weights)
+
+        return H.reshape((X.shape[0], -1)), backprop
 
     # --- groups of rows -----------------------------------------------------------
 
@@ -96,6 +186,16 @@ class DialogCupyOps(ExactProducts, CupyOps):
 
     def backprop_reduce_max(self, d_maxes: Any, which: Any, lengths: Any) -> Any:
         (starts,) = derived(self, _starts_of_full, lengths)
+        n_rows = int(on_host(self, starts)[-1])
+        return kernels.backprop_max_rows(d_maxes, which, starts, n_rows)
+
+    def pool_max(self, X: Any, lengths: Any) -> Tuple[Any, Any]:
+        """As ``reduce_max``, but an empty sequence is allowed and gives zeros."""
+        return kernels.max_rows(X, *derived(self, _starts, lengths))
+
+    def backprop_pool_max(self, d_maxes: Any, which: Any, lengths: Any) -> Any:
+        """See ``pool_max``."""
+        (starts,) = derived(self, _starts, lengths)
         n_rows = int(on_host(self, starts)[-1])
         return kernels.backprop_max_rows(d_maxes, which, starts, n_rows)
 
@@ -126,8 +226,10 @@ class DialogCupyOps(ExactProducts, CupyOps):
     def layer_norm(self, X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
         return kernels.layer_norm(X, G, b, LEAST_VARIANCE)
 
-    def backprop_layer_norm(self, dY: Any, G: Any, hat: Any, scales: Any) -> Tuple[Any, Any, Any]:
-        return kernels.backprop_layer_norm(dY, G, hat, scales)
+    def backprop_layer_norm(
+        self, dY: Any, G: Any, hat: Any, scales: Any, dG: Any = None, db: Any = None
+    ) -> Tuple[Any, Any, Any]:
+        return kernels.backprop_layer_norm(dY, G, hat, scales, dG, db)
 
     # --- attention --------------------------------------------------------------------
 
@@ -153,6 +255,10 @@ class DialogCupyOps(ExactProducts, CupyOps):
 
 def _starts(lengths: Any) -> Tuple[Any, ...]:
     return (numpy.concatenate(([0], lengths.cumsum())).astype("i"),)
+
+
+def _longest_first(lengths: Any) -> Tuple[Any, ...]:
+    return numpy.argsort(-lengths, kind="stable").astype("i"), *_starts(lengths)
 
 
 def _starts_and_shares(lengths: Any) -> Tuple[Any, ...]:

@@ -12,11 +12,14 @@ def nrm2(x, out=None):
 
 
 def gemm(transa, transb, a, b, out=None, alpha=1.0, beta=0.0):
-    if not a.ndim == b.ndim == 2 or a.dtype != b.dtype or {transa, transb} - {"N", "T"}:
-        raise TypeError("two matrices of one type, each 'N' or 'T'")
-    if not all(each.flags.c_contiguous or each.flags.f_contiguous for each in (a, b, out)):
-        raise NotImplementedError("strided arrays, which are copied")
-    launched("cublas gemm")
-    product = (a._a.T if transa == "T" else a._a) @ (b._a.T if transb == "T" else b._a)
-    out._a[...] = alpha * product + beta * out._a
+    if not all(each is None or each.flags.c_contiguous for each in (a, b, out)):
+        raise NotImplementedError("copies of strided matrices")
+    one, two = (
+        each._a.T if trans == "T" else each._a for trans, each in ((transa, a), (transb, b))
+    )
+    launched("product")
+    product = np.float32(alpha) * (one @ two)
+    if out is None:
+        return wrap(product)
+    out._a[...] = product + np.float32(beta) * out._a if beta else product
     return out

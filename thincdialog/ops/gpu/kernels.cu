@@ -33,10 +33,43 @@ __device__ float block_max(float own, float* part) {
     return highest;
 }
 
+// Adds up `own` of the threads that are as many lanes apart (one column each): in the order of the
+// threads. Lanes are columns of a tile, which has as many rows of threads as fit into the block.
+__device__ int n_lanes() { return blockDim.x < 32 ? blockDim.x : 32; }
+
+__device__ float lane_sum(float own, float* part) {
+    int lanes = n_lanes();
+    part[threadIdx.x] = own;
+    __syncthreads();
+    float total = 0;
+    for (int at = threadIdx.x % lanes; at < blockDim.x / lanes * lanes; at += lanes) {
+        total += part[at];
+    }
+    __syncthreads();
+    return total;
+}
+
+// Whether all other blocks have written what they had to: true in one block, the last to ask.
+// `turns` is 0 before and after.
+__device__ bool is_last_block(unsigned int* turns) {
+    __shared__ bool is_last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        is_last = atomicAdd(turns, 1u) == gridDim.x - 1;
+        if (is_last) *turns = 0;
+    }
+    __syncthreads();
+    if (is_last) __threadfence();
+    return is_last;
+}
+
 // out[g] = factors[g] * sum over j from starts[g] to starts[g + 1] of weights[i] * table[i], with
-// i = ids[j], or j where there are no ids. Without factors or weights these are 1.
+// i = ids[j], or j where there are no ids. Without factors or weights these are 1. With rows, the
+// sum is added to out[rows[g]].
 extern "C" __global__ void sum_rows(float* out, const float* table, const int* ids,
-        const int* starts, const float* factors, const float* weights, int n_groups, int width) {
+        const int* starts, const float* factors, const float* weights, const int* rows,
+        int n_groups, int width) {
     for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             float total = 0;
@@ -45,12 +78,17 @@ extern "C" __global__ void sum_rows(float* out, const float* table, const int* i
                 float value = table[i * width + c];
                 total += weights ? weights[i] * value : value;
             }
-            out[(long long)g * width + c] = factors ? factors[g] * total : total;
+            if (factors) total *= factors[g];
+            if (rows) {
+                out[(long long)rows[g] * width + c] += total;
+            } else {
+                out[(long long)g * width + c] = total;
+            }
         }
     }
 }
 
-// The highest cell of each column of each group, and its place in the group.
+// The highest cell of each column of each group, and its place in the group; 0 for an empty one.
 extern "C" __global__ void max_rows(float* highest, int* which, const float* X,
         const int* starts, int n_groups, int width) {
     for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
@@ -59,7 +97,8 @@ extern "C" __global__ void max_rows(float* highest, int* which, const float* X,
             for (int j = first + 1; j < starts[g + 1]; j++) {
                 if (X[(long long)j * width + c] > X[(long long)best * width + c]) best = j;
             }
-            highest[(long long)g * width + c] = X[(long long)best * width + c];
+            bool is_empty = starts[g + 1] == first;
+            highest[(long long)g * width + c] = is_empty ? 0.0f : X[(long long)best * width + c];
             which[(long long)g * width + c] = best - first;
         }
     }
@@ -112,61 +151,437 @@ extern "C" __global__ void backprop_windows(float* dX, const float* dY, const in
     }
 }
 
-extern "C" __global__ void backprop_maxout(float* dX, const float* dY, const int* which,
-        long long n, int n_pieces) {
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n * n_pieces;
+// Adds a bias to each row, in place; then, if asked, what is below 0 becomes 0.
+extern "C" __global__ void add_bias(float* Y, const float* b, long long n, int width,
+        int is_cut) {
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
-        dX[i] = which[i / n_pieces] == i % n_pieces ? dY[i / n_pieces] : 0.0f;
+        float y = Y[i] + b[i % width];
+        Y[i] = is_cut && y < 0 ? 0.0f : y;
     }
 }
 
-// Sums of squares, one for each block.
-extern "C" __global__ void square_sums(float* sums, const float* X, long long n) {
+// Adds the sums of columns of dY to db. With Y, cells where it is not above 0 do not count, and
+// dZ is dY without them.
+extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db, float* dZ, const float* dY, const float* Y,
+        int n_rows, int width) {
     __shared__ float part[1024];
-    float own = 0;
+    int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
+    for (int tile = blockIdx.x * lanes; tile < width; tile += gridDim.x * lanes) {
+        int c = tile + lane;
+        float own = 0;
+        if (c < width && threadIdx.x < deep * lanes) {
+            for (int row = threadIdx.x / lanes; row < n_rows; row += deep) {
+                long long at = (long long)row * width + c;
+                float d = !Y || Y[at] > 0 ? dY[at] : 0.0f;
+                if (Y) dZ[at] = d;
+                own += d;
+            }
+        }
+        own = lane_sum(own, part);
+        if (threadIdx.x < lanes && c < width) db[c] += own;
+    }
+}
+
+// The highest of the pieces of each cell of X + b, the first one if there are several, and which.
+extern "C" __global__ void maxout(float* best, int* which, const float* X, const float* b,
+        long long n, int width, int n_pieces) {
     for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
-        own += X[i] * X[i];
+        const float* x = X + i * n_pieces;
+        const float* own = b + i % width * n_pieces;
+        int highest = 0;
+        for (int p = 1; p < n_pieces; p++) {
+            if (x[p] + own[p] > x[highest] + own[highest]) highest = p;
+        }
+        best[i] = x[highest] + own[highest];
+        which[i] = highest;
+    }
+}
+
+// The gradient of the pieces; its sums over the rows are added to db, if there is one.
+extern "C" __global__ void __launch_bounds__(1024) backprop_maxout(float* dX, float* db, const float* dY,
+        const int* which, int n_rows, int width, int n_pieces) {
+    __shared__ float part[1024];
+    int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
+    int n_cells = width * n_pieces;
+    for (int tile = blockIdx.x * lanes; tile < n_cells; tile += gridDim.x * lanes) {
+        int c = tile + lane;
+        float own = 0;
+        if (c < n_cells && threadIdx.x < deep * lanes) {
+            for (int row = threadIdx.x / lanes; row < n_rows; row += deep) {
+                long long at = (long long)row * width + c / n_pieces;
+                float d = which[at] == c % n_pieces ? dY[at] : 0.0f;
+                dX[(long long)row * n_cells + c] = d;
+                own += d;
+            }
+        }
+        own = lane_sum(own, part);
+        if (db && threadIdx.x < lanes && c < n_cells) db[c] += own;
+    }
+}
+
+// X times exp(s), which is cut off at the highest.
+extern "C" __global__ void scale(float* Y, const float* X, const float* s, long long n,
+        double highest) {
+    float factor = expf(s[0]);
+    if (factor > (float)highest) factor = (float)highest;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+            i += (long long)gridDim.x * blockDim.x) {
+        Y[i] = X[i] * factor;
+    }
+}
+
+extern "C" __global__ void backprop_scale(float* dX, float* ds, float* sums, unsigned int* turns,
+        const float* dY, const float* X, const float* s, long long n, double highest) {
+    __shared__ float part[1024];
+    float factor = expf(s[0]), own = 0;
+    bool is_free = factor <= (float)highest;
+    if (!is_free) factor = (float)highest;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+            i += (long long)gridDim.x * blockDim.x) {
+        dX[i] = dY[i] * factor;
+        own += dY[i] * X[i];
     }
     float total = block_sum(own, part);
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
+    if (!is_last_block(turns) || threadIdx.x) return;
+    const volatile float* of_blocks = sums;
+    total = 0;
+    for (int i = 0; i < gridDim.x; i++) total += of_blocks[i];
+    if (is_free) ds[0] += total * factor;
 }
 
-// Of sums of squares: found[0] is the norm of the scaled gradient, found[1] what the gradient is
-// to be multiplied by (clipped; 0 if the norm is not finite).
-extern "C" __global__ void clip_factor(float* found, const float* sums, int n, double scale,
-        double limit) {
-    if (blockIdx.x || threadIdx.x) return;
-    double total = 0;
-    for (int i = 0; i < n; i++) total += sums[i];
-    double norm = fabs(scale) * sqrt(total);
+// The first of the highest cells of each row; and in how many rows that is the target.
+extern "C" __global__ void judge(int* best, int* n_right, unsigned int* turns, const float* Z,
+        const int* targets, int n_rows, int width) {
+    __shared__ float part[1024];
+    __shared__ int places[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        const float* z = Z + (long long)row * width;
+        int own = threadIdx.x < width ? threadIdx.x : 0;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            if (z[c] > z[own] || (z[c] != z[c] && z[own] == z[own])) own = c;
+        }
+        places[threadIdx.x] = own;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int t = 1; t < blockDim.x; t++) {
+                int other = places[t];
+                bool is_higher = z[other] > z[own] || (z[other] != z[other] && z[own] == z[own]);
+                bool is_equal = z[other] == z[own] || (z[other] != z[other] && z[own] != z[own]);
+                if (is_higher || (is_equal && other < own)) own = other;
+            }
+            best[row] = own;
+        }
+        __syncthreads();
+    }
+    if (!is_last_block(turns)) return;
+    const volatile int* of_blocks = best;
+    float right = 0;  // Whole numbers below 2 ** 24 are exact.
+    for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
+        right += of_blocks[row] == targets[row];
+    }
+    right = block_sum(right, part);
+    if (threadIdx.x == 0) n_right[0] = (int)right;
+}
+
+// Y[t] = A[a[t]] + B[b[t]].
+extern "C" __global__ void add_rows(float* Y, const float* A, const int* a, const float* B,
+        const int* b, int n_rows, int width) {
+    for (int t = blockIdx.x; t < n_rows; t += gridDim.x) {
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            Y[(long long)t * width + c] =
+                A[(long long)a[t] * width + c] + B[(long long)b[t] * width + c];
+        }
+    }
+}
+
+// Sums of products: out[g] = base[b[g]] + sum over j from starts[g] to starts[g + 1] of
+// A[at[j]] * B[bt[j]]; without a base that is 0.
+extern "C" __global__ void sum_products(float* out, const float* base, const int* b,
+        const float* A, const int* at, const float* B, const int* bt, const int* starts,
+        int n_groups, int width) {
+    for (int g = blockIdx.x; g < n_groups; g += gridDim.x) {
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float total = 0;
+            for (int j = starts[g]; j < starts[g + 1]; j++) {
+                total += A[(long long)at[j] * width + c] * B[(long long)bt[j] * width + c];
+            }
+            if (base) total += base[(long long)b[g] * width + c];
+            out[(long long)g * width + c] = total;
+        }
+    }
+}
+
+// Readings of memories, a block for each example; see layers/memory_hops.py. The vectors of a row
+// of X stand side by side. U gets what was read before each hop and after the last, P each
+// memory's share in each hop.
+extern "C" __global__ void memory_hops(float* U, float* P, const float* X, const int* starts,
+        int n_examples, int width, int n_hops) {
+    __shared__ float part[1024];
+    long long all = (long long)(n_hops + 1) * width;
+    for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
+        int first = starts[e], last = starts[e + 1] - 1;
+        float* u = U + e * all;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) u[c] = X[last * all + c];
+        __syncthreads();
+        for (int hop = 0; hop < n_hops; hop++, u += width) {
+            float own = __int_as_float(0xff800000), sum = 0;  // -infinity
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                const float* key = X + i * all + hop * width;
+                float logit = 0;
+                for (int c = 0; c < width; c++) logit += u[c] * key[c];
+                P[(long long)i * n_hops + hop] = logit;
+                if (logit > own) own = logit;
+            }
+            float highest = block_max(own, part);
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                float power = expf(P[(long long)i * n_hops + hop] - highest);
+                P[(long long)i * n_hops + hop] = power;
+                sum += power;
+            }
+            sum = block_sum(sum, part);
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                P[(long long)i * n_hops + hop] /= sum;
+            }
+            __syncthreads();
+            for (int c = threadIdx.x; c < width; c += blockDim.x) {
+                float total = 0;
+                for (int i = first; i < last; i++) {
+                    total += P[(long long)i * n_hops + hop] * X[i * all + (hop + 1) * width + c];
+                }
+                u[width + c] = u[c] + total;
+            }
+            __syncthreads();
+        }
+    }
+}
+
+// du (n_examples, width) is the gradient of what was read in the end, and is changed; dl has room
+// for a number of each row.
+extern "C" __global__ void backprop_memory_hops(float* dX, float* du, float* dl, const float* X,
+        const float* U, const float* P, const int* starts, int n_examples, int width,
+        int n_hops) {
+    __shared__ float part[1024];
+    long long all = (long long)(n_hops + 1) * width;
+    for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
+        int first = starts[e], last = starts[e + 1] - 1;
+        float* d = du + (long long)e * width;
+        for (int hop = n_hops - 1; hop >= 0; hop--) {
+            const float* u = U + e * all + hop * width;
+            float own = 0;
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                const float* value = X + i * all + (hop + 1) * width;
+                float dp = 0;
+                for (int c = 0; c < width; c++) dp += d[c] * value[c];
+                dl[i] = dp;
+                own += P[(long long)i * n_hops + hop] * dp;
+            }
+            float mean = block_sum(own, part);
+            for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+                dl[i] = P[(long long)i * n_hops + hop] * (dl[i] - mean);
+            }
+            __syncthreads();
+            for (int c = threadIdx.x; c < width; c += blockDim.x) {
+                float total = 0;
+                for (int i = first; i < last; i++) {
+                    float* key = dX + i * all + hop * width + c;
+                    float of_value = P[(long long)i * n_hops + hop] * d[c];
+                    key[width] = hop == n_hops - 1 ? of_value : key[width] + of_value;
+                    key[0] = dl[i] * u[c];
+                    total += dl[i] * X[i * all + hop * width + c];
+                }
+                d[c] += total;
+            }
+            __syncthreads();
+        }
+        for (int c = threadIdx.x; c < all; c += blockDim.x) {
+            dX[last * all + c] = c < width ? d[c] : 0.0f;
+        }
+    }
+}
+
+// --- recurrence: a block for each sequence and direction, through all of its steps. Gates i, f,
+// o, g lie side by side; of each row first those of the direction from the beginning.
+
+__device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+// G is W x and becomes the gates; C are the cells, H the outputs. Ut (2, width, 4 width).
+extern "C" __global__ void __launch_bounds__(1024) lstm(float* G, float* C, float* H, const float* Ut, const float* b,
+        const int* order, const int* starts, int n_sequences, int width) {
+    int n_gates = 4 * width;
+    for (int job = blockIdx.x; job < 2 * n_sequences; job += gridDim.x) {
+        int side = job % 2, first = starts[order[job / 2]], stop = starts[order[job / 2] + 1];
+        const float* u = Ut + (long long)side * width * n_gates;
+        for (int step = 0; step < stop - first; step++) {
+            long long row = side ? stop - 1 - step : first + step;
+            long long at = 2 * row + side, before = side ? at + 2 : at - 2;
+            float* gates = G + at * n_gates;
+            for (int j = threadIdx.x; j < n_gates; j += blockDim.x) {
+                float z = gates[j] + b[side * n_gates + j];
+                if (step) {
+                    const float* h = H + before * width;
+                    for (int k = 0; k < width; k++) z += h[k] * u[(long long)k * n_gates + j];
+                }
+                gates[j] = j < 3 * width ? sigmoid(z) : tanhf(z);
+            }
+            __syncthreads();
+            for (int k = threadIdx.x; k < width; k += blockDim.x) {
+                float c = gates[k] * gates[3 * width + k];
+                if (step) c += gates[width + k] * C[before * width + k];
+                C[at * width + k] = c;
+                H[at * width + k] = gates[2 * width + k] * tanhf(c);
+            }
+            __syncthreads();
+        }
+    }
+}
+
+// dG is the gradient of W x + U h + b. Z gets what the weights were multiplied with: x, the
+// outputs of the step before in both directions, and 1 0 0 0. `carried` (n_sequences, 2, 5 width)
+// is room for what goes from step to step: the gradient of the cell, and of the output in parts.
+extern "C" __global__ void __launch_bounds__(1024) backprop_lstm(float* dG, float* Z, float* carried, const float* dY,
+        const float* X, const float* G, const float* C, const float* H, const float* U,
+        const int* order, const int* starts, int n_sequences, int width, int n_in) {
+    int n_gates = 4 * width;
+    long long n_all = n_in + 2 * width + 4;
+    for (int job = blockIdx.x; job < 2 * n_sequences; job += gridDim.x) {
+        int side = job % 2, first = starts[order[job / 2]], stop = starts[order[job / 2] + 1];
+        const float* u = U + (long long)side * n_gates * width;
+        float* dc = carried + (long long)job * 5 * width;
+        float* dh = dc + width;
+        for (int step = stop - first - 1; step >= 0; step--) {
+            long long row = side ? stop - 1 - step : first + step;
+            long long at = 2 * row + side, before = side ? at + 2 : at - 2;
+            const float* gates = G + at * n_gates;
+            float* d_gates = dG + at * n_gates;
+            float* z = Z + row * n_all;
+            bool is_newest = step == stop - first - 1;
+            for (int k = threadIdx.x; k < width; k += blockDim.x) {
+                float i = gates[k], f = gates[width + k];
+                float o = gates[2 * width + k], g = gates[3 * width + k];
+                float t = tanhf(C[at * width + k]), out = dY[at * width + k], d = 0;
+                if (!is_newest) {
+                    out += dh[k] + dh[width + k] + dh[2 * width + k] + dh[3 * width + k];
+                    d = dc[k];
+                }
+                d += out * o * (1 - t * t);
+                d_gates[k] = d * g * i * (1 - i);
+                d_gates[width + k] = step ? d * C[before * width + k] * f * (1 - f) : 0.0f;
+                d_gates[2 * width + k] = out * t * o * (1 - o);
+                d_gates[3 * width + k] = d * i * (1 - g * g);
+                dc[k] = d * f;
+                z[n_in + side * width + k] = step ? H[before * width + k] : 0.0f;
+            }
+            if (side == 0) {
+                for (int c = threadIdx.x; c < n_in; c += blockDim.x) z[c] = X[row * n_in + c];
+                for (int c = threadIdx.x; c < 4; c += blockDim.x) z[n_all - 4 + c] = c == 0;
+            }
+            __syncthreads();
+            for (int j = threadIdx.x; step && j < n_gates; j += blockDim.x) {
+                float total = 0;
+                int last = (j / width + 1) * width;
+                for (int r = last - width; r < last; r++) {
+                    total += d_gates[r] * u[(long long)r * width + j % width];
+                }
+                dh[j] = total;
+            }
+            __syncthreads();
+        }
+    }
+}
+
+// Adds to the gradients of W, U and b from the product of dG and Z, which has more than them.
+extern "C" __global__ void add_lstm_gradients(float* dW, float* dU, float* db, const float* D,
+        int width, int n_in) {
+    int n_all = n_in + 2 * width + 4, n_gates = 4 * width;
+    for (int row = blockIdx.x; row < 2 * n_gates; row += gridDim.x) {
+        const float* d = D + (long long)row * n_all;
+        const float* of_side = d + n_in + row / n_gates * width;
+        for (int c = threadIdx.x; c < n_in; c += blockDim.x) dW[(long long)row * n_in + c] += d[c];
+        for (int k = threadIdx.x; k < width; k += blockDim.x) {
+            dU[(long long)row * width + k] += of_side[k];
+        }
+        if (threadIdx.x == 0) db[row] += d[n_in + 2 * width];
+    }
+}
+
+// Sums of squares, one for each block: of some stretches of X (bounds: where each begins and
+// ends), and of all cells of Z. The last block adds up all n_sums that there are (if asked):
+// found[0] is the norm of the scaled gradient, found[1] what the gradient is to be multiplied by
+// (clipped; 0 if the norm is not finite).
+extern "C" __global__ void square_sums(float* sums, float* found, unsigned int* turns,
+        const float* X, const long long* bounds, int n_stretches, const float* Z, long long n,
+        const float* all_sums, int n_sums, double scale, double limit) {
+    __shared__ float part[1024];
+    float own = 0;
+    long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    long long step = (long long)gridDim.x * blockDim.x;
+    for (int s = 0; s < n_stretches; s++) {
+        for (long long i = bounds[2 * s] + first; i < bounds[2 * s + 1]; i += step) {
+            own += X[i] * X[i];
+        }
+    }
+    for (long long i = first; i < n; i += step) own += Z[i] * Z[i];
+    float total = block_sum(own, part);
+    if (threadIdx.x == 0) sums[blockIdx.x] = total;
+    if (!found || !is_last_block(turns) || threadIdx.x) return;
+    const volatile float* of_blocks = all_sums;
+    double square = 0;
+    for (int i = 0; i < n_sums; i++) square += of_blocks[i];
+    double norm = fabs(scale) * sqrt(square);
     bool is_finite = norm - norm == 0;
     double clipped = limit > 0 && norm > limit ? scale * limit / norm : scale;
     found[0] = (float)norm;
     found[1] = is_finite ? (float)clipped : 0.0f;
 }
 
-// One step of Adam for some rows (all where there are no numbers of rows). Nothing is changed
-// where the factor of the gradient is 0.
-extern "C" __global__ void adam_rows(float* W, const float* dW, float* mom1, float* mom2,
-        const int* rows, const float* found, long long n_rows, int width, double b1,
-        double b2, double least, double eps, double rate, double nu, double newest,
-        double decay) {
-    float factor = found[1];
-    if (factor == 0.0f) return;
+__device__ void adam_cell(float* W, float* mom1, float* mom2, float d, double b1, double b2,
+        double least, double eps, double rate, double nu, double newest, double decay) {
     float share1 = (float)(1 - b1), share2 = (float)(1 - b2), keep = (float)(1 - decay);
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows * width;
+    float m = (float)b1 * *mom1 + share1 * d;
+    float v = (float)b2 * *mom2 + share2 * (d * d);
+    if ((float)least * (m * m) > v) v = (float)least * (m * m);
+    float ahead = nu == 1 ? m : (float)nu * m + (float)newest * d;
+    float w = *W - (float)rate * (ahead / (sqrtf(v) + (float)eps));
+    *mom1 = m;
+    *mom2 = v;
+    *W = decay != 0 ? keep * w : w;
+}
+
+// One step of Adam for some stretches of W (bounds: where each begins and ends), whose gradients
+// in dW are 0 afterwards, and for some rows of the table that begins at `table`. No weights are
+// changed where the factor of the gradient is 0.
+extern "C" __global__ void adam(float* W, float* dW, float* mom1, float* mom2,
+        const float* found, const long long* bounds, int n_stretches, long long table,
+        const int* rows, const float* d_rows, long long n_rows, int width, double b1, double b2,
+        double least, double eps, double rate, double nu, double newest, double decay) {
+    float factor = found[1];
+    long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    long long step = (long long)gridDim.x * blockDim.x;
+    for (int s = 0; s < n_stretches; s++) {
+        for (long long i = bounds[2 * s] + first; i < bounds[2 * s + 1]; i += step) {
+            if (factor != 0.0f) {
+                adam_cell(W + i, mom1 + i, mom2 + i, factor * dW[i], b1, b2, least, eps, rate, nu,
+                          newest, decay);
+            }
+            dW[i] = 0;
+        }
+    }
+    if (factor == 0.0f) return;
+    for (long long i = first; i < n_rows * width; i += step) {
+        long long at = table + (long long)rows[i / width] * width + i % width;
+        adam_cell(W + at, mom1 + at, mom2 + at, factor * d_rows[i], b1, b2, least, eps, rate, nu,
+                  newest, decay);
+    }
+}
+
+// X times a factor, in place; 0 where the factor is, whatever X is.
+extern "C" __global__ void times_found(float* X, const float* found, long long n) {
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
             i += (long long)gridDim.x * blockDim.x) {
-        long long at = rows ? (long long)rows[i / width] * width + i % width : i;
-        float d = factor * dW[i];
-        float m = (float)b1 * mom1[at] + share1 * d;
-        float v = (float)b2 * mom2[at] + share2 * (d * d);
-        if ((float)least * (m * m) > v) v = (float)least * (m * m);
-        float ahead = nu == 1 ? m : (float)nu * m + (float)newest * d;
-        float w = W[at] - (float)rate * (ahead / (sqrtf(v) + (float)eps));
-        mom1[at] = m;
-        mom2[at] = v;
-        W[at] = decay != 0 ? keep * w : w;
+        X[i] = found[1] != 0.0f ? X[i] * found[1] : 0.0f;
     }
 }
 
@@ -268,11 +683,11 @@ extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const
 }
 
 // Philox 4x32 with 10 rounds (Salmon et al. 2011): the same draws on every GPU.
-__device__ void four_draws(unsigned int* c, long long four, unsigned long long seed,
+__device__ void philox(unsigned int* c, long long four, unsigned long long seed,
         unsigned long long number) {
-    unsigned int k0 = (unsigned int)seed, k1 = (unsigned int)(seed >> 32);
     c[0] = (unsigned int)four, c[1] = (unsigned int)(four >> 32);
     c[2] = (unsigned int)number, c[3] = (unsigned int)(number >> 32);
+    unsigned int k0 = (unsigned int)seed, k1 = (unsigned int)(seed >> 32);
     for (int round = 0; round < 10; round++) {
         unsigned long long a = 0xD2511F53ull * c[0], b = 0xCD9E8D57ull * c[2];
         unsigned int next0 = (unsigned int)(b >> 32) ^ c[1] ^ k0;
@@ -283,15 +698,18 @@ __device__ void four_draws(unsigned int* c, long long four, unsigned long long s
     }
 }
 
-extern "C" __global__ void dropout_mask(float* mask, long long n, unsigned long long seed,
+// Y is X times a mask; without X the mask itself.
+extern "C" __global__ void dropout(float* Y, const float* X, long long n, unsigned long long seed,
         unsigned long long number, double rate) {
-    unsigned int limit = (unsigned int)(rate * 4294967296.0), c[4];
+    unsigned int limit = (unsigned int)(rate * 4294967296.0);
     float kept = (float)(1 / (1 - rate));
     for (long long four = (long long)blockIdx.x * blockDim.x + threadIdx.x; four * 4 < n;
             four += (long long)gridDim.x * blockDim.x) {
-        four_draws(c, four, seed, number);
-        for (int at = 0; at < 4 && four * 4 + at < n; at++) {
-            mask[four * 4 + at] = c[at] >= limit ? kept : 0.0f;
+        unsigned int c[4];
+        philox(c, four, seed, number);
+        for (long long at = four * 4; at < four * 4 + 4 && at < n; at++) {
+            float factor = c[at - four * 4] >= limit ? kept : 0.0f;
+            Y[at] = X ? X[at] * factor : factor;
         }
     }
 }
@@ -376,10 +794,10 @@ extern "C" __global__ void backprop_layer_norm(float* dX, float* dG, float* db, 
     }
 }
 
-// Numbers from 0 to 2^32 - 1 for cell `at` of a mask, as of ``dropout_mask``.
+// Numbers from 0 to 2^32 - 1 for cell `at` of a mask, as of ``dropout``.
 __device__ unsigned int drawn(long long at, unsigned long long seed, unsigned long long number) {
     unsigned int c[4];
-    four_draws(c, at / 4, seed, number);
+    philox(c, at / 4, seed, number);
     return c[at % 4];
 }
 

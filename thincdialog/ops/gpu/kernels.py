@@ -2,14 +2,17 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import numpy
 
-# Threads in a block; blocks where a kernel has no number of its own.
-_THREADS, _BLOCKS = 128, 256
-# Blocks of ``square_sums``: one place each in the sums.
-N_SUMS = 64
+# Threads in a block; the same where a block adds up columns of many rows; blocks where a kernel
+# has no number of its own.
+_THREADS, _MANY_THREADS, _BLOCKS = 128, 1024, 256
+# Blocks of kernels that add up all cells: one place each in the sums.
+_N_SUMS = 64
+# Columns that a block adds up at once.
+_TILE = 32
 _NO_ARRAY = numpy.int64(0)
 
 
@@ -31,10 +34,24 @@ def _kernel(name: str, head: int) -> Any:
     return cupy.RawKernel(source(), name)
 
 
-def _start(name: str, n_blocks: int, *arguments: Any, head: int = 0) -> None:
+@lru_cache(maxsize=None)
+def _turns(device: int, stream: int) -> Any:
+    """Where the blocks of a kernel count, to find the last one; 0 between kernels."""
+    import cupy
+
+    return cupy.zeros((1,), dtype="u4")
+
+
+def _own_turns() -> Any:
+    import cupy
+
+    return _turns(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
+
+
+def _start(name: str, n_blocks: int, *arguments: Any, threads: int = _THREADS, head: int = 0) -> None:
     if n_blocks:  # Without rows there is nothing to do, and CUDA refuses no blocks.
         plain = (_NO_ARRAY if each is None else each for each in arguments)
-        _kernel(name, head)((n_blocks,), (_THREADS,), tuple(plain))
+        _kernel(name, head)((n_blocks,), (threads,), tuple(plain))
 
 
 def _int(number: int) -> Any:
@@ -52,7 +69,16 @@ def _of_size(n: int) -> int:
     return min(_BLOCKS, -(-n // _THREADS))
 
 
-def sum_rows(table: Any, ids: Any, starts: Any, *, factors: Any = None, weights: Any = None) -> Any:
+def sum_rows(
+    table: Any,
+    ids: Any,
+    starts: Any,
+    *,
+    factors: Any = None,
+    weights: Any = None,
+    rows: Any = None,
+    into: Any = None,
+) -> Any:
     """Of each group the sum of some rows of a table.
 
     table (Floats2d): Shape (n_rows, width).
@@ -60,19 +86,21 @@ def sum_rows(table: Any, ids: Any, starts: Any, *, factors: Any = None, weights:
     starts (Ints1d): Where each group begins in them, and the end of the last.
     factors (Optional[Floats1d]): Of each group's sum.
     weights (Optional[Floats1d]): Of each row of the table.
-    RETURNS (Floats2d): Shape (n_groups, width); zeros for an empty group.
+    rows (Optional[Ints1d]): Rows of ``into`` to add the sums to, all different.
+    into (Optional[Floats2d]): Contiguous; new if None.
+    RETURNS (Floats2d): Shape (n_groups, width), zeros for an empty group; or ``into``.
     """
     import cupy
 
     n, width = starts.shape[0] - 1, table.shape[1]
-    out, table = cupy.empty((n, width), dtype="f"), _floats(table)
-    arguments = (out, table, ids, starts, factors, weights, _int(n), _int(width))
+    out = cupy.empty((n, width), dtype="f") if into is None else into
+    arguments = (out, _floats(table), ids, starts, factors, weights, rows, _int(n), _int(width))
     _start("sum_rows", n if width else 0, *arguments)
     return out
 
 
 def max_rows(X: Any, starts: Any) -> Tuple[Any, Any]:
-    """The highest cell of each column of each group, which has one row or more, and its place."""
+    """The highest cell of each column of each group, and its place; 0 for a group without rows."""
     import cupy
 
     n, width = starts.shape[0] - 1, X.shape[1]
@@ -115,44 +143,275 @@ def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
     return dX
 
 
-def backprop_maxout(dY: Any, which: Any, n_pieces: int) -> Any:
-    """The gradient of the pieces, shape (*dY.shape, n_pieces)."""
+def maxout(X: Any, b: Any) -> Tuple[Any, Any]:
+    """The highest of the pieces of X + b, and which that is.
+
+    X (Floats3d): Shape (n_rows, width, n_pieces).
+    b (Floats2d): Shape (width, n_pieces).
+    """
+    import cupy
+
+    best, which = cupy.empty(X.shape[:2], dtype="f"), cupy.empty(X.shape[:2], dtype="i")
+    sizes = (numpy.int64(best.size), *map(_int, X.shape[1:]))
+    _start("maxout", _of_size(best.size), best, which, _floats(X), _floats(b), *sizes)
+    return best, which
+
+
+def backprop_maxout(dY: Any, which: Any, n_pieces: int, db: Any = None) -> Any:
+    """The gradient of the pieces, shape (*dY.shape, n_pieces).
+
+    db (Optional[Floats2d]): The bias' gradient: what belongs to it is added.
+    """
     import cupy
 
     dX = cupy.empty((*dY.shape, n_pieces), dtype="f")
-    sizes = (numpy.int64(dY.size), _int(n_pieces))
-    _start("backprop_maxout", _of_size(dX.size), dX, _floats(dY), which, *sizes)
+    n_rows = 0 if not dY.size else dY.shape[0]
+    width = dY.size // max(1, n_rows)
+    given = (dX, db, _floats(dY), which, _int(n_rows), _int(width), _int(n_pieces))
+    _start("backprop_maxout", -(-width * n_pieces // _TILE), *given, threads=_MANY_THREADS)
     return dX
 
 
-def square_sums(sums: Any, X: Any) -> None:
-    """Write sums of squares, ``N_SUMS`` of them, whose sum is that of all."""
-    _start("square_sums", N_SUMS, sums, _floats(X), numpy.int64(X.size))
+def add_bias(Y: Any, b: Any, *, is_cut: bool = False) -> Any:
+    """Y + b in the place of Y.
+
+    is_cut (bool): Whether what is below 0 becomes 0.
+    """
+    sizes = (numpy.int64(Y.size), _int(Y.shape[1]), _int(is_cut))
+    _start("add_bias", _of_size(Y.size), Y, _floats(b), *sizes)
+    return Y
 
 
-def clip_factor(sums: Any, scale: float, limit: float) -> Any:
-    """Of the sums of squares of a gradient: its norm once it is scaled; and what it is to be
-    multiplied by to be scaled and clipped, 0 if it is not finite. Shape (2,)."""
+def backprop_bias(dY: Any, db: Any, Y: Any = None) -> Any:
+    """The gradient of what the bias was added to; the bias' own is added to ``db``.
+
+    Y (Optional[Floats2d]): Of ``add_bias``, if it was cut.
+    """
     import cupy
 
-    found = cupy.empty((2,), dtype="f")
-    _start("clip_factor", 1, found, sums, _int(sums.size), float(scale), float(limit))
+    n, width = dY.shape
+    dY = _floats(dY)
+    dZ = dY if Y is None else cupy.empty_like(dY)
+    n_blocks = -(-width // _TILE) if n else 0
+    arguments = (db, dZ, dY, Y, _int(n), _int(width))
+    _start("backprop_bias", n_blocks, *arguments, threads=_MANY_THREADS)
+    return dZ
+
+
+def scale(X: Any, s: Any, highest: float) -> Any:
+    """X times exp(s), which is at most ``highest``."""
+    import cupy
+
+    Y = cupy.empty(X.shape, dtype="f")
+    _start("scale", _of_size(X.size), Y, _floats(X), s, numpy.int64(X.size), float(highest))
+    return Y
+
+
+def backprop_scale(dY: Any, X: Any, s: Any, highest: float, ds: Any) -> Any:
+    """The gradient of X; that of s is added to ``ds``."""
+    import cupy
+
+    dX, sums = cupy.empty(X.shape, dtype="f"), cupy.empty((_N_SUMS,), dtype="f")
+    arguments = (dX, ds, sums, _own_turns(), _floats(dY), _floats(X), s)
+    _start("backprop_scale", _N_SUMS, *arguments, numpy.int64(X.size), float(highest))
+    return dX
+
+
+def judge(Z: Any, targets: Any) -> Tuple[Any, Any]:
+    """The place of the highest cell of each row, and, shape (1,), of how many it is the target."""
+    import cupy
+
+    n, width = Z.shape
+    best, n_right = cupy.empty((n,), dtype="i"), (cupy.empty if n else cupy.zeros)((1,), dtype="i")
+    targets = cupy.ascontiguousarray(targets, dtype="i")
+    arguments = (best, n_right, _own_turns(), _floats(Z), targets, _int(n), _int(width))
+    _start("judge", n, *arguments)
+    return best, n_right
+
+
+def add_rows(A: Any, a: Any, B: Any, b: Any) -> Any:
+    """Rows of A plus rows of B, by their numbers."""
+    import cupy
+
+    Y = cupy.empty((a.shape[0], A.shape[1]), dtype="f")
+    _start("add_rows", a.shape[0], Y, _floats(A), a, _floats(B), b, *map(_int, Y.shape))
+    return Y
+
+
+def sum_products(
+    A: Any, a: Any, B: Any, b: Any, starts: Any, base: Any = None, base_rows: Any = None
+) -> Any:
+    """Of each group the sum of products of rows of A and B, by their numbers.
+
+    starts (Ints1d): Where each group begins in these, and the end of the last.
+    base (Optional[Floats2d]): Rows of it, one for each group, are added.
+    RETURNS (Floats2d): Shape (n_groups, width).
+    """
+    import cupy
+
+    out = cupy.empty((starts.shape[0] - 1, A.shape[1]), dtype="f")
+    given = (base, base_rows, _floats(A), a, _floats(B), b, starts)
+    _start("sum_products", out.shape[0], out, *given, *map(_int, out.shape))
+    return out
+
+
+def memory_hops(X: Any, starts: Any, n_hops: int) -> Tuple[Any, Any]:
+    """All readings of memories; see ``MemoryHops``.
+
+    X (Floats2d): Shape (n_rows, (n_hops + 1) * width).
+    starts (Ints1d): Where each example's rows begin, of which the last is its question, and the
+        end of the last.
+    RETURNS (Tuple[Floats3d, Floats2d]): What was read before each hop and after the last, shape
+        (n_examples, n_hops + 1, width); the share of each row in each hop.
+    """
+    import cupy
+
+    n, width = starts.shape[0] - 1, X.shape[1] // (n_hops + 1)
+    U = cupy.empty((n, n_hops + 1, width), dtype="f")
+    P = cupy.empty((X.shape[0], n_hops), dtype="f")
+    _start("memory_hops", n, U, P, _floats(X), starts, _int(n), _int(width), _int(n_hops))
+    return U, P
+
+
+def backprop_memory_hops(dY: Any, X: Any, U: Any, P: Any, starts: Any) -> Any:
+    """The gradient of X; U and P as ``memory_hops`` gave them."""
+    import cupy
+
+    n, n_vectors, width = U.shape
+    dX, dl = cupy.empty_like(X), cupy.empty((X.shape[0],), dtype="f")
+    sizes = (_int(n), _int(width), _int(n_vectors - 1))
+    du = _floats(dY).copy()
+    _start("backprop_memory_hops", n, dX, du, dl, _floats(X), U, P, starts, *sizes)
+    return dX
+
+
+def lstm(G: Any, U: Any, b: Any, order: Any, starts: Any) -> Tuple[Any, Any]:
+    """Both directions of an LSTM over sequences: all steps in one kernel.
+
+    G (Floats2d): W x of both, shape (n_rows, 8 nH); becomes the gates.
+    U (Floats3d): Shape (2, 4 nH, nH).
+    b (Floats2d): Shape (2, 4 nH).
+    order (Ints1d): The sequences, those first that take longest.
+    starts (Ints1d): Where each begins, and the end of the last.
+    RETURNS (Tuple[Floats3d, Floats3d]): Cells and outputs, shape (n_rows, 2, nH).
+    """
+    import cupy
+
+    n, nH = order.shape[0], U.shape[2]
+    C, H = (cupy.empty((G.shape[0], 2, nH), dtype="f") for _ in range(2))
+    Ut = cupy.ascontiguousarray(U.transpose(0, 2, 1))
+    arguments = (G, C, H, Ut, b, order, starts, _int(n), _int(nH))
+    _start("lstm", 2 * n, *arguments, threads=_of_gates(nH))
+    return C, H
+
+
+def backprop_lstm(
+    dY: Any, X: Any, run: Tuple[Any, Any, Any], U: Any, order: Any, starts: Any
+) -> Tuple[Any, Any]:
+    """Back through all steps of ``lstm``.
+
+    dY (Floats2d): Gradient of the outputs, shape (n_rows, 2 nH).
+    X (Floats2d): The input, shape (n_rows, nI).
+    run (Tuple): Gates, cells and outputs.
+    RETURNS (Tuple[Floats2d, Floats2d]): Gradient of W x, shape (n_rows, 8 nH), and all that the
+        weights were multiplied with; see ``add_lstm_gradients``.
+    """
+    import cupy
+
+    n, nH, nI = order.shape[0], U.shape[2], X.shape[1]
+    dG = cupy.empty((X.shape[0], 8 * nH), dtype="f")
+    Z = cupy.empty((X.shape[0], nI + 2 * nH + 4), dtype="f")
+    carried = cupy.empty((n, 2, 5 * nH), dtype="f")
+    given = (dG, Z, carried, _floats(dY), _floats(X), *run, U, order, starts)
+    sizes = (_int(n), _int(nH), _int(nI))
+    _start("backprop_lstm", 2 * n, *given, *sizes, threads=_of_gates(nH))
+    return dG, Z
+
+
+def add_lstm_gradients(product: Any, dW: Any, dU: Any, db: Any) -> None:
+    """Add to the gradients of an LSTM's weights.
+
+    product (Floats2d): Of what ``backprop_lstm`` gave, shape (8 nH, nI + 2 nH + 4).
+    """
+    arguments = (dW, dU, db, _floats(product), _int(dU.shape[2]), _int(dW.shape[2]))
+    _start("add_lstm_gradients", product.shape[0], *arguments)
+
+
+def _of_gates(nH: int) -> int:
+    """Threads for a cell of each gate."""
+    return min(1024, -(-4 * nH // 32) * 32)
+
+
+def bounds(stretches: Sequence[Tuple[int, int]]) -> Any:
+    """Where stretches of an array begin and end, on the device, to which they are copied once;
+    int64, shape (n_stretches, 2)."""
+    import cupy
+
+    return _bounds(cupy.cuda.runtime.getDevice(), tuple(stretches))
+
+
+@lru_cache(maxsize=64)
+def _bounds(device: int, stretches: Tuple[Tuple[int, int], ...]) -> Any:
+    import cupy
+
+    return cupy.asarray(numpy.array(stretches, dtype="i8").reshape(-1, 2))
+
+
+def found_factor(
+    gradients: Any, bounds: Any, tables: Sequence[Any], scale: float, limit: float
+) -> Any:
+    """Of a whole gradient: its norm once it is scaled; and what it is to be multiplied by to be
+    scaled and clipped, 0 if it is not finite. Shape (2,).
+
+    gradients (Floats1d): Most of it.
+    bounds (Ints2d): Stretches of ``gradients`` that count, int64, shape (n_stretches, 2).
+    tables (Sequence[Floats2d]): And the rest.
+    limit (float): Of the norm; 0 for none.
+    """
+    import cupy
+
+    found, n = cupy.empty((2,), dtype="f"), max(1, len(tables))
+    sums = cupy.empty((n, _N_SUMS), dtype="f")
+    for number in range(n):
+        table, n_stretches = None, 0 if number else bounds.shape[0]
+        if number < len(tables):
+            table = _floats(tables[number])
+        given = (sums[number], found if number == n - 1 else None, _own_turns(), gradients, bounds)
+        size = numpy.int64(0 if table is None else table.size)
+        more = (sums, _int(sums.size), float(scale), float(limit))
+        _start("square_sums", _N_SUMS, *given, _int(n_stretches), table, size, *more)
     return found
 
 
-def adam_rows(
-    W: Any, dW: Any, mom1: Any, mom2: Any, rows: Any, found: Any, settings: Tuple[float, ...]
+def adam(
+    arrays: Sequence[Any],
+    found: Any,
+    bounds: Any,
+    tables: Sequence[Tuple[int, Any, Any]],
+    settings: Tuple[float, ...],
 ) -> None:
-    """A step of Adam for some rows of W (int32; all, if None), in place.
+    """A step of Adam, in place.
 
-    found (Floats1d): Of ``clip_factor``.
+    arrays (Sequence[Floats1d]): Weights, their gradients, which become 0, and both moments.
+    found (Floats1d): Of ``found_factor``.
+    bounds (Ints2d): Stretches of them, int64, shape (n_stretches, 2).
+    tables (Sequence[Tuple]): Where a table begins in them, the rows that have a gradient (int32),
+        and that gradient.
     settings (Tuple[float, ...]): See the kernel.
     """
-    width = 1 if rows is None else W.shape[1]
-    n = dW.size if rows is None else rows.shape[0]
-    sizes = (numpy.int64(n), _int(width))
-    arguments = (W, _floats(dW), mom1, mom2, rows, found, *sizes, *map(float, settings))
-    _start("adam_rows", _of_size(n * width), *arguments)
+    for number in range(max(1, len(tables))):
+        start, rows, d_rows, shape = 0, None, None, (0, 1)
+        if number < len(tables):
+            start, rows, d_rows = tables[number]
+            shape = d_rows.shape
+        dense = (bounds, _int(0 if number else bounds.shape[0]))
+        table = (numpy.int64(start), rows, d_rows, numpy.int64(shape[0]), _int(shape[1]))
+        _start("adam", _BLOCKS, *arrays, found, *dense, *table, *map(float, settings))
+
+
+def times_found(X: Any, found: Any) -> None:
+    """Multiply by the factor of ``found_factor``, in place; not finite becomes 0, too."""
+    _start("times_found", _of_size(X.size), X, found, numpy.int64(X.size))
 
 
 def softmax_loss(
@@ -229,10 +488,21 @@ def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
     """
     import cupy
 
-    mask = cupy.empty(shape, dtype="f")
+    return _dropout(cupy.empty(shape, dtype="f"), None, rate, seed, number)
+
+
+def dropout(X: Any, rate: float, seed: int, number: int) -> Any:
+    """X times a ``dropout_mask``."""
+    import cupy
+
+    return _dropout(cupy.empty(X.shape, dtype="f"), _floats(X), rate, seed, number)
+
+
+def _dropout(Y: Any, X: Any, rate: float, seed: int, number: int) -> Any:
     place = (numpy.uint64(seed), numpy.uint64(number))
-    _start("dropout_mask", _of_size(mask.size), mask, numpy.int64(mask.size), *place, float(rate))
-    return mask
+    n_blocks = _of_size(-(-Y.size // 4))
+    _start("dropout", n_blocks, Y, X, numpy.int64(Y.size), *place, float(rate))
+    return Y
 
 
 # --- transformers ---------------------------------------------------------------------
@@ -384,10 +654,3 @@ def backprop_attend(dY: Any, Y: Any, logs: Any, QKV: Any, bounds: Any) -> Any:
     arguments = (dQKV, dY, Y, logs, QKV, bounds, _int(n), _int(n_heads))
     _start("backprop_attend", -(-2 * n * n_heads // _THREADS), *arguments, head=width // n_heads)
     return dQKV
-
-
-def add_product(to: Any, X: Any, Y: Any) -> None:
-    """Add Xᵀ Y to a contiguous array, in place."""
-    from cupy import cublas
-
-    cublas.gemm("T", "N", _floats(X), _floats(Y), out=to, beta=1.0)
