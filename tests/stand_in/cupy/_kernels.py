@@ -15,6 +15,7 @@ from ._array import ndarray, plain, wrap
 from ._counts import launched
 
 _SHIM = Path(__file__).parent / "_shim.h"
+_NAMES = re.compile(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(")
 # How many threads of a block there are, at most; tests of kernels with barriers set more.
 threads_of_a_block = 1
 
@@ -62,7 +63,9 @@ class RawKernel:
     def __init__(self, code, name, options=(), backend="nvrtc", names=()):
         if any(not each.startswith("-D") for each in options):
             raise NotImplementedError(options)
-        names = names or tuple(re.findall(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(", code))
+        names = names or tuple(
+            re.findall(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(", code)
+        )
         self.name, self._code, self._options, self._names = name, code, options, names
 
     def __call__(self, grid, block, args, *, shared_mem=0, stream=None):

@@ -763,11 +763,26 @@ __device__ void sum_columns(float* parts, int* done, int n_rows, int width, int 
     if (threadIdx.x == 0) done[group] = 0;
 }
 
-// The gradient of X, plus `more` where there is some, by the first n_row_blocks blocks; those of G
-// and b, added to them, by the others.
-extern "C" __global__ void backprop_layer_norm(float* dX, float* dG, float* db, float* parts,
-        int* done, const float* dY, const float* G, const float* hat, const float* scales,
-        const float* more, int n_rows, int width, int n_row_blocks, int n_chunks) {
+// Numbers from 0 to 2^32 - 1 for cell `at` of a mask, as of ``dropout``.
+__device__ unsigned int drawn(long long at, unsigned long long seed, unsigned long long number) {
+    unsigned int c[4];
+    philox(c, at / 4, seed, number);
+    return c[at % 4];
+}
+
+__device__ float dropped(float value, long long at, unsigned long long seed,
+        unsigned long long number, double rate) {
+    if (rate <= 0) return value;
+    unsigned int limit = (unsigned int)(rate * 4294967296.0);
+    return drawn(at, seed, number) >= limit ? value * (float)(1 / (1 - rate)) : 0.0f;
+}
+
+// The gradient of X, plus `more` where there is some, by the first n_row_blocks blocks, and, if it
+// is wanted, what a dropout lets through of it; those of G and b, added to them, by the others.
+extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, float* dG, float* db,
+        float* parts, int* done, const float* dY, const float* G, const float* hat,
+        const float* scales, const float* more, int n_rows, int width, int n_row_blocks,
+        int n_chunks, unsigned long long seed, unsigned long long number, double rate) {
     __shared__ float part[1024];
     if (blockIdx.x >= n_row_blocks) {
         int place = blockIdx.x - n_row_blocks;
@@ -789,23 +804,11 @@ extern "C" __global__ void backprop_layer_norm(float* dX, float* dG, float* db, 
         along = block_sum(along, part) / width;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             float d = scales[row] * (dY[first + c] * G[c] - mean - hat[first + c] * along);
-            dX[first + c] = more ? more[first + c] + d : d;
+            if (more) d += more[first + c];
+            dX[first + c] = d;
+            if (d_dropped) d_dropped[first + c] = dropped(d, first + c, seed, number, rate);
         }
     }
-}
-
-// Numbers from 0 to 2^32 - 1 for cell `at` of a mask, as of ``dropout``.
-__device__ unsigned int drawn(long long at, unsigned long long seed, unsigned long long number) {
-    unsigned int c[4];
-    philox(c, at / 4, seed, number);
-    return c[at % 4];
-}
-
-__device__ float dropped(float value, long long at, unsigned long long seed,
-        unsigned long long number, double rate) {
-    if (rate <= 0) return value;
-    unsigned int limit = (unsigned int)(rate * 4294967296.0);
-    return drawn(at, seed, number) >= limit ? value * (float)(1 / (1 - rate)) : 0.0f;
 }
 
 // H = X + dropout(Z + b); with G, also the normal rows of H as of ``layer_norm``.
@@ -826,16 +829,6 @@ extern "C" __global__ void add_dropped(float* H, const float* X, const float* Z,
     }
 }
 
-// The gradient of Z, and of b (added to it), from that of H.
-extern "C" __global__ void backprop_add_dropped(float* dZ, float* db, float* parts, int* done,
-        const float* dH, int n_rows, int width, int n_chunks, unsigned long long seed,
-        unsigned long long number, double rate) {
-    sum_columns(parts, done, n_rows, width, blockIdx.x, n_chunks, [&](int row, int c) {
-        long long at = (long long)row * width + c;
-        return dZ[at] = dropped(dH[at], at, seed, number, rate);
-    }, [&](int c, float sum) { db[c] += sum; });
-}
-
 // Adds b to Z, and Y = gelu(Z), or relu(Z).
 extern "C" __global__ void activate(float* Y, float* Z, const float* b, long long n, int width,
         int is_gelu) {
@@ -847,17 +840,19 @@ extern "C" __global__ void activate(float* Y, float* Z, const float* b, long lon
     }
 }
 
-// The gradient of Z, and of b (added to it), from that of Y.
-extern "C" __global__ void backprop_activate(float* dZ, float* db, float* parts, int* done,
-        const float* dY, const float* Z, int n_rows, int width, int n_chunks, int is_gelu) {
-    sum_columns(parts, done, n_rows, width, blockIdx.x, n_chunks, [&](int row, int c) {
+// The gradient of Z, and of b (added to it), from that of Y; and the columns of X are added to dx.
+extern "C" __global__ void backprop_activate(float* dZ, float* db, float* dx, float* parts,
+        int* done, const float* dY, const float* Z, const float* X, int n_rows, int width,
+        int n_more, int n_chunks, int is_gelu) {
+    sum_columns(parts, done, n_rows, width + n_more, blockIdx.x, n_chunks, [&](int row, int c) {
+        if (c >= width) return X[(long long)row * n_more + c - width];
         long long at = (long long)row * width + c;
         float z = Z[at], slope = z > 0 ? 1.0f : 0.0f;
         if (is_gelu) {
             slope = 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
         }
         return dZ[at] = slope * dY[at];
-    }, [&](int c, float sum) { db[c] += sum; });
+    }, [&](int c, float sum) { (c < width ? db[c] : dx[c - width]) += sum; });
 }
 
 // Cosine and sine of the turn of each place and point of a head.
@@ -903,13 +898,15 @@ extern "C" __global__ void rotate(float* X, const float* b, const long long* pla
     }
 }
 
-// The gradient before it was turned, and of the bias (added to it).
-extern "C" __global__ void backprop_rotate(float* dX, float* db, float* parts, int* done,
-        const float* dY, const long long* places, const float* cosines, const float* sines,
-        int n_tokens, int width, int half, int n_chunks) {
-    sum_columns(parts, done, n_tokens, 3 * width, blockIdx.x, n_chunks, [&](int t, int c) {
+// The gradient before it was turned, and of the bias (added to it); and the columns of Z are
+// added to dz.
+extern "C" __global__ void backprop_rotate(float* dX, float* db, float* dz, float* parts, int* done,
+        const float* dY, const float* Z, const long long* places, const float* cosines,
+        const float* sines, int n_tokens, int width, int half, int n_chunks) {
+    sum_columns(parts, done, n_tokens, 4 * width, blockIdx.x, n_chunks, [&](int t, int c) {
+        if (c >= 3 * width) return Z[(long long)t * width + c - 3 * width];
         const float* d = dY + (long long)t * 3 * width;
         float own = places ? turned(d, c, width, half, cosines, sines, places[t], -1.0f) : d[c];
         return dX[(long long)t * 3 * width + c] = own;
-    }, [&](int c, float sum) { db[c] += sum; });
+    }, [&](int c, float sum) { (c < 3 * width ? db[c] : dz[c - 3 * width]) += sum; });
 }

@@ -1,4 +1,5 @@
-"""Starts the kernels of ``kernels.cu`` and ``attention.cu``. All arrays are CuPy's, float32 or int32, contiguous."""
+"""Starts the kernels of ``kernels.cu`` and ``attention.cu``. All arrays are CuPy's, float32 or
+int32, contiguous."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -48,7 +49,9 @@ def _own_turns() -> Any:
     return _turns(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
 
 
-def _start(name: str, n_blocks: int, *arguments: Any, threads: int = _THREADS, head: int = 0) -> None:
+def _start(
+    name: str, n_blocks: int, *arguments: Any, threads: int = _THREADS, head: int = 0
+) -> None:
     if n_blocks:  # Without rows there is nothing to do, and CUDA refuses no blocks.
         plain = (_NO_ARRAY if each is None else each for each in arguments)
         _kernel(name, head)((n_blocks,), (threads,), tuple(plain))
@@ -463,22 +466,16 @@ def layer_norm(X: Any, G: Any, b: Any, least_variance: float) -> Tuple[Any, Any,
 
 
 def backprop_layer_norm(
-    dY: Any, G: Any, hat: Any, scales: Any, dG: Any = None, db: Any = None, more: Any = None
+    dY: Any, G: Any, hat: Any, scales: Any, dG: Any = None, db: Any = None
 ) -> Tuple[Any, Any, Any]:
     """See ``DialogFastOps``.
 
     dG, db (Optional[Floats1d]): What belongs to the gradients of G and b is added there.
-    more (Optional[Floats2d]): Added to the gradient of X.
     """
     import cupy
 
-    (n, width), dY = hat.shape, _floats(dY)
-    dX = cupy.empty_like(hat)
     dG, db = (cupy.zeros_like(G) if each is None else each for each in (dG, db))
-    sums, n_blocks, n_chunks = _column_sums(n, 2 * width)
-    arguments = (dX, dG, db, *sums, dY, _floats(G), hat, scales, more, _int(n), _int(width))
-    _start("backprop_layer_norm", n + n_blocks, *arguments, _int(n), _int(n_chunks))
-    return dX, dG, db
+    return _backprop_normal(_floats(dY), (G, hat, scales), (dG, db), None, NO_MASK)[0], dG, db
 
 
 def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
@@ -511,6 +508,7 @@ def _dropout(Y: Any, X: Any, rate: float, seed: int, number: int) -> Any:
 _GROUP, _MOST_GROUPS, _CHUNK_ROWS, _MOST_CHUNKS = 32, 4096, 16, 64
 # Probability of zeroing a cell, seed and number of a mask; see ``dropout_mask``.
 Mask = Tuple[float, int, int]
+NO_MASK: Mask = (0.0, 0, 0)
 
 
 @lru_cache(maxsize=None)
@@ -561,15 +559,33 @@ def add_dropped_and_normalise(
     return H, Y, hat, scales
 
 
-def backprop_add_dropped(dH: Any, db: Any, mask: Mask) -> Any:
-    """The gradient of Z; that of b is added to ``db``."""
+def backprop_normalise_and_dropped(
+    dY: Any, dH: Any, normal: Tuple[Any, Any, Any], d_normal: Tuple[Any, Any], mask: Mask
+) -> Tuple[Any, Any]:
+    """Back through ``add_dropped_and_normalise``.
+
+    dY, dH (Floats2d): Gradients of the normal rows and of what they were made of.
+    normal (Tuple): Gain, hat and scales.
+    d_normal (Tuple): Where the gradients of gain and bias are gathered.
+    RETURNS (Tuple[Floats2d, Floats2d]): The gradients of X and of Z.
+    """
+    return _backprop_normal(dY, normal, d_normal, dH, mask)
+
+
+def _backprop_normal(
+    dY: Any, normal: Tuple[Any, Any, Any], d_normal: Tuple[Any, Any], more: Any, mask: Mask
+) -> Tuple[Any, Any]:
     import cupy
 
-    (n, width), dZ = dH.shape, cupy.empty_like(dH)
-    sums, n_blocks, n_chunks = _column_sums(n, width)
-    sizes = (_int(n), _int(width), _int(n_chunks))
-    _start("backprop_add_dropped", n_blocks, dZ, db, *sums, dH, *sizes, *_place(mask))
-    return dZ
+    G, hat, scales = normal
+    n, width = hat.shape
+    dX = cupy.empty_like(hat)
+    d_dropped = cupy.empty_like(hat) if mask[0] else None
+    sums, n_blocks, n_chunks = _column_sums(n, 2 * width)
+    arguments = (dX, d_dropped, *d_normal, *sums, dY, _floats(G), hat, scales, more)
+    sizes = (_int(n), _int(width), _int(n), _int(n_chunks))
+    _start("backprop_layer_norm", n + n_blocks, *arguments, *sizes, *_place(mask))
+    return dX, dX if d_dropped is None else d_dropped
 
 
 def activate(Z: Any, b: Any, is_gelu: bool) -> Any:
@@ -582,14 +598,18 @@ def activate(Z: Any, b: Any, is_gelu: bool) -> Any:
     return Y
 
 
-def backprop_activate(dY: Any, Z: Any, db: Any, is_gelu: bool) -> Any:
-    """The gradient of Z; that of b is added to ``db``."""
+def backprop_activate(dY: Any, Z: Any, db: Any, is_gelu: bool, columns: Tuple[Any, Any]) -> Any:
+    """The gradient of Z; that of b is added to ``db``.
+
+    columns (Tuple[Floats2d, Floats1d]): Another array of as many rows, whose sums of columns are
+        added to the second: the gradient of another bias.
+    """
     import cupy
 
-    (n, width), dZ = Z.shape, cupy.empty_like(Z)
-    sums, n_blocks, n_chunks = _column_sums(n, width)
-    sizes = (_int(n), _int(width), _int(n_chunks), _int(is_gelu))
-    _start("backprop_activate", n_blocks, dZ, db, *sums, dY, Z, *sizes)
+    (n, width), dZ, (X, dx) = Z.shape, cupy.empty_like(Z), columns
+    sums, n_blocks, n_chunks = _column_sums(n, width + X.shape[1])
+    sizes = (_int(n), _int(width), _int(X.shape[1]), _int(n_chunks), _int(is_gelu))
+    _start("backprop_activate", n_blocks, dZ, db, dx, *sums, dY, Z, X, *sizes)
     return dZ
 
 
@@ -616,15 +636,18 @@ def rotate(X: Any, b: Any, turns: Any, half: int, direction: float = 1.0) -> Non
     _start("rotate", _of_size(X.size), X, b, *(turns or (None, None, None)), *sizes)
 
 
-def backprop_rotate(dY: Any, db: Any, turns: Any, half: int) -> Any:
-    """The gradient of X; that of b is added to ``db``."""
+def backprop_rotate(dY: Any, db: Any, turns: Any, half: int, columns: Tuple[Any, Any]) -> Any:
+    """The gradient of X; that of b is added to ``db``.
+
+    columns (Tuple[Floats2d, Floats1d]): As for ``backprop_activate``; shape (n_tokens, width).
+    """
     import cupy
 
-    (n, columns), dX = dY.shape, cupy.empty_like(dY)
-    sums, n_blocks, n_chunks = _column_sums(n, columns)
-    sizes = (_int(n), _int(columns // 3), _int(half), _int(n_chunks))
+    (n, n_cells), dX, (Z, dz) = dY.shape, cupy.empty_like(dY), columns
+    sums, n_blocks, n_chunks = _column_sums(n, n_cells // 3 * 4)
+    sizes = (_int(n), _int(n_cells // 3), _int(half), _int(n_chunks))
     turns = turns or (None, None, None)
-    _start("backprop_rotate", n_blocks, dX, db, *sums, dY, *turns, *sizes)
+    _start("backprop_rotate", n_blocks, dX, db, dz, *sums, dY, Z, *turns, *sizes)
     return dX
 
 
