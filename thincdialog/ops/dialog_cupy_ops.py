@@ -239,6 +239,20 @@ class DialogCupyOps(ExactProducts, CupyOps):
         Y, logs = kernels.attend(QKV, bounds, n_heads)
         return Y, lambda dY: kernels.backprop_attend(dY, Y, logs, QKV, bounds)
 
+    def attend_with(
+        self, queries: Any, X: Any, lengths: Any
+    ) -> Tuple[Any, Callable[[Any], Tuple[Any, Any]]]:
+        """See ``ops.attention.attend_with``."""
+        X, (starts,) = self.as_contig(X), derived(self, _starts, lengths)
+        Y, P = kernels.attend_with(self.gemm(X, queries, trans2=True), X, starts)
+
+        def backprop(dY: Any) -> Tuple[Any, Any]:
+            owners, _ = derived(self, _repeats, lengths)
+            dS, dX = kernels.backprop_attend_with(dY, P, queries, X, starts, owners)
+            return self.gemm(dS, X, trans1=True), dX
+
+        return Y, backprop
+
     def turns(self, places: Any, half: int) -> Tuple[Any, Any, Any]:
         """For kernels that rotate: the places, int64, and cosine and sine of their turns.
 

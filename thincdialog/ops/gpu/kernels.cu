@@ -910,3 +910,77 @@ extern "C" __global__ void backprop_rotate(float* dX, float* db, float* dz, floa
         return dX[(long long)t * 3 * width + c] = own;
     }, [&](int c, float sum) { (c < 3 * width ? db[c] : dz[c - 3 * width]) += sum; });
 }
+
+// Each query attends to the tokens of each sequence: of their scores S (n_tokens, n_queries) the
+// softmax P over the sequence, and Y (n_sequences, n_queries, width), sums of tokens by it.
+extern "C" __global__ void attend_with(float* Y, float* P, const float* S, const float* X,
+        const int* starts, int n_sequences, int n_queries, int width) {
+    __shared__ float part[1024];
+    for (int pair = blockIdx.x; pair < n_sequences * n_queries; pair += gridDim.x) {
+        int first = starts[pair / n_queries], stop = starts[pair / n_queries + 1];
+        long long q = pair % n_queries;
+        float highest = -3.0e38f, own = 0;
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            float score = S[t * (long long)n_queries + q];
+            if (!(score <= highest)) highest = score;
+        }
+        highest = block_max(highest, part);
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            long long at = t * (long long)n_queries + q;
+            P[at] = expf(S[at] - highest);
+            own += P[at];
+        }
+        float sum = block_sum(own, part);
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float total = 0;
+            for (int t = first; t < stop; t++) {
+                total += P[t * (long long)n_queries + q] * X[t * (long long)width + c];
+            }
+            Y[pair * (long long)width + c] = first < stop ? total / sum : 0.0f;
+        }
+        __syncthreads();
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            P[t * (long long)n_queries + q] /= sum;
+        }
+    }
+}
+
+// The gradient of the scores.
+extern "C" __global__ void backprop_scores(float* dS, const float* dY, const float* P,
+        const float* X, const int* starts, int n_sequences, int n_queries, int width) {
+    __shared__ float part[1024];
+    for (int pair = blockIdx.x; pair < n_sequences * n_queries; pair += gridDim.x) {
+        int first = starts[pair / n_queries], stop = starts[pair / n_queries + 1];
+        const float* d = dY + pair * (long long)width;
+        float own = 0;
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            long long at = t * (long long)n_queries + pair % n_queries;
+            float dP = 0;
+            for (int c = 0; c < width; c++) dP += d[c] * X[t * (long long)width + c];
+            dS[at] = dP;
+            own += P[at] * dP;
+        }
+        float mean = block_sum(own, part);
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            long long at = t * (long long)n_queries + pair % n_queries;
+            dS[at] = P[at] * (dS[at] - mean);
+        }
+    }
+}
+
+// The gradient of the tokens: as what is summed up, and as what queries are compared with.
+extern "C" __global__ void backprop_attend_with(float* dX, const float* dY, const float* P,
+        const float* dS, const float* queries, const int* owners, int n_tokens,
+        int n_queries, int width) {
+    for (int t = blockIdx.x; t < n_tokens; t += gridDim.x) {
+        const float *p = P + t * (long long)n_queries, *ds = dS + t * (long long)n_queries;
+        const float* d = dY + (long long)owners[t] * n_queries * width;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float total = 0;
+            for (int q = 0; q < n_queries; q++) {
+                total += p[q] * d[q * width + c] + ds[q] * queries[q * width + c];
+            }
+            dX[t * (long long)width + c] = total;
+        }
+    }
+}

@@ -677,3 +677,39 @@ def backprop_attend(dY: Any, Y: Any, logs: Any, QKV: Any, bounds: Any) -> Any:
     arguments = (dQKV, dY, Y, logs, QKV, bounds, _int(n), _int(n_heads))
     _start("backprop_attend", -(-2 * n * n_heads // _THREADS), *arguments, head=width // n_heads)
     return dQKV
+
+
+def attend_with(S: Any, X: Any, starts: Any) -> Tuple[Any, Any]:
+    """What queries find in each sequence.
+
+    S (Floats2d): Products of tokens and queries, shape (n_tokens, n_queries).
+    X (Floats2d): Tokens, shape (n_tokens, width).
+    starts (Ints1d): Where each sequence begins, and the end of the last.
+    RETURNS (Tuple[Floats3d, Floats2d]): Shape (n_sequences, n_queries, width), and the weights,
+        shaped like S.
+    """
+    import cupy
+
+    n, n_queries, width = starts.shape[0] - 1, S.shape[1], X.shape[1]
+    Y, P = cupy.empty((n, n_queries, width), dtype="f"), cupy.empty(S.shape, dtype="f")
+    arguments = (Y, P, _floats(S), X, starts, _int(n), _int(n_queries), _int(width))
+    _start("attend_with", n * n_queries, *arguments)
+    return Y, P
+
+
+def backprop_attend_with(
+    dY: Any, P: Any, queries: Any, X: Any, starts: Any, owners: Any
+) -> Tuple[Any, Any]:
+    """The gradients of S, and of X as a whole.
+
+    owners (Ints1d): The sequence of each token.
+    """
+    import cupy
+
+    n, n_queries, width = dY.shape
+    dS, dX, dY = cupy.empty_like(P), cupy.empty_like(X), _floats(dY)
+    sizes = (_int(n), _int(n_queries), _int(width))
+    _start("backprop_scores", n * n_queries, dS, dY, P, X, starts, *sizes)
+    arguments = (dX, dY, P, dS, _floats(queries), owners, _int(X.shape[0]))
+    _start("backprop_attend_with", X.shape[0], *arguments, *sizes[1:])
+    return dS, dX
