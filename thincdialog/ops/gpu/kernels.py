@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence, Tuple
 
 import numpy
 
@@ -14,6 +14,23 @@ _N_SUMS = 64
 # Columns that a block adds up at once.
 _TILE = 32
 _NO_ARRAY = numpy.int64(0)
+# What layer normalisation adds to the variance.
+_LEAST_VARIANCE = 1e-8
+
+
+class Mask(NamedTuple):
+    """Of dropout: never kept, as it can be drawn again.
+
+    rate (float): At least 0 and below 1.
+    seed, number (int): Masks of other numbers and seeds are independent.
+    """
+
+    rate: float
+    seed: int = 0
+    number: int = 0
+
+
+NO_MASK = Mask(0.0)
 
 
 @lru_cache(maxsize=None)
@@ -128,42 +145,27 @@ def windows(X: Any, bounds: Any, size: int) -> Any:
     return out
 
 
-def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
-    """The gradient of the rows."""
+def backprop_windows(dY: Any, bounds: Any, size: int, dZ: Any = None) -> Any:
+    """The gradient of the rows.
+
+    dZ (Optional[Floats2d]): Is added to it.
+    """
     import cupy
 
     n, width = dY.shape[0], dY.shape[1] // (2 * size + 1)
     dX = cupy.empty((n, width), dtype="f")
-    _start("backprop_windows", n, dX, _floats(dY), bounds, _int(n), _int(width), _int(size))
+    dZ = None if dZ is None else _floats(dZ)
+    _start("backprop_windows", n, dX, _floats(dY), dZ, bounds, _int(n), _int(width), _int(size))
     return dX
 
 
-def maxout(X: Any, b: Any) -> Tuple[Any, Any]:
-    """The highest of the pieces of X + b, and which that is.
-
-    X (Floats3d): Shape (n_rows, width, n_pieces).
-    b (Floats2d): Shape (width, n_pieces).
-    """
-    import cupy
-
-    best, which = cupy.empty(X.shape[:2], dtype="f"), cupy.empty(X.shape[:2], dtype="i")
-    sizes = (numpy.int64(best.size), *map(_int, X.shape[1:]))
-    _start("maxout", _of_size(best.size), best, which, _floats(X), _floats(b), *sizes)
-    return best, which
-
-
-def backprop_maxout(dY: Any, which: Any, n_pieces: int, db: Any = None) -> Any:
-    """The gradient of the pieces, shape (*dY.shape, n_pieces).
-
-    db (Optional[Floats2d]): The bias' gradient: what belongs to it is added.
-    """
+def backprop_maxout(dY: Any, which: Any, n_pieces: int) -> Any:
+    """The gradient of the pieces, shape (*dY.shape, n_pieces)."""
     import cupy
 
     dX = cupy.empty((*dY.shape, n_pieces), dtype="f")
-    n_rows = 0 if not dY.size else dY.shape[0]
-    width = dY.size // max(1, n_rows)
-    given = (dX, db, _floats(dY), which, _int(n_rows), _int(width), _int(n_pieces))
-    _start("backprop_maxout", -(-width * n_pieces // _TILE), *given, threads=_MANY_THREADS)
+    sizes = (numpy.int64(dY.size), _int(n_pieces))
+    _start("backprop_maxout", _of_size(dX.size), dX, _floats(dY), which, *sizes)
     return dX
 
 
@@ -212,16 +214,17 @@ def backprop_scale(dY: Any, X: Any, s: Any, highest: float, ds: Any) -> Any:
     return dX
 
 
-def judge(Z: Any, targets: Any) -> Tuple[Any, Any]:
-    """The place of the highest cell of each row, and, shape (1,), of how many it is the target."""
+def judge(Z: Any, targets: Any, losses: Any) -> Tuple[Any, Any]:
+    """The place of the highest cell of each row; and, shape (2,), of how many rows it is the
+    target, and the sum of the losses."""
     import cupy
 
     n, width = Z.shape
-    best, n_right = cupy.empty((n,), dtype="i"), (cupy.empty if n else cupy.zeros)((1,), dtype="i")
-    targets = cupy.ascontiguousarray(targets, dtype="i")
-    arguments = (best, n_right, _own_turns(), _floats(Z), targets, _int(n), _int(width))
+    best, found = cupy.empty((n,), dtype="i"), (cupy.empty if n else cupy.zeros)((2,), dtype="f")
+    targets, losses = cupy.ascontiguousarray(targets, dtype="i"), _floats(losses)
+    arguments = (best, found, _own_turns(), _floats(Z), targets, losses, _int(n), _int(width))
     _start("judge", n, *arguments)
-    return best, n_right
+    return best, found
 
 
 def add_rows(A: Any, a: Any, B: Any, b: Any) -> Any:
@@ -250,33 +253,34 @@ def sum_products(
     return out
 
 
-def memory_hops(X: Any, starts: Any, n_hops: int) -> Tuple[Any, Any]:
+def memory_hops(X: Any, starts: Any, n_hops: int) -> Tuple[Any, Any, Any]:
     """All readings of memories; see ``MemoryHops``.
 
     X (Floats2d): Shape (n_rows, (n_hops + 1) * width).
     starts (Ints1d): Where each example's rows begin, of which the last is its question, and the
         end of the last.
-    RETURNS (Tuple[Floats3d, Floats2d]): What was read before each hop and after the last, shape
-        (n_examples, n_hops + 1, width); the share of each row in each hop.
+    RETURNS (Tuple[Floats2d, Floats3d, Floats2d]): What is known in the end, shape (n_examples,
+        width); what was known before each hop, shape (n_examples, n_hops, width); the share of
+        each row in each hop.
     """
     import cupy
 
     n, width = starts.shape[0] - 1, X.shape[1] // (n_hops + 1)
-    U = cupy.empty((n, n_hops + 1, width), dtype="f")
+    Y, U = cupy.empty((n, width), dtype="f"), cupy.empty((n, n_hops, width), dtype="f")
     P = cupy.empty((X.shape[0], n_hops), dtype="f")
-    _start("memory_hops", n, U, P, _floats(X), starts, _int(n), _int(width), _int(n_hops))
-    return U, P
+    _start("memory_hops", n, Y, U, P, _floats(X), starts, _int(n), _int(width), _int(n_hops))
+    return Y, U, P
 
 
 def backprop_memory_hops(dY: Any, X: Any, U: Any, P: Any, starts: Any) -> Any:
     """The gradient of X; U and P as ``memory_hops`` gave them."""
     import cupy
 
-    n, n_vectors, width = U.shape
+    n, n_hops, width = U.shape
     dX, dl = cupy.empty_like(X), cupy.empty((X.shape[0],), dtype="f")
-    sizes = (_int(n), _int(width), _int(n_vectors - 1))
-    du = _floats(dY).copy()
-    _start("backprop_memory_hops", n, dX, du, dl, _floats(X), U, P, starts, *sizes)
+    du, dY = cupy.empty((n, width), dtype="f"), _floats(dY)
+    sizes = (_int(n), _int(width), _int(n_hops))
+    _start("backprop_memory_hops", n, dX, du, dl, dY, _floats(X), U, P, starts, *sizes)
     return dX
 
 
@@ -446,13 +450,13 @@ def backprop_l2_normalise(dY: Any, Y: Any, lengths: Any, shortest: float) -> Any
     return dX
 
 
-def layer_norm(X: Any, G: Any, b: Any, least_variance: float) -> Tuple[Any, Any, Any]:
+def layer_norm(X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
     """See ``DialogFastOps``."""
     import cupy
 
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
-    sizes = (_int(n), _int(width), float(least_variance))
+    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
     _start("layer_norm", n, Y, hat, scales, X, _floats(G), _floats(b), *sizes)
     return Y, hat, scales
 
@@ -469,32 +473,110 @@ def backprop_layer_norm(
     (n, width), dY = hat.shape, _floats(dY)
     dX = cupy.empty_like(hat)
     dG, db = (cupy.zeros_like(G) if each is None else each for each in (dG, db))
-    sizes = (_int(n), _int(width))
-    _start("backprop_layer_norm", n, dX, dY, _floats(G), hat, scales, *sizes)
-    n_blocks = -(-width // _TILE)
-    _start("backprop_gain", n_blocks, dG, db, dY, hat, *sizes, threads=_MANY_THREADS)
+    arguments = (dX, None, dY, _floats(G), hat, scales, _int(n), _int(width))
+    _start("backprop_layer_norm", n, *arguments, *_place_of(NO_MASK))
+    _add_gains(dY, hat, (dG, db, None))
     return dX, dG, db
 
 
-def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
-    """Factors: 0 with the probability of the rate, else 1 / (1 - rate).
+def _add_gains(dY: Any, hat: Any, gradients: Tuple[Any, Any, Any], dX: Any = None) -> None:
+    """Add to the gradients of a normalisation's G and b, and to that of a bias (if it is not
+    None) that was added before and whose sums are those of dX."""
+    (n, width), (dG, db, d_bias) = hat.shape, gradients
+    of_bias = 0 if d_bias is None else d_bias.size
+    n_blocks = -(-width // _TILE) - (-of_bias // _TILE)
+    arguments = (dG, db, d_bias, dY, hat, dX, _int(n), _int(width), _int(of_bias))
+    _start("backprop_gain", n_blocks, *arguments, threads=_MANY_THREADS)
 
-    number (int): Of the mask; those of other numbers and seeds are independent.
+
+def _place_of(mask: Mask) -> Tuple[Any, ...]:
+    return numpy.uint64(mask.seed), numpy.uint64(mask.number), float(mask.rate)
+
+
+def add_norm(
+    X: Any, bias: Any, skip: Any, weights: Tuple[Any, Any], mask: Mask
+) -> Tuple[Any, Any, Any]:
+    """``layer_norm`` of skip + mask * (X + bias), with the weights G and b."""
+    import cupy
+
+    (n, width), X = X.shape, _floats(X)
+    Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
+    given = (Y, hat, scales, X, bias, _floats(skip), *weights)
+    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
+    _start("add_norm", n, *given, *sizes, *_place_of(mask))
+    return Y, hat, scales
+
+
+def backprop_add_norm(
+    dY: Any, G: Any, hat: Any, scales: Any, mask: Mask, gradients: Tuple[Any, Any, Any]
+) -> Tuple[Any, Any]:
+    """The gradients of ``skip`` and of X; those of G, b and bias are added to ``gradients``."""
+    import cupy
+
+    (n, width), dY = hat.shape, _floats(dY)
+    d_skip = cupy.empty_like(hat)
+    dX = cupy.empty_like(hat) if mask.rate else None
+    given = (d_skip, dX, dY, G, hat, scales, _int(n), _int(width))
+    _start("backprop_layer_norm", n, *given, *_place_of(mask))
+    dX = d_skip if dX is None else dX
+    _add_gains(dY, hat, gradients, dX)
+    return d_skip, dX
+
+
+def maxout_norm(
+    X: Any, bias: Any, skip: Any, weights: Tuple[Any, Any], mask: Mask
+) -> Tuple[Any, Tuple[Any, Any, Any]]:
+    """skip + mask * ``layer_norm`` of ``maxout``, with the weights G and b.
+
+    RETURNS (Tuple[Floats2d, Tuple]): The rows, and what ``backprop_maxout_norm`` needs.
     """
     import cupy
 
-    return _dropout(cupy.empty(shape, dtype="f"), None, rate, seed, number)
+    n, width, n_pieces = X.shape
+    Y, hat, which = (cupy.empty((n, width), dtype=kind) for kind in "ffi")
+    scales = cupy.empty((n,), dtype="f")
+    given = (Y, hat, scales, which, _floats(X), bias, _floats(skip), *weights)
+    sizes = (_int(n), _int(width), _int(n_pieces), _LEAST_VARIANCE)
+    _start("maxout_norm", n, *given, *sizes, *_place_of(mask))
+    return Y, (hat, scales, which)
 
 
-def dropout(X: Any, rate: float, seed: int, number: int) -> Any:
+def backprop_maxout_norm(
+    dY: Any,
+    bias: Any,
+    G: Any,
+    run: Tuple[Any, Any, Any],
+    mask: Mask,
+    gradients: Tuple[Any, Any, Any],
+) -> Any:
+    """The gradient of the pieces, shape (n, width, n_pieces); those of G, b and bias are added to
+    ``gradients``."""
+    import cupy
+
+    (hat, scales, which), (n, width), dY = run, dY.shape, _floats(dY)
+    dX, dN = cupy.empty((n, *bias.shape), dtype="f"), cupy.empty_like(hat)
+    sizes = (_int(n), _int(width), _int(bias.shape[1]))
+    given = (dX, dN, dY, G, hat, scales, which)
+    _start("backprop_maxout_norm", n, *given, *sizes, *_place_of(mask))
+    _add_gains(dN, hat, gradients, dX)
+    return dX
+
+
+def dropout_mask(shape: Any, mask: Mask) -> Any:
+    """Factors: 0 with the probability of the rate, else 1 / (1 - rate)."""
+    import cupy
+
+    return _dropout(cupy.empty(shape, dtype="f"), None, mask)
+
+
+def dropout(X: Any, mask: Mask) -> Any:
     """X times a ``dropout_mask``."""
     import cupy
 
-    return _dropout(cupy.empty(X.shape, dtype="f"), _floats(X), rate, seed, number)
+    return _dropout(cupy.empty(X.shape, dtype="f"), _floats(X), mask)
 
 
-def _dropout(Y: Any, X: Any, rate: float, seed: int, number: int) -> Any:
-    place = (numpy.uint64(seed), numpy.uint64(number))
+def _dropout(Y: Any, X: Any, mask: Mask) -> Any:
     n_blocks = _of_size(-(-Y.size // 4))
-    _start("dropout", n_blocks, Y, X, numpy.int64(Y.size), *place, float(rate))
+    _start("dropout", n_blocks, Y, X, numpy.int64(Y.size), *_place_of(mask))
     return Y
