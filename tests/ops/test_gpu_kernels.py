@@ -88,13 +88,13 @@ def test_gpu_kernels_step_equals_numpy_and_changes_nothing_if_it_is_not_finite(s
 
 @pytest.mark.gpu
 def test_gpu_kernels_dropout_is_the_same_in_blocks_of_any_size(xp):
-    mask = kernels.dropout_mask((1001, 3), 0.3, seed=2**63 + 5, number=2).get()
+    mask = kernels.dropout_mask((1001, 3), kernels.Mask(0.3, 2**63 + 5, 2)).get()
     assert set(np.unique(mask).tolist()) == {0.0, float(np.float32(1 / (1 - 0.3)))}
     assert abs((mask == 0).mean() - 0.3) < 0.03
     # By the paper's reference: counter and key of zeros give 6627e8d5 first.
-    first = kernels.dropout_mask((4,), 0x6627E8D5 / 2**32, seed=0, number=0).get()
+    first = kernels.dropout_mask((4,), kernels.Mask(0x6627E8D5 / 2**32)).get()
     assert first[0] > 0
-    assert kernels.dropout_mask((4,), 0x6627E8D6 / 2**32, seed=0, number=0).get()[0] == 0
+    assert kernels.dropout_mask((4,), kernels.Mask(0x6627E8D6 / 2**32)).get()[0] == 0
 
 
 @pytest.mark.slow

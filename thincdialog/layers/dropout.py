@@ -30,14 +30,19 @@ def CheckedDropout(rate: float) -> Model:
 
 
 def forward_cells(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
-    rate, ops = model.attrs["dropout_rate"], model.ops
-    is_on = is_train and model.attrs["is_enabled"] and 0 < rate < 1
-    if not (is_on and isinstance(ops, DialogCupyOps)):
+    rate, ops = rate_now(model, is_train), model.ops
+    if not (rate and isinstance(ops, DialogCupyOps)):
         return thinc_forward(model, X, is_train)
     if not isinstance(X, Ragged):
         return ops.dropout(X, rate)
     Y, backprop = ops.dropout(X.dataXd, rate)
     return Ragged(Y, X.lengths), lambda dY: Ragged(backprop(dY.dataXd), X.lengths)
+
+
+def rate_now(model: Model, is_train: bool) -> float:
+    """The rate of a dropout layer; 0 where nothing is dropped."""
+    is_on = is_train and model.attrs["is_enabled"]
+    return float(model.attrs["dropout_rate"]) if is_on else 0.0
 
 
 @registry.layers("thincdialog.drop_tokens.v1")

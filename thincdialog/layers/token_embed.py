@@ -8,7 +8,7 @@ from thinc.initializers import uniform_init
 from thinc.types import Floats2d, Ragged
 from thinc.util import ArrayInfo, partial
 
-from ..ops.bags import parts_by_key
+from ..ops.bags import parts_by_keys
 from ..ops.dialog_cupy_ops import DialogCupyOps
 from ..ops.gpu import kernels
 from ..ops.known_numbers import derived
@@ -64,9 +64,9 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     def backprop(dYr: OutT) -> InT:
         dY = cast(Floats2d, dYr.dataXd)
         info.check_consistency(dY)
-        model.attrs["touched_rows"].add(model, *parts_by_key(ops, dY, ids))
-        rows, values = parts_by_key(ops, dY, segments)  # (n,), (n, nO)
-        add_rows(model, "S", rows, values)
+        of_ids, of_segments = parts_by_keys(ops, dY, ids, segments)
+        model.attrs["touched_rows"].add(model, *of_ids)  # (n,), (n, nO)
+        add_rows(model, "S", *of_segments)
         return Ragged(no_gradient(ops, X.dataXd), X.lengths)
 
     return Ragged(Y, X.lengths), backprop

@@ -136,6 +136,16 @@ def parts_by_key(
     return rows, kernels.sum_rows(values, places, chunks)
 
 
+def parts_by_keys(ops: Ops, values: Floats2d, *keys: Ints1d) -> Tuple[Tuple[Ints1d, Floats2d], ...]:
+    """``parts_by_key`` for each of several keys of the same values."""
+    if is_numpy_array(values):
+        return tuple(sum_by_key(ops, values, each) for each in keys)
+    *rows, places, chunks = derived(ops, _by_keys, *keys)
+    parts: Any = kernels.sum_rows(values, places, chunks)
+    ends = numpy.cumsum([each.shape[0] for each in rows]).tolist()
+    return tuple((each, parts[end - each.shape[0] : end]) for each, end in zip(rows, ends))
+
+
 def products_by_key(
     ops: Ops, keys: Ints1d, A: Floats2d, a: Ints1d, B: Floats2d, b: Ints1d
 ) -> Tuple[Ints1d, Floats2d]:
@@ -234,6 +244,16 @@ def _by_key(keys: Any, *sources: Any) -> Tuple[Any, ...]:
     in_chunks = [each[order] for each in sources] or [order]
     found = (of_chunks, *in_chunks, numpy.append(chunks, len(keys)))
     return tuple(each.astype("i") for each in found)
+
+
+def _by_keys(*keys: Any) -> Tuple[Any, ...]:
+    """``_by_key`` of each, one after the other: of each its chunks' keys; the places; and where
+    the chunks begin."""
+    rows, places, chunks = zip(*map(_by_key, keys))
+    n = len(keys[0])
+    starts = [each[:-1] + n * number for number, each in enumerate(chunks)]
+    ends = numpy.array([n * len(keys)], dtype="i")
+    return (*rows, numpy.concatenate(places), numpy.concatenate([*starts, ends]).astype("i"))
 
 
 def _rows_of_parts(*rows: Any) -> Tuple[Any, ...]:

@@ -11,7 +11,6 @@ from .dialog_ops import ExactProducts, stream_seed
 from .gpu import kernels
 from .known_numbers import Draws, KnownNumbers, derived, on_host
 
-LEAST_VARIANCE = 1e-8
 # Slowest turn of ``ops.rotation``: once in about this many tokens times two pi.
 BASE = 10000.0
 # Tables of turns have so many places at least: few batches need larger ones.
@@ -54,22 +53,23 @@ class DialogCupyOps(ExactProducts, CupyOps):
         self._n_draws += 1
         return Draws(self._n_draws)
 
-    def _next_mask(self) -> Tuple[int, int]:
-        """Seed and number of a mask that was not there yet."""
+    def next_mask(self, rate: float) -> kernels.Mask:
+        """A mask of dropout that was not there yet."""
+        if not rate:
+            return kernels.NO_MASK
         if self._seed is None:
             state = stream_seed(*self._stream).generate_state(1, numpy.uint64)
             self._seed = int(state[0])
         self._n_draws += 1
-        return self._seed, self._n_draws
+        return kernels.Mask(rate, self._seed, self._n_draws)
 
     def dropout(self, X: Any, rate: float) -> Tuple[Any, Callable]:
-        """X times a mask, and what multiplies another array by the same mask, which is drawn
-        again and never kept.
+        """X times a mask, and what multiplies another array by the same mask.
 
-        rate (float): Above 0 and below 1.
+        rate (float): At least 0 and below 1.
         """
-        place = self._next_mask()
-        return kernels.dropout(X, rate, *place), lambda dY: kernels.dropout(dY, rate, *place)
+        mask = self.next_mask(rate)
+        return kernels.dropout(X, mask), lambda dY: kernels.dropout(dY, mask)
 
     def get_dropout_mask(self, shape: Shape, drop: Optional[float]) -> FloatsXd:
         """Factors for dropout: 0 with probability ``drop``, else 1 / (1 - drop). The same on
@@ -83,11 +83,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
             return cast(FloatsXd, self.xp.ones(shape, dtype="f"))
         if drop >= 1:
             return cast(FloatsXd, self.xp.zeros(shape, dtype="f"))
-        return cast(FloatsXd, kernels.dropout_mask(shape, drop, *self._next_mask()))
-
-    def next_mask(self, drop: float) -> kernels.Mask:
-        """Of the mask that is drawn next, the rate, the seed and its number."""
-        return (drop, *self._next_mask())
+        return cast(FloatsXd, kernels.dropout_mask(shape, self.next_mask(drop)))
 
     def no_gradient(self, X: Any) -> Any:
         """Zeros like X, for what cannot be learnt, such as ids. Nobody may write to them: they
@@ -117,14 +113,17 @@ class DialogCupyOps(ExactProducts, CupyOps):
         """Rows of X times the rows of W, plus b; what is below 0 becomes 0 if it is cut."""
         return kernels.add_bias(self.gemm(X, W, trans2=True), b, is_cut=is_cut)
 
-    def backprop_linear(self, dY: Any, X: Any, W: Any, dW: Any, db: Any, Y: Any = None) -> Any:
+    def backprop_linear(
+        self, dY: Any, X: Any, W: Any, dW: Any, db: Any, Y: Any = None, into: Any = None
+    ) -> Any:
         """The gradient of X; those of W and b are added to dW and db.
 
         Y (Optional[Floats2d]): Of ``linear``, if it was cut.
+        into (Optional[Floats2d]): To add the gradient of X to.
         """
         dY = kernels.backprop_bias(dY, db, Y)
         self.add_product(dW, dY, X, trans1=True)
-        return self.gemm(dY, W)
+        return self.gemm(dY, W) if into is None else self.add_product(into, dY, W)
 
     def memory_hops(self, X: Any, lengths: Any, n_hops: int) -> Tuple[Any, Callable]:
         """Readings of memories, led by the last row of each example; see ``MemoryHops``.
@@ -136,12 +135,12 @@ class DialogCupyOps(ExactProducts, CupyOps):
         """
         X = self.as_contig(X)
         (starts,) = derived(self, _starts, lengths)
-        U, P = kernels.memory_hops(X, starts, n_hops)
+        Y, U, P = kernels.memory_hops(X, starts, n_hops)
 
         def backprop(dY: Any) -> Any:
             return kernels.backprop_memory_hops(dY, X, U, P, starts)
 
-        return U[:, n_hops], backprop
+        return Y, backprop
 
     def bilstm(self, X: Any, W: Any, U: Any, b: Any, lengths: Any) -> Tuple[Any, Callable]:
         """An LSTM over each sequence from either end: all steps of both in one kernel.
@@ -208,8 +207,12 @@ class DialogCupyOps(ExactProducts, CupyOps):
     def backprop_seq2col(self, dY: Any, nW: int, *, lengths: Any = None) -> Any:
         if lengths is None:
             return super().backprop_seq2col(dY, nW)
+        return self.backprop_seq2col_beside(dY, nW, lengths, None)
+
+    def backprop_seq2col_beside(self, dY: Any, nW: int, lengths: Any, dZ: Any) -> Any:
+        """The gradient of the rows, plus ``dZ`` of what they were added to."""
         (bounds,) = derived(self, _bounds, lengths)
-        return kernels.backprop_windows(dY, bounds, nW)
+        return kernels.backprop_windows(dY, bounds, nW, dZ)
 
     def backprop_maxout(self, dY: Any, which: Any, P: int) -> Any:
         return kernels.backprop_maxout(dY, which, P)
@@ -224,7 +227,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
         return kernels.backprop_l2_normalise(dY, Y, lengths, shortest)
 
     def layer_norm(self, X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
-        return kernels.layer_norm(X, G, b, LEAST_VARIANCE)
+        return kernels.layer_norm(X, G, b)
 
     def backprop_layer_norm(
         self, dY: Any, G: Any, hat: Any, scales: Any, dG: Any = None, db: Any = None

@@ -64,6 +64,80 @@ __device__ bool is_last_block(unsigned int* turns) {
     return is_last;
 }
 
+// Philox 4x32 with 10 rounds (Salmon et al. 2011): the same draws on every GPU.
+__device__ void philox(unsigned int* c, long long four, unsigned long long seed,
+        unsigned long long number) {
+    c[0] = (unsigned int)four, c[1] = (unsigned int)(four >> 32);
+    c[2] = (unsigned int)number, c[3] = (unsigned int)(number >> 32);
+    unsigned int k0 = (unsigned int)seed, k1 = (unsigned int)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        unsigned long long a = 0xD2511F53ull * c[0], b = 0xCD9E8D57ull * c[2];
+        unsigned int next0 = (unsigned int)(b >> 32) ^ c[1] ^ k0;
+        unsigned int next2 = (unsigned int)(a >> 32) ^ c[3] ^ k1;
+        c[1] = (unsigned int)b, c[3] = (unsigned int)a;
+        c[0] = next0, c[2] = next2;
+        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+}
+
+// The factor of a cell in a dropout mask.
+__device__ float mask_of(long long cell, unsigned long long seed, unsigned long long number,
+        double rate) {
+    if (rate == 0) return 1.0f;
+    unsigned int c[4];
+    philox(c, cell / 4, seed, number);
+    return c[cell % 4] >= (unsigned int)(rate * 4294967296.0) ? (float)(1 / (1 - rate)) : 0.0f;
+}
+
+// The first of the highest pieces of x + bias, and how high it is.
+__device__ int highest_piece(const float* x, const float* bias, int n_pieces, float* highest) {
+    int best = 0;
+    for (int p = 1; p < n_pieces; p++) {
+        if (x[p] + bias[p] > x[best] + bias[best]) best = p;
+    }
+    *highest = x[best] + bias[best];
+    return best;
+}
+
+// A row of layer normalisation; ``hat`` may be where x is.
+__device__ void norm_row(float* y, float* hat, float* scale, const float* x, const float* G,
+        const float* b, int width, double eps, float* part) {
+    float own = 0;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) own += x[c];
+    float mean = block_sum(own, part) / width;
+    own = 0;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) own += (x[c] - mean) * (x[c] - mean);
+    float factor = 1.0f / sqrtf(block_sum(own, part) / width + (float)eps);
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        float h = (x[c] - mean) * factor;
+        hat[c] = h;
+        y[c] = h * G[c] + b[c];
+    }
+    if (threadIdx.x == 0) *scale = factor;
+}
+
+// Of a row's gradient: its mean, and that of its product with the normalised row.
+__device__ void norm_means(float* mean, float* along, const float* dy, const float* G,
+        const float* hat, int width, float* part) {
+    float own = 0, product = 0;
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        float d = dy[c] * G[c];
+        own += d;
+        product += d * hat[c];
+    }
+    *mean = block_sum(own, part) / width;
+    *along = block_sum(product, part) / width;
+}
+
+__device__ void backprop_norm_row(float* dx, const float* dy, const float* G, const float* hat,
+        float scale, int width, float* part) {
+    float mean, along;
+    norm_means(&mean, &along, dy, G, hat, width, part);
+    for (int c = threadIdx.x; c < width; c += blockDim.x) {
+        dx[c] = scale * (dy[c] * G[c] - mean - hat[c] * along);
+    }
+}
+
 // out[g] = factors[g] * sum over j from starts[g] to starts[g + 1] of weights[i] * table[i], with
 // i = ids[j], or j where there are no ids. Without factors or weights these are 1. With rows, the
 // sum is added to out[rows[g]].
@@ -134,8 +208,9 @@ extern "C" __global__ void windows(float* out, const float* X, const int* bounds
     }
 }
 
-extern "C" __global__ void backprop_windows(float* dX, const float* dY, const int* bounds,
-        int n_tokens, int width, int size) {
+// With dZ, it is added.
+extern "C" __global__ void backprop_windows(float* dX, const float* dY, const float* dZ,
+        const int* bounds, int n_tokens, int width, int size) {
     int n_cells = 2 * size + 1;
     for (int t = blockIdx.x; t < n_tokens; t += gridDim.x) {
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
@@ -146,6 +221,7 @@ extern "C" __global__ void backprop_windows(float* dX, const float* dY, const in
                     total += dY[((long long)to * n_cells + cell) * width + c];
                 }
             }
+            if (dZ) total += dZ[(long long)t * width + c];
             dX[(long long)t * width + c] = total;
         }
     }
@@ -183,41 +259,11 @@ extern "C" __global__ void __launch_bounds__(1024) backprop_bias(float* db, floa
     }
 }
 
-// The highest of the pieces of each cell of X + b, the first one if there are several, and which.
-extern "C" __global__ void maxout(float* best, int* which, const float* X, const float* b,
-        long long n, int width, int n_pieces) {
-    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+extern "C" __global__ void backprop_maxout(float* dX, const float* dY, const int* which,
+        long long n, int n_pieces) {
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n * n_pieces;
             i += (long long)gridDim.x * blockDim.x) {
-        const float* x = X + i * n_pieces;
-        const float* own = b + i % width * n_pieces;
-        int highest = 0;
-        for (int p = 1; p < n_pieces; p++) {
-            if (x[p] + own[p] > x[highest] + own[highest]) highest = p;
-        }
-        best[i] = x[highest] + own[highest];
-        which[i] = highest;
-    }
-}
-
-// The gradient of the pieces; its sums over the rows are added to db, if there is one.
-extern "C" __global__ void __launch_bounds__(1024) backprop_maxout(float* dX, float* db, const float* dY,
-        const int* which, int n_rows, int width, int n_pieces) {
-    __shared__ float part[1024];
-    int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
-    int n_cells = width * n_pieces;
-    for (int tile = blockIdx.x * lanes; tile < n_cells; tile += gridDim.x * lanes) {
-        int c = tile + lane;
-        float own = 0;
-        if (c < n_cells && threadIdx.x < deep * lanes) {
-            for (int row = threadIdx.x / lanes; row < n_rows; row += deep) {
-                long long at = (long long)row * width + c / n_pieces;
-                float d = which[at] == c % n_pieces ? dY[at] : 0.0f;
-                dX[(long long)row * n_cells + c] = d;
-                own += d;
-            }
-        }
-        own = lane_sum(own, part);
-        if (db && threadIdx.x < lanes && c < n_cells) db[c] += own;
+        dX[i] = which[i / n_pieces] == i % n_pieces ? dY[i / n_pieces] : 0.0f;
     }
 }
 
@@ -252,9 +298,10 @@ extern "C" __global__ void backprop_scale(float* dX, float* ds, float* sums, uns
     if (is_free) ds[0] += total * factor;
 }
 
-// The first of the highest cells of each row; and in how many rows that is the target.
-extern "C" __global__ void judge(int* best, int* n_right, unsigned int* turns, const float* Z,
-        const int* targets, int n_rows, int width) {
+// The first of the highest cells of each row; and in how many rows that is the target, and the
+// sum of their losses.
+extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, const float* Z,
+        const int* targets, const float* losses, int n_rows, int width) {
     __shared__ float part[1024];
     __shared__ int places[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
@@ -279,11 +326,14 @@ extern "C" __global__ void judge(int* best, int* n_right, unsigned int* turns, c
     if (!is_last_block(turns)) return;
     const volatile int* of_blocks = best;
     float right = 0;  // Whole numbers below 2 ** 24 are exact.
+    double loss = 0;
     for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
         right += of_blocks[row] == targets[row];
+        loss += losses[row];
     }
     right = block_sum(right, part);
-    if (threadIdx.x == 0) n_right[0] = (int)right;
+    float total = block_sum((float)loss, part);
+    if (threadIdx.x == 0) found[0] = right, found[1] = total;
 }
 
 // Y[t] = A[a[t]] + B[b[t]].
@@ -315,18 +365,19 @@ extern "C" __global__ void sum_products(float* out, const float* base, const int
 }
 
 // Readings of memories, a block for each example; see layers/memory_hops.py. The vectors of a row
-// of X stand side by side. U gets what was read before each hop and after the last, P each
-// memory's share in each hop.
-extern "C" __global__ void memory_hops(float* U, float* P, const float* X, const int* starts,
+// of X stand side by side. Y gets what is known in the end, U what was known before each hop, P
+// each memory's share in each hop.
+extern "C" __global__ void memory_hops(float* Y, float* U, float* P, const float* X, const int* starts,
         int n_examples, int width, int n_hops) {
     __shared__ float part[1024];
     long long all = (long long)(n_hops + 1) * width;
     for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
         int first = starts[e], last = starts[e + 1] - 1;
-        float* u = U + e * all;
+        float* u = U + (long long)e * n_hops * width;
         for (int c = threadIdx.x; c < width; c += blockDim.x) u[c] = X[last * all + c];
         __syncthreads();
-        for (int hop = 0; hop < n_hops; hop++, u += width) {
+        for (int hop = 0; hop < n_hops; hop++) {
+            float* next = hop + 1 < n_hops ? u + width : Y + (long long)e * width;
             float own = __int_as_float(0xff800000), sum = 0;  // -infinity
             for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
                 const float* key = X + i * all + hop * width;
@@ -351,25 +402,27 @@ extern "C" __global__ void memory_hops(float* U, float* P, const float* X, const
                 for (int i = first; i < last; i++) {
                     total += P[(long long)i * n_hops + hop] * X[i * all + (hop + 1) * width + c];
                 }
-                u[width + c] = u[c] + total;
+                next[c] = u[c] + total;
             }
             __syncthreads();
+            u = next;
         }
     }
 }
 
-// du (n_examples, width) is the gradient of what was read in the end, and is changed; dl has room
-// for a number of each row.
-extern "C" __global__ void backprop_memory_hops(float* dX, float* du, float* dl, const float* X,
-        const float* U, const float* P, const int* starts, int n_examples, int width,
+// du has room for as much as dY, dl for a number of each row.
+extern "C" __global__ void backprop_memory_hops(float* dX, float* du, float* dl, const float* dY,
+        const float* X, const float* U, const float* P, const int* starts, int n_examples, int width,
         int n_hops) {
     __shared__ float part[1024];
     long long all = (long long)(n_hops + 1) * width;
     for (int e = blockIdx.x; e < n_examples; e += gridDim.x) {
         int first = starts[e], last = starts[e + 1] - 1;
         float* d = du + (long long)e * width;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) d[c] = dY[(long long)e * width + c];
+        __syncthreads();
         for (int hop = n_hops - 1; hop >= 0; hop--) {
-            const float* u = U + e * all + hop * width;
+            const float* u = U + ((long long)e * n_hops + hop) * width;
             float own = 0;
             for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
                 const float* value = X + i * all + (hop + 1) * width;
@@ -657,44 +710,104 @@ extern "C" __global__ void backprop_l2_normalise(float* dX, const float* dY, con
     }
 }
 
-// A row of mean 0 and variance 1 (hat), times G, plus b; and what it was multiplied by.
-__device__ void normalise_row(float* y, float* hat, float* scale, const float* x, const float* G,
-        const float* b, float mean, int width, double eps, float* part) {
-    float own = 0;
-    for (int c = threadIdx.x; c < width; c += blockDim.x) own += (x[c] - mean) * (x[c] - mean);
-    float factor = 1.0f / sqrtf(block_sum(own, part) / width + (float)eps);
-    for (int c = threadIdx.x; c < width; c += blockDim.x) {
-        hat[c] = (x[c] - mean) * factor;
-        y[c] = hat[c] * G[c] + b[c];
-    }
-    if (threadIdx.x == 0) *scale = factor;
-}
-
 extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const float* X,
         const float* G, const float* b, int n_rows, int width, double eps) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
-        float own = 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) own += X[first + c];
-        float mean = block_sum(own, part) / width;
-        normalise_row(Y + first, hat + first, scales + row, X + first, G, b, mean, width, eps, part);
+        norm_row(Y + first, hat + first, scales + row, X + first, G, b, width, eps, part);
     }
 }
 
-// Philox 4x32 with 10 rounds (Salmon et al. 2011): the same draws on every GPU.
-__device__ void philox(unsigned int* c, long long four, unsigned long long seed,
-        unsigned long long number) {
-    c[0] = (unsigned int)four, c[1] = (unsigned int)(four >> 32);
-    c[2] = (unsigned int)number, c[3] = (unsigned int)(number >> 32);
-    unsigned int k0 = (unsigned int)seed, k1 = (unsigned int)(seed >> 32);
-    for (int round = 0; round < 10; round++) {
-        unsigned long long a = 0xD2511F53ull * c[0], b = 0xCD9E8D57ull * c[2];
-        unsigned int next0 = (unsigned int)(b >> 32) ^ c[1] ^ k0;
-        unsigned int next2 = (unsigned int)(a >> 32) ^ c[3] ^ k1;
-        c[1] = (unsigned int)b, c[3] = (unsigned int)a;
-        c[0] = next0, c[2] = next2;
-        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+// The same of skip + mask * (X + bias), which is `sum` where it is wanted; without G, that alone.
+extern "C" __global__ void add_norm(float* Y, float* hat, float* scales, float* sum,
+        const float* X, const float* bias, const float* skip, const float* G, const float* b,
+        int n_rows, int width, double eps, unsigned long long seed, unsigned long long number,
+        double rate) {
+    __shared__ float part[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        long long first = (long long)row * width;
+        float* to = (sum ? sum : hat) + first;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float x = X[first + c] + bias[c];
+            to[c] = skip[first + c] + x * mask_of(first + c, seed, number, rate);
+        }
+        if (G) norm_row(Y + first, hat + first, scales + row, to, G, b, width, eps, part);
+    }
+}
+
+// The same of the highest of the pieces of each cell of X + bias; what comes of it is dropped out
+// and added to skip.
+extern "C" __global__ void maxout_norm(float* Y, float* hat, float* scales, int* which,
+        const float* X, const float* bias, const float* skip, const float* G, const float* b,
+        int n_rows, int width, int n_pieces, double eps, unsigned long long seed,
+        unsigned long long number, double rate) {
+    __shared__ float part[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        long long first = (long long)row * width;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            which[first + c] = highest_piece(X + (first + c) * n_pieces, bias + c * n_pieces,
+                                             n_pieces, hat + first + c);
+        }
+        norm_row(Y + first, hat + first, scales + row, hat + first, G, b, width, eps, part);
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float factor = mask_of(first + c, seed, number, rate);
+            Y[first + c] = skip[first + c] + Y[first + c] * factor;
+        }
+    }
+}
+
+// The gradient of the pieces; dN gets what of dY belongs to the normalised rows.
+extern "C" __global__ void backprop_maxout_norm(float* dX, float* dN, const float* dY,
+        const float* G, const float* hat, const float* scales, const int* which, int n_rows,
+        int width, int n_pieces, unsigned long long seed, unsigned long long number,
+        double rate) {
+    __shared__ float part[1024];
+    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
+        long long first = (long long)row * width;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            dN[first + c] = dY[first + c] * mask_of(first + c, seed, number, rate);
+        }
+        float mean, along;
+        norm_means(&mean, &along, dN + first, G, hat + first, width, part);
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float d = dN[first + c] * G[c];
+            d = scales[row] * (d - mean - hat[first + c] * along);
+            for (int p = 0; p < n_pieces; p++) {
+                dX[(first + c) * n_pieces + p] = which[first + c] == p ? d : 0.0f;
+            }
+        }
+    }
+}
+
+// Adds to the gradients of G and b: sums over the rows, a block for each tile of columns. With
+// d_bias, it is the same for dX, which may be wider.
+extern "C" __global__ void __launch_bounds__(1024) backprop_gain(float* dG, float* db,
+        float* d_bias, const float* dY, const float* hat, const float* dX, int n_rows, int width,
+        int width_of_bias) {
+    __shared__ float part[1024];
+    int lanes = n_lanes(), deep = blockDim.x / lanes, lane = threadIdx.x % lanes;
+    int first = threadIdx.x < deep * lanes ? threadIdx.x / lanes : n_rows;
+    int n_tiles = (width + lanes - 1) / lanes;
+    int n_all = n_tiles + (d_bias ? (width_of_bias + lanes - 1) / lanes : 0);
+    for (int tile = blockIdx.x; tile < n_all; tile += gridDim.x) {
+        bool is_bias = tile >= n_tiles;
+        int c = (is_bias ? tile - n_tiles : tile) * lanes + lane;
+        int n = is_bias ? width_of_bias : width;
+        float gain = 0, bias = 0;
+        for (int row = first; c < n && row < n_rows; row += deep) {
+            long long at = (long long)row * n + c;
+            bias += is_bias ? dX[at] : dY[at];
+            if (!is_bias) gain += dY[at] * hat[at];
+        }
+        gain = lane_sum(gain, part);
+        bias = lane_sum(bias, part);
+        if (threadIdx.x >= lanes || c >= n) continue;
+        if (is_bias) {
+            d_bias[c] += bias;
+        } else {
+            dG[c] += gain, db[c] += bias;
+        }
     }
 }
 
@@ -763,20 +876,6 @@ __device__ void sum_columns(float* parts, int* done, int n_rows, int width, int 
     if (threadIdx.x == 0) done[group] = 0;
 }
 
-// Numbers from 0 to 2^32 - 1 for cell `at` of a mask, as of ``dropout``.
-__device__ unsigned int drawn(long long at, unsigned long long seed, unsigned long long number) {
-    unsigned int c[4];
-    philox(c, at / 4, seed, number);
-    return c[at % 4];
-}
-
-__device__ float dropped(float value, long long at, unsigned long long seed,
-        unsigned long long number, double rate) {
-    if (rate <= 0) return value;
-    unsigned int limit = (unsigned int)(rate * 4294967296.0);
-    return drawn(at, seed, number) >= limit ? value * (float)(1 / (1 - rate)) : 0.0f;
-}
-
 // The gradient of X, plus `more` where there is some, by the first n_row_blocks blocks, and, if it
 // is wanted, what a dropout lets through of it; those of G and b, added to them, by the others.
 extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, float* dG, float* db,
@@ -794,38 +893,12 @@ extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, floa
     }
     for (int row = blockIdx.x; row < n_rows; row += n_row_blocks) {
         long long first = (long long)row * width;
-        float own = 0, along = 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float d = dY[first + c] * G[c];
-            own += d;
-            along += d * hat[first + c];
+        backprop_norm_row(dX + first, dY + first, G, hat + first, scales[row], width, part);
+        for (int c = threadIdx.x; (more || d_dropped) && c < width; c += blockDim.x) {
+            long long at = first + c;
+            if (more) dX[at] += more[at];
+            if (d_dropped) d_dropped[at] = dX[at] * mask_of(at, seed, number, rate);
         }
-        float mean = block_sum(own, part) / width;
-        along = block_sum(along, part) / width;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            float d = scales[row] * (dY[first + c] * G[c] - mean - hat[first + c] * along);
-            if (more) d += more[first + c];
-            dX[first + c] = d;
-            if (d_dropped) d_dropped[first + c] = dropped(d, first + c, seed, number, rate);
-        }
-    }
-}
-
-// H = X + dropout(Z + b); with G, also the normal rows of H as of ``layer_norm``.
-extern "C" __global__ void add_dropped(float* H, const float* X, const float* Z, const float* b,
-        float* Y, float* hat, float* scales, const float* G, const float* bias, int n_rows,
-        int width, unsigned long long seed, unsigned long long number, double rate, double eps) {
-    __shared__ float part[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        long long first = (long long)row * width;
-        float own = 0;
-        for (int c = threadIdx.x; c < width; c += blockDim.x) {
-            H[first + c] = X[first + c] + dropped(Z[first + c] + b[c], first + c, seed, number, rate);
-            own += H[first + c];
-        }
-        if (!G) continue;
-        float mean = block_sum(own, part) / width;
-        normalise_row(Y + first, hat + first, scales + row, H + first, G, bias, mean, width, eps, part);
     }
 }
 

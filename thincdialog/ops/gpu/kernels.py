@@ -3,7 +3,7 @@ int32, contiguous."""
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Sequence, Tuple
+from typing import Any, NamedTuple, Sequence, Tuple
 
 import numpy
 
@@ -15,6 +15,23 @@ _N_SUMS = 64
 # Columns that a block adds up at once.
 _TILE = 32
 _NO_ARRAY = numpy.int64(0)
+# What layer normalisation adds to the variance.
+_LEAST_VARIANCE = 1e-8
+
+
+class Mask(NamedTuple):
+    """Of dropout: never kept, as it can be drawn again.
+
+    rate (float): At least 0 and below 1.
+    seed, number (int): Masks of other numbers and seeds are independent.
+    """
+
+    rate: float
+    seed: int = 0
+    number: int = 0
+
+
+NO_MASK = Mask(0.0)
 
 
 @lru_cache(maxsize=None)
@@ -136,42 +153,27 @@ def windows(X: Any, bounds: Any, size: int) -> Any:
     return out
 
 
-def backprop_windows(dY: Any, bounds: Any, size: int) -> Any:
-    """The gradient of the rows."""
+def backprop_windows(dY: Any, bounds: Any, size: int, dZ: Any = None) -> Any:
+    """The gradient of the rows.
+
+    dZ (Optional[Floats2d]): Is added to it.
+    """
     import cupy
 
     n, width = dY.shape[0], dY.shape[1] // (2 * size + 1)
     dX = cupy.empty((n, width), dtype="f")
-    _start("backprop_windows", n, dX, _floats(dY), bounds, _int(n), _int(width), _int(size))
+    dZ = None if dZ is None else _floats(dZ)
+    _start("backprop_windows", n, dX, _floats(dY), dZ, bounds, _int(n), _int(width), _int(size))
     return dX
 
 
-def maxout(X: Any, b: Any) -> Tuple[Any, Any]:
-    """The highest of the pieces of X + b, and which that is.
-
-    X (Floats3d): Shape (n_rows, width, n_pieces).
-    b (Floats2d): Shape (width, n_pieces).
-    """
-    import cupy
-
-    best, which = cupy.empty(X.shape[:2], dtype="f"), cupy.empty(X.shape[:2], dtype="i")
-    sizes = (numpy.int64(best.size), *map(_int, X.shape[1:]))
-    _start("maxout", _of_size(best.size), best, which, _floats(X), _floats(b), *sizes)
-    return best, which
-
-
-def backprop_maxout(dY: Any, which: Any, n_pieces: int, db: Any = None) -> Any:
-    """The gradient of the pieces, shape (*dY.shape, n_pieces).
-
-    db (Optional[Floats2d]): The bias' gradient: what belongs to it is added.
-    """
+def backprop_maxout(dY: Any, which: Any, n_pieces: int) -> Any:
+    """The gradient of the pieces, shape (*dY.shape, n_pieces)."""
     import cupy
 
     dX = cupy.empty((*dY.shape, n_pieces), dtype="f")
-    n_rows = 0 if not dY.size else dY.shape[0]
-    width = dY.size // max(1, n_rows)
-    given = (dX, db, _floats(dY), which, _int(n_rows), _int(width), _int(n_pieces))
-    _start("backprop_maxout", -(-width * n_pieces // _TILE), *given, threads=_MANY_THREADS)
+    sizes = (numpy.int64(dY.size), _int(n_pieces))
+    _start("backprop_maxout", _of_size(dX.size), dX, _floats(dY), which, *sizes)
     return dX
 
 
@@ -220,16 +222,17 @@ def backprop_scale(dY: Any, X: Any, s: Any, highest: float, ds: Any) -> Any:
     return dX
 
 
-def judge(Z: Any, targets: Any) -> Tuple[Any, Any]:
-    """The place of the highest cell of each row, and, shape (1,), of how many it is the target."""
+def judge(Z: Any, targets: Any, losses: Any) -> Tuple[Any, Any]:
+    """The place of the highest cell of each row; and, shape (2,), of how many rows it is the
+    target, and the sum of the losses."""
     import cupy
 
     n, width = Z.shape
-    best, n_right = cupy.empty((n,), dtype="i"), (cupy.empty if n else cupy.zeros)((1,), dtype="i")
-    targets = cupy.ascontiguousarray(targets, dtype="i")
-    arguments = (best, n_right, _own_turns(), _floats(Z), targets, _int(n), _int(width))
+    best, found = cupy.empty((n,), dtype="i"), (cupy.empty if n else cupy.zeros)((2,), dtype="f")
+    targets, losses = cupy.ascontiguousarray(targets, dtype="i"), _floats(losses)
+    arguments = (best, found, _own_turns(), _floats(Z), targets, losses, _int(n), _int(width))
     _start("judge", n, *arguments)
-    return best, n_right
+    return best, found
 
 
 def add_rows(A: Any, a: Any, B: Any, b: Any) -> Any:
@@ -258,33 +261,34 @@ def sum_products(
     return out
 
 
-def memory_hops(X: Any, starts: Any, n_hops: int) -> Tuple[Any, Any]:
+def memory_hops(X: Any, starts: Any, n_hops: int) -> Tuple[Any, Any, Any]:
     """All readings of memories; see ``MemoryHops``.
 
     X (Floats2d): Shape (n_rows, (n_hops + 1) * width).
     starts (Ints1d): Where each example's rows begin, of which the last is its question, and the
         end of the last.
-    RETURNS (Tuple[Floats3d, Floats2d]): What was read before each hop and after the last, shape
-        (n_examples, n_hops + 1, width); the share of each row in each hop.
+    RETURNS (Tuple[Floats2d, Floats3d, Floats2d]): What is known in the end, shape (n_examples,
+        width); what was known before each hop, shape (n_examples, n_hops, width); the share of
+        each row in each hop.
     """
     import cupy
 
     n, width = starts.shape[0] - 1, X.shape[1] // (n_hops + 1)
-    U = cupy.empty((n, n_hops + 1, width), dtype="f")
+    Y, U = cupy.empty((n, width), dtype="f"), cupy.empty((n, n_hops, width), dtype="f")
     P = cupy.empty((X.shape[0], n_hops), dtype="f")
-    _start("memory_hops", n, U, P, _floats(X), starts, _int(n), _int(width), _int(n_hops))
-    return U, P
+    _start("memory_hops", n, Y, U, P, _floats(X), starts, _int(n), _int(width), _int(n_hops))
+    return Y, U, P
 
 
 def backprop_memory_hops(dY: Any, X: Any, U: Any, P: Any, starts: Any) -> Any:
     """The gradient of X; U and P as ``memory_hops`` gave them."""
     import cupy
 
-    n, n_vectors, width = U.shape
+    n, n_hops, width = U.shape
     dX, dl = cupy.empty_like(X), cupy.empty((X.shape[0],), dtype="f")
-    sizes = (_int(n), _int(width), _int(n_vectors - 1))
-    du = _floats(dY).copy()
-    _start("backprop_memory_hops", n, dX, du, dl, _floats(X), U, P, starts, *sizes)
+    du, dY = cupy.empty((n, width), dtype="f"), _floats(dY)
+    sizes = (_int(n), _int(width), _int(n_hops))
+    _start("backprop_memory_hops", n, dX, du, dl, dY, _floats(X), U, P, starts, *sizes)
     return dX
 
 
@@ -454,13 +458,13 @@ def backprop_l2_normalise(dY: Any, Y: Any, lengths: Any, shortest: float) -> Any
     return dX
 
 
-def layer_norm(X: Any, G: Any, b: Any, least_variance: float) -> Tuple[Any, Any, Any]:
+def layer_norm(X: Any, G: Any, b: Any) -> Tuple[Any, Any, Any]:
     """See ``DialogFastOps``."""
     import cupy
 
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
-    sizes = (_int(n), _int(width), float(least_variance))
+    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
     _start("layer_norm", n, Y, hat, scales, X, _floats(G), _floats(b), *sizes)
     return Y, hat, scales
 
@@ -478,27 +482,101 @@ def backprop_layer_norm(
     return _backprop_normal(_floats(dY), (G, hat, scales), (dG, db), None, NO_MASK)[0], dG, db
 
 
-def dropout_mask(shape: Any, rate: float, seed: int, number: int) -> Any:
-    """Factors: 0 with the probability of the rate, else 1 / (1 - rate).
+def _add_gains(dY: Any, hat: Any, gradients: Tuple[Any, Any, Any], dX: Any = None) -> None:
+    """Add to the gradients of a normalisation's G and b, and to that of a bias (if it is not
+    None) that was added before and whose sums are those of dX."""
+    (n, width), (dG, db, d_bias) = hat.shape, gradients
+    of_bias = 0 if d_bias is None else d_bias.size
+    n_blocks = -(-width // _TILE) - (-of_bias // _TILE)
+    arguments = (dG, db, d_bias, dY, hat, dX, _int(n), _int(width), _int(of_bias))
+    _start("backprop_gain", n_blocks, *arguments, threads=_MANY_THREADS)
 
-    number (int): Of the mask; those of other numbers and seeds are independent.
+
+def _place_of(mask: Mask) -> Tuple[Any, ...]:
+    return numpy.uint64(mask.seed), numpy.uint64(mask.number), float(mask.rate)
+
+
+def add_norm(
+    X: Any, bias: Any, skip: Any, weights: Tuple[Any, Any], mask: Mask
+) -> Tuple[Any, Any, Any]:
+    """``layer_norm`` of skip + mask * (X + bias), with the weights G and b."""
+    import cupy
+
+    (n, width), X = X.shape, _floats(X)
+    Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
+    given = (Y, hat, scales, None, X, bias, _floats(skip), *weights)
+    sizes = (_int(n), _int(width), _LEAST_VARIANCE)
+    _start("add_norm", n, *given, *sizes, *_place_of(mask))
+    return Y, hat, scales
+
+
+def backprop_add_norm(
+    dY: Any, G: Any, hat: Any, scales: Any, mask: Mask, gradients: Tuple[Any, Any, Any]
+) -> Tuple[Any, Any]:
+    """The gradients of ``skip`` and of X; those of G, b and bias are added to ``gradients``."""
+
+    dY = _floats(dY)
+    d_skip, dX = _backprop_normal(dY, (G, hat, scales), None, None, mask)
+    _add_gains(dY, hat, gradients, dX)
+    return d_skip, dX
+
+
+def maxout_norm(
+    X: Any, bias: Any, skip: Any, weights: Tuple[Any, Any], mask: Mask
+) -> Tuple[Any, Tuple[Any, Any, Any]]:
+    """skip + mask * ``layer_norm`` of ``maxout``, with the weights G and b.
+
+    RETURNS (Tuple[Floats2d, Tuple]): The rows, and what ``backprop_maxout_norm`` needs.
     """
     import cupy
 
-    return _dropout(cupy.empty(shape, dtype="f"), None, rate, seed, number)
+    n, width, n_pieces = X.shape
+    Y, hat, which = (cupy.empty((n, width), dtype=kind) for kind in "ffi")
+    scales = cupy.empty((n,), dtype="f")
+    given = (Y, hat, scales, which, _floats(X), bias, _floats(skip), *weights)
+    sizes = (_int(n), _int(width), _int(n_pieces), _LEAST_VARIANCE)
+    _start("maxout_norm", n, *given, *sizes, *_place_of(mask))
+    return Y, (hat, scales, which)
 
 
-def dropout(X: Any, rate: float, seed: int, number: int) -> Any:
+def backprop_maxout_norm(
+    dY: Any,
+    bias: Any,
+    G: Any,
+    run: Tuple[Any, Any, Any],
+    mask: Mask,
+    gradients: Tuple[Any, Any, Any],
+) -> Any:
+    """The gradient of the pieces, shape (n, width, n_pieces); those of G, b and bias are added to
+    ``gradients``."""
+    import cupy
+
+    (hat, scales, which), (n, width), dY = run, dY.shape, _floats(dY)
+    dX, dN = cupy.empty((n, *bias.shape), dtype="f"), cupy.empty_like(hat)
+    sizes = (_int(n), _int(width), _int(bias.shape[1]))
+    given = (dX, dN, dY, G, hat, scales, which)
+    _start("backprop_maxout_norm", n, *given, *sizes, *_place_of(mask))
+    _add_gains(dN, hat, gradients, dX)
+    return dX
+
+
+def dropout_mask(shape: Any, mask: Mask) -> Any:
+    """Factors: 0 with the probability of the rate, else 1 / (1 - rate)."""
+    import cupy
+
+    return _dropout(cupy.empty(shape, dtype="f"), None, mask)
+
+
+def dropout(X: Any, mask: Mask) -> Any:
     """X times a ``dropout_mask``."""
     import cupy
 
-    return _dropout(cupy.empty(X.shape, dtype="f"), _floats(X), rate, seed, number)
+    return _dropout(cupy.empty(X.shape, dtype="f"), _floats(X), mask)
 
 
-def _dropout(Y: Any, X: Any, rate: float, seed: int, number: int) -> Any:
-    place = (numpy.uint64(seed), numpy.uint64(number))
+def _dropout(Y: Any, X: Any, mask: Mask) -> Any:
     n_blocks = _of_size(-(-Y.size // 4))
-    _start("dropout", n_blocks, Y, X, numpy.int64(Y.size), *place, float(rate))
+    _start("dropout", n_blocks, Y, X, numpy.int64(Y.size), *_place_of(mask))
     return Y
 
 
@@ -506,9 +584,6 @@ def _dropout(Y: Any, X: Any, rate: float, seed: int, number: int) -> Any:
 
 # Columns that have a counter; rows of a block that sums columns, at least, and most blocks.
 _GROUP, _MOST_GROUPS, _CHUNK_ROWS, _MOST_CHUNKS = 32, 4096, 16, 64
-# Probability of zeroing a cell, seed and number of a mask; see ``dropout_mask``.
-Mask = Tuple[float, int, int]
-NO_MASK: Mask = (0.0, 0, 0)
 
 
 @lru_cache(maxsize=None)
@@ -531,60 +606,60 @@ def _column_sums(n_rows: int, width: int) -> Tuple[Tuple[Any, Any], int, int]:
     return (parts, _counters(parts.device.id)), n_chunks * n_groups, n_chunks
 
 
-def _place(mask: Mask) -> Tuple[Any, ...]:
-    rate, seed, number = mask
-    return numpy.uint64(seed), numpy.uint64(number), float(rate)
-
-
-def add_dropped(X: Any, Z: Any, b: Any, mask: Mask) -> Any:
-    """X + dropout(Z + b)."""
+def add_dropped(X: Any, bias: Any, skip: Any, mask: Mask) -> Any:
+    """skip + mask * (X + bias)."""
     import cupy
 
-    (n, width), H = X.shape, cupy.empty_like(X)
-    arguments = (H, X, Z, b, None, None, None, None, None, _int(n), _int(width), *_place(mask))
-    _start("add_dropped", n, *arguments, 0.0)
-    return H
+    n, width = X.shape
+    total = cupy.empty_like(X)
+    given = (None, None, None, total, X, bias, skip, None, None)
+    _start("add_norm", n, *given, _int(n), _int(width), 0.0, *_place_of(mask))
+    return total
 
 
-def add_dropped_and_normalise(
-    X: Any, Z: Any, b: Any, mask: Mask, G: Any, bias: Any, least_variance: float
+def add_dropped_and_norm(
+    X: Any, bias: Any, skip: Any, weights: Tuple[Any, Any], mask: Mask
 ) -> Tuple[Any, Any, Any, Any]:
-    """X + dropout(Z + b), and what ``layer_norm`` makes of it."""
+    """``add_dropped``, and ``add_norm``."""
     import cupy
 
-    (n, width), scales = X.shape, cupy.empty(X.shape[:1], dtype="f")
-    H, Y, hat = (cupy.empty_like(X) for _ in range(3))
-    arguments = (H, X, Z, b, Y, hat, scales, G, bias, _int(n), _int(width), *_place(mask))
-    _start("add_dropped", n, *arguments, float(least_variance))
-    return H, Y, hat, scales
+    n, width = X.shape
+    total, Y, hat = (cupy.empty_like(X) for _ in range(3))
+    scales = cupy.empty((n,), dtype="f")
+    given = (Y, hat, scales, total, X, bias, skip, *weights)
+    _start("add_norm", n, *given, _int(n), _int(width), _LEAST_VARIANCE, *_place_of(mask))
+    return total, Y, hat, scales
 
 
-def backprop_normalise_and_dropped(
-    dY: Any, dH: Any, normal: Tuple[Any, Any, Any], d_normal: Tuple[Any, Any], mask: Mask
+def backprop_add_dropped_and_norm(
+    dY: Any, d_sum: Any, normal: Tuple[Any, Any, Any], d_normal: Tuple[Any, Any], mask: Mask
 ) -> Tuple[Any, Any]:
-    """Back through ``add_dropped_and_normalise``.
+    """Back through ``add_dropped_and_norm``; the gradient of the bias is left.
 
-    dY, dH (Floats2d): Gradients of the normal rows and of what they were made of.
-    normal (Tuple): Gain, hat and scales.
-    d_normal (Tuple): Where the gradients of gain and bias are gathered.
-    RETURNS (Tuple[Floats2d, Floats2d]): The gradients of X and of Z.
+    dY, d_sum (Floats2d): Gradients of the normal rows and of what they were made of.
+    normal (Tuple): G, hat and scales.
+    d_normal (Tuple): Where the gradients of G and b are gathered.
+    RETURNS (Tuple[Floats2d, Floats2d]): The gradients of ``skip`` and of X.
     """
-    return _backprop_normal(dY, normal, d_normal, dH, mask)
+    return _backprop_normal(dY, normal, d_normal, d_sum, mask)
 
 
 def _backprop_normal(
-    dY: Any, normal: Tuple[Any, Any, Any], d_normal: Tuple[Any, Any], more: Any, mask: Mask
+    dY: Any, normal: Tuple[Any, Any, Any], d_normal: Any, more: Any, mask: Mask
 ) -> Tuple[Any, Any]:
     import cupy
 
-    G, hat, scales = normal
+    (G, hat, scales), n_blocks, n_chunks = normal, 0, 0
     n, width = hat.shape
     dX = cupy.empty_like(hat)
-    d_dropped = cupy.empty_like(hat) if mask[0] else None
-    sums, n_blocks, n_chunks = _column_sums(n, 2 * width)
-    arguments = (dX, d_dropped, *d_normal, *sums, dY, _floats(G), hat, scales, more)
+    d_dropped = cupy.empty_like(hat) if mask.rate else None
+    gathered: Any = (None, None, None, None)
+    if d_normal is not None:
+        sums, n_blocks, n_chunks = _column_sums(n, 2 * width)
+        gathered = (*d_normal, *sums)
+    arguments = (dX, d_dropped, *gathered, dY, _floats(G), hat, scales, more)
     sizes = (_int(n), _int(width), _int(n), _int(n_chunks))
-    _start("backprop_layer_norm", n + n_blocks, *arguments, *sizes, *_place(mask))
+    _start("backprop_layer_norm", n + n_blocks, *arguments, *sizes, *_place_of(mask))
     return dX, dX if d_dropped is None else d_dropped
 
 
