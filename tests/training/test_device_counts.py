@@ -31,23 +31,23 @@ TABLE = {
     ),
     # Of transformers of 4 layers, 40 and 25 a layer; the first has one for either side.
     "transformers": (
-        "quickstart", {ENCODER: TRANSFORMER, "world.batcher.size": 32}, 242, 0, 1,
+        "quickstart", {ENCODER: TRANSFORMER, "world.batcher.size": 32}, 239, 0, 1,
     ),
     "transformer": (
-        "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 131, 0, 1,
+        "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 127, 0, 1,
     ),
     "transformer classifier": (
         "intent", {
             "agent.model": {"@models": "thincdialog.Classifier.v1", "encoder": TRANSFORMER},
-            "tokenizer": {"@tokenizers": "thincdialog.Words.v1"},
-        }, 124, 0, 1,
+            "tokenizer.char_ngrams": None,
+        }, 122, 0, 1,
     ),
     "poly-encoder": (
         "ranker", {
             "agent.model": {
                 "@models": "thincdialog.PolyEncoder.v1", "tokens": TRANSFORMER["tokens"],
             },
-        }, 200, 0, 1,
+        }, 137, 0, 1,
     ),
 }  # fmt: skip
 
