@@ -400,6 +400,7 @@ def assert_same_arrays(files):
 
 def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
     monkeypatch.setattr(blocks, "SHARD_ROWS", 700)
+    monkeypatch.setattr(token_writer, "CHUNK", 700)
     rows = [f"train says {number} é,{number % 3}" for number in range(3000)]
     (files / "train.csv").write_text("\n".join(["text,label", *rows, ""]))
     made()
@@ -410,13 +411,15 @@ def test_a_build_by_several_comes_to_the_same(files, monkeypatch):
     started = []
     start = readers.Readers._processes
 
-    def noted(self, reading, n):
-        started.append((reading.split.name, n))
-        return start(self, reading, n)
+    def noted(self, make_work, n, what):
+        started.append((what, n))
+        return start(self, make_work, n, what)
 
     monkeypatch.setattr(readers.Readers, "_processes", noted)
     assert made(**{"loader.workers": 2})["intent/train"] == "it is new"
-    assert started == [("train", 2), ("dev", 2)]
+    wanted = [f"reads '{split}' of {split}.csv" for split in ("train", "dev")]
+    wanted += [f"tokenizes stores/intent/{split}" for split in ("train", "dev")]
+    assert started == [(what, 2) for what in wanted]
     assert_same_arrays(files)
 
 

@@ -309,8 +309,7 @@ class ClassifierAgent(ModelAgent):
         logits, backprop = self.model.begin_update(X)  # (n_examples, n_classes)
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
         d_logits, losses = self.loss(logits, targets, weights)
-        replies = self.judged(logits, targets, lambda: self.classes, losses)
-        self.count_losses(batch, losses)
+        replies = self.judged(batch, logits, targets, lambda: self.classes, losses)
         backprop(d_logits)
         return replies
 

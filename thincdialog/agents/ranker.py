@@ -308,8 +308,7 @@ class RankerAgent(ModelAgent):
         self.check_scores(scores, (len(batch.rows), n_candidates))
         d_scores, losses = self.loss(scores, targets, mask)
         known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
-        replies = self.judged(known, targets, texts, losses)
-        self.count_losses(batch, losses)
+        replies = self.judged(batch, known, targets, texts, losses)
         backprop(d_scores)
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
 

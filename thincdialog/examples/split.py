@@ -432,6 +432,8 @@ class Split:
                 if "eval_labels" in message:  # The split tells what they are for.
                     message.setdefault("labels", message["eval_labels"])
                     del message["eval_labels"]
+                if "episode_done" in message:  # The order tells it.
+                    del message["episode_done"]
             yield episode
 
     def _of_user(self, episodes: Any) -> Iterator[Episode]:

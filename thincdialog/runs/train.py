@@ -15,6 +15,7 @@ from ..evaluation.results import Result
 from ..evaluation.shared_file import shared_file
 from ..evaluation.unreachable import unreachable_labels
 from ..files.held import AGENT, mend, temporary_folder
+from ..files.real_path import real_path
 from ..files.saved_model import BEST
 from ..loggers.chain import run_loggers
 from ..loggers.logger import LoggedRun
@@ -330,7 +331,7 @@ def _check_store(experiment: Experiment, folder: Optional[Path]) -> None:
     """
     if experiment.stores is None or folder is None:
         return
-    root, own = experiment.stores.root.resolve(), folder.resolve()
+    root, own = real_path(experiment.stores.root), real_path(folder)
     if own == root or own in root.parents:
         checked = experiment.checked
         text = f"[loader] store is '{experiment.stores.root}', in the folder of the run"

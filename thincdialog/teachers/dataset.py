@@ -10,7 +10,7 @@ from ..errors import ConfigError, DataError
 from ..formats.arrow_file import read_arrow
 from ..formats.candidates import list_texts
 from ..formats.wording import nearest, short
-from ..messages import Episode, Message
+from ..messages import Episode, Message, wrong_list
 from ..registry import registry
 from .held_out import HeldOut
 from .teacher import Teacher
@@ -156,6 +156,11 @@ class DatasetSource:
             names = [name for name in row if name not in (self.label_field, "id")]
             found = f"has no '{self.text_field}'{nearest(self.text_field, names)} and nothing else"
             raise self._error(number, f"{found}: set text_field")
+        wrong = wrong_list(message)
+        if wrong:
+            found = f"'{wrong}' is {short(message[wrong])}, not a list of strings"
+            hint = f'set label_field = "{wrong}" if it is the label, or else rename it'
+            raise self._error(number, f"{found}: {hint}")
         message["id"] = str(message["id"]) if "id" in message else f"{number}/0"
         return message
 

@@ -84,7 +84,6 @@ class _Source:
             raise DataError(self.origin, text + self.given_by)
         is_mapping = isinstance(example, Mapping)
         message = Message(example if is_mapping else {"text": example[0], "labels": example[1]})
-        message.pop("episode_done", None)
         if "eval_labels" in message:
             message.setdefault("labels", message.pop("eval_labels"))
         if "text" not in message and "features" in message:

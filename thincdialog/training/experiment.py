@@ -20,6 +20,7 @@ from ..config import (
 )
 from ..contract import check_attributes, is_users, place_of, told
 from ..data import Tokenizer
+from ..data.token_writer import alone
 from ..errors import ConfigError, DataError, MissingPackageError, ModelError, Problem
 from ..examples.portion import Encoding
 from ..files.held import temporary_folder
@@ -107,7 +108,8 @@ class Experiment:
         if root is not None:
             settings = checked.interpolated["tasks"]
             outside = self.agent.ignore_bad_candidates
-            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside)
+            carry_out = alone if self.readers is None else self.readers.carry_out
+            self.stores = Stores(Path(root), self.tasks, settings, self.code, outside, carry_out)
         self.scratch = temporary_folder()
 
     def _encoding(self) -> Optional[Encoding]:

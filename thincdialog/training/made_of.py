@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from ..errors import DataError
 from ..examples.split import Split
+from ..files.plain_file import check_whole
 from ..loggers.values import leaves
 
 # Of a store; one of another format is made anew.
@@ -112,6 +113,10 @@ def _hash(path: str) -> str:
         raise DataError(path, "is no regular file, so no store can be made of it")
     found = hashlib.sha256()
     with open(path, "rb") as file:
+        try:
+            check_whole(path, file)
+        except OSError as error:
+            raise DataError(path, f"cannot be read: {error.strerror}") from None
         while chunk := file.read(_CHUNK):
             found.update(chunk)
     return found.hexdigest()

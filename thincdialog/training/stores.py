@@ -27,7 +27,7 @@ from typing import (
 from urllib.parse import quote
 
 from ..data.text_encoder import TextEncoder
-from ..data.token_writer import write_tokens
+from ..data.token_writer import CarryOut, write_tokens
 from ..errors import ConfigError, DataError, Problem
 from ..examples.mapped_store import MappedStore
 from ..examples.mapped_tokens import MappedTokens
@@ -70,6 +70,7 @@ class Stores:
     settings (Dict[str, Any]): ``[tasks]``, by name.
     code (List[str]): Files that the config's functions come from.
     outside_labels (bool): Whether labels may stand outside their candidates.
+    carry_out (CarryOut): Who tokenizes.
     """
 
     def __init__(
@@ -79,9 +80,10 @@ class Stores:
         settings: Dict[str, Any],
         code: List[str],
         outside_labels: bool,
+        carry_out: CarryOut,
     ):
         self.root, self.tasks, self.settings = root, tasks, settings
-        self.code, self.outside_labels = code, outside_labels
+        self.code, self.outside_labels, self.carry_out = code, outside_labels, carry_out
         self._opened: Dict[Tuple[str, str], MappedStore] = {}
 
     def folder(self, task: str, split: str) -> Path:
@@ -246,7 +248,7 @@ class Stores:
             title = f"Tokenizing {name}"
             with writing(folder, "What was written is kept: begin again to go on."):
                 with reading_bar(stderr, title, "examples") as progress:
-                    write_tokens(store, encoder, folder, wanted, progress)
+                    write_tokens(store, encoder, folder, wanted, progress, self.carry_out)
             manifest = read_manifest(folder)
         tokens = _open_tokens(folder, manifest, store, encoder)
         store.tokens[encoder.key] = tokens
