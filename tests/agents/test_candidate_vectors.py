@@ -33,7 +33,7 @@ class Counting:
 def test_candidate_vectors_are_right_and_as_many_as_wanted(calls, most):
     encode = Counting()
     known = CandidateVectors(NumpyOps(), encode, chunk=2, most_bytes=most * ROW)
-    kept = set()
+    kept, largest = set(), 0
     for numbers in calls:
         texts = [str(number) for number in numbers]
         encode.texts = []
@@ -43,7 +43,8 @@ def test_candidate_vectors_are_right_and_as_many_as_wanted(calls, most):
             kept, new = set(), set(texts)
         assert sorted(encode.texts) == sorted(new)
         kept |= new
-        assert len(kept) <= max(most, len(set(texts)))
+        largest = max(largest, len(set(texts)))
+        assert known._table.nbytes <= max(most, largest) * ROW and len(kept) <= max(most, largest)
 
 
 def test_candidate_vectors_that_are_added_are_seldom_copied_with_all_others():
