@@ -66,6 +66,14 @@ def test_gpu_kernels_losses_are_those_of_numpy(smoothing, xp):
     found += RankingSoftmax()(*map(xp.asarray, (Z, targets, allowed)))
     for each, of_numpy in zip(found, wanted):
         close(each, of_numpy)
+    on_device, settings = xp.asarray(Z), {"is_used_up": True}
+    found = loss.on_device(on_device, *map(xp.asarray, (targets, weights)), **settings)
+    assert found[0] is on_device
+    for each, of_numpy in zip(found[:2], wanted):
+        close(each, of_numpy)
+    assert found[2].tolist() == Z.argmax(axis=1).tolist()
+    n_right = (Z.argmax(axis=1) == targets).sum()
+    close(found[3], np.array([n_right, wanted[1].sum()], dtype="f"))
 
 
 @pytest.mark.gpu

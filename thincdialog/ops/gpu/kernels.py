@@ -422,19 +422,31 @@ def times_found(X: Any, found: Any) -> None:
 
 
 def softmax_loss(
-    Z: Any, targets: Any, allowed: Any = None, weights: Any = None, smoothing: float = 0.0
-) -> Tuple[Any, Any]:
-    """Softmax cross-entropy: the gradient and the loss of each row."""
+    Z: Any,
+    targets: Any,
+    allowed: Any = None,
+    weights: Any = None,
+    smoothing: float = 0.0,
+    *,
+    is_used_up: bool = False,
+) -> Tuple[Any, Any, Any, Any]:
+    """Softmax cross-entropy: the gradient and the loss of each row; and what ``judge`` finds.
+
+    is_used_up (bool): Whether the gradient may take the place of Z.
+    """
     import cupy
 
-    n, width = Z.shape
-    gradient, losses = cupy.empty((n, width), dtype="f"), cupy.empty((n,), dtype="f")
+    (n, width), Z = Z.shape, _floats(Z)
+    gradient = Z if is_used_up else cupy.empty((n, width), dtype="f")
+    losses, best = cupy.empty((n,), dtype="f"), cupy.empty((n,), dtype="i")
+    found = (cupy.empty if n else cupy.zeros)((2,), dtype="f")
     targets = cupy.ascontiguousarray(targets, dtype="i")
     allowed = None if allowed is None else cupy.ascontiguousarray(allowed, dtype="?")
     weights = None if weights is None else _floats(weights)
-    given = (gradient, losses, _floats(Z), targets, allowed, weights)
-    _start("softmax_loss", n, *given, _int(n), _int(width), float(smoothing))
-    return gradient, losses
+    results = (gradient, losses, best, found, _own_turns())
+    given = (Z, targets, allowed, weights, _int(n), _int(width), float(smoothing))
+    _start("softmax_loss", n, *results, *given)
+    return gradient, losses, best, found
 
 
 def l2_normalise(X: Any, shortest: float) -> Tuple[Any, Any]:
