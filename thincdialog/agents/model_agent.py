@@ -312,10 +312,6 @@ class ModelAgent(ConversationAgent, Learner):
             self._parameters = self._parameters.replica(self.model)
         self.set_tokenizer(state["_text"])
 
-    def survey(self, train: Teacher) -> None:
-        """Take from the training data what is not weights (classes, candidates)."""
-        raise NotImplementedError
-
     def sample(self) -> Sequence[Any]:
         """Arguments for ``model.initialize``: a tiny input (and output)."""
         raise NotImplementedError
@@ -357,7 +353,7 @@ class ModelAgent(ConversationAgent, Learner):
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
-            # What a layer of a user's that lost rows leads to is found elsewhere.
+            # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
             lost, place = changed_rows(self.model), look_at(self.model)
@@ -412,19 +408,21 @@ class ModelAgent(ConversationAgent, Learner):
         n_right: Number
         total: Number
         best: Any
-        if not is_numpy_array(scores) and hasattr(loss, "on_device"):
+        is_on_device = not is_numpy_array(scores)
+        if is_on_device and hasattr(loss, "on_device"):
             is_used_up = self.model.attrs.get(FORGETS_OUTPUT, False)
             gradient, losses, best, found = loss.on_device(scores, *given, is_used_up=is_used_up)
         else:
             gradient, losses = loss(scores, *given)
             xp = self.model.ops.xp
             known: Any = scores if allowed is None else xp.where(allowed, scores, -xp.inf)
-            if not is_numpy_array(scores):
+            if is_on_device:
                 best, found = kernels.judge(known, given[0], losses)
-        if is_numpy_array(scores):
-            best = known.argmax(axis=1)
+            else:
+                best = known.argmax(axis=1)
+        if not is_on_device:
             n_right, total = int((best == given[0]).sum()), float(losses.sum())
-        else:  # Nobody waits for a device; who reads the loss is told.
+        else:  # The device is not waited for: the error comes when the loss is read.
             n_right = Later(found[:1], ValueError)
             total = Later(found[1:], lambda: not_finite("loss", batch.ids()))
         self.counters.judge(n_right, len(best))
@@ -454,7 +452,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.parameters.clear_gradients()
 
     def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
-        """An error for numbers that are not finite, with the function of a user's that gave
+        """An error for numbers that are not finite, with the user's function that gave
         them first, if one did: what was learnt is learnt once more, and looked at.
 
         batches (Sequence[Batch]): Of the step.
