@@ -298,6 +298,20 @@ extern "C" __global__ void backprop_scale(float* dX, float* ds, float* sums, uns
     if (is_free) ds[0] += total * factor;
 }
 
+// For the last block: in how many rows the best is the target, and the sum of their losses.
+__device__ void count_right(float* found, const volatile int* best, const int* targets,
+        const volatile float* losses, int n_rows, float* part) {
+    float right = 0;  // Whole numbers below 2 ** 24 are exact.
+    double loss = 0;
+    for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
+        right += best[row] == targets[row];
+        loss += losses[row];
+    }
+    right = block_sum(right, part);
+    float total = block_sum((float)loss, part);
+    if (threadIdx.x == 0) found[0] = right, found[1] = total;
+}
+
 // The first of the highest cells of each row; and in how many rows that is the target, and the
 // sum of their losses.
 extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, const float* Z,
@@ -324,16 +338,7 @@ extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, c
         __syncthreads();
     }
     if (!is_last_block(turns)) return;
-    const volatile int* of_blocks = best;
-    float right = 0;  // Whole numbers below 2 ** 24 are exact.
-    double loss = 0;
-    for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
-        right += of_blocks[row] == targets[row];
-        loss += losses[row];
-    }
-    right = block_sum(right, part);
-    float total = block_sum((float)loss, part);
-    if (threadIdx.x == 0) found[0] = right, found[1] = total;
+    count_right(found, best, targets, losses, n_rows, part);
 }
 
 // Y[t] = A[a[t]] + B[b[t]].
@@ -681,17 +686,7 @@ extern "C" __global__ void softmax_loss(float* gradient, float* losses, int* bes
         }
     }
     if (!is_last_block(turns)) return;
-    const volatile int* of_blocks = best;
-    const volatile float* all_losses = losses;
-    float n_right = 0;
-    double total = 0;
-    for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
-        n_right += of_blocks[row] == targets[row];
-        total += all_losses[row];
-    }
-    n_right = block_sum(n_right, part);
-    float loss = block_sum((float)total, part);
-    if (threadIdx.x == 0) found[0] = n_right, found[1] = loss;
+    count_right(found, best, targets, losses, n_rows, part);
 }
 
 // Rows of length 1, and how long they were; those shorter than `shortest` stay shorter.
