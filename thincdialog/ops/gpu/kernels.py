@@ -599,8 +599,8 @@ _GROUP, _MOST_GROUPS, _CHUNK_ROWS, _MOST_CHUNKS = 32, 4096, 16, 64
 
 
 @lru_cache(maxsize=None)
-def _counters(device: int) -> Any:
-    """Zeros, in which the blocks of a kernel count; it leaves zeros."""
+def _counters(device: int, stream: int) -> Any:
+    """As ``_turns``, for blocks that sum columns."""
     import cupy
 
     return cupy.zeros((_MOST_GROUPS,), dtype="i")
@@ -615,7 +615,8 @@ def _column_sums(n_rows: int, width: int) -> Tuple[Tuple[Any, Any], int, int]:
     if n_groups > _MOST_GROUPS:
         raise ValueError(f"kernels of a GPU sum {_GROUP * _MOST_GROUPS} columns, not {width}")
     parts = cupy.empty((n_chunks, width), dtype="f")
-    return (parts, _counters(parts.device.id)), n_chunks * n_groups, n_chunks
+    counters = _counters(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
+    return (parts, counters), n_chunks * n_groups, n_chunks
 
 
 def add_dropped(X: Any, bias: Any, skip: Any, mask: Mask) -> Any:
