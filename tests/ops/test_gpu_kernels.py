@@ -43,6 +43,14 @@ def drawn(*shape):
     return np.random.default_rng(0).normal(size=shape).astype("f")
 
 
+def draw_weights(model, ops):
+    draw = np.random.default_rng(1)
+    for node in model.walk():
+        for name in node.param_names:
+            shape = node.get_param(name).shape
+            node.set_param(name, ops.asarray(draw.normal(size=shape).astype("f") / 2))
+
+
 def close(device, host):
     np.testing.assert_allclose(device.get(), host, rtol=2e-5, atol=2e-6)
 
@@ -77,6 +85,14 @@ def test_gpu_kernels_losses_are_those_of_numpy(smoothing, xp):
     found += RankingSoftmax()(*map(xp.asarray, (Z, targets, allowed)))
     for each, of_numpy in zip(found, wanted):
         close(each, of_numpy)
+    on_device, settings = xp.asarray(Z), {"is_used_up": True}
+    found = loss.on_device(on_device, *map(xp.asarray, (targets, weights)), **settings)
+    assert found[0] is on_device
+    for each, of_numpy in zip(found[:2], wanted):
+        close(each, of_numpy)
+    assert found[2].tolist() == Z.argmax(axis=1).tolist()
+    n_right = (Z.argmax(axis=1) == targets).sum()
+    close(found[3], np.array([n_right, wanted[1].sum()], dtype="f"))
 
 
 @pytest.mark.gpu
@@ -135,13 +151,9 @@ def test_gpu_kernels_make_of_a_block_what_its_layers_make(settings, xp):
         with backend(gpu_id) as ops:
             block = TransformerBlock(8, n_heads=2, **settings)
         block.initialize()
-        draw = np.random.default_rng(1)
-        for layer in block.walk():
-            for name in layer.param_names:
-                shape = layer.get_param(name).shape
-                layer.set_param(name, ops.asarray(draw.normal(size=shape).astype("f")))
+        draw_weights(block, ops)
         Y, backprop = block.begin_update(Ragged(ops.asarray2f(X), ops.asarray1i(lengths)))
-        dX = [backprop(Ragged(ops.asarray2f(dY), Y.lengths)).dataXd for _ in range(2)][0]
+        dX = backprop(Ragged(ops.asarray2f(dY), Y.lengths)).dataXd
         gradients = [each.get_grad(name) for each in block.walk() for name in each.param_names]
         found.append([ops.to_numpy(each) for each in (Y.dataXd, dX, *gradients)])
     assert len(found[0]) == 2 + 12
@@ -159,11 +171,7 @@ def test_gpu_kernels_drop_the_same_cells_back_as_forth(xp):
             ops.seed(3)
             block = TransformerBlock(8, n_heads=2, dropout=0.5)
         block.initialize()
-        draw = np.random.default_rng(1)
-        for layer in block.walk():
-            for name in layer.param_names:
-                shape = layer.get_param(name).shape
-                layer.set_param(name, ops.asarray(draw.normal(size=shape).astype("f") / 2))
+        draw_weights(block, ops)
         Y, backprop = block.begin_update(Ragged(ops.asarray2f(X), ops.asarray1i(lengths)))
         dX = backprop(Ragged(ops.asarray2f(dY), Y.lengths)).dataXd
         return (Y.dataXd.get().astype("d") * dY).sum(), dX.get()

@@ -308,8 +308,8 @@ class ClassifierAgent(ModelAgent):
         targets, weights = (*found, None)[:2]
         logits, backprop = self.model.begin_update(X)  # (n_examples, n_classes)
         self.check_scores(logits, (len(batch.rows), len(self.classes)))
-        d_logits, losses = self.loss(logits, targets, weights)
-        replies = self.judged(batch, logits, targets, lambda: self.classes, losses)
+        given = (targets, weights)
+        d_logits, replies = self.judged(batch, logits, self.loss, given, lambda: self.classes)
         backprop(d_logits)
         return replies
 

@@ -48,6 +48,7 @@ from ..layers.watched import (
 from ..layers.word_vectors import TableRows, rows_of_words
 from ..messages import PARTNER, Message, MessageBatch
 from ..metrics import Metric
+from ..models.bi_encoder import FORGETS_OUTPUT
 from ..models.gradient_tree import GradientTree
 from ..models.parameters import FlatParameters
 from ..models.replica import replicate
@@ -386,27 +387,42 @@ class ModelAgent(ConversationAgent, Learner):
         self,
         batch: Batch,
         scores: Floats2d,
-        targets: Any,
+        loss: Callable,
+        given: Tuple[Any, ...],
         texts: Callable[[], Sequence[str]],
-        losses: Any,
-    ) -> MessageBatch:
-        """What would have been replied to examples that are learnt; counts how many are right,
-        and their losses, and sees that these are finite. Seldom does anybody look at the replies,
-        so their texts are found when somebody does.
+        allowed: Optional[Any] = None,
+    ) -> Tuple[Floats2d, MessageBatch]:
+        """The gradient of a loss, and what would have been replied to examples that are learnt;
+        counts how many are right, and their losses, and sees that these are finite. Seldom does
+        anybody look at the replies, so their texts are found when somebody does.
 
-        scores (Floats2d): Shape (n_examples, n_texts).
-        targets (Ints1d): Number of each example's right text, on the device of the scores.
+        scores (Floats2d): Shape (n_examples, n_texts); not to be read afterwards, as on a device
+            the gradient may take their place.
+        loss (Callable): A registered loss.
+        given (Tuple): What it is given beside the scores: first the number of each example's
+            right text; on the device of the scores.
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
-        losses (Floats1d): Of the examples.
+        allowed (Optional[Array2d]): Bools like scores: what may be replied; None for all.
         RAISES (TrainingError): If the sum of the losses is not finite.
         """
         n_right: Number
         total: Number
-        if is_numpy_array(scores):
-            best: Any = scores.argmax(axis=1)
-            n_right, total = int((best == targets).sum()), float(losses.sum())
+        best: Any
+        is_on_device = not is_numpy_array(scores)
+        if is_on_device and hasattr(loss, "on_device"):
+            is_used_up = self.model.attrs.get(FORGETS_OUTPUT, False)
+            gradient, losses, best, found = loss.on_device(scores, *given, is_used_up=is_used_up)
+        else:
+            gradient, losses = loss(scores, *given)
+            xp = self.model.ops.xp
+            known: Any = scores if allowed is None else xp.where(allowed, scores, -xp.inf)
+            if is_on_device:
+                best, found = kernels.judge(known, given[0], losses)
+            else:
+                best = known.argmax(axis=1)
+        if not is_on_device:
+            n_right, total = int((best == given[0]).sum()), float(losses.sum())
         else:  # The device is not waited for: the error comes when the loss is read.
-            best, found = kernels.judge(scores, targets, losses)
             n_right = Later(found[:1], ValueError)
             total = Later(found[1:], lambda: not_finite("loss", batch.ids()))
         self.counters.judge(n_right, len(best))
@@ -419,7 +435,7 @@ class ModelAgent(ConversationAgent, Learner):
             among = texts()
             return [among[number] for number in best.tolist()]
 
-        return MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
+        return gradient, MessageBatch({"text": replied, "loss": losses.tolist}, len(best))
 
     def begin_microbatch(self, seed: int, step: int, number: int) -> None:
         """Make all random draws of the next batch (dropout) a function of these, and keep

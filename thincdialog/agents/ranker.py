@@ -301,14 +301,12 @@ class RankerAgent(ModelAgent):
             return None
         if not self.has_looked:
             self.lone_replies.see(self._n_choices(batch))
-        ops = self.model.ops
         X, texts, targets, mask = self._training_input(batch)
         n_candidates = X[1].lengths.shape[0]
         scores, backprop = self.model.begin_update(X)  # (n_examples, n_candidates)
         self.check_scores(scores, (len(batch.rows), n_candidates))
-        d_scores, losses = self.loss(scores, targets, mask)
-        known = scores if mask is None else ops.xp.where(mask, scores, -ops.xp.inf)
-        replies = self.judged(batch, known, targets, texts, losses)
+        given = (targets, mask)
+        d_scores, replies = self.judged(batch, scores, self.loss, given, texts, mask)
         backprop(d_scores)
         return replies if good is None else in_their_places(replies, good.tolist(), n_rows)
 

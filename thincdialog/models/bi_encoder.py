@@ -13,6 +13,9 @@ from .encoded_in_one import encode_both
 InT = Tuple[Ragged, Ragged]
 OutT = Floats2d
 ENCODERS = ("context_encoder", "candidate_encoder")
+# Attribute of a model whose backward pass does not read the output: its gradient may take the
+# place of the output, so that scores of many candidates are in memory once.
+FORGETS_OUTPUT = "forgets_output"
 
 
 @registry.models("thincdialog.BiEncoder.v1")
@@ -65,6 +68,7 @@ def BiEncoder(
         layers=[contexts] if contexts is candidates else [contexts, candidates],
         refs=dict(zip(ENCODERS, (contexts, candidates))),
         dims={"nO": None},
+        attrs={FORGETS_OUTPUT: True},
     )
 
 

@@ -63,9 +63,7 @@ class RawKernel:
     def __init__(self, code, name, options=(), backend="nvrtc", names=()):
         if any(not each.startswith("-D") for each in options):
             raise NotImplementedError(options)
-        names = names or tuple(
-            re.findall(r"__global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(", code)
-        )
+        names = names or tuple(_NAMES.findall(code))
         self.name, self._code, self._options, self._names = name, code, options, names
 
     def __call__(self, grid, block, args, *, shared_mem=0, stream=None):

@@ -4,7 +4,8 @@
 // of a token begins and ends.
 
 // Heads of up to 64 cells stay in registers.
-#define EACH_CELL _Pragma("unroll (HEAD <= 64 ? HEAD : 4)") for (int c = 0; c < HEAD; c++)
+constexpr int N_UNROLLED = HEAD <= 64 ? HEAD : 4;
+#define EACH_CELL _Pragma("unroll (N_UNROLLED)") for (int c = 0; c < HEAD; c++)
 
 __device__ float along(const float* one, const float* other) {
     float total = 0;

@@ -298,6 +298,20 @@ extern "C" __global__ void backprop_scale(float* dX, float* ds, float* sums, uns
     if (is_free) ds[0] += total * factor;
 }
 
+// For the last block: in how many rows the best is the target, and the sum of their losses.
+__device__ void count_right(float* found, const volatile int* best, const int* targets,
+        const volatile float* losses, int n_rows, float* part) {
+    float right = 0;  // Whole numbers below 2 ** 24 are exact.
+    double loss = 0;
+    for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
+        right += best[row] == targets[row];
+        loss += losses[row];
+    }
+    right = block_sum(right, part);
+    float total = block_sum((float)loss, part);
+    if (threadIdx.x == 0) found[0] = right, found[1] = total;
+}
+
 // The first of the highest cells of each row; and in how many rows that is the target, and the
 // sum of their losses.
 extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, const float* Z,
@@ -324,16 +338,7 @@ extern "C" __global__ void judge(int* best, float* found, unsigned int* turns, c
         __syncthreads();
     }
     if (!is_last_block(turns)) return;
-    const volatile int* of_blocks = best;
-    float right = 0;  // Whole numbers below 2 ** 24 are exact.
-    double loss = 0;
-    for (int row = threadIdx.x; row < n_rows; row += blockDim.x) {
-        right += of_blocks[row] == targets[row];
-        loss += losses[row];
-    }
-    right = block_sum(right, part);
-    float total = block_sum((float)loss, part);
-    if (threadIdx.x == 0) found[0] = right, found[1] = total;
+    count_right(found, best, targets, losses, n_rows, part);
 }
 
 // Y[t] = A[a[t]] + B[b[t]].
@@ -638,11 +643,13 @@ extern "C" __global__ void times_found(float* X, const float* found, long long n
     }
 }
 
-// Softmax cross-entropy of each row's right cell: gradient and loss. Cells that are not allowed
-// do not count, the right one always does. Without weights, each row's is 1.
-extern "C" __global__ void softmax_loss(float* gradient, float* losses, const float* Z,
-        const int* targets, const bool* allowed, const float* weights, int n_rows, int width,
-        double smoothing) {
+// Softmax cross-entropy of each row's right cell: its gradient, which may take the place of Z, and
+// loss. Cells that are not allowed do not count, the right one always does. Without weights, each
+// row's is 1. best is the first of each row's highest cells; found[0] is in how many rows that is
+// the right one, found[1] the sum of the losses.
+extern "C" __global__ void softmax_loss(float* gradient, float* losses, int* best, float* found,
+        unsigned int* turns, const float* Z, const int* targets, const bool* allowed,
+        const float* weights, int n_rows, int width, double smoothing) {
     __shared__ float part[1024];
     float spread = (float)(smoothing / width), right = (float)(1 - smoothing);
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
@@ -650,8 +657,8 @@ extern "C" __global__ void softmax_loss(float* gradient, float* losses, const fl
         const bool* ok = allowed ? allowed + (long long)row * width : nullptr;
         float* d = gradient + (long long)row * width;
         int target = targets[row];
-        float weight = weights ? weights[target] : 1.0f;
-        float highest = z[target];
+        float weight = weights ? weights[target] : 1.0f, of_target = z[target];
+        float highest = of_target, first = -3.0e38f;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             if ((!ok || ok[c]) && z[c] > highest) highest = z[c];
         }
@@ -659,21 +666,27 @@ extern "C" __global__ void softmax_loss(float* gradient, float* losses, const fl
         float powers = 0, sum = 0;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             bool counts = !ok || ok[c] || c == target;
-            d[c] = counts ? expf(z[c] - highest) : 0.0f;
+            float apart = z[c] - highest;
+            if (counts && apart == 0 && -c > first) first = -c;
+            d[c] = counts ? expf(apart) : 0.0f;
             powers += d[c];
-            sum += z[c] - highest;
+            sum += apart;
         }
         powers = block_sum(powers, part);
         sum = block_sum(sum, part);
+        first = block_max(first, part);  // Whole numbers below 2 ** 24 are exact.
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             d[c] = weight * (d[c] / powers - spread - (c == target ? right : 0.0f));
         }
         if (threadIdx.x == 0) {
             float log_powers = logf(powers);
-            float loss = right * (log_powers - (z[target] - highest));
+            float loss = right * (log_powers - (of_target - highest));
             losses[row] = weight * (loss + spread * (width * log_powers - sum));
+            best[row] = first < -width ? target : (int)-first;
         }
     }
+    if (!is_last_block(turns)) return;
+    count_right(found, best, targets, losses, n_rows, part);
 }
 
 // Rows of length 1, and how long they were; those shorter than `shortest` stay shorter.

@@ -422,19 +422,31 @@ def times_found(X: Any, found: Any) -> None:
 
 
 def softmax_loss(
-    Z: Any, targets: Any, allowed: Any = None, weights: Any = None, smoothing: float = 0.0
-) -> Tuple[Any, Any]:
-    """Softmax cross-entropy: the gradient and the loss of each row."""
+    Z: Any,
+    targets: Any,
+    allowed: Any = None,
+    weights: Any = None,
+    smoothing: float = 0.0,
+    *,
+    is_used_up: bool = False,
+) -> Tuple[Any, Any, Any, Any]:
+    """Softmax cross-entropy: the gradient and the loss of each row; and what ``judge`` finds.
+
+    is_used_up (bool): Whether the gradient may take the place of Z.
+    """
     import cupy
 
-    n, width = Z.shape
-    gradient, losses = cupy.empty((n, width), dtype="f"), cupy.empty((n,), dtype="f")
+    (n, width), Z = Z.shape, _floats(Z)
+    gradient = Z if is_used_up else cupy.empty((n, width), dtype="f")
+    losses, best = cupy.empty((n,), dtype="f"), cupy.empty((n,), dtype="i")
+    found = (cupy.empty if n else cupy.zeros)((2,), dtype="f")
     targets = cupy.ascontiguousarray(targets, dtype="i")
     allowed = None if allowed is None else cupy.ascontiguousarray(allowed, dtype="?")
     weights = None if weights is None else _floats(weights)
-    given = (gradient, losses, _floats(Z), targets, allowed, weights)
-    _start("softmax_loss", n, *given, _int(n), _int(width), float(smoothing))
-    return gradient, losses
+    results = (gradient, losses, best, found, _own_turns())
+    given = (Z, targets, allowed, weights, _int(n), _int(width), float(smoothing))
+    _start("softmax_loss", n, *results, *given)
+    return gradient, losses, best, found
 
 
 def l2_normalise(X: Any, shortest: float) -> Tuple[Any, Any]:
@@ -587,8 +599,8 @@ _GROUP, _MOST_GROUPS, _CHUNK_ROWS, _MOST_CHUNKS = 32, 4096, 16, 64
 
 
 @lru_cache(maxsize=None)
-def _counters(device: int) -> Any:
-    """Zeros, in which the blocks of a kernel count; it leaves zeros."""
+def _counters(device: int, stream: int) -> Any:
+    """As ``_turns``, for blocks that sum columns."""
     import cupy
 
     return cupy.zeros((_MOST_GROUPS,), dtype="i")
@@ -603,7 +615,8 @@ def _column_sums(n_rows: int, width: int) -> Tuple[Tuple[Any, Any], int, int]:
     if n_groups > _MOST_GROUPS:
         raise ValueError(f"kernels of a GPU sum {_GROUP * _MOST_GROUPS} columns, not {width}")
     parts = cupy.empty((n_chunks, width), dtype="f")
-    return (parts, _counters(parts.device.id)), n_chunks * n_groups, n_chunks
+    counters = _counters(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
+    return (parts, counters), n_chunks * n_groups, n_chunks
 
 
 def add_dropped(X: Any, bias: Any, skip: Any, mask: Mask) -> Any:
