@@ -26,10 +26,10 @@ def CheckedDropout(rate: float) -> Model:
     """
     if not 0.0 <= rate < 1.0:
         raise ValueError(f"dropout = {rate}, but it must be at least 0 and below 1")
-    return Model("dropout", forward_cells, attrs={"dropout_rate": rate, "is_enabled": True})
+    return Model("dropout", _forward_cells, attrs={"dropout_rate": rate, "is_enabled": True})
 
 
-def forward_cells(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
+def _forward_cells(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
     rate, ops = rate_now(model, is_train), model.ops
     if not (rate and isinstance(ops, DialogCupyOps)):
         return thinc_forward(model, X, is_train)

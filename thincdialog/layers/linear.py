@@ -32,7 +32,7 @@ def Linear(
 
 def Relu(nO: Optional[int] = None, nI: Optional[int] = None) -> Model[InT, OutT]:
     """Thinc's Relu.v1, with the same weights; see ``Linear``."""
-    return _layer("relu", forward_relu, nO, nI, None)
+    return _layer("relu", _forward_relu, nO, nI, None)
 
 
 def _layer(
@@ -57,7 +57,7 @@ def forward(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Call
     return _forward(model, model.ops, X, is_cut=False)
 
 
-def forward_relu(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
+def _forward_relu(model: Model[InT, OutT], X: InT, is_train: bool) -> Tuple[OutT, Callable]:
     if not isinstance(model.ops, DialogCupyOps):
         return thinc_relu(model, X, is_train)
     return _forward(model, model.ops, X, is_cut=True)
