@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from thinc.api import Ragged
 
-from tests.ops.array_backends import backend, made, ragged
+from tests.ops.array_backends import backend, made, new_ops, ragged
 from thincdialog.layers.bag_embed import BagEmbed
 from thincdialog.layers.bilstm import BiLSTM
 from thincdialog.layers.feed_forward import ResidualFeedForward
@@ -20,9 +20,11 @@ from thincdialog.layers.memory_hops import MemoryHops
 from thincdialog.layers.pool import pool
 from thincdialog.layers.scale import Scale
 from thincdialog.layers.token_embed import TokenEmbed
+from thincdialog.layers.transformer_block import TransformerBlock
 from thincdialog.layers.window_block import WindowBlock
 from thincdialog.losses.class_softmax import ClassSoftmax
 from thincdialog.losses.ranking import RankingSoftmax
+from thincdialog.ops.attention import attend
 from thincdialog.ops.gpu import kernels
 from thincdialog.optimizers.lazy_adam import LazyAdam
 from thincdialog.optimizers.row_sparse import Part, step_on_device
@@ -108,6 +110,68 @@ def test_gpu_kernels_dropout_is_the_same_in_blocks_of_any_size(xp):
     first = kernels.dropout_mask((4,), kernels.Mask(0x6627E8D5 / 2**32)).get()
     assert first[0] > 0
     assert kernels.dropout_mask((4,), kernels.Mask(0x6627E8D6 / 2**32)).get()[0] == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n_heads", [1, 3])
+def test_gpu_kernels_attend_within_sequences_and_repeat_to_the_bit(n_heads, xp):
+    lengths = np.array([3, 1, 0, 40, 9], dtype="i")
+    QKV, dY = drawn(53, 36), drawn(53, 12)
+    found = []
+    for ops in (new_ops(0), new_ops(0), new_ops(-1)):
+        Y, backprop = attend(ops, ops.asarray2f(QKV), ops.asarray1i(lengths), n_heads)
+        found.append([ops.to_numpy(Y), ops.to_numpy(backprop(ops.asarray2f(dY)))])
+    for first, again, on_host in zip(*found):
+        assert (first == again).all()
+        np.testing.assert_allclose(first, on_host, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("settings", [{}, {"activation": "relu", "positions": "none"}])
+def test_gpu_kernels_make_of_a_block_what_its_layers_make(settings, xp):
+    X, dY = drawn(53, 8), drawn(53, 8)
+    lengths, found = np.array([3, 1, 40, 9], dtype="i"), []
+    for gpu_id in (-1, 0):
+        with backend(gpu_id) as ops:
+            block = TransformerBlock(8, n_heads=2, **settings)
+        block.initialize()
+        draw = np.random.default_rng(1)
+        for layer in block.walk():
+            for name in layer.param_names:
+                shape = layer.get_param(name).shape
+                layer.set_param(name, ops.asarray(draw.normal(size=shape).astype("f")))
+        Y, backprop = block.begin_update(Ragged(ops.asarray2f(X), ops.asarray1i(lengths)))
+        dX = [backprop(Ragged(ops.asarray2f(dY), Y.lengths)).dataXd for _ in range(2)][0]
+        gradients = [each.get_grad(name) for each in block.walk() for name in each.param_names]
+        found.append([ops.to_numpy(each) for each in (Y.dataXd, dX, *gradients)])
+    assert len(found[0]) == 2 + 12
+    for on_host, on_device in zip(*found):
+        np.testing.assert_allclose(on_device, on_host, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.gpu
+def test_gpu_kernels_drop_the_same_cells_back_as_forth(xp):
+    """A step along the gradient adds to what is summed up as much as the gradient says."""
+    X, dY, lengths = drawn(9, 8), drawn(9, 8), np.array([4, 5], dtype="i")
+
+    def run(X):
+        with backend(0) as ops:
+            ops.seed(3)
+            block = TransformerBlock(8, n_heads=2, dropout=0.5)
+        block.initialize()
+        draw = np.random.default_rng(1)
+        for layer in block.walk():
+            for name in layer.param_names:
+                shape = layer.get_param(name).shape
+                layer.set_param(name, ops.asarray(draw.normal(size=shape).astype("f") / 2))
+        Y, backprop = block.begin_update(Ragged(ops.asarray2f(X), ops.asarray1i(lengths)))
+        dX = backprop(Ragged(ops.asarray2f(dY), Y.lengths)).dataXd
+        return (Y.dataXd.get().astype("d") * dY).sum(), dX.get()
+
+    _, dX = run(X)
+    step = 1e-2 / np.linalg.norm(dX)
+    gained = run(X + step * dX)[0] - run(X - step * dX)[0]
+    assert gained == pytest.approx(2 * step * (dX.astype("d") ** 2).sum(), rel=1e-2)
 
 
 def vectors(lengths, width):
@@ -232,7 +296,9 @@ def test_gpu_kernels_step_clears_the_gradients_it_took(xp, ops):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["80", "90", "120"])
-def test_gpu_kernels_compile_for_real_devices(architecture, tmp_path):
+@pytest.mark.parametrize("head", [0, 32, 128])
+def test_gpu_kernels_compile_for_real_devices(head, architecture, tmp_path):
+    code = f"#define HEAD {head}\n{kernels.source('attention')}" if head else kernels.source()
     try:
         import nvidia.cuda_nvrtc as package
 
@@ -241,12 +307,12 @@ def test_gpu_kernels_compile_for_real_devices(architecture, tmp_path):
         if shutil.which("nvcc") is None:
             pytest.skip("needs NVRTC (pip install nvidia-cuda-nvrtc-cu12) or nvcc")
         source = tmp_path / "kernels.cu"
-        source.write_text(kernels.source())
+        source.write_text(code)
         out = ["-o", str(tmp_path / "kernels.cubin"), str(source)]
         subprocess.run(["nvcc", "-cubin", f"-arch=sm_{architecture}", *out], check=True)
         return
     nvrtc, program = ctypes.CDLL(str(file)), ctypes.c_void_p()
-    text, name = kernels.source().encode(), b"kernels.cu"
+    text, name = code.encode(), b"kernels.cu"
     assert not nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, name, 0, None, None)
     option = (ctypes.c_char_p * 1)(f"--gpu-architecture=sm_{architecture}".encode())
     assert not nvrtc.nvrtcCompileProgram(program, 1, option)

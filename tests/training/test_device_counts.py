@@ -14,8 +14,9 @@ pytestmark = pytest.mark.gpu
 ENCODER = "agent.model.encoder"
 TRANSFORMER = {
     "@models": "thincdialog.TransformerEncoder.v1",
-    "tokens": {"@models": "thincdialog.TransformerTokens.v1"},
+    "tokens": {"@models": "thincdialog.TransformerTokens.v1", "width": 32},
 }
+TRANSFORMERS = ["transformer", "transformer classifier", "poly-encoder"]
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
@@ -28,8 +29,25 @@ TABLE = {
     "MemoryReader": (
         "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 35, 0, 1,
     ),
+    # Of transformers of 4 layers, 40 and 25 a layer; the first has one for either side.
+    "transformers": (
+        "quickstart", {ENCODER: TRANSFORMER, "world.batcher.size": 32}, 239, 0, 1,
+    ),
     "transformer": (
-        "quickstart", {ENCODER: TRANSFORMER}, 8758, 0, 1,
+        "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 127, 0, 1,
+    ),
+    "transformer classifier": (
+        "intent", {
+            "agent.model": {"@models": "thincdialog.Classifier.v1", "encoder": TRANSFORMER},
+            "tokenizer.char_ngrams": None,
+        }, 122, 0, 1,
+    ),
+    "poly-encoder": (
+        "ranker", {
+            "agent.model": {
+                "@models": "thincdialog.PolyEncoder.v1", "tokens": TRANSFORMER["tokens"],
+            },
+        }, 137, 0, 1,
     ),
 }  # fmt: skip
 
@@ -118,7 +136,7 @@ def test_device_counts_of_a_step(name, root, tmp_path, cupy):
     assert counts.launches <= launches, counts.shown("launches")
 
 
-@pytest.mark.parametrize("name", [name for name in TABLE if name != "transformer"])
+@pytest.mark.parametrize("name", TABLE)
 def test_device_counts_do_not_depend_on_the_batch(name, root, tmp_path, cupy):
     file, changes, *_ = TABLE[name]
     # The texts of the quickstart are as long as they are: others for its encoders.

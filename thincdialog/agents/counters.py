@@ -140,7 +140,7 @@ class Counters:
 
 
 class _Told:
-    """Of what does not wait for an update, or no longer does."""
+    """Sums of what was updated on, or never waits for an update."""
 
     def __init__(self) -> None:
         self.losses: List[Number] = []

@@ -311,10 +311,6 @@ class ModelAgent(ConversationAgent, Learner):
             self._parameters = self._parameters.replica(self.model)
         self.set_tokenizer(state["_text"])
 
-    def survey(self, train: Teacher) -> None:
-        """Take from the training data what is not weights (classes, candidates)."""
-        raise NotImplementedError
-
     def sample(self) -> Sequence[Any]:
         """Arguments for ``model.initialize``: a tiny input (and output)."""
         raise NotImplementedError
@@ -356,7 +352,7 @@ class ModelAgent(ConversationAgent, Learner):
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
-            # What a layer of a user's that lost rows leads to is found elsewhere.
+            # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
             lost, place = changed_rows(self.model), look_at(self.model)
@@ -409,7 +405,7 @@ class ModelAgent(ConversationAgent, Learner):
         if is_numpy_array(scores):
             best: Any = scores.argmax(axis=1)
             n_right, total = int((best == targets).sum()), float(losses.sum())
-        else:  # Nobody waits for a device; who reads the loss is told.
+        else:  # The device is not waited for: the error comes when the loss is read.
             best, found = kernels.judge(scores, targets, losses)
             n_right = Later(found[:1], ValueError)
             total = Later(found[1:], lambda: not_finite("loss", batch.ids()))
@@ -440,7 +436,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.parameters.clear_gradients()
 
     def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
-        """An error for numbers that are not finite, with the function of a user's that gave
+        """An error for numbers that are not finite, with the user's function that gave
         them first, if one did: what was learnt is learnt once more, and looked at.
 
         batches (Sequence[Batch]): Of the step.

@@ -11,6 +11,12 @@ from .dialog_ops import ExactProducts, stream_seed
 from .gpu import kernels
 from .known_numbers import Draws, KnownNumbers, derived, on_host
 
+# Slowest turn of ``ops.rotation``: once in about this many tokens times two pi.
+BASE = 10000.0
+# Tables of turns have so many places at least: few batches need larger ones.
+_FEWEST_PLACES = 1024
+_NO_PLACES: Any = numpy.zeros((0, 0), dtype="f")
+
 
 @registry.ops("thincdialog_cupy")
 class DialogCupyOps(ExactProducts, CupyOps):
@@ -27,6 +33,7 @@ class DialogCupyOps(ExactProducts, CupyOps):
     def __init__(self, device_type: DeviceTypes = "gpu", device_id: int = 0, **kwargs: Any) -> None:
         super().__init__(device_type, device_id, **kwargs)
         self.known_numbers = KnownNumbers(self.xp, self._entropy)
+        self._turns: Dict[int, Tuple[Any, Any]] = {}
         self._zeros: Dict[Any, Any] = {}
         self.seed(0)
 
@@ -226,6 +233,41 @@ class DialogCupyOps(ExactProducts, CupyOps):
         self, dY: Any, G: Any, hat: Any, scales: Any, dG: Any = None, db: Any = None
     ) -> Tuple[Any, Any, Any]:
         return kernels.backprop_layer_norm(dY, G, hat, scales, dG, db)
+
+    # --- attention --------------------------------------------------------------------
+
+    def attend(self, QKV: Any, lengths: Any, n_heads: int) -> Tuple[Any, Callable[[Any], Any]]:
+        """See ``ops.attention.attend``."""
+        (bounds,) = derived(self, _bounds, lengths)
+        Y, logs = kernels.attend(QKV, bounds, n_heads)
+        return Y, lambda dY: kernels.backprop_attend(dY, Y, logs, QKV, bounds)
+
+    def attend_with(
+        self, queries: Any, X: Any, lengths: Any
+    ) -> Tuple[Any, Callable[[Any], Tuple[Any, Any]]]:
+        """See ``ops.attention.attend_with``."""
+        X, (starts,) = self.as_contig(X), derived(self, _starts, lengths)
+        Y, P = kernels.attend_with(self.gemm(X, queries, trans2=True), X, starts)
+
+        def backprop(dY: Any) -> Tuple[Any, Any]:
+            owners, _ = derived(self, _repeats, lengths)
+            dS, dX = kernels.backprop_attend_with(dY, P, queries, X, starts, owners)
+            return self.gemm(dS, X, trans1=True), dX
+
+        return Y, backprop
+
+    def turns(self, places: Any, half: int) -> Tuple[Any, Any, Any]:
+        """For kernels that rotate: the places, int64, and cosine and sine of their turns.
+
+        half (int): Of the width of a head.
+        """
+        highest = int(on_host(self, places).max(initial=0))
+        cosines, sines = self._turns.get(half, (_NO_PLACES, _NO_PLACES))
+        if cosines.shape[0] <= highest:
+            n_places = max(_FEWEST_PLACES, 1 << highest.bit_length())
+            cosines, sines = kernels.rotation_tables(n_places, half, BASE)
+            self._turns[half] = cosines, sines
+        return places, cosines, sines
 
 
 def _starts(lengths: Any) -> Tuple[Any, ...]:

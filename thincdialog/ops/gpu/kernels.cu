@@ -710,7 +710,6 @@ extern "C" __global__ void backprop_l2_normalise(float* dX, const float* dY, con
     }
 }
 
-// Rows of mean 0 and variance 1 (hat), times G, plus b; and what they were multiplied by.
 extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const float* X,
         const float* G, const float* b, int n_rows, int width, double eps) {
     __shared__ float part[1024];
@@ -720,18 +719,20 @@ extern "C" __global__ void layer_norm(float* Y, float* hat, float* scales, const
     }
 }
 
-// The same of skip + mask * (X + bias).
-extern "C" __global__ void add_norm(float* Y, float* hat, float* scales, const float* X,
-        const float* bias, const float* skip, const float* G, const float* b, int n_rows,
-        int width, double eps, unsigned long long seed, unsigned long long number, double rate) {
+// The same of skip + mask * (X + bias), which is `sum` where it is wanted; without G, that alone.
+extern "C" __global__ void add_norm(float* Y, float* hat, float* scales, float* sum,
+        const float* X, const float* bias, const float* skip, const float* G, const float* b,
+        int n_rows, int width, double eps, unsigned long long seed, unsigned long long number,
+        double rate) {
     __shared__ float part[1024];
     for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
         long long first = (long long)row * width;
+        float* to = (sum ? sum : hat) + first;
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             float x = X[first + c] + bias[c];
-            hat[first + c] = skip[first + c] + x * mask_of(first + c, seed, number, rate);
+            to[c] = skip[first + c] + x * mask_of(first + c, seed, number, rate);
         }
-        norm_row(Y + first, hat + first, scales + row, hat + first, G, b, width, eps, part);
+        if (G) norm_row(Y + first, hat + first, scales + row, to, G, b, width, eps, part);
     }
 }
 
@@ -752,20 +753,6 @@ extern "C" __global__ void maxout_norm(float* Y, float* hat, float* scales, int*
         for (int c = threadIdx.x; c < width; c += blockDim.x) {
             float factor = mask_of(first + c, seed, number, rate);
             Y[first + c] = skip[first + c] + Y[first + c] * factor;
-        }
-    }
-}
-
-// dS is the gradient of the rows; dX, if there is one, what of it belongs to mask * (X + bias).
-extern "C" __global__ void backprop_layer_norm(float* dS, float* dX, const float* dY,
-        const float* G, const float* hat, const float* scales, int n_rows, int width,
-        unsigned long long seed, unsigned long long number, double rate) {
-    __shared__ float part[1024];
-    for (int row = blockIdx.x; row < n_rows; row += gridDim.x) {
-        long long first = (long long)row * width;
-        backprop_norm_row(dS + first, dY + first, G, hat + first, scales[row], width, part);
-        for (int c = threadIdx.x; dX && c < width; c += blockDim.x) {
-            dX[first + c] = dS[first + c] * mask_of(first + c, seed, number, rate);
         }
     }
 }
@@ -836,6 +823,237 @@ extern "C" __global__ void dropout(float* Y, const float* X, long long n, unsign
         for (long long at = four * 4; at < four * 4 + 4 && at < n; at++) {
             float factor = c[at - four * 4] >= limit ? kept : 0.0f;
             Y[at] = X ? X[at] * factor : factor;
+        }
+    }
+}
+
+// --- transformers ---------------------------------------------------------------------
+
+// Of each column the sum over all rows of what cell(row, c) gives, which put(c, sum) takes. Blocks
+// share the work: n_chunks of them have the same 32 columns, and each some rows. The last one to
+// come adds up what they found, in their order. `place` is the block's number among these, `parts`
+// has room for (n_chunks, width), and `done` is zero before and after, a number for 32 columns.
+template <class Cell, class Put>
+__device__ void sum_columns(float* parts, int* done, int n_rows, int width, int place,
+        int n_chunks, Cell cell, Put put) {
+    __shared__ float part[128];
+    __shared__ bool is_last;
+    int group = place / n_chunks, chunk = place % n_chunks, first = 32 * group;
+    int n_own = (n_rows + n_chunks - 1) / n_chunks, start = chunk * n_own;
+    int stop = start + n_own < n_rows ? start + n_own : n_rows;
+    for (int v = threadIdx.x; v < 128; v += blockDim.x) {
+        float total = 0;
+        if (first + v % 32 < width) {
+            for (int row = start + v / 32; row < stop; row += 4) total += cell(row, first + v % 32);
+        }
+        part[v] = total;
+    }
+    __syncthreads();
+    for (int v = threadIdx.x; v < 32 && first + v < width; v += blockDim.x) {
+        parts[(long long)chunk * width + first + v] =
+            (part[v] + part[v + 32]) + (part[v + 64] + part[v + 96]);
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) is_last = atomicAdd(&done[group], 1) == n_chunks - 1;
+    __syncthreads();
+    if (!is_last) return;
+    __threadfence();
+    const volatile float* found = parts;
+    for (int v = threadIdx.x; v < 128; v += blockDim.x) {
+        float total = 0;
+        if (first + v % 32 < width) {
+            for (int k = v / 32; k < n_chunks; k += 4) {
+                total += found[(long long)k * width + first + v % 32];
+            }
+        }
+        part[v] = total;
+    }
+    __syncthreads();
+    for (int v = threadIdx.x; v < 32 && first + v < width; v += blockDim.x) {
+        put(first + v, (part[v] + part[v + 32]) + (part[v + 64] + part[v + 96]));
+    }
+    if (threadIdx.x == 0) done[group] = 0;
+}
+
+// The gradient of X, plus `more` where there is some, by the first n_row_blocks blocks, and, if it
+// is wanted, what a dropout lets through of it; those of G and b, added to them, by the others.
+extern "C" __global__ void backprop_layer_norm(float* dX, float* d_dropped, float* dG, float* db,
+        float* parts, int* done, const float* dY, const float* G, const float* hat,
+        const float* scales, const float* more, int n_rows, int width, int n_row_blocks,
+        int n_chunks, unsigned long long seed, unsigned long long number, double rate) {
+    __shared__ float part[1024];
+    if (blockIdx.x >= n_row_blocks) {
+        int place = blockIdx.x - n_row_blocks;
+        sum_columns(parts, done, n_rows, 2 * width, place, n_chunks, [&](int row, int c) {
+            long long at = (long long)row * width + c % width;
+            return c < width ? dY[at] * hat[at] : dY[at];
+        }, [&](int c, float sum) { (c < width ? dG[c] : db[c - width]) += sum; });
+        return;
+    }
+    for (int row = blockIdx.x; row < n_rows; row += n_row_blocks) {
+        long long first = (long long)row * width;
+        backprop_norm_row(dX + first, dY + first, G, hat + first, scales[row], width, part);
+        for (int c = threadIdx.x; (more || d_dropped) && c < width; c += blockDim.x) {
+            long long at = first + c;
+            if (more) dX[at] += more[at];
+            if (d_dropped) d_dropped[at] = dX[at] * mask_of(at, seed, number, rate);
+        }
+    }
+}
+
+// Adds b to Z, and Y = gelu(Z), or relu(Z).
+extern "C" __global__ void activate(float* Y, float* Z, const float* b, long long n, int width,
+        int is_gelu) {
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;
+            i += (long long)gridDim.x * blockDim.x) {
+        float z = Z[i] + b[i % width];
+        Z[i] = z;
+        Y[i] = is_gelu ? z * 0.5f * (1 + erff(z * 0.70710678f)) : z > 0 ? z : 0.0f;
+    }
+}
+
+// The gradient of Z, and of b (added to it), from that of Y; and the columns of X are added to dx.
+extern "C" __global__ void backprop_activate(float* dZ, float* db, float* dx, float* parts,
+        int* done, const float* dY, const float* Z, const float* X, int n_rows, int width,
+        int n_more, int n_chunks, int is_gelu) {
+    sum_columns(parts, done, n_rows, width + n_more, blockIdx.x, n_chunks, [&](int row, int c) {
+        if (c >= width) return X[(long long)row * n_more + c - width];
+        long long at = (long long)row * width + c;
+        float z = Z[at], slope = z > 0 ? 1.0f : 0.0f;
+        if (is_gelu) {
+            slope = 0.5f * (1 + erff(z * 0.70710678f)) + z * 0.39894228f * expf(-0.5f * z * z);
+        }
+        return dZ[at] = slope * dY[at];
+    }, [&](int c, float sum) { (c < width ? db[c] : dx[c - width]) += sum; });
+}
+
+// Cosine and sine of the turn of each place and point of a head.
+extern "C" __global__ void rotation_tables(float* cosines, float* sines, int n_places, int half,
+        double base) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n_places * half;
+            i += gridDim.x * blockDim.x) {
+        double angle = (i / half) * pow(base, -(double)(i % half) / half);
+        cosines[i] = (float)cos(angle);
+        sines[i] = (float)sin(angle);
+    }
+}
+
+// Cell c of a token's queries, keys and values (3 * width cells), turned by its place.
+__device__ float turned(const float* x, int c, int width, int half, const float* cosines,
+        const float* sines, long long place, float direction) {
+    if (c >= 2 * width) return x[c];
+    int i = c % (2 * half);
+    long long at = place * half + i % half;
+    float s = direction * sines[at];
+    return i < half ? x[c] * cosines[at] - x[c + half] * s : x[c - half] * s + x[c] * cosines[at];
+}
+
+// Adds a bias, where there is one, and turns queries and keys, where there are places; in place.
+extern "C" __global__ void rotate(float* X, const float* b, const long long* places,
+        const float* cosines, const float* sines, int n_tokens, int width, int half,
+        double direction) {
+    long long n_points = places ? 3LL * width / 2 : 3LL * width;  // Of two cells, or of one.
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < n_tokens * n_points;
+            at += (long long)gridDim.x * blockDim.x) {
+        long long t = at / n_points;
+        int point = at % n_points;
+        float* x = X + t * 3 * width;
+        if (!places) {
+            if (b) x[point] += b[point];
+            continue;
+        }
+        int c = point / half * 2 * half + point % half;
+        if (b) x[c] += b[c], x[c + half] += b[c + half];
+        float left = turned(x, c, width, half, cosines, sines, places[t], (float)direction);
+        x[c + half] = turned(x, c + half, width, half, cosines, sines, places[t], (float)direction);
+        x[c] = left;
+    }
+}
+
+// The gradient before it was turned, and of the bias (added to it); and the columns of Z are
+// added to dz.
+extern "C" __global__ void backprop_rotate(float* dX, float* db, float* dz, float* parts, int* done,
+        const float* dY, const float* Z, const long long* places, const float* cosines,
+        const float* sines, int n_tokens, int width, int half, int n_chunks) {
+    sum_columns(parts, done, n_tokens, 4 * width, blockIdx.x, n_chunks, [&](int t, int c) {
+        if (c >= 3 * width) return Z[(long long)t * width + c - 3 * width];
+        const float* d = dY + (long long)t * 3 * width;
+        float own = places ? turned(d, c, width, half, cosines, sines, places[t], -1.0f) : d[c];
+        return dX[(long long)t * 3 * width + c] = own;
+    }, [&](int c, float sum) { (c < 3 * width ? db[c] : dz[c - 3 * width]) += sum; });
+}
+
+// Each query attends to the tokens of each sequence: of their scores S (n_tokens, n_queries) the
+// softmax P over the sequence, and Y (n_sequences, n_queries, width), sums of tokens by it.
+extern "C" __global__ void attend_with(float* Y, float* P, const float* S, const float* X,
+        const int* starts, int n_sequences, int n_queries, int width) {
+    __shared__ float part[1024];
+    for (int pair = blockIdx.x; pair < n_sequences * n_queries; pair += gridDim.x) {
+        int first = starts[pair / n_queries], stop = starts[pair / n_queries + 1];
+        long long q = pair % n_queries;
+        float highest = -3.0e38f, own = 0;
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            float score = S[t * (long long)n_queries + q];
+            if (!(score <= highest)) highest = score;
+        }
+        highest = block_max(highest, part);
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            long long at = t * (long long)n_queries + q;
+            P[at] = expf(S[at] - highest);
+            own += P[at];
+        }
+        float sum = block_sum(own, part);
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float total = 0;
+            for (int t = first; t < stop; t++) {
+                total += P[t * (long long)n_queries + q] * X[t * (long long)width + c];
+            }
+            Y[pair * (long long)width + c] = first < stop ? total / sum : 0.0f;
+        }
+        __syncthreads();
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            P[t * (long long)n_queries + q] /= sum;
+        }
+    }
+}
+
+// The gradient of the scores.
+extern "C" __global__ void backprop_scores(float* dS, const float* dY, const float* P,
+        const float* X, const int* starts, int n_sequences, int n_queries, int width) {
+    __shared__ float part[1024];
+    for (int pair = blockIdx.x; pair < n_sequences * n_queries; pair += gridDim.x) {
+        int first = starts[pair / n_queries], stop = starts[pair / n_queries + 1];
+        const float* d = dY + pair * (long long)width;
+        float own = 0;
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            long long at = t * (long long)n_queries + pair % n_queries;
+            float dP = 0;
+            for (int c = 0; c < width; c++) dP += d[c] * X[t * (long long)width + c];
+            dS[at] = dP;
+            own += P[at] * dP;
+        }
+        float mean = block_sum(own, part);
+        for (int t = first + threadIdx.x; t < stop; t += blockDim.x) {
+            long long at = t * (long long)n_queries + pair % n_queries;
+            dS[at] = P[at] * (dS[at] - mean);
+        }
+    }
+}
+
+// The gradient of the tokens: as what is summed up, and as what queries are compared with.
+extern "C" __global__ void backprop_attend_with(float* dX, const float* dY, const float* P,
+        const float* dS, const float* queries, const int* owners, int n_tokens,
+        int n_queries, int width) {
+    for (int t = blockIdx.x; t < n_tokens; t += gridDim.x) {
+        const float *p = P + t * (long long)n_queries, *ds = dS + t * (long long)n_queries;
+        const float* d = dY + (long long)owners[t] * n_queries * width;
+        for (int c = threadIdx.x; c < width; c += blockDim.x) {
+            float total = 0;
+            for (int q = 0; q < n_queries; q++) {
+                total += p[q] * d[q * width + c] + ds[q] * queries[q * width + c];
+            }
+            dX[t * (long long)width + c] = total;
         }
     }
 }

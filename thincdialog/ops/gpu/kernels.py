@@ -1,4 +1,5 @@
-"""Starts the kernels of ``kernels.cu``. All arrays are CuPy's, float32 or int32, contiguous."""
+"""Starts the kernels of ``kernels.cu`` and ``attention.cu``. All arrays are CuPy's, float32 or
+int32, contiguous."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -34,15 +35,20 @@ NO_MASK = Mask(0.0)
 
 
 @lru_cache(maxsize=None)
-def source() -> str:
-    """The kernels, in CUDA C++."""
-    return (Path(__file__).parent / "kernels.cu").read_text(encoding="utf8")
+def source(file: str = "kernels") -> str:
+    """Kernels, in CUDA C++.
+
+    file (str): "kernels", or "attention" for those that are compiled for one width of heads.
+    """
+    return (Path(__file__).parent / f"{file}.cu").read_text(encoding="utf8")
 
 
 @lru_cache(maxsize=None)
-def _kernel(name: str) -> Any:
+def _kernel(name: str, head: int) -> Any:
     import cupy
 
+    if head:
+        return cupy.RawKernel(source("attention"), name, options=(f"-DHEAD={head}",))
     return cupy.RawKernel(source(), name)
 
 
@@ -60,10 +66,12 @@ def _own_turns() -> Any:
     return _turns(cupy.cuda.runtime.getDevice(), cupy.cuda.get_current_stream().ptr)
 
 
-def _start(name: str, n_blocks: int, *arguments: Any, threads: int = _THREADS) -> None:
+def _start(
+    name: str, n_blocks: int, *arguments: Any, threads: int = _THREADS, head: int = 0
+) -> None:
     if n_blocks:  # Without rows there is nothing to do, and CUDA refuses no blocks.
         plain = (_NO_ARRAY if each is None else each for each in arguments)
-        _kernel(name)((n_blocks,), (threads,), tuple(plain))
+        _kernel(name, head)((n_blocks,), (threads,), tuple(plain))
 
 
 def _int(number: int) -> Any:
@@ -470,13 +478,8 @@ def backprop_layer_norm(
     """
     import cupy
 
-    (n, width), dY = hat.shape, _floats(dY)
-    dX = cupy.empty_like(hat)
     dG, db = (cupy.zeros_like(G) if each is None else each for each in (dG, db))
-    arguments = (dX, None, dY, _floats(G), hat, scales, _int(n), _int(width))
-    _start("backprop_layer_norm", n, *arguments, *_place_of(NO_MASK))
-    _add_gains(dY, hat, (dG, db, None))
-    return dX, dG, db
+    return _backprop_normal(_floats(dY), (G, hat, scales), (dG, db), None, NO_MASK)[0], dG, db
 
 
 def _add_gains(dY: Any, hat: Any, gradients: Tuple[Any, Any, Any], dX: Any = None) -> None:
@@ -501,7 +504,7 @@ def add_norm(
 
     (n, width), X = X.shape, _floats(X)
     Y, hat, scales = cupy.empty_like(X), cupy.empty_like(X), cupy.empty((n,), dtype="f")
-    given = (Y, hat, scales, X, bias, _floats(skip), *weights)
+    given = (Y, hat, scales, None, X, bias, _floats(skip), *weights)
     sizes = (_int(n), _int(width), _LEAST_VARIANCE)
     _start("add_norm", n, *given, *sizes, *_place_of(mask))
     return Y, hat, scales
@@ -511,14 +514,9 @@ def backprop_add_norm(
     dY: Any, G: Any, hat: Any, scales: Any, mask: Mask, gradients: Tuple[Any, Any, Any]
 ) -> Tuple[Any, Any]:
     """The gradients of ``skip`` and of X; those of G, b and bias are added to ``gradients``."""
-    import cupy
 
-    (n, width), dY = hat.shape, _floats(dY)
-    d_skip = cupy.empty_like(hat)
-    dX = cupy.empty_like(hat) if mask.rate else None
-    given = (d_skip, dX, dY, G, hat, scales, _int(n), _int(width))
-    _start("backprop_layer_norm", n, *given, *_place_of(mask))
-    dX = d_skip if dX is None else dX
+    dY = _floats(dY)
+    d_skip, dX = _backprop_normal(dY, (G, hat, scales), None, None, mask)
     _add_gains(dY, hat, gradients, dX)
     return d_skip, dX
 
@@ -580,3 +578,213 @@ def _dropout(Y: Any, X: Any, mask: Mask) -> Any:
     n_blocks = _of_size(-(-Y.size // 4))
     _start("dropout", n_blocks, Y, X, numpy.int64(Y.size), *_place_of(mask))
     return Y
+
+
+# --- transformers ---------------------------------------------------------------------
+
+# Columns that have a counter; rows of a block that sums columns, at least, and most blocks.
+_GROUP, _MOST_GROUPS, _CHUNK_ROWS, _MOST_CHUNKS = 32, 4096, 16, 64
+
+
+@lru_cache(maxsize=None)
+def _counters(device: int) -> Any:
+    """Zeros, in which the blocks of a kernel count; it leaves zeros."""
+    import cupy
+
+    return cupy.zeros((_MOST_GROUPS,), dtype="i")
+
+
+def _column_sums(n_rows: int, width: int) -> Tuple[Tuple[Any, Any], int, int]:
+    """For a kernel that sums columns: room for its parts, and counters; how many blocks it has;
+    and how many share the same columns."""
+    import cupy
+
+    n_chunks, n_groups = min(_MOST_CHUNKS, -(-n_rows // _CHUNK_ROWS)), -(-width // _GROUP)
+    if n_groups > _MOST_GROUPS:
+        raise ValueError(f"kernels of a GPU sum {_GROUP * _MOST_GROUPS} columns, not {width}")
+    parts = cupy.empty((n_chunks, width), dtype="f")
+    return (parts, _counters(parts.device.id)), n_chunks * n_groups, n_chunks
+
+
+def add_dropped(X: Any, bias: Any, skip: Any, mask: Mask) -> Any:
+    """skip + mask * (X + bias)."""
+    import cupy
+
+    n, width = X.shape
+    total = cupy.empty_like(X)
+    given = (None, None, None, total, X, bias, skip, None, None)
+    _start("add_norm", n, *given, _int(n), _int(width), 0.0, *_place_of(mask))
+    return total
+
+
+def add_dropped_and_norm(
+    X: Any, bias: Any, skip: Any, weights: Tuple[Any, Any], mask: Mask
+) -> Tuple[Any, Any, Any, Any]:
+    """``add_dropped``, and ``add_norm``."""
+    import cupy
+
+    n, width = X.shape
+    total, Y, hat = (cupy.empty_like(X) for _ in range(3))
+    scales = cupy.empty((n,), dtype="f")
+    given = (Y, hat, scales, total, X, bias, skip, *weights)
+    _start("add_norm", n, *given, _int(n), _int(width), _LEAST_VARIANCE, *_place_of(mask))
+    return total, Y, hat, scales
+
+
+def backprop_add_dropped_and_norm(
+    dY: Any, d_sum: Any, normal: Tuple[Any, Any, Any], d_normal: Tuple[Any, Any], mask: Mask
+) -> Tuple[Any, Any]:
+    """Back through ``add_dropped_and_norm``; the gradient of the bias is left.
+
+    dY, d_sum (Floats2d): Gradients of the normal rows and of what they were made of.
+    normal (Tuple): G, hat and scales.
+    d_normal (Tuple): Where the gradients of G and b are gathered.
+    RETURNS (Tuple[Floats2d, Floats2d]): The gradients of ``skip`` and of X.
+    """
+    return _backprop_normal(dY, normal, d_normal, d_sum, mask)
+
+
+def _backprop_normal(
+    dY: Any, normal: Tuple[Any, Any, Any], d_normal: Any, more: Any, mask: Mask
+) -> Tuple[Any, Any]:
+    import cupy
+
+    (G, hat, scales), n_blocks, n_chunks = normal, 0, 0
+    n, width = hat.shape
+    dX = cupy.empty_like(hat)
+    d_dropped = cupy.empty_like(hat) if mask.rate else None
+    gathered: Any = (None, None, None, None)
+    if d_normal is not None:
+        sums, n_blocks, n_chunks = _column_sums(n, 2 * width)
+        gathered = (*d_normal, *sums)
+    arguments = (dX, d_dropped, *gathered, dY, _floats(G), hat, scales, more)
+    sizes = (_int(n), _int(width), _int(n), _int(n_chunks))
+    _start("backprop_layer_norm", n + n_blocks, *arguments, *sizes, *_place_of(mask))
+    return dX, dX if d_dropped is None else d_dropped
+
+
+def activate(Z: Any, b: Any, is_gelu: bool) -> Any:
+    """GELU, or else ReLU, of Z + b, which takes the place of Z."""
+    import cupy
+
+    Y = cupy.empty_like(Z)
+    sizes = (numpy.int64(Z.size), _int(Z.shape[1]), _int(is_gelu))
+    _start("activate", _of_size(Z.size), Y, Z, b, *sizes)
+    return Y
+
+
+def backprop_activate(dY: Any, Z: Any, db: Any, is_gelu: bool, columns: Tuple[Any, Any]) -> Any:
+    """The gradient of Z; that of b is added to ``db``.
+
+    columns (Tuple[Floats2d, Floats1d]): Another array of as many rows, whose sums of columns are
+        added to the second: the gradient of another bias.
+    """
+    import cupy
+
+    (n, width), dZ, (X, dx) = Z.shape, cupy.empty_like(Z), columns
+    sums, n_blocks, n_chunks = _column_sums(n, width + X.shape[1])
+    sizes = (_int(n), _int(width), _int(X.shape[1]), _int(n_chunks), _int(is_gelu))
+    _start("backprop_activate", n_blocks, dZ, db, dx, *sums, dY, Z, X, *sizes)
+    return dZ
+
+
+def rotation_tables(n_places: int, half: int, base: float) -> Tuple[Any, Any]:
+    """Cosine and sine of place / base ** (i / half), each of shape (n_places, half)."""
+    import cupy
+
+    cosines, sines = (cupy.empty((n_places, half), dtype="f") for _ in range(2))
+    sizes = (_int(n_places), _int(half), float(base))
+    _start("rotation_tables", _of_size(cosines.size), cosines, sines, *sizes)
+    return cosines, sines
+
+
+def rotate(X: Any, b: Any, turns: Any, half: int, direction: float = 1.0) -> None:
+    """Add a bias and turn queries and keys, in place.
+
+    X (Floats2d): Queries, keys and values side by side, shape (n_tokens, 3 * width), contiguous.
+    b (Optional[Floats1d]): Shape (3 * width,).
+    turns (Optional[Tuple]): Place of each token, int64, and tables of ``rotation_tables``.
+    half (int): Of the width of a head; not read without turns.
+    """
+    n, width = X.shape[0], X.shape[1] // 3
+    sizes = (_int(n), _int(width), _int(half), float(direction))
+    _start("rotate", _of_size(X.size), X, b, *(turns or (None, None, None)), *sizes)
+
+
+def backprop_rotate(dY: Any, db: Any, turns: Any, half: int, columns: Tuple[Any, Any]) -> Any:
+    """The gradient of X; that of b is added to ``db``.
+
+    columns (Tuple[Floats2d, Floats1d]): As for ``backprop_activate``; shape (n_tokens, width).
+    """
+    import cupy
+
+    (n, n_cells), dX, (Z, dz) = dY.shape, cupy.empty_like(dY), columns
+    sums, n_blocks, n_chunks = _column_sums(n, n_cells // 3 * 4)
+    sizes = (_int(n), _int(n_cells // 3), _int(half), _int(n_chunks))
+    turns = turns or (None, None, None)
+    _start("backprop_rotate", n_blocks, dX, db, dz, *sums, dY, Z, *turns, *sizes)
+    return dX
+
+
+def attend(QKV: Any, bounds: Any, n_heads: int) -> Tuple[Any, Any]:
+    """Attention of each token to all of its sequence; and logarithms of sums of weights.
+
+    QKV (Floats2d): Queries, keys and values side by side, shape (n_tokens, 3 * width).
+    bounds (Ints2d): Where each token's sequence begins and ends, shape (2, n_tokens).
+    RETURNS (Tuple[Floats2d, Floats2d]): Shapes (n_tokens, width) and (n_heads, n_tokens).
+    """
+    import cupy
+
+    n, width = QKV.shape[0], QKV.shape[1] // 3
+    QKV = _floats(QKV)
+    Y, logs = cupy.empty((n, width), dtype="f"), cupy.empty((n_heads, n), dtype="f")
+    arguments = (Y, logs, QKV, bounds, _int(n), _int(n_heads))
+    _start("attend", -(-n * n_heads // _THREADS), *arguments, head=width // n_heads)
+    return Y, logs
+
+
+def backprop_attend(dY: Any, Y: Any, logs: Any, QKV: Any, bounds: Any) -> Any:
+    """The gradient of QKV; Y and logs as ``attend`` gave them."""
+    import cupy
+
+    (n, width), n_heads = Y.shape, logs.shape[0]
+    QKV, dY, dQKV = _floats(QKV), _floats(dY), cupy.empty(QKV.shape, dtype="f")
+    arguments = (dQKV, dY, Y, logs, QKV, bounds, _int(n), _int(n_heads))
+    _start("backprop_attend", -(-2 * n * n_heads // _THREADS), *arguments, head=width // n_heads)
+    return dQKV
+
+
+def attend_with(S: Any, X: Any, starts: Any) -> Tuple[Any, Any]:
+    """What queries find in each sequence.
+
+    S (Floats2d): Products of tokens and queries, shape (n_tokens, n_queries).
+    X (Floats2d): Tokens, shape (n_tokens, width).
+    starts (Ints1d): Where each sequence begins, and the end of the last.
+    RETURNS (Tuple[Floats3d, Floats2d]): Shape (n_sequences, n_queries, width), and the weights,
+        shaped like S.
+    """
+    import cupy
+
+    n, n_queries, width = starts.shape[0] - 1, S.shape[1], X.shape[1]
+    Y, P = cupy.empty((n, n_queries, width), dtype="f"), cupy.empty(S.shape, dtype="f")
+    arguments = (Y, P, _floats(S), X, starts, _int(n), _int(n_queries), _int(width))
+    _start("attend_with", n * n_queries, *arguments)
+    return Y, P
+
+
+def backprop_attend_with(
+    dY: Any, P: Any, queries: Any, X: Any, starts: Any, owners: Any
+) -> Tuple[Any, Any]:
+    """The gradients of S, and of X as a whole.
+
+    owners (Ints1d): The sequence of each token.
+    """
+    import cupy
+
+    n, n_queries, width = dY.shape
+    dS, dX, dY = cupy.empty_like(P), cupy.empty_like(X), _floats(dY)
+    sizes = (_int(n), _int(n_queries), _int(width))
+    _start("backprop_scores", n * n_queries, dS, dY, P, X, starts, *sizes)
+    arguments = (dX, dY, P, dS, _floats(queries), owners, _int(X.shape[0]))
+    _start("backprop_attend_with", X.shape[0], *arguments, *sizes[1:])
+    return dS, dX
