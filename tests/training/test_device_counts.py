@@ -20,18 +20,18 @@ TRANSFORMERS = ["transformer", "transformer classifier", "poly-encoder"]
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
-    "quickstart": ("quickstart", {}, 51, 0, 1),
-    "ranker": ("ranker", {}, 29, 0, 1),
+    "quickstart": ("quickstart", {}, 49, 0, 1),
+    "ranker": ("ranker", {}, 27, 0, 1),
     "intent": ("intent", {}, 40, 0, 1),
     "babi": ("babi", {}, 32, 0, 1),
-    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 75, 0, 1),
-    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 57, 0, 1),
+    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 70, 0, 1),
+    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 52, 0, 1),
     "MemoryReader": (
-        "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 35, 0, 1,
+        "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 23, 0, 1,
     ),
     # Of transformers of 4 layers, 40 and 25 a layer; the first has one for either side.
     "transformers": (
-        "quickstart", {ENCODER: TRANSFORMER, "world.batcher.size": 32}, 239, 0, 1,
+        "quickstart", {ENCODER: TRANSFORMER, "world.batcher.size": 32}, 234, 0, 1,
     ),
     "transformer": (
         "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 127, 0, 1,
