@@ -21,18 +21,18 @@ MOST_BYTES = 3 << 18
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
-    "quickstart": ("quickstart", {}, 50, 0, 1),
-    "ranker": ("ranker", {}, 28, 0, 1),
+    "quickstart": ("quickstart", {}, 48, 0, 1),
+    "ranker": ("ranker", {}, 26, 0, 1),
     "intent": ("intent", {}, 39, 0, 1),
     "babi": ("babi", {}, 31, 0, 1),
-    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 74, 0, 1),
-    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 56, 0, 1),
+    "CNN": ("quickstart", {ENCODER: {"@models": "thincdialog.CNNEncoder.v1"}}, 69, 0, 1),
+    "BiLSTM": ("quickstart", {ENCODER: {"@models": "thincdialog.BiLSTMEncoder.v1"}}, 51, 0, 1),
     "MemoryReader": (
-        "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 34, 0, 1,
+        "quickstart", {ENCODER: {"@models": "thincdialog.MemoryReader.v1"}}, 22, 0, 1,
     ),
     # Of transformers of 4 layers, 40 and 25 a layer; the first has one for either side.
     "transformers": (
-        "quickstart", {ENCODER: TRANSFORMER, "world.batcher.size": 32}, 238, 0, 1,
+        "quickstart", {ENCODER: TRANSFORMER, "world.batcher.size": 32}, 233, 0, 1,
     ),
     "transformer": (
         "ranker", {ENCODER: TRANSFORMER, "agent.model.share": "all"}, 126, 0, 1,

@@ -1,5 +1,6 @@
 """Conversations and replies that go through the layers they share as one batch."""
 
+import operator
 from typing import Any, Callable, List, Sequence, Tuple
 
 import numpy
@@ -24,16 +25,16 @@ def encode_both(
         gradients of these to those of X.
     """
     one, other = map(_layers, encoders)
-    if encoders[0] is encoders[1]:
-        one = other = [encoders[0]]
-    if one[0] is not other[0] or not isinstance(one[0].ops, DialogCupyOps):
+    n = _n_in_common(one, other)
+    ops = encoders[0].ops
+    if not n or not isinstance(ops, DialogCupyOps):
         first, backprop_first = encoders[0](X[0], is_train)
         second, backprop_second = encoders[1](X[1], is_train)
         return (first, second), lambda d, d_other: (backprop_first(d), backprop_second(d_other))
-    joined, backprop_shared = one[0](_joined(one[0].ops, X), is_train)
+    joined, backprop_shared = _run(one[:n], _joined(ops, X), is_train)
     outputs, backprops = [], []
-    parts, backprop_parts = _split(one[0].ops, joined, X)
-    for layers, part in zip((one[1:], other[1:]), parts):
+    parts, backprop_parts = _split(ops, joined, X)
+    for layers, part in zip((one[n:], other[n:]), parts):
         output, backprop = _run(layers, part, is_train)
         outputs.append(output)
         backprops.append(backprop)
@@ -41,14 +42,37 @@ def encode_both(
     def backprop_both(d: Any, d_other: Any) -> Tuple[Any, Any]:
         backprop_shared(backprop_parts(backprops[0](d), backprops[1](d_other)))
         return tuple(  # type: ignore[return-value]
-            Ragged(no_gradient(one[0].ops, each.dataXd), each.lengths) for each in X
+            Ragged(no_gradient(ops, each.dataXd), each.lengths) for each in X
         )
 
     return (outputs[0], outputs[1]), backprop_both
 
 
 def _layers(encoder: Model) -> List[Model]:
-    return encoder.layers if encoder._func is chain_forward else [encoder]
+    """The layers of a chain, and those of chains in it."""
+    if encoder._func is not chain_forward:
+        return [encoder]
+    return [layer for each in encoder.layers for layer in _layers(each)]
+
+
+def _n_in_common(one: Sequence[Model], other: Sequence[Model]) -> int:
+    """How many layers both begin with; layers of ours without weights may be copies. 0 if they
+    share none."""
+    n = 0
+    for layer, its_other in zip(one, other):
+        if layer is not its_other and not _are_copies(layer, its_other):
+            break
+        n += 1
+    return n if any(map(operator.is_, one[:n], other[:n])) else 0
+
+
+def _are_copies(one: Model, other: Model) -> bool:
+    """Of a layer without weights that treats each example by itself, as ours do."""
+    is_ours = one._func.__module__.startswith(f"{__package__.partition('.')[0]}.layers.")
+    same = one._func is other._func and one.attrs == other.attrs
+    dims = [{name: each.maybe_get_dim(name) for name in each.dim_names} for each in (one, other)]
+    have_more = any(each.layers or each.param_names or each.ref_names for each in (one, other))
+    return is_ours and same and dims[0] == dims[1] and not have_more
 
 
 def _run(layers: Sequence[Model], X: Any, is_train: bool) -> Tuple[Any, Callable[[Any], Any]]:
