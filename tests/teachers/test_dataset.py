@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.processes import little_memory, no_longer_than, slow
-from thincdialog.api import DataError
+from thincdialog.api import ConfigError, DataError
 from thincdialog.contract import CodeError
 from thincdialog.teachers.dataset import Dataset
 
@@ -32,6 +32,16 @@ class Indexed:
 
     def __getitem__(self, number):
         return self.rows[number % len(self.rows)]
+
+
+class Again:
+    """Can be gone through again, and not be indexed."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        return iter(self.rows)
 
 
 class Endless(Indexed):
@@ -78,6 +88,33 @@ def test_dataset_of_unlabelled_rows():
     assert [row.get("eval_labels") for row in shown(rows)] == [None, ["x"]]
 
 
+def test_dataset_labels_come_in_many_forms():
+    labels = [np.array([0, 2]), np.int64(3), 4, 0.5, ("a", 1)]
+    rows = [{"text": "a", "label": label} for label in labels]
+    said = [row["eval_labels"] for row in shown(rows)]
+    assert said == [["0", "2"], ["3"], ["4"], ["0.5"], ["a", "1"]]
+    (row,) = shown([{"text": "a", "labels": "x", "label_candidates": "x"}])
+    assert row["eval_labels"] == ["x"] == row["label_candidates"]
+
+
+def test_dataset_shares_are_held_out_by_the_number_of_the_row():
+    rows = [(f"text {number}", "ab"[number % 2]) for number in range(200)]
+    found = []
+    for data in (rows, Indexed(rows), Again(rows)):
+        teacher = Dataset(data, dev_share=0.2, test_share=0.1)
+        parts = {
+            split: [message["id"] for message in teacher.for_split(split).examples()]
+            for split in ("train", "dev", "test")
+        }
+        assert sorted(sum(parts.values(), [])) == sorted(f"{number}/0" for number in range(200))
+        found.append(parts)
+    assert found[0] == found[1] == found[2]
+    assert [len(part) for part in found[0].values()] == [146, 36, 18]
+    assert "20 % of the training conversations" in teacher.data_of("dev").about()
+    with pytest.raises(ConfigError, match="'dev_share' of .* is given beside 'dev'"):
+        Dataset(rows, rows, dev_share=0.1)
+
+
 def test_dataset_fields_have_other_names():
     rows = [{"question": "who?", "answer": 2, "label": "kept"}]
     assert shown(rows, text_field="question", label_field="answer") == [
@@ -93,9 +130,20 @@ def test_dataset_fields_have_other_names():
         ([], DataError, "has no examples"),
         ([{"text": 3}], DataError, "row 0 'text' is '3', not a string"),
         ([{"txet": "a", "label": "x"}], None, ""),
+        (
+            [{"text": "a", "labels": 3}],
+            DataError,
+            "'labels' of row 0 .* set label_field = 'labels'",
+        ),
+        ([{"text": "a", "labels": [3]}], DataError, "'labels' of row 0 must be strings, found"),
+        ([{"text": "a", "label": {"x": 1}}], DataError, "'labels' of row 0 must be strings"),
+        ([{"text": "a", "label": "x", "label_candidates": ["y"]}], DataError, "'x' is not among"),
         ([{"label": "x"}], DataError, "row 0 has no 'text'"),
-        ([{"text": "a", "labels": 3}], DataError, "row 0 'labels' is '3', not a list of strings"),
-        ([{"text": "a", "label_candidates": [1]}], DataError, "'label_candidates' is .*rename it"),
+        (
+            [{"text": "a", "label_candidates": [1]}],
+            DataError,
+            "'label_candidates' of row 0 must be",
+        ),
         ([{"text": "a", "eval_labels": "b"}], DataError, 'set label_field = "eval_labels"'),
         (Indexed([7]), CodeError, r"test_dataset.py:\d+  Indexed.__getitem__\(\) returned an int"),
         (Endless(None), CodeError, r"test_dataset.py:\d+  Endless.__len__\(\) returned None"),

@@ -118,9 +118,10 @@ class StarSpaceAgent(CompiledSteps, RankerAgent):
 
     # --- learning ---------------------------------------------------------------------
 
-    def n_choices(self, batch: Batch) -> int:
+    @property
+    def has_looked(self) -> bool:
         # Wrong replies are drawn from all of them, where the batch has none.
-        return len(self.fixed)
+        return True
 
     def learn(self, batch: Batch) -> None:
         """Keep the batch, ready for the kernel, till ``update``."""

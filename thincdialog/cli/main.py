@@ -118,7 +118,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _told_of_code(error: BaseException) -> str:
-    """What went wrong in code of a user's, or where such code was at work; "" if there is
+    """What went wrong in a user's code, or where such code was at work; "" if there is
     none, and the defect is ours."""
     from ..contract import CODE_PREFIX, told, told_of_code
 

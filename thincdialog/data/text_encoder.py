@@ -257,10 +257,10 @@ class TextEncoder:
         self._count(field, len(whole), n_cut, n_tokens)
 
     def _count(self, field: str, n: int, n_cut: int, n_tokens: int) -> None:
-        counts = self.counts
-        counts[f"{field}s"] += n
-        counts[f"truncated_{field}s"] += n_cut
-        counts[f"truncated_{field}_tokens"] += n_tokens
+        self.counts[f"{field}s"] += n
+        if n_cut:
+            self.counts[f"truncated_{field}s"] += n_cut
+            self.counts[f"truncated_{field}_tokens"] += n_tokens
 
     def _look_up(
         self, conversations: Contexts, *replies: Replies

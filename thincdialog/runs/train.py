@@ -22,7 +22,7 @@ from ..loggers.logger import LoggedRun
 from ..teachers import Teacher
 from ..training.beginning import find_beginning
 from ..training.experiment import CodeLike, Experiment, Overrides
-from ..training.first_batches import check_first_batches
+from ..training.first_batches import show_first_batches
 from ..training.interruption import Interrupted, Interruption
 from ..training.loop import TrainingLoop
 from ..training.problems import check_training
@@ -176,7 +176,7 @@ class TrainingRun:
                 if shared := shared_file(task, split):
                     self._note(f"[tasks.{name}] {split}: {shared}.")
         if state is None:
-            check_first_batches(experiment)
+            show_first_batches(experiment)
         self.note_bad_data()
         if dev is not None:
             self._warn("dev", dev)
