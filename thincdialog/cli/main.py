@@ -108,8 +108,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
         if isinstance(error, SystemExit) and not place_in(error):  # From argparse.
             return error.code if isinstance(error.code, int) else 2
         text = _told_of_code(error)
-        if not text and isinstance(error, MemoryError):
-            text = _no_memory(error)
         if not text or shows_traceback:
             traceback.print_exc()
         if text:
@@ -118,11 +116,13 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 def _told_of_code(error: BaseException) -> str:
-    """What went wrong in a user's code, or where such code was at work; "" if there is
-    none, and the defect is ours."""
+    """What went wrong in a user's code, that the memory is full, or where such code was at work;
+    "" if there is none, and the defect is ours."""
     from ..contract import CODE_PREFIX, told, told_of_code
 
     text = told_of_code(error)
+    if not text and isinstance(error, MemoryError):
+        return _no_memory(error)
     files = {m.__file__ for name, m in sys.modules.items() if name.startswith(CODE_PREFIX)}
     if text or not files:
         return text

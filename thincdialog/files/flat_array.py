@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib.format import read_array_header_1_0
 
 from ..errors import DataError
+from .array_file import DAMAGED
 from .plain_file import open_plain, size_of
 
 # Bytes before the first value, as NumPy writes them for arrays of any length.
@@ -146,7 +147,7 @@ def _header(path: Path, head: bytes) -> Tuple[np.dtype, Tuple[int, ...]]:
         if not all(type(size) is int and 0 <= size < 1 << 60 for size in shape) or not shape:
             raise ValueError(f"shape {shape}")
         return dtype, shape
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except DAMAGED as error:
         raise damaged(path, " ".join(str(error).split())[:80]) from None
 
 
