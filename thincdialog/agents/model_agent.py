@@ -56,8 +56,9 @@ from ..models.vocabulary_size import set_vocabulary
 from ..models.weights_file import read_weights, restore_dimensions, write_weights
 from ..ops.dialog_fast_ops import DialogFastOps
 from ..ops.dialog_ops import exact_products
+from ..ops.gpu import kernels
 from ..ops.known_numbers import put
-from ..ops.later import Later
+from ..ops.later import Later, Number
 from ..protocol import (
     NO_STEP,
     Learner,
@@ -310,10 +311,6 @@ class ModelAgent(ConversationAgent, Learner):
             self._parameters = self._parameters.replica(self.model)
         self.set_tokenizer(state["_text"])
 
-    def survey(self, train: Teacher) -> None:
-        """Take from the training data what is not weights (classes, candidates)."""
-        raise NotImplementedError
-
     def sample(self) -> Sequence[Any]:
         """Arguments for ``model.initialize``: a tiny input (and output)."""
         raise NotImplementedError
@@ -355,7 +352,7 @@ class ModelAgent(ConversationAgent, Learner):
         except TrainingError as error:
             raise self._traced(error, [labelled]) from None
         except Exception as error:
-            # What a layer of a user's that lost rows leads to is found elsewhere.
+            # What a user's layer that lost rows leads to is found elsewhere.
             if isinstance(error, DialogError) or place_in(error):
                 raise
             lost, place = changed_rows(self.model), look_at(self.model)
@@ -385,36 +382,38 @@ class ModelAgent(ConversationAgent, Learner):
             problem = Problem("", text, hint)
             raise changed_rows(self.model) or ConfigError([problem])
 
-    def count_losses(self, batch: Batch, losses: Any) -> None:
-        """Count the losses of training examples, and see that they are finite.
-
-        losses (Floats1d): One for each example.
-        RAISES (TrainingError): If the sum is not finite.
-        """
-        total: Any = losses.sum()
-        if is_numpy_array(losses):
-            total = float(total)
-            if total - total != 0.0:  # inf and nan
-                raise not_finite("loss", batch.ids())
-        else:  # Nobody waits for a device; who reads the loss is told.
-            total = Later(total, lambda: not_finite("loss", batch.ids()))
-        self.counters.learn(batch)
-        self.counters.add_loss(total, len(batch.rows))
-
     def judged(
-        self, scores: Floats2d, targets: Any, texts: Callable[[], Sequence[str]], losses: Any
+        self,
+        batch: Batch,
+        scores: Floats2d,
+        targets: Any,
+        texts: Callable[[], Sequence[str]],
+        losses: Any,
     ) -> MessageBatch:
-        """What would have been replied to examples that are learnt; counts how many are right.
-        Seldom does anybody look at the replies, so their texts are found when somebody does.
+        """What would have been replied to examples that are learnt; counts how many are right,
+        and their losses, and sees that these are finite. Seldom does anybody look at the replies,
+        so their texts are found when somebody does.
 
         scores (Floats2d): Shape (n_examples, n_texts).
         targets (Ints1d): Number of each example's right text, on the device of the scores.
         texts (Callable[[], Sequence[str]]): Gives what there is to reply with.
         losses (Floats1d): Of the examples.
+        RAISES (TrainingError): If the sum of the losses is not finite.
         """
-        best: Any = scores.argmax(axis=1)
-        n_right = (best == targets).sum()
-        self.counters.judge(int(n_right) if is_numpy_array(best) else n_right, len(best))
+        n_right: Number
+        total: Number
+        if is_numpy_array(scores):
+            best: Any = scores.argmax(axis=1)
+            n_right, total = int((best == targets).sum()), float(losses.sum())
+        else:  # The device is not waited for: the error comes when the loss is read.
+            best, found = kernels.judge(scores, targets, losses)
+            n_right = Later(found[:1], ValueError)
+            total = Later(found[1:], lambda: not_finite("loss", batch.ids()))
+        self.counters.judge(n_right, len(best))
+        if isinstance(total, float) and total - total != 0.0:  # inf and nan
+            raise not_finite("loss", batch.ids())
+        self.counters.learn(batch)
+        self.counters.add_loss(total, len(batch.rows))
 
         def replied() -> Sequence[str]:
             among = texts()
@@ -437,7 +436,7 @@ class ModelAgent(ConversationAgent, Learner):
         self.parameters.clear_gradients()
 
     def _traced(self, error: TrainingError, batches: Sequence[Batch]) -> TrainingError:
-        """An error for numbers that are not finite, with the function of a user's that gave
+        """An error for numbers that are not finite, with the user's function that gave
         them first, if one did: what was learnt is learnt once more, and looked at.
 
         batches (Sequence[Batch]): Of the step.

@@ -193,7 +193,7 @@ class Reader:
         else:
             read, mark, is_last = self._range(task)
             episodes = read if self.is_serial else list(split.behind_mutators(lambda: iter(read)))
-        portion = pack(episodes, self.reading.encoding)
+        portion = pack(episodes, self.reading.encoding, split.in_common())
         bad = getattr(split.source, "bad", {}) if is_last else {}
         return Read(portion, mark, is_last, task.size, time.perf_counter() - started, bad)
 

@@ -30,18 +30,20 @@ class GrowingArray:
     dtype (str): Of the values.
     width (int): Values in a row, where rows have several; 0 for an array of one dimension.
     n_rows (int): Rows to go on behind; what follows them is cut off.
-    RAISES (DataError): If there are fewer.
     """
 
     def __init__(self, path: Path, dtype: str, width: int = 0, n_rows: int = 0):
         self.path, self.dtype, self.width = path, np.dtype(dtype), width
         self.n_rows = n_rows
         self._file = path.open("r+b" if path.exists() else "w+b")
-        end = HEADER + n_rows * self.dtype.itemsize * max(1, width)
-        if n_rows and os.fstat(self._file.fileno()).st_size < end:
-            raise DataError(path, f"has fewer than the {n_rows:,} rows that it had")
+        end = self.n_bytes
         self._file.truncate(end)
         self._file.seek(end)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the file, with the header."""
+        return HEADER + self.n_rows * self.dtype.itemsize * max(1, self.width)
 
     def append(self, values: Any) -> None:
         """Add rows behind the last one."""

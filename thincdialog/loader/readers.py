@@ -216,7 +216,7 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
         return Choice(0, 0, f"none, {reading} computes for less than {WORTH_SECONDS:g} seconds")
     if workers != "auto":
         n = 1 if is_serial else workers
-        return Choice(0, n, f"{n} processes, as the config says")
+        return Choice(0, n, f"{n} process{'es' * (n > 1)}, as the config says")
     does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
     reason = f"{reading} {does} % of its time"
     if is_waiting and are_apart(split):

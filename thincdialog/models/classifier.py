@@ -2,11 +2,12 @@
 
 from typing import Any, Callable, Optional, Tuple
 
-from thinc.api import Linear, Model, chain
+from thinc.api import Model, chain
 from thinc.initializers import zero_init
 from thinc.types import Floats2d
 
 from ..layers.dropout import CheckedDropout
+from ..layers.linear import Linear
 from ..registry import registry
 
 InT = Any

@@ -27,7 +27,7 @@ class Failure(NamedTuple):
     text (str): What it says.
     traceback (str): Where it came from; "" if a user can mend it.
     examples (Sequence[str]): Ids of those at hand.
-    place (str): The line of a user's that it came from, if it did.
+    place (str): The line of a user's code that it came from, if it did.
     cause (Optional[BaseException]): Itself, in the same process.
     """
 

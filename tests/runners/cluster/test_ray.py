@@ -13,10 +13,12 @@ import pytest
 from tests.training.examples import RANKER, weights
 from thincdialog.api import train
 from thincdialog.errors import ConfigError, DataError, DialogError, WorkerError
-from thincdialog.runners.cluster.async_runner import AsyncRunner, RemoteServer
+from thincdialog.runners.cluster.async_runner import AsyncRunner
 from thincdialog.runners.cluster.ray_cluster import Team, see_that_it_answers
 from thincdialog.runners.cluster.recipe import make_experiment, recipe_of
-from thincdialog.runners.cluster.sync_runner import RemotePeers, SyncRunner
+from thincdialog.runners.cluster.remote_peers import RemotePeers
+from thincdialog.runners.cluster.remote_server import RemoteServer
+from thincdialog.runners.cluster.sync_runner import SyncRunner
 from thincdialog.runs.run_log import read_log
 from thincdialog.training.experiment import Experiment
 

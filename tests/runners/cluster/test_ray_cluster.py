@@ -48,6 +48,38 @@ ray.shutdown()
 cluster.shutdown()
 """
 
+SLOW_STARTS = """
+import os, sys
+import ray, psutil
+from ray._private import services
+from thincdialog.errors import DialogError
+from thincdialog.runners.cluster.ray_cluster import RayCluster
+
+n_slow = int(sys.argv[1])
+get_node = services.get_node
+
+def slow_node(*args):
+    global n_slow
+    n_slow -= 1
+    if n_slow >= 0:
+        raise Exception("The current node timed out during startup.")
+    return get_node(*args)
+
+def of_cluster():
+    names = [child.name() for child in psutil.Process().children()]
+    return [name for name in names if name == "raylet"]
+
+services.get_node = slow_node
+before = {path for path in os.listdir("/tmp") if path.startswith("td-ray-")}
+try:
+    cluster = RayCluster(None, 1, 100 << 20)
+    print(of_cluster(), ray.cluster_resources()["CPU"])
+    cluster.close()
+except DialogError as error:
+    print(of_cluster(), error)
+print({path for path in os.listdir("/tmp") if path.startswith("td-ray-")} - before)
+"""
+
 
 @pytest.fixture(autouse=True)
 def config(tmp_path):
@@ -66,6 +98,26 @@ def test_ray_cluster_ends_with_the_same_weights_though_a_node_dies(
     alone = ["-o", str(tmp_path / "alone"), "--runner.num_workers", "0"]
     assert main(["train", str(tmp_path / "my.cfg"), *alone]) == 0
     assert weights(tmp_path / "nodes") == weights(tmp_path / "alone")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "n_slow, told",
+    [
+        (2, "['raylet'] 1.0"),
+        (
+            3,
+            "[] [runner] Ray does not start: The current node timed out during startup. "
+            "Tried 3 times.",
+        ),
+    ],
+)
+def test_ray_cluster_that_comes_up_too_slowly_is_started_again(n_slow, told, ray_environment):
+    command = [sys.executable, "-c", SLOW_STARTS, str(n_slow)]
+    given = {"capture_output": True, "text": True, "env": ray_environment, "timeout": 300}
+    done = subprocess.run(command, **given)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines() == [told, "set()"]
 
 
 def of_ray(session):

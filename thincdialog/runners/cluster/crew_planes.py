@@ -55,7 +55,7 @@ class SharedPlanes(Planes):
     def __init__(self, *given: Any):
         super().__init__(*given)
         runner = self.runner
-        kept = {name: runner._kept(name) for name in ARRAYS}
+        kept = {name: runner.kept(name) for name in ARRAYS}
         arrays = {name: array for name, array in kept.items() if array is not None}
         self.fill(runner.learner.weights, arrays)
         self.memory: Any = None
@@ -86,7 +86,7 @@ class SharedPlanes(Planes):
             memory.arrays[name][:] = array
 
     def made(self, kept: List[str]) -> None:
-        self.runner._bind(self.memory.arrays, kept)
+        self.runner.bind(self.memory.arrays, kept)
 
     def abort(self) -> None:
         if self.memory is not None:
@@ -108,7 +108,7 @@ class StorePlanes(Planes):
         self.weights = learner.weights
         self.arrays: Dict[str, Any] = {}
         for name in ARRAYS:
-            array = self.runner._kept(name)
+            array = self.runner.kept(name)
             if array is not None:
                 self.arrays[name] = array
         self._is_behind = False
@@ -121,7 +121,7 @@ class StorePlanes(Planes):
             self.runner.learner.weights[:] = self.weights
         # What is gathered goes into them: a snapshot stays as it is.
         self.arrays = {name: array.copy() for name, array in self.arrays.items()}
-        self.runner._bind(self.arrays, list(self.arrays))
+        self.runner.bind(self.arrays, list(self.arrays))
         weights, arrays = ray.put(self.weights), ray.put(self.arrays)
         numbers = list(range(self.slots.n_workers))
         self._actors = list(team.actors)
@@ -135,7 +135,7 @@ class StorePlanes(Planes):
         for name in kept:
             if name not in self.arrays:
                 self.arrays[name] = aligned_zeros(len(known))
-        self.runner._bind(self.arrays, kept)
+        self.runner.bind(self.arrays, kept)
 
     def gather(self) -> None:
         if not self._is_behind:

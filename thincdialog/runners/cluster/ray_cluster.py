@@ -20,6 +20,8 @@ from .actor import WorkerActor
 LOOK_SECONDS, FREE_SECONDS = 0.5, 10.0
 # How long a cluster may take to answer at all.
 CONNECT_SECONDS = 10.0
+# Ray gives its own processes 30 seconds to come up, which may be too few where others work.
+MAX_STARTS = 3
 # Ray says much that no user of ours can use.
 QUIET = {"RAY_SCHEDULER_EVENTS": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -33,6 +35,16 @@ class Died(Exception):
     def __init__(self, workers: Sequence[int], text: str):
         super().__init__(text)
         self.workers = list(workers)
+
+    @property
+    def first(self) -> int:
+        """The number to blame, if one is needed."""
+        return self.workers[0] if self.workers else 0
+
+    @property
+    def names(self) -> str:
+        """Their numbers, to read."""
+        return ", ".join(map(str, self.workers))
 
 
 def missing_ray() -> MissingPackageError:
@@ -91,27 +103,15 @@ class RayCluster:
             return
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
-        options: Dict[str, Any] = {"address": address}
-        if address is not None:
-            see_that_it_answers(address)
-        else:
-            # Its own folder, short, as sockets lie there, which goes with the run.
-            self._folder = tempfile.mkdtemp(prefix="td-ray-", dir="/tmp")
-            options = {"address": "local", "num_cpus": num_cpus, "_temp_dir": self._folder}
-            options["object_store_memory"] = object_store_memory
-            options["include_dashboard"] = False
         # Ray takes the signals; they are the run's.
         before = {number: signal.getsignal(number) for number in SIGNALS}
         try:
-            self.ray.init(
-                log_to_driver=False,
-                logging_level="ERROR",
-                configure_logging=False,
-                ignore_reinit_error=True,
-                **options,
-            )
+            if address is not None:
+                see_that_it_answers(address)
+                self._init(address=address)
+            else:
+                self._start(num_cpus, object_store_memory)
         except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-            self._remove_folder()
             what = f"no cluster answers at {address!r}" if address else "Ray does not start"
             reason = " ".join(str(error).split())
             raise DialogError(f"[runner] {what}: {reason}") from None
@@ -125,6 +125,50 @@ class RayCluster:
             from ray._private.ray_logging import global_worker_stdstream_dispatcher
 
             global_worker_stdstream_dispatcher.remove_handler("ray_print_logs")
+
+    def _start(self, num_cpus: Optional[int], object_store_memory: Optional[int]) -> None:
+        """Start a cluster of this process; what came up of one that did not is gone."""
+        for start in range(1, MAX_STARTS + 1):
+            # Its own folder, short, as sockets lie there, which goes with the run.
+            self._folder = tempfile.mkdtemp(prefix="td-ray-", dir="/tmp")
+            try:
+                self._init(
+                    address="local",
+                    num_cpus=num_cpus,
+                    object_store_memory=object_store_memory,
+                    include_dashboard=False,
+                    _temp_dir=self._folder,
+                )
+                return
+            except BaseException as error:
+                self._kill_started()
+                self._remove_folder()
+                # Ray has no class of its own for this one.
+                if type(error) is not Exception:
+                    raise
+                if start == MAX_STARTS:
+                    raise RuntimeError(f"{error} Tried {start} times.") from None
+
+    def _init(self, **options: Any) -> None:
+        self.ray.init(
+            log_to_driver=False,
+            logging_level="ERROR",
+            configure_logging=False,
+            ignore_reinit_error=True,
+            **options,
+        )
+
+    def _kill_started(self) -> None:
+        """Kill the processes of a cluster that is not to be: Ray would let them run on."""
+        import psutil  # Comes with Ray.
+
+        started = []
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                if any(self._folder in argument for argument in child.cmdline()):
+                    child.kill()
+                    started.append(child)
+        psutil.wait_procs(started, timeout=CONNECT_SECONDS)
 
     def close(self) -> None:
         """Leave the cluster; one that was made goes."""

@@ -1,7 +1,7 @@
 """What runners on a Ray cluster have in common, whatever their steps."""
 
 from importlib.util import find_spec
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from ...errors import Problem
 from ...ops.alignment import aligned_zeros
@@ -81,12 +81,13 @@ class RayRunner(Runner):
 
     # --- the optimizer of the run, behind the steps of others ------------------------------
 
-    def _optimizer_state(self) -> Dict[str, Any]:
+    def optimizer_state(self) -> Dict[str, Any]:
         """Of the run's, without arrays, for workers to go on with."""
         state, _ = optimizer_state(self.experiment.optimizer)
-        return {**state, "kept": [name for name in ARRAYS if self._kept(name) is not None]}
+        return {**state, "kept": [name for name in ARRAYS if self.kept(name) is not None]}
 
-    def _kept(self, name: str) -> Any:
+    def kept(self, name: str) -> Any:
+        """An array that its optimizer keeps, if it does."""
         return (getattr(self.experiment.optimizer, name) or {}).get(KEY)
 
     def _follow(self, n_steps: int) -> None:
@@ -96,12 +97,22 @@ class RayRunner(Runner):
         for _ in range(n_steps):
             optimizer.step_schedules()
 
-    def _bind(self, arrays: Dict[str, Any], kept: List[str]) -> None:
+    def bind(self, arrays: Dict[str, Any], kept: List[str]) -> None:
         """Let the run's optimizer show what workers keep."""
         for name in kept:
             known = getattr(self.experiment.optimizer, name)
             if known is not None and known.get(KEY) is not arrays[name]:
                 known[KEY] = arrays[name]
+
+    def take_over(self, snapshot: Mapping[str, Any]) -> None:
+        """Let this process see weights and optimizer as they are elsewhere."""
+        self.learner.weights[:] = snapshot["weights"]
+        self.learner.weights_changed()
+        own = {}
+        for name, array in snapshot["arrays"].items():
+            own[name] = aligned_zeros(len(array))
+            own[name][:] = array
+        self.bind(own, list(own))
 
     def _take_home(self) -> None:
         """Weights and state into memory of this process alone."""
@@ -109,16 +120,19 @@ class RayRunner(Runner):
         weights[:] = self.learner.weights
         self.learner.use_weights(weights)
         for name in ARRAYS:
-            if self._kept(name) is not None:
-                getattr(self.experiment.optimizer, name)[KEY] = self._kept(name).copy()
+            if self.kept(name) is not None:
+                getattr(self.experiment.optimizer, name)[KEY] = self.kept(name).copy()
 
     # --- the live line --------------------------------------------------------------------
 
     def status(self) -> str:
         return self._line
 
-    def _tell(self, rates: List[float], *more: str) -> None:
-        """rates (List[float]): Examples in a second, of each worker."""
+    def tell(self, rates: List[float], *more: str) -> None:
+        """Say how it goes.
+
+        rates (List[float]): Examples in a second, of each worker.
+        """
         shown = "+".join(f"{rate:,.0f}" for rate in rates)
         parts = [f"workers {shown}/s" if len(rates) > 1 else "", *more]
         if self.n_restarts:

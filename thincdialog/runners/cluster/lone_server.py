@@ -1,0 +1,76 @@
+"""This process as server of gradients and its only worker."""
+
+from typing import Any, Dict, List, Mapping, Tuple
+
+from ...config import build_block
+from ...teachers import Teacher
+from .account import steps_of
+from .evaluating import evaluate_alone
+from .gradient_server import GradientServer, Made, Told
+from .pace import Pace
+from .ray_runner import RayRunner
+from .stateless_worker import StatelessWorker
+
+
+class LoneServer:
+    """This process as server and only worker.
+
+    bound (int): Versions that a gradient may be old.
+    first (Mapping[str, Any]): Snapshot that the server begins with.
+    """
+
+    busy: Tuple[int, ...] = ()
+
+    def __init__(self, runner: RayRunner, teacher: Teacher, bound: int, first: Dict[str, Any]):
+        self.runner, experiment = runner, runner.experiment
+        self.worker = StatelessWorker(experiment, teacher, runner.n_microbatches)
+        optimizer = build_block(experiment.checked, "training.optimizer")
+        values, ops = experiment.learner.weights, experiment.learner.model.ops
+        self.server = GradientServer(self.worker.stretches, optimizer, ops, values, bound)
+        self.server.restore(first)
+        self.pace = Pace()
+        # Where the walk of the epoch began.
+        self.origin: Dict[str, Any] = {}
+
+    def start_epoch(self, epoch: int) -> None:
+        """See ``StatelessWorker.start_epoch``."""
+        self.origin = self.worker.start_epoch(epoch, self.server.start_epoch())
+
+    def restore(self, origin: Mapping[str, Any], ledger: Mapping[str, Any]) -> None:
+        """Go on with these units of the epoch that began there."""
+        self.origin = dict(origin)
+        self.server.ledger.restore(ledger)
+        self.worker.go_to(self.origin, ledger["first"])
+
+    def restore_schedules(self, states: Mapping[str, Any]) -> None:
+        """See ``GradientServer``."""
+        self.server.restore_schedules(states)
+
+    def take(self, room: float) -> Told:
+        """Make some steps."""
+        self.server.end_at(self.server.version + self.pace.begin(room))
+        self.worker.work(lambda learnt: self.server.exchange(0, learnt))
+        told = self.server.take()
+        self.seconds = self.pace.end(len(steps_of(told.made)))
+        return told
+
+    def tell(self, steps: List[Made]) -> None:
+        """Show the optimizer's state as it is."""
+        self.runner.bind(self.server.plane.state, self.server.owned.kept())
+        self.runner.learner.weights_changed()
+
+    def settle(self) -> Told:
+        """Nothing is under way."""
+        return self.server.take()
+
+    def snapshot(self) -> Dict[str, Any]:
+        """See ``GradientServer``."""
+        return self.server.snapshot()
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        """As one process does."""
+        return evaluate_alone(self.runner.experiment, teacher)
+
+    def end(self) -> None:
+        """Let go of it."""
+        self.worker.walk.world.shutdown()

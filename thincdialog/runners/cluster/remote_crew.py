@@ -1,0 +1,119 @@
+"""Workers in processes that Ray watches: how they begin, and who takes the place of the dead."""
+
+import time
+from typing import Any, Callable, Dict, List
+
+from ...errors import WorkerError
+from ...teachers import Teacher
+from ..crew import MAX_WAIT_SECONDS
+from .evaluating import evaluate_together
+from .ray_cluster import FREE_SECONDS, Died, RayCluster, Team
+from .ray_runner import RayRunner
+from .recipe import recipe_of
+
+
+class RemoteCrew:
+    """Base of the workers of both modes.
+
+    runner (RayRunner): Whose they are.
+    teacher (Teacher): Of the training data.
+    RAISES (DialogError): If they cannot begin.
+    """
+
+    def __init__(self, runner: RayRunner, teacher: Teacher):
+        self.runner, settings = runner, runner.settings
+        self.experiment, self.learner = runner.experiment, runner.learner
+        self.n_gpus: float = settings["num_gpus_per_worker"]
+        self.is_near = settings["plane"] != "store"
+        names = ("address", "num_cpus", "object_store_memory")
+        self.cluster = RayCluster(*(settings[name] for name in names))
+        self.ray = self.cluster.ray
+        self.team = Team(self.cluster, runner.interruption, runner.num_workers, self.n_gpus)
+        try:
+            self.cluster.check_room(runner.num_workers, self.n_gpus)
+            self.recipe = self.ray.put(recipe_of(self.experiment, teacher))
+            self.team.start(runner.num_workers, self.recipe, self.is_near)
+            self._begin()
+        except Died as death:
+            self.end()
+            raise WorkerError(death.first, f"it could not begin: {death}") from None
+        except BaseException:
+            self.end()
+            raise
+
+    def _begin(self) -> None:
+        """Let workers that are about to start find each other."""
+        raise NotImplementedError
+
+    def _join(self) -> None:
+        """Wait until all have started."""
+        if self.team.join(MAX_WAIT_SECONDS) == 0:
+            raise WorkerError(0, "no worker could begin: their processes died")
+
+    def surely(self, attempt: Callable[[], Any]) -> Any:
+        """What something gives in the end, whoever dies meanwhile."""
+        while True:
+            try:
+                return attempt()
+            except Died as death:
+                self.recover(death)
+
+    def recover(self, death: Died) -> None:
+        """Put others in the place of the dead, until nobody dies meanwhile."""
+        runner, began = self.runner, time.monotonic()
+        most = runner.settings["max_restarts"]
+        while True:
+            runner.n_restarts += max(1, len(death.workers))
+            if runner.n_restarts > most:
+                text = f"it died, and [runner] max_restarts = {most}: {death}"
+                raise WorkerError(death.first, text)
+            try:
+                what = self._replace(death)
+                break
+            except Died as another:
+                death = another
+        seconds = time.monotonic() - began
+        runner.note(f"[runner] {what} ({seconds:.1f} seconds; {runner.n_restarts} so far)")
+
+    def _replace(self, death: Died) -> str:
+        """Go on without the dead; RETURNS what to tell.
+
+        RAISES (Died): If somebody dies meanwhile.
+        """
+        raise NotImplementedError
+
+    def _fill_up(self) -> None:
+        """Start workers for those that are missing, as far as there is room."""
+        team = self.team
+        missing = self.runner.num_workers - len(team.actors) - team.n_starting
+        if missing > 0:
+            # What the last ones had may not be free yet.
+            until = time.monotonic() + (0.0 if team.actors else FREE_SECONDS)
+            while not (room := self.cluster.fitting(missing, self.n_gpus)):
+                if time.monotonic() >= until:
+                    break
+                time.sleep(0.05)
+            team.start(room, self.recipe, self.is_near)
+        if not team.actors and not (team.n_starting and team.join(MAX_WAIT_SECONDS)):
+            raise WorkerError(0, "it was the last, and died; no other one could begin")
+
+    def evaluate(self, teacher: Teacher) -> Dict[str, float]:
+        """See ``evaluate_together``."""
+
+        def ask(split: str, shown: Any) -> List[Any]:
+            def attempt() -> List[Any]:
+                weights = self._to_evaluate(shown)
+                return self.team.each("evaluate", split, len(self.team.actors), weights)
+
+            return self.surely(attempt)
+
+        return evaluate_together(self.experiment, teacher, ask)
+
+    def _to_evaluate(self, weights: Any) -> Any:
+        """How these weights reach workers."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Let all of them go."""
+        self.team.end()
+        self.cluster.close()
