@@ -99,7 +99,9 @@ class Readers:
         what = f"reads '{reading.split.name}' of {reading.split.origin}"
         return self._processes(reading, n_processes, what) if n_processes else None
 
-    def carry_out(self, tasks: Iterable[Any], make_work: MakeWork, what: str) -> Iterator[Any]:
+    def carry_out(
+        self, tasks: Iterable[Any], make_work: MakeWork, what: str
+    ) -> Generator[Any, None, None]:
         """What comes of tasks that compute, in their order; others help once it is seen that
         there is much to do.
 
