@@ -160,6 +160,15 @@ def test_readers_say_what_was_chosen():
     )
 
 
+def test_readers_that_would_all_wait_for_the_same_are_one():
+    notes = []
+    readers = Readers("auto", note=notes.append)
+    assert order_of(Generated(60, 0.005), readers) == order_of(Numbers(60))
+    (note,) = notes
+    assert note.startswith("[loader] workers: 1 thread, as reading the train data of task waits")
+    assert note.endswith("and no part can be read by itself")
+
+
 def test_readers_say_that_more_of_them_would_be_faster():
     split, notes = teacher_of(Numbers(60)).data_of("train"), []
     waited, computed = Spent(1.0, 0.1, 0.0), Spent(1.0, 1.0, 0.0)

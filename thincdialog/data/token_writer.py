@@ -1,8 +1,9 @@
 """Writes the tokens of a store to disk, as an encoder makes them."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Protocol, Tuple
+from typing import Any, Callable, Generator, Iterable, List, NamedTuple, Optional, Protocol, Tuple
 
 import numpy as np
 
@@ -53,7 +54,9 @@ class Tokenized(NamedTuple):
 class CarryOut(Protocol):
     """Has tasks carried out (see ``loader.Readers.carry_out``)."""
 
-    def __call__(self, tasks: Iterable[Any], make_work: Any, what: str) -> Iterator[Any]:
+    def __call__(
+        self, tasks: Iterable[Any], make_work: Any, what: str
+    ) -> Generator[Any, None, None]:
         """What comes of the tasks, in their order.
 
         make_work (Callable): Gives what carries out a task.
@@ -61,9 +64,9 @@ class CarryOut(Protocol):
         """
 
 
-def alone(tasks: Iterable[Any], make_work: Any, what: str) -> Iterator[Any]:
+def alone(tasks: Iterable[Any], make_work: Any, what: str) -> Generator[Any, None, None]:
     """What comes of tasks that this process carries out."""
-    return map(make_work(), tasks)
+    yield from map(make_work(), tasks)
 
 
 def write_tokens(
@@ -103,15 +106,17 @@ def write_tokens(
             for first in range(state[what], size, CHUNK)
         )
         make_work = Tokenizing(store.folder, encoding, kind)
-        for made in carry_out(tasks, make_work, f"tokenizes {store.folder.parent}"):
-            turns.append(entries.n_rows + made.turns)
-            bounds.append(turns.n_rows - made.n_turns.sum() + made.n_turns.cumsum())
-            entries.append(made.entries + np.array([tokens.n_rows, 0, 0]))
-            tokens.append(made.tokens)
-            state[made.some.what] = made.some.last
-            files.save(state)
-            if progress is not None:
-                progress(state["rows"])
+        what = f"tokenizes {store.folder.parent}"
+        with closing(carry_out(tasks, make_work, what)) as all_made:
+            for made in all_made:
+                turns.append(entries.n_rows + made.turns)
+                bounds.append(turns.n_rows - made.n_turns.sum() + made.n_turns.cumsum())
+                entries.append(made.entries + np.array([tokens.n_rows, 0, 0]))
+                tokens.append(made.tokens)
+                state[made.some.what] = made.some.last
+                files.save(state)
+                if progress is not None:
+                    progress(state["rows"])
         n_tokens = tokens.n_rows
         files.end_arrays()
         files.finish({"n_ids": n_ids, "tokens": n_tokens})

@@ -26,7 +26,7 @@ from typing import (
 )
 
 from ..errors import ConfigError, Problem
-from ..examples.reading import Read, Reading, Tasks, needs_all
+from ..examples.reading import Read, Reading, Tasks, are_apart, needs_all
 from ..examples.split import Split
 from .clocks import NO_TIME, Spent
 from .cores import n_cores
@@ -99,7 +99,9 @@ class Readers:
         what = f"reads '{reading.split.name}' of {reading.split.origin}"
         return self._processes(reading, n_processes, what) if n_processes else None
 
-    def carry_out(self, tasks: Iterable[Any], make_work: MakeWork, what: str) -> Iterator[Any]:
+    def carry_out(
+        self, tasks: Iterable[Any], make_work: MakeWork, what: str
+    ) -> Generator[Any, None, None]:
         """What comes of tasks that compute, in their order; others help once it is seen that
         there is much to do.
 
@@ -219,10 +221,11 @@ def choice(workers: Workers, split: Split, spent: Spent) -> Choice:
         return Choice(0, n, f"{n} process{'es' * (n > 1)}, as the config says")
     does = f"waits {100 * share:.0f}" if is_waiting else f"computes {100 - 100 * share:.0f}"
     reason = f"{reading} {does} % of its time"
-    if is_waiting and not is_serial:
+    if is_waiting and are_apart(split):
         return Choice(N_WAITING, 0, f"{N_WAITING} threads, {reason}")
     if is_waiting:
-        return Choice(0, 0, f"none, {reason}, and its mutators must see everything")
+        # Each would wait for all that stands before its own.
+        return Choice(1, 0, f"1 thread, {reason}, and no part can be read by itself")
     if n_cores() < 2:
         return Choice(0, 0, "none, as there is one processor")
     n = 1 if is_serial else n_cores()
