@@ -17,7 +17,7 @@ TRANSFORMER = {
     "tokens": {"@models": "thincdialog.TransformerTokens.v1", "width": 32},
 }
 # Bytes that a step copies from the host, at most: numbers of tokens, and nothing that is learnt.
-MOST_BYTES = 3 << 18
+MOST_BYTES = 1 << 20
 # Of each config: its file, what is changed, and launches, waits and copies from the host of a
 # step between two log lines. A change may make them fewer.
 TABLE = {
